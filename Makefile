@@ -1,0 +1,47 @@
+# Two commands do everything: `make see` and `make test`. Nothing here calls a system package manager.
+PYTHON ?= python3
+VENV ?= .venv
+TEXT ?= the cat sat on the mat and the dog sat on the cat
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
+
+.PHONY: see test test-slow test-gpu check format bench clean
+
+see: $(VENV)/.core                ## the small core, then the main job
+	@$(BIN)/regard see "$(TEXT)"
+
+test: $(VENV)/.test               ## what the tests need, then all tests
+	$(BIN)/python -m pytest -n auto -m "not slow and not gpu"
+
+test-slow: $(VENV)/.test          ## the long property runs
+	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "slow or not gpu"
+
+test-gpu: $(VENV)/.test           ## on a machine with CUDA
+	$(BIN)/python -m pytest -m gpu
+
+check: $(VENV)/.test              ## what a reviewer would run: format, lint, types, tests, docs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(MAKE) test
+
+format: $(VENV)/.test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.test              ## ratios against peers, measured in one run
+	$(BIN)/python -m benchmarks.run
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) --editable '.[test]'
+	@touch $@ $(VENV)/.core
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

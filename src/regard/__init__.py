@@ -1,0 +1,56 @@
+"""regard: see attention. Build it, watch it, learn it.
+
+The dozen names a newcomer needs. Importing this package is quick and silent and never imports torch:
+each name is fetched from its room the first time it is used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# public name -> the module that holds it
+_ROOMS = {
+    "Mask": "regard.masks",
+    "See": "regard.records",
+    "Record": "regard.records",
+    "Trace": "regard.trace",
+    "attend": "regard.dispatch",
+    "backends": "regard.dispatch",
+    "explain": "regard.steps",
+    "read_trace": "regard.trace",
+    "RegardError": "regard.errors",
+}
+
+__all__ = [
+    "Mask",
+    "Record",
+    "RegardError",
+    "See",
+    "Trace",
+    "__version__",
+    "attend",
+    "backends",
+    "explain",
+    "read_trace",
+]
+
+if TYPE_CHECKING:
+    from regard.dispatch import attend, backends
+    from regard.errors import RegardError
+    from regard.masks import Mask
+    from regard.records import Record, See
+    from regard.steps import explain
+    from regard.trace import Trace, read_trace
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module 'regard' has no attribute {name!r}")
+    value = getattr(import_module(_ROOMS[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,119 @@
+"""The axis letters, and the sizes of one attention call.
+
+    B batch        T query positions   E head width         D model width          R C map bins
+    H heads        S key positions     Ev value head width  F feed-forward width   L layers
+    G key/value heads                                       W vocabulary
+
+One layout inside, `B H T E`: heads before positions. Only sizes live here, never arrays.
+"""
+
+from dataclasses import dataclass
+
+from regard.errors import IndivisibleError, ShapeError
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The sizes of one attention call, and the caller's own axes before T and S (`lead`).
+
+    Two axes mean one head of one sample; three mean one head per sample; from four on, the axis before the
+    positions counts heads and what is before it counts samples.
+    """
+
+    lead: Shape
+    B: int
+    H: int
+    G: int
+    T: int
+    S: int
+    E: int
+    Ev: int
+
+    @property
+    def scores(self) -> Shape:
+        """The shape of the scores as the caller sees them."""
+        return (*self.lead, self.T, self.S)
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether the caller's arrays have an axis for heads."""
+        return len(self.lead) > 1
+
+
+def attention_sizes(q: Shape, k: Shape, v: Shape) -> Sizes:
+    """Read the sizes of `attend(q, k, v)` off the three shapes; raise ShapeError where they do not fit.
+
+    >>> attention_sizes((2, 8, 5, 64), (2, 4, 7, 64), (2, 4, 7, 64))
+    Sizes(lead=(2, 8), B=2, H=8, G=4, T=5, S=7, E=64, Ev=64)
+    """
+    shapes = {"q": tuple(q), "k": tuple(k), "v": tuple(v)}
+    if len(q) < 2 or len(k) != len(q) or len(v) != len(q):
+        raise ShapeError("axes-differ", **shapes)
+    if k[-1] != q[-1]:
+        raise ShapeError("widths-differ", E_q=q[-1], E_k=k[-1], **shapes)
+    if q[-1] == 0:
+        raise ShapeError("width-zero", **shapes)
+    if k[-2] != v[-2]:
+        raise ShapeError("key-value-lengths-differ", S_k=k[-2], S_v=v[-2], **shapes)
+    if k[:-2] != v[:-2]:
+        raise ShapeError("key-value-heads-differ", **shapes)
+    lead = tuple(q[:-2])
+    B, H, G = split_lead(lead)[0], 1, 1
+    if len(lead) > 1:
+        H, G = lead[-1], k[-3]
+        if q[:-3] != k[:-3]:
+            raise ShapeError("batches-differ", **shapes)
+        if H != G and (G == 0 or H % G):
+            raise ShapeError("heads-not-grouped", H=H, G=G, **shapes)
+    elif q[:-2] != k[:-2]:
+        raise ShapeError("batches-differ", **shapes)
+    return Sizes(lead=lead, B=B, H=H, G=G, T=q[-2], S=k[-2], E=q[-1], Ev=v[-1])
+
+
+def split_lead(lead: Shape) -> tuple[int, int]:
+    """The caller's axes before the positions, as (samples, heads)."""
+    if len(lead) < 2:
+        return (lead[0] if lead else 1), 1
+    samples = 1
+    for size in lead[:-1]:
+        samples *= size
+    return samples, lead[-1]
+
+
+def head_width(
+    d_model: int, n_heads: int, *, width_name: str = "d_model", heads_name: str = "n_heads"
+) -> int:
+    """The width of one head, E = D / H; raises IndivisibleError, with the nearest widths, where H does not divide D.
+
+    >>> head_width(768, 12)
+    64
+    """
+    if n_heads < 1 or d_model < 1 or d_model % n_heads:
+        step = max(1, n_heads)
+        below = max(step, d_model // step * step)
+        raise IndivisibleError(
+            "heads-do-not-divide",
+            d_model=d_model,
+            n_heads=n_heads,
+            width_name=width_name,
+            heads_name=heads_name,
+            below=below,
+            above=below + step,
+        )
+    return d_model // n_heads
+
+
+def bin_width(length: int, bins: int) -> int:
+    """How many positions one bin of a map holds: ceil(length / bins), and at least one.
+
+    >>> [bin_width(n, 4) for n in (0, 3, 4, 9, 16, 17)]
+    [1, 1, 1, 3, 4, 5]
+    """
+    return max(1, -(-length // bins))
+
+
+def bin_count(length: int, bins: int) -> int:
+    """How many bins hold `length` positions; the last one may be ragged, none is empty."""
+    return -(-length // bin_width(length, bins))

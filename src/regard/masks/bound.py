@@ -1,0 +1,66 @@
+"""A Mask laid onto one score matrix, as the kernels use it: asked for rectangles, never for the whole."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from regard.kinds import Array
+from regard.masks.rules import Band, Both, Frame, Keys, Rule, Seen
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundMask:
+    """The rules of a mask with their arrays fitted to B H T S."""
+
+    rule: Rule
+    frame: Frame
+
+    def block(self, rows: slice, cols: slice) -> Seen:
+        """Who may look in this rectangle: True, False, or an array that broadcasts to it."""
+        if rows.start == rows.stop or cols.start == cols.stop:
+            return False
+        return self.rule.block(self.frame, rows, cols)
+
+    def reach(self, rows: slice) -> tuple[int, int]:
+        """A range of keys outside of which these rows see nothing."""
+        return self.rule.reach(self.frame, rows)
+
+    def pick(self, b: int, h: int) -> "BoundMask":
+        """The same for one head of one sample; its blocks have two axes."""
+        return replace(self, rule=self.rule.pick(b, h))
+
+    @property
+    def is_causal(self) -> bool:
+        """Exactly `Mask.causal()`, so that a kernel's own causal path may be taken."""
+        return _is_causal(self.rule)
+
+    @property
+    def key_rows(self) -> tuple[bool, Array | None] | None:
+        """(causal, keep) when the mask is nothing more than kept keys, causal or not; else None.
+
+        `keep` broadcasts to B 1 1 S. Such a mask needs no T × S array in any kernel.
+        """
+        rules = self.rule.rules if type(self.rule) is Both else (self.rule,)
+        causal, keep = False, None
+        for rule in rules:
+            if _is_causal(rule):
+                causal = True
+            elif isinstance(rule, Keys):
+                keep = rule.keep if keep is None else keep & rule.keep
+            else:
+                return None
+        return causal, keep
+
+    def sees(self, flagged: Array, rows_at_a_time: int = 256) -> list[Any]:
+        """For blocks of rows, in order: which of them may look at a flagged key (`flagged` is B H S, boolean)."""
+        T, S = self.frame.T, self.frame.S
+        answers = []
+        for start in range(0, T, rows_at_a_time):
+            rows = slice(start, min(T, start + rows_at_a_time))
+            hit = (flagged[:, :, None, :] & self.block(rows, slice(0, S))).any(-1)
+            # A rule that does not tell the rows apart answered for one of them.
+            answers.append(hit if hit.shape[-1] > 1 else hit[:, :, [0] * (rows.stop - rows.start)])
+        return answers
+
+
+def _is_causal(rule: Rule) -> bool:
+    return isinstance(rule, Band) and rule.left is None and rule.right == 0

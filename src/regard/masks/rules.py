@@ -1,0 +1,344 @@
+"""What a mask is made of: small rules that say which query may look at which key.
+
+A rule is a value. Lowered, it answers for one rectangle of the score matrix at a time: `True` (all of it may be
+looked at), `False` (none of it), or a boolean array that broadcasts to the rectangle. So nothing T × S is ever
+made, and a kernel can skip what nobody sees. The lines use only operators and slices that NumPy arrays and
+torch tensors share; the one thing that differs, making positions, comes with the `Frame`.
+
+Query i stands at key position i + S - T: the last query is aligned with the last key.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from regard.axes import Shape, split_lead
+from regard.errors import ShapeError
+from regard.kinds import Array, is_tensor, to_kind_of
+
+Seen: TypeAlias = "bool | Array"
+"""True: everything in the rectangle may be looked at; False: nothing; else an array that says which."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The score matrix a rule is lowered onto: the caller's leading axes, its sizes, and the kind of array wanted."""
+
+    lead: Shape
+    T: int
+    S: int
+    like: Array | None = None
+
+    @property
+    def offset(self) -> int:
+        return self.S - self.T
+
+    def positions(self, start: int, stop: int) -> Array:
+        if self.like is not None and is_tensor(self.like):
+            import torch
+
+            return torch.arange(start, stop, device=self.like.device)
+        return np.arange(start, stop)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rule:
+    """One rule. `align` fits its arrays to a frame as B H · ·; `pick` keeps one head of one sample of them."""
+
+    def align(self, frame: Frame) -> "Rule":
+        return self
+
+    def pick(self, b: int, h: int) -> "Rule":
+        return self
+
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+        raise NotImplementedError
+
+    def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        """A range of keys outside of which these rows see nothing."""
+        return 0, frame.S
+
+    def leads(self) -> Iterator[Shape]:
+        """The leading axes that this rule's arrays bring along, heads included."""
+        return iter(())
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Band(Rule):
+    """Keys from `left` before the query to `right` after it; None is without end. Causal is Band(None, 0)."""
+
+    left: int | None
+    right: int | None
+
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+        first, last = rows.start + frame.offset, rows.stop - 1 + frame.offset
+        nearest, furthest = cols.start - last, cols.stop - 1 - first
+        left = -self.left if self.left is not None else nearest
+        right = self.right if self.right is not None else furthest
+        if furthest < left or nearest > right:
+            return False
+        if left <= nearest and furthest <= right:
+            return True
+        keys = frame.positions(cols.start, cols.stop)
+        queries = frame.positions(first, last + 1)[:, None]
+        seen: Seen = True
+        if self.left is not None and nearest < left:
+            seen = keys >= queries - self.left
+        if self.right is not None and furthest > right:
+            below = keys <= queries + self.right
+            seen = below if seen is True else seen & below
+        return seen
+
+    def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        low = 0 if self.left is None else rows.start + frame.offset - self.left
+        high = frame.S if self.right is None else rows.stop + frame.offset + self.right
+        low, high = min(max(low, 0), frame.S), min(max(high, 0), frame.S)
+        return low, max(low, high)
+
+    def __and__(self, other: "Band") -> "Band":
+        return Band(_least(self.left, other.left), _least(self.right, other.right))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Prefix(Rule):
+    """The first `count` keys, one number for all samples or one per sample."""
+
+    count: Any
+
+    def align(self, frame: Frame) -> Rule:
+        if isinstance(self.count, int):
+            return self
+        return Prefix(_per_sample(self.count, 0, frame, "prefix"))
+
+    def pick(self, b: int, h: int) -> Rule:
+        return self if isinstance(self.count, int) else Prefix(_one_sample(self.count, b))
+
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+        if isinstance(self.count, int):
+            if cols.stop <= self.count:
+                return True
+            if cols.start >= self.count:
+                return False
+        return frame.positions(cols.start, cols.stop)[None, :] < self.count
+
+    def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        return 0, min(self.count, frame.S) if isinstance(self.count, int) else frame.S
+
+    def leads(self) -> Iterator[Shape]:
+        if not isinstance(self.count, int) and self.count.ndim:
+            yield (*self.count.shape, 1)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Keys(Rule):
+    """Keys that are kept: `keep` is (S,) or one row per sample, (B, S)."""
+
+    keep: Array
+
+    def align(self, frame: Frame) -> Rule:
+        _check_length(self.keep, frame.S, "keys", frame)
+        return Keys(_per_sample(self.keep, 1, frame, "keys")[..., None, :])
+
+    def pick(self, b: int, h: int) -> Rule:
+        return Keys(_one_sample(self.keep, b))
+
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+        return self.keep[..., cols]
+
+    def leads(self) -> Iterator[Shape]:
+        if self.keep.ndim > 1:
+            yield (*self.keep.shape[:-1], 1)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Segments(Rule):
+    """A query sees the keys whose segment is its own. `queries` None: the last T of `keys`."""
+
+    keys: Array
+    queries: Array | None
+
+    def align(self, frame: Frame) -> Rule:
+        _check_length(self.keys, frame.S, "segments", frame)
+        queries = self.queries
+        if queries is None:
+            if frame.offset < 0:
+                raise ShapeError("segments-too-many-queries", T=frame.T, S=frame.S)
+            queries = self.keys[..., frame.offset :]
+        elif queries.shape[-1] != frame.T:
+            raise ShapeError("segments-length", found=queries.shape[-1], T=frame.T)
+        return Segments(
+            keys=_per_sample(self.keys, 1, frame, "segments")[..., None, :],
+            queries=_per_sample(queries, 1, frame, "segments")[..., :, None],
+        )
+
+    def pick(self, b: int, h: int) -> Rule:
+        return Segments(_one_sample(self.keys, b), _one_sample(self.queries, b))
+
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+        assert self.queries is not None, "align comes before block"
+        return self.queries[..., rows, :] == self.keys[..., cols]
+
+    def leads(self) -> Iterator[Shape]:
+        for ids in (self.keys, self.queries):
+            if ids is not None and ids.ndim > 1:
+                yield (*ids.shape[:-1], 1)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Dense(Rule):
+    """A boolean array, (T, S) or with as many axes as the scores."""
+
+    allowed: Array
+
+    def align(self, frame: Frame) -> Rule:
+        scores, found = (*frame.lead, frame.T, frame.S), tuple(self.allowed.shape)
+        if len(found) == 3 and len(scores) > 3:
+            raise ShapeError("mask-ambiguous", found=found, scores=scores)
+        fits = len(found) in (2, len(scores)) and all(
+            size in (1, wanted) for size, wanted in zip(found[::-1], scores[::-1], strict=False)
+        )
+        if not fits:
+            raise ShapeError("mask-shape", found=found, scores=scores)
+        allowed = to_kind_of(self.allowed, frame.like)
+        return Dense(as_four_axes(allowed, frame.lead))
+
+    def pick(self, b: int, h: int) -> Rule:
+        B, H = self.allowed.shape[:2]
+        return Dense(self.allowed[b if B > 1 else 0, h if H > 1 else 0])
+
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+        whole = slice(None)
+        T, S = self.allowed.shape[-2:]
+        return self.allowed[..., rows if T > 1 else whole, cols if S > 1 else whole]
+
+    def leads(self) -> Iterator[Shape]:
+        if self.allowed.ndim > 2:
+            yield tuple(self.allowed.shape[:-2])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Not(Rule):
+    """What the rule hides, and nothing else."""
+
+    rule: Rule
+
+    def align(self, frame: Frame) -> Rule:
+        return Not(self.rule.align(frame))
+
+    def pick(self, b: int, h: int) -> Rule:
+        return Not(self.rule.pick(b, h))
+
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+        seen = self.rule.block(frame, rows, cols)
+        return (not seen) if isinstance(seen, bool) else ~seen
+
+    def leads(self) -> Iterator[Shape]:
+        return self.rule.leads()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Both(Rule):
+    """What all of the rules allow."""
+
+    rules: tuple[Rule, ...]
+
+    def align(self, frame: Frame) -> Rule:
+        return replace(self, rules=tuple([rule.align(frame) for rule in self.rules]))
+
+    def pick(self, b: int, h: int) -> Rule:
+        return replace(self, rules=tuple([rule.pick(b, h) for rule in self.rules]))
+
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+        seen: Seen = True
+        for rule in self.rules:
+            one = rule.block(frame, rows, cols)
+            if one is False:
+                return False
+            if one is not True:
+                seen = one if seen is True else seen & one
+        return seen
+
+    def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        ranges = [rule.reach(frame, rows) for rule in self.rules]
+        low, high = max(low for low, _ in ranges), min(high for _, high in ranges)
+        return low, max(low, high)
+
+    def leads(self) -> Iterator[Shape]:
+        for rule in self.rules:
+            yield from rule.leads()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Either(Both):
+    """What any of the rules allows."""
+
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+        seen: Seen = False
+        for rule in self.rules:
+            one = rule.block(frame, rows, cols)
+            if one is True:
+                return True
+            if one is not False:
+                seen = one if seen is False else seen | one
+        return seen
+
+    def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        ranges = [rule.reach(frame, rows) for rule in self.rules]
+        return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+
+def as_four_axes(x: Array, lead: Shape) -> Array:
+    """`x`, which broadcasts to (*lead, T, S) axis by axis, as B H T S; axes of size one stay so where they can."""
+    if x.ndim == 2:
+        return x[None, None]
+    if len(lead) == 1:
+        return x[:, None]
+    if len(lead) == 2:
+        return x
+    # Five axes and more: samples lie along several axes, and only whole axes can be merged into one.
+    samples = split_lead(lead)[0]
+    if all(size == 1 for size in x.shape[:-3]):
+        return x.reshape(1, *x.shape[-3:])
+    expanded = _broadcast(x, (*lead[:-1], *x.shape[-3:]))
+    return expanded.reshape(samples, *x.shape[-3:])
+
+
+def _per_sample(x: Array, own: int, frame: Frame, what: str) -> Array:
+    """`x`, whose last `own` axes are its own and the rest count samples, as (B or 1, 1, *own)."""
+    x = to_kind_of(x, frame.like)
+    samples, rest = x.shape[: x.ndim - own], x.shape[x.ndim - own :]
+    if not samples:
+        return x[None, None]
+    wanted = frame.lead[:-1] if len(frame.lead) > 1 else frame.lead
+    fits = len(samples) <= len(wanted) and all(
+        size in (1, full) for size, full in zip(samples[::-1], wanted[::-1], strict=False)
+    )
+    if not fits:
+        # One sample needs no axis for samples.
+        if all(size == 1 for size in samples):
+            return x.reshape(1, 1, *rest)
+        raise ShapeError("mask-samples", what=what, found=tuple(samples), wanted=tuple(wanted))
+    if all(size == 1 for size in samples):
+        return x.reshape(1, 1, *rest)
+    if len(wanted) > 1:
+        x = _broadcast(x, (*wanted, *rest)).reshape(-1, *rest)
+    return x[:, None]
+
+
+def _one_sample(x: Array, b: int) -> Array:
+    return x[b if x.shape[0] > 1 else 0, 0]
+
+
+def _check_length(ids: Array, S: int, what: str, frame: Frame) -> None:
+    if ids.shape[-1] != S:
+        raise ShapeError("mask-keys", what=what, found=tuple(ids.shape), S=S, T=frame.T)
+
+
+def _broadcast(x: Array, shape: Shape) -> Array:
+    return x.expand(shape) if is_tensor(x) else np.broadcast_to(x, shape)
+
+
+def _least(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else min(a, b)

@@ -1,0 +1,132 @@
+"""See: what to look at. Record: what one attention call left behind.
+
+A Record holds the caller's kind of array and never anything T × S that was not asked for. It knows nothing of how
+it was computed: exact rectangles come from a function that the backend leaves with it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+from regard.axes import Shape
+from regard.errors import ArgumentError, NotKeptError
+from regard.kinds import Array
+
+Kind = Literal["encoder", "decoder", "cross", "self"]
+Rectangle = Callable[[slice, slice], Array]
+"""Exact weights of rows × cols, B H rows cols."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class See:
+    """What a Record should hold. What is not asked for stays None.
+
+    map       at most so many bins along each axis; None for no map
+    lse       the log of the sum of exponentials, per query
+    entropy   in nats, per query
+    received  how much attention each key received: the column sums
+    top       the so many strongest keys of each query, with their weights; None for none
+    qk        keep q and k, so that any rectangle of exact weights can be had later
+    """
+
+    map: int | None = 256
+    lse: bool = True
+    entropy: bool = False
+    received: bool = False
+    top: int | None = None
+    qk: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("map", "top"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+                raise ArgumentError("see-count", name=name, value=value)
+
+
+class Top(NamedTuple):
+    """The strongest keys of each query, strongest first; ties go to the earlier key. Both B H T k."""
+
+    indices: Array
+    weights: Array
+
+
+class Statistics(NamedTuple):
+    """What a backend computed beside the output; B H first. What was not asked for is None."""
+
+    map: Array | None = None
+    lse: Array | None = None
+    entropy: Array | None = None
+    received: Array | None = None
+    top: Top | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What one attention call left behind. B samples, H heads, T queries, S keys.
+
+    map       B H R C: the weights summed over the keys of a bin, averaged over the queries of a bin; where T and S
+              are at most `See.map`, the weights themselves. Queries that see nothing are left out of the mean.
+    lse       B H T, -inf for a query that sees nothing
+    entropy   B H T, nats
+    received  B H S, column sums
+    top       indices and weights, B H T k
+    """
+
+    shape: Shape
+    """(B, H, T, S)"""
+    name: str = "attention"
+    kind: Kind = "self"
+    map: Array | None = None
+    lse: Array | None = None
+    entropy: Array | None = None
+    received: Array | None = None
+    top: Top | None = None
+    queries: tuple[tuple[str, ...], ...] | None = None
+    """The tokens that look, one tuple per sample (or one for all)."""
+    keys: tuple[tuple[str, ...], ...] | None = None
+    """The tokens that are looked at."""
+    rectangle: Rectangle | None = field(default=None, repr=False)
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    """What the rectangle is computed from (q, k, …), for those who save a Record."""
+
+    def weights(self, rows: slice | None = None, cols: slice | None = None) -> Array:
+        """The exact weights of a rectangle, B H rows cols, computed now from the kept q, k and LSE.
+
+        Raises NotKeptError with the fix when nothing was kept to compute them from.
+        """
+        T, S = self.shape[-2:]
+        row_range = slice(*(rows or slice(None)).indices(T)[:2])
+        col_range = slice(*(cols or slice(None)).indices(S)[:2])
+        if any(part is not None and part.step not in (None, 1) for part in (rows, cols)):
+            raise ArgumentError("rectangle-step", rows=rows, cols=cols)
+        if self.rectangle is not None:
+            return self.rectangle(row_range, col_range)
+        if self.map is not None and tuple(self.map.shape[-2:]) == (T, S):
+            return self.map[..., row_range, col_range]
+        raise NotKeptError("weights-not-kept", name=self.name, T=T, S=S)
+
+    def named(self, name: str, kind: Kind | None = None) -> "Record":
+        """The same under another name."""
+        return replace(self, name=name, kind=kind or self.kind)
+
+    def with_tokens(self, queries: Any = None, keys: Any = None) -> "Record":
+        """The same with tokens; one list for all samples, or a list of lists."""
+        B, _, T, S = self.shape
+        return replace(
+            self,
+            queries=_tokens(queries, B, T, "queries") or self.queries,
+            keys=_tokens(keys, B, S, "keys") or self.keys,
+        )
+
+
+def _tokens(given: Any, samples: int, length: int, side: str) -> tuple[tuple[str, ...], ...] | None:
+    if given is None:
+        return None
+    rows = [given] if not given or isinstance(given[0], str) else list(given)
+    tokens = tuple(tuple(str(token) for token in row) for row in rows)
+    if len(tokens) not in (1, samples):
+        raise ArgumentError("tokens-samples", side=side, found=len(tokens), B=samples)
+    for row in tokens:
+        if len(row) != length:
+            raise ArgumentError("tokens-count", side=side, found=len(row), wanted=length)
+    return tokens

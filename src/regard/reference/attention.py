@@ -1,0 +1,180 @@
+"""Scaled dot-product attention: the definition, in plain NumPy, and its backward by hand.
+
+    Attention(Q, K, V) = softmax(Q Kᵀ / √E) V                      Vaswani et al. 2017, section 3.2.1
+
+Everything else in regard that computes attention must agree with this file, corners included:
+
+- a query that may look nowhere gets zeros;
+- what a query may not look at never reaches it, whatever it holds;
+- a query that may look at something not finite, or is not finite itself, gets a row of NaN.
+
+It builds the whole T × S matrix on purpose. Speed is a backend; this is what the words mean.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from regard.axes import Sizes, attention_sizes
+from regard.masks import Mask
+from regard.reference.softmax import computing_dtype, softmax
+
+MaskLike = Mask | np.ndarray | None
+
+
+class Gradients(NamedTuple):
+    """What a change of the loss would be per change of each input. `bias` is None when there was none."""
+
+    q: np.ndarray
+    k: np.ndarray
+    v: np.ndarray
+    bias: np.ndarray | None = None
+
+
+def scaled_dot_product_attention(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    mask: MaskLike = None,
+    bias: np.ndarray | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Attention and its weights: (…, T, Ev) in the dtype of q, and (…, T, S), float32 for half precision.
+
+    q (…, T, E), k (…, S, E), v (…, S, Ev). The order is: scale, softcap, bias, mask, softmax. From four axes up
+    k and v may have fewer heads than q; each then serves as many neighbouring query heads.
+
+    >>> Q, K = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> output, weights = scaled_dot_product_attention(Q, K, np.array([[10.0, 0.0], [0.0, 20.0], [30.0, 0.0]]))
+    >>> weights.round(5), output.round(4)
+    (array([[0.40111, 0.19778, 0.40111]]), array([[16.0445,  3.9555]]))
+    """
+    scores = attention_scores(q, k, mask, bias, scale, softcap)
+    weights = softmax(scores)
+    return weighted_sum(weights, q, v, mask), weights
+
+
+def attention_scores(
+    q: np.ndarray,
+    k: np.ndarray,
+    mask: MaskLike = None,
+    bias: np.ndarray | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+) -> np.ndarray:
+    """The scores that softmax sees, (…, T, S): -inf where a query may not look, NaN rows where it met NaN or Inf."""
+    sizes = attention_sizes(q.shape, k.shape, k.shape)
+    allowed = _allowed(mask, sizes)
+    keys = _serve_all_heads(k, sizes)
+    bad_keys = ~np.isfinite(keys).all(-1)  # … S
+    bad_queries = ~np.isfinite(q).all(-1)  # … T
+
+    exact = computing_dtype(q)
+    q_clean = np.where(bad_queries[..., None], 0, q).astype(exact)
+    k_clean = np.where(bad_keys[..., None], 0, keys).astype(exact)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = (q_clean * _scale(scale, sizes, exact)) @ k_clean.swapaxes(-1, -2)  # … T S
+        if softcap is not None:
+            scores = softcap * np.tanh(scores / softcap)
+        if bias is not None:
+            scores = scores + bias
+    scores = np.where(allowed, scores, -np.inf).astype(exact)
+    met_bad = (allowed & bad_keys[..., None, :]).any(-1) | (bad_queries & allowed.any(-1))
+    return np.where(met_bad[..., None], np.nan, scores)
+
+
+def weighted_sum(weights: np.ndarray, q: np.ndarray, v: np.ndarray, mask: MaskLike = None) -> np.ndarray:
+    """The weights' mean of the values, (…, T, Ev), in the dtype of q."""
+    sizes = attention_sizes(q.shape, (*v.shape[:-1], q.shape[-1]), v.shape)
+    values = _serve_all_heads(v, sizes)
+    bad_values = ~np.isfinite(values).all(-1)  # … S
+    with np.errstate(over="ignore", invalid="ignore"):
+        output = weights @ np.where(bad_values[..., None], 0, values).astype(weights.dtype)  # … T Ev
+    met_bad = (_allowed(mask, sizes) & bad_values[..., None, :]).any(-1)
+    with np.errstate(over="ignore"):
+        return np.where(met_bad[..., None], np.nan, output).astype(q.dtype)
+
+
+def scaled_dot_product_attention_backward(
+    grad_output: np.ndarray,
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    mask: MaskLike = None,
+    bias: np.ndarray | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+) -> Gradients:
+    """The gradients of q, k, v and bias, given that of the output.
+
+    With P the weights and S the scores: dV = Pᵀ dO, dP = dO Vᵀ, dS = P ∘ (dP − rowsum(P ∘ dP)), dQ = scale · dS K,
+    dK = scale · dSᵀ Q. Queries that saw nothing, or met NaN, pass nothing on.
+    """
+    sizes = attention_sizes(q.shape, k.shape, v.shape)
+    scores = attention_scores(q, k, mask, bias, scale, softcap)
+    output = weighted_sum(softmax(scores), q, v, mask)
+    alive = np.isfinite(output).all(-1, keepdims=True)  # … T 1
+    weights = softmax(np.where(alive, scores, -np.inf))
+    exact = weights.dtype
+    factor = _scale(scale, sizes, exact)
+    queries, keys, values = (_finite(x).astype(exact) for x in (q, k, v))
+    keys, values = _serve_all_heads(keys, sizes), _serve_all_heads(values, sizes)
+    d_output = np.where(alive, grad_output, 0).astype(exact)
+
+    d_values = weights.swapaxes(-1, -2) @ d_output
+    d_weights = d_output @ values.swapaxes(-1, -2)
+    d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdims=True))
+    d_bias = None if bias is None else sum_to_shape(d_scores, bias.shape).astype(bias.dtype)
+    if softcap is not None:
+        before = np.where(alive, (queries * factor) @ keys.swapaxes(-1, -2), 0)
+        d_scores = d_scores * (1 - np.tanh(before / softcap) ** 2)
+    d_queries = factor * d_scores @ keys
+    d_keys = factor * d_scores.swapaxes(-1, -2) @ queries
+    return Gradients(
+        q=d_queries.astype(q.dtype),
+        k=_gather_heads(d_keys, sizes).astype(k.dtype),
+        v=_gather_heads(d_values, sizes).astype(v.dtype),
+        bias=d_bias,
+    )
+
+
+def sum_to_shape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Undo broadcasting: the sum of `x` over the axes along which an array of `shape` was repeated."""
+    extra = x.ndim - len(shape)
+    repeated = [axis + extra for axis, size in enumerate(shape) if size == 1 and x.shape[axis + extra] != 1]
+    return x.sum(axis=(*range(extra), *repeated), keepdims=True).reshape(shape)
+
+
+def _scale(scale: float | None, sizes: Sizes, dtype: np.dtype) -> np.ndarray:
+    return np.asarray(1 / np.sqrt(sizes.E) if scale is None else scale, dtype=dtype)
+
+
+def _allowed(mask: MaskLike, sizes: Sizes) -> np.ndarray:
+    """Who may look where, as the full boolean matrix."""
+    if mask is None:
+        return np.ones(sizes.scores, dtype=bool)
+    if sizes.T == 0 or sizes.S == 0:
+        Mask.of(mask).bind(sizes.lead, sizes.T, sizes.S)  # a mask that does not fit is wrong here too
+        return np.ones(sizes.scores, dtype=bool)
+    seen = Mask.of(mask).bind(sizes.lead, sizes.T, sizes.S).block(slice(0, sizes.T), slice(0, sizes.S))
+    four = np.broadcast_to(seen, (sizes.B, sizes.H, sizes.T, sizes.S))
+    return four.reshape(sizes.scores)
+
+
+def _serve_all_heads(x: np.ndarray, sizes: Sizes) -> np.ndarray:
+    """Each key/value head, repeated for the query heads it serves."""
+    return x if sizes.G == sizes.H else np.repeat(x, sizes.H // sizes.G, axis=-3)
+
+
+def _gather_heads(x: np.ndarray, sizes: Sizes) -> np.ndarray:
+    """The transpose of `_serve_all_heads`: the sum over the query heads that a key/value head served."""
+    if sizes.G == sizes.H:
+        return x
+    grouped = x.reshape(*x.shape[:-3], sizes.G, sizes.H // sizes.G, *x.shape[-2:])
+    return grouped.sum(axis=-3)
+
+
+def _finite(x: np.ndarray) -> np.ndarray:
+    """Rows that hold NaN or Inf, set to zero: a query that met them has no gradient, and nobody else saw them."""
+    return np.where(np.isfinite(x).all(-1, keepdims=True), x, 0)

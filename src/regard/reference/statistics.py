@@ -1,0 +1,57 @@
+"""What can be read off the weights: the definitions, by brute force, that every kernel must reproduce."""
+
+import numpy as np
+
+from regard.axes import bin_count, bin_width
+from regard.records import See, Statistics, Top
+
+
+def pooled_map(weights: np.ndarray, bins: int) -> np.ndarray:
+    """The weights (…, T, S) in at most `bins` × `bins` bins: summed over keys, averaged over queries that see something.
+
+    Bins are ceil(S / bins) keys wide and ceil(T / bins) queries high, the last ones ragged. A row of the map sums
+    to 1; one whose queries see nothing is 0.
+
+    >>> pooled_map(np.eye(4), 2)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    T, S = weights.shape[-2:]
+    high, wide = bin_width(T, bins), bin_width(S, bins)
+    pooled = np.zeros((*weights.shape[:-2], bin_count(T, bins), bin_count(S, bins)), weights.dtype)
+    looking = weights.sum(-1) != 0  # … T; NaN counts as looking
+    for r in range(pooled.shape[-2]):
+        rows = slice(r * high, (r + 1) * high)
+        count = np.maximum(looking[..., rows].sum(-1), 1)
+        for c in range(pooled.shape[-1]):
+            block = weights[..., rows, c * wide : (c + 1) * wide]
+            pooled[..., r, c] = block.sum((-2, -1)) / count
+    return pooled
+
+
+def entropy(weights: np.ndarray) -> np.ndarray:
+    """−Σ w ln w along the keys, in nats: 0 for one key, ln n for n equal ones, 0 for a query that sees nothing."""
+    return -(weights * np.log(np.where(weights > 0, weights, 1))).sum(-1)
+
+
+def received(weights: np.ndarray) -> np.ndarray:
+    """How much attention each key received: the column sums, (…, S)."""
+    return weights.sum(-2)
+
+
+def strongest(weights: np.ndarray, k: int) -> Top:
+    """The k largest weights of each query, largest first, the earlier key first where they are equal."""
+    k = min(k, weights.shape[-1])
+    indices = np.argsort(-weights, axis=-1, kind="stable")[..., :k]
+    return Top(indices, np.take_along_axis(weights, indices, axis=-1))
+
+
+def statistics(weights: np.ndarray, lse: np.ndarray, see: See) -> Statistics:
+    """Everything that `see` asks for."""
+    return Statistics(
+        map=pooled_map(weights, see.map) if see.map else None,
+        lse=lse if see.lse or see.qk else None,
+        entropy=entropy(weights) if see.entropy else None,
+        received=received(weights) if see.received else None,
+        top=strongest(weights, see.top) if see.top else None,
+    )

@@ -1,0 +1,73 @@
+"""Every sentence the software says, in English and in Chinese, side by side.
+
+An entry cannot exist in one language only: `Words` needs both. This room knows how to pick a language and
+fill in values; it knows nothing about who is speaking.
+"""
+
+import contextvars
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+
+_chosen: contextvars.ContextVar[Language | None] = contextvars.ContextVar("regard_language", default=None)
+
+
+class Words(NamedTuple):
+    """One sentence in both languages, with the same `{placeholders}`."""
+
+    en: str
+    zh: str
+
+
+def language() -> Language:
+    """The language to speak: the one chosen by `speaking`, else the environment's.
+
+    `REGARD_LANG` wins over the usual locale variables, in their usual order.
+    """
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen
+    for variable in ("REGARD_LANG", "LC_ALL", "LC_MESSAGES", "LANG"):
+        value = os.environ.get(variable)
+        if value:
+            return "zh" if value.lower().startswith("zh") else "en"
+    return "en"
+
+
+@contextmanager
+def speaking(lang: Language) -> Iterator[None]:
+    """Speak `lang` inside the block, whatever the environment says."""
+    token = _chosen.set(lang)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
+    """The sentence called `key`, with its values filled in.
+
+    >>> say("missing-package", "en", package="torch", extra="torch", what="regard.functional")
+    "regard.functional needs torch, which is not installed: pip install 'regard[torch]'"
+    """
+    words = catalogue()[key]
+    return getattr(words, lang or language()).format(**values)
+
+
+@cache
+def catalogue() -> dict[str, Words]:
+    """All entries by key. Loaded on the first sentence, so that importing regard stays quick."""
+    from regard.words import commands, complaints, hand_calculation, reasons, screen
+
+    parts = (complaints.WORDS, reasons.WORDS, hand_calculation.WORDS, screen.WORDS, commands.WORDS)
+    merged: dict[str, Words] = {}
+    for part in parts:
+        repeated = merged.keys() & part.keys()
+        assert not repeated, f"said twice: {sorted(repeated)}"
+        merged.update(part)
+    return merged

@@ -1,0 +1,5 @@
+"""What the views write beside a picture."""
+
+from regard.words import Words
+
+WORDS: dict[str, Words] = {}

@@ -1,0 +1,145 @@
+"""The rooms of DESIGN.md, held by a test: a file imports only from lower ranks, and torch stays where it belongs."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src"
+
+# Rank 0 is a short stair of its own: sentences, then errors that speak them, then what raises them.
+RANKS = {
+    "words": 0.0,
+    "errors": 0.1,
+    "axes": 0.2,
+    "kinds": 0.2,
+    "memory": 0.2,
+    "masks": 1,
+    "records": 1,
+    "projections": 1,
+    "config": 1,
+    "text": 1,
+    "reference": 2,
+    "functional": 2,
+    "kernels": 2,
+    "dispatch": 3,
+    "steps": 3,
+    "layers": 4,
+    "trace": 4,
+    "checkpoints": 4,
+    "generation": 4,
+    "models": 5,
+    "training": 5,
+    "capture": 5,
+    "language": 6,
+    "views": 6,
+    "course": 7,
+    "server": 8,
+    "cli": 9,
+}
+
+# What needs torch, by the start of the module's name.
+TORCH = (
+    "regard.functional",
+    "regard.kernels.chunked",
+    "regard.kernels.triton",
+    "regard.dispatch.torch_backends",
+    "regard.layers",
+    "regard.models",
+    "regard.training",
+    "regard.capture",
+    "deep_learning.nn",
+)
+
+# Imports inside functions that go up, or to torch: (who, what). Each is a door that opens only when it is used.
+DOORS = {
+    ("regard.masks.rules", "torch"),
+    ("regard.masks.mask", "torch"),
+    ("regard.masks.doors", "torch"),
+    ("regard.dispatch.choice", "regard.dispatch.torch_backends"),
+}
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for path in SOURCE.rglob("*.py"):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(path: Path, name: str) -> list[tuple[str, bool]]:
+    """(module, at the top of the file) for each import; what only type checkers see is left out."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found = []
+
+    def walk(node: ast.AST, top: bool) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+                continue
+            if isinstance(child, ast.Import):
+                found.extend((alias.name, top) for alias in child.names)
+            elif isinstance(child, ast.ImportFrom):
+                assert child.level == 0, f"{name}: relative import"
+                assert child.module is not None
+                known = modules()
+                for alias in child.names:
+                    full = f"{child.module}.{alias.name}"
+                    found.append((full if full in known else child.module, top))
+            walk(child, top and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+
+    walk(tree, True)
+    return found
+
+
+def room(module: str) -> str:
+    parts = module.split(".")
+    return parts[1] if parts[0] == "regard" and len(parts) > 1 else parts[0]
+
+
+def rank(module: str) -> float:
+    return 10 if module.split(".")[0] == "deep_learning" else RANKS[room(module)]
+
+
+def needs_torch(module: str) -> bool:
+    return module == "torch" or module.startswith("torch.") or module.startswith(TORCH)
+
+
+MODULES = modules()
+
+
+@pytest.mark.parametrize("name", sorted(set(MODULES) - {"regard"}))
+def test_a_file_imports_only_from_lower_ranks(name: str) -> None:
+    for target, top in imports(MODULES[name], name):
+        if not target.startswith(("regard", "deep_learning")) or target == "regard":
+            continue
+        if room(target) == room(name) or (not top and (name, target) in DOORS):
+            continue
+        assert rank(target) < rank(name), f"{name} (rank {rank(name)}) imports {target} (rank {rank(target)})"
+
+
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_torch_is_imported_only_where_it_belongs(name: str) -> None:
+    if needs_torch(name):
+        return
+    for target, top in imports(MODULES[name], name):
+        if needs_torch(target):
+            assert not top, f"{name} imports {target} at its top"
+            assert (name, target) in DOORS, f"{name} imports {target} inside a function: list it, or do without"
+
+
+def test_every_room_has_a_rank() -> None:
+    assert {room(name) for name in MODULES if name.startswith("regard.")} <= set(RANKS)
+
+
+def test_no_door_is_listed_in_vain() -> None:
+    used = {(name, target) for name in MODULES for target, top in imports(MODULES[name], name) if not top}
+    assert used >= DOORS
+
+
+def test_no_module_bears_the_name_of_a_public_function() -> None:
+    import regard
+
+    functions = {name for name in regard.__all__ if name.islower() and not name.startswith("_")}
+    clashing = [name for name in MODULES if name.split(".")[-1] in functions]
+    assert not clashing, f"a module would hide a function: {clashing}"

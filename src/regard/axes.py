@@ -82,9 +82,7 @@ def split_lead(lead: Shape) -> tuple[int, int]:
     return samples, lead[-1]
 
 
-def head_width(
-    d_model: int, n_heads: int, *, width_name: str = "d_model", heads_name: str = "n_heads"
-) -> int:
+def head_width(d_model: int, n_heads: int, *, width_name: str = "d_model", heads_name: str = "n_heads") -> int:
     """The width of one head, E = D / H; raises IndivisibleError, with the nearest widths, where H does not divide D.
 
     >>> head_width(768, 12)

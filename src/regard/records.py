@@ -44,7 +44,7 @@ class See:
 
 
 class Top(NamedTuple):
-    """The strongest keys of each query, strongest first; ties go to the earlier key. Both B H T k."""
+    """The strongest keys of each query, strongest first, equal ones in any order. Both B H T k, k at most S."""
 
     indices: Array
     weights: Array

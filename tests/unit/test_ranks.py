@@ -36,6 +36,7 @@ RANKS = {
     "course": 7,
     "server": 8,
     "cli": 9,
+    "__main__": 10,
 }
 
 # What needs torch, by the start of the module's name.
@@ -44,6 +45,7 @@ TORCH = (
     "regard.kernels.chunked",
     "regard.kernels.triton",
     "regard.dispatch.torch_backends",
+    "regard.dispatch.overflow",
     "regard.layers",
     "regard.models",
     "regard.training",
@@ -57,6 +59,10 @@ DOORS = {
     ("regard.masks.mask", "torch"),
     ("regard.masks.doors", "torch"),
     ("regard.dispatch.choice", "regard.dispatch.torch_backends"),
+    ("regard.dispatch.remember", "regard.dispatch.torch_backends"),
+    ("regard.dispatch.guard", "torch"),
+    ("regard.cli.inspection", "torch"),
+    ("regard.dispatch.guard", "regard.dispatch.overflow"),
 }
 
 

@@ -262,5 +262,3 @@ def _axes_of(seen: Array, lead: Shape) -> Array:
     if seen.shape[0] == 1:
         return seen.reshape(*([1] * (len(lead) - 1)), *seen.shape[1:])
     return seen.reshape(*lead[:-1], *seen.shape[1:])
-
-

@@ -110,7 +110,7 @@ class Prefix(Rule):
     def align(self, frame: Frame) -> Rule:
         if isinstance(self.count, int):
             return self
-        return Prefix(_per_sample(self.count, 0, frame, "prefix"))
+        return Prefix(_per_sample(self.count, 0, frame, "prefix")[..., None, None])
 
     def pick(self, b: int, h: int) -> Rule:
         return self if isinstance(self.count, int) else Prefix(_one_sample(self.count, b))
@@ -323,7 +323,7 @@ def _per_sample(x: Array, own: int, frame: Frame, what: str) -> Array:
     if all(size == 1 for size in samples):
         return x.reshape(1, 1, *rest)
     if len(wanted) > 1:
-        x = _broadcast(x, (*wanted, *rest)).reshape(-1, *rest)
+        x = _broadcast(x, (*wanted, *rest)).reshape(split_lead(frame.lead)[0], *rest)
     return x[:, None]
 
 

@@ -71,8 +71,9 @@ def attention_scores(
     bad_queries = ~np.isfinite(q).all(-1)  # … T
 
     exact = computing_dtype(q)
-    q_clean = np.where(bad_queries[..., None], 0, q).astype(exact)
-    k_clean = np.where(bad_keys[..., None], 0, keys).astype(exact)
+    # C order: BLAS rounds by how memory lies, and what is hidden must not decide even that.
+    q_clean = np.where(bad_queries[..., None], 0, q).astype(exact, order="C")
+    k_clean = np.where(bad_keys[..., None], 0, keys).astype(exact, order="C")
     with np.errstate(over="ignore", invalid="ignore"):
         scores = (q_clean * _scale(scale, sizes, exact)) @ k_clean.swapaxes(-1, -2)  # … T S
         if softcap is not None:
@@ -90,7 +91,7 @@ def weighted_sum(weights: np.ndarray, q: np.ndarray, v: np.ndarray, mask: MaskLi
     values = _serve_all_heads(v, sizes)
     bad_values = ~np.isfinite(values).all(-1)  # … S
     with np.errstate(over="ignore", invalid="ignore"):
-        output = weights @ np.where(bad_values[..., None], 0, values).astype(weights.dtype)  # … T Ev
+        output = weights @ np.where(bad_values[..., None], 0, values).astype(weights.dtype, order="C")  # … T Ev
     met_bad = (_allowed(mask, sizes) & bad_values[..., None, :]).any(-1)
     with np.errstate(over="ignore"):
         return np.where(met_bad[..., None], np.nan, output).astype(q.dtype)

@@ -88,9 +88,7 @@ def multi_head_attention_backward(
     d_q, d_W_q, d_b_q = linear_backward(merge_heads(d_heads.q), q, p.W_q, p.b_q)
     d_k, d_W_k, d_b_k = linear_backward(merge_heads(d_heads.k), k, p.W_k, p.b_k)
     d_v, d_W_v, d_b_v = linear_backward(merge_heads(d_heads.v), v, p.W_v, p.b_v)
-    return MultiHeadGradients(
-        d_q, d_k, d_v, Projections(d_W_q, d_W_k, d_W_v, d_W_o, d_b_q, d_b_k, d_b_v, d_b_o)
-    )
+    return MultiHeadGradients(d_q, d_k, d_v, Projections(d_W_q, d_W_k, d_W_v, d_W_o, d_b_q, d_b_k, d_b_v, d_b_o))
 
 
 def linear(x: np.ndarray, W: np.ndarray, b: np.ndarray | None = None) -> np.ndarray:

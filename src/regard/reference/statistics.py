@@ -7,7 +7,7 @@ from regard.records import See, Statistics, Top
 
 
 def pooled_map(weights: np.ndarray, bins: int) -> np.ndarray:
-    """The weights (…, T, S) in at most `bins` × `bins` bins: summed over keys, averaged over queries that see something.
+    """The weights (…, T, S) in at most `bins` × `bins` bins: summed over keys, averaged over queries that see any.
 
     Bins are ceil(S / bins) keys wide and ceil(T / bins) queries high, the last ones ragged. A row of the map sums
     to 1; one whose queries see nothing is 0.
@@ -40,7 +40,7 @@ def received(weights: np.ndarray) -> np.ndarray:
 
 
 def strongest(weights: np.ndarray, k: int) -> Top:
-    """The k largest weights of each query, largest first, the earlier key first where they are equal."""
+    """The k largest weights of each query, largest first."""
     k = min(k, weights.shape[-1])
     indices = np.argsort(-weights, axis=-1, kind="stable")[..., :k]
     return Top(indices, np.take_along_axis(weights, indices, axis=-1))

@@ -208,6 +208,102 @@ WORDS: dict[str, Words] = {
         zh="Mask.from_additive 只接受 0，以及 -inf 或 {dtype} 的最小值（{lowest:.4g}）；发现了 {value}；"
         "介于其间的是分数：请作为 bias= 传入",
     ),
+    # --- explain ---
+    "explain-axes": Words(
+        en="explain shows one head at a time, so q, k and v need two axes (positions, width); "
+        "found q {q}, k {k}, v {v}; pick one head: q[{pick}], k[{pick}], v[{pick}]",
+        zh="explain 一次只讲一个头，q、k、v 应为两个轴（位置, 宽度）；现在 q {q}，k {k}，v {v}；"
+        "请选一个头：q[{pick}]、k[{pick}]、v[{pick}]",
+    ),
+    "explain-too-few-axes": Words(
+        en="q, k and v need two axes (positions, width); found q {q}, k {k}, v {v}; one row is written [[1, 0]]",
+        zh="q、k、v 应为两个轴（位置, 宽度）；现在 q {q}，k {k}，v {v}；只有一行时写成 [[1, 0]]",
+    ),
+    "explain-ragged": Words(
+        en="the rows of {name} have different lengths; give every row as many numbers",
+        zh="{name} 各行的长度不同；请让每行的数字一样多",
+    ),
+    "explain-numbers": Words(
+        en="{name} must hold real numbers; found {dtype}",
+        zh="{name} 必须是实数；现在是 {dtype}",
+    ),
+    "explain-too-large": Words(
+        en="explaining {T} × {S} scores needs {need}, and {free} are free; "
+        "explain a few rows instead: q[:8], k[:8], v[:8]",
+        zh="讲解 {T} × {S} 个分数需要 {need}，而可用内存只有 {free}；请只取几行：q[:8]、k[:8]、v[:8]",
+    ),
+    "explain-no-step": Words(
+        en="there is no step {asked!r}; there are: {names}",
+        zh="没有名为 {asked!r} 的步骤；现有：{names}",
+    ),
+    # --- feed-forward, norms, positions ---
+    "unknown-choice": Words(
+        en="there is no {name}={value!r}; choose one of: {choices}",
+        zh="没有 {name}={value!r} 这个选项；可选：{choices}",
+    ),
+    "width-wanted": Words(
+        en="x needs a last axis of at least one number, its width: (…, D); found {found}",
+        zh="x 的最后一个轴是宽度，至少要有一个数：(…, D)；现在是 {found}",
+    ),
+    "part-shape": Words(
+        en="{name} must have shape {wanted} to go with x {x}; found {found}; "
+        "weights are used as x @ W (nn.Linear keeps the transpose: pass weight.T)",
+        zh="{name} 的形状应为 {wanted}，才能与 x {x} 相配；现在是 {found}；"
+        "权重按 x @ W 使用（nn.Linear 存的是转置：请传 weight.T）",
+    ),
+    "norm-shape": Words(
+        en="{name} goes with the last axis of x {x}, so its shape must be {wanted}; found {found}",
+        zh="{name} 与 x {x} 的最后一个轴一一对应，形状应为 {wanted}；现在是 {found}",
+    ),
+    "eps-value": Words(
+        en="eps must be a finite number of at least 0; found {value!r}; 1e-5 and 1e-6 are usual",
+        zh="eps 必须是不小于 0 的有限数；现在是 {value!r}；常用 1e-5 或 1e-6",
+    ),
+    "base-value": Words(
+        en="base must be a positive finite number; found {value!r}; the papers use 10000",
+        zh="base 必须是有限的正数；现在是 {value!r}；论文用的是 10000",
+    ),
+    "table-axes": Words(
+        en="{what} needs a table of two axes, {axes}; found {found}",
+        zh="{what} 需要两个轴的表 {axes}；现在是 {found}",
+    ),
+    "positions-beyond-table": Words(
+        en="{length} positions from {start} on were asked for, but the table ends at max_len={max_len}: "
+        "shorten the input, or use a table with max_len of at least {needed}",
+        zh="要从位置 {start} 起取 {length} 个位置，但位置表只到 max_len={max_len}："
+        "请缩短输入，或使用 max_len 不小于 {needed} 的位置表",
+    ),
+    "positions-shape": Words(
+        en="positions {found} do not fit x {x}: give ({T},), or as many axes as x without its last, "
+        "ending in {T}, the others of size 1 or the same; for one row per sample beside heads "
+        "write positions[:, None]",
+        zh="positions {found} 与 x {x} 不合：应为 ({T},)，或与 x 去掉最后一轴后的轴数相同，"
+        "最后一轴为 {T}，其余各轴大小为 1 或相同；有头而每个样本一行时，请写 positions[:, None]",
+    ),
+    "positions-dtype": Words(
+        en="positions must be whole numbers, or float32 or float64; found {dtype}; "
+        "half precision cannot tell far positions apart",
+        zh="positions 必须是整数，或 float32、float64；现在是 {dtype}；半精度分不清远处的位置",
+    ),
+    "rotary-axes": Words(
+        en="rotate needs at least two axes, (…, positions, width); found x {found}",
+        zh="rotate 至少需要两个轴（…, 位置, 宽度）；现在 x {found}",
+    ),
+    "rotary-odd-width": Words(
+        en="rotary positions turn numbers in pairs, so the width of a head must be even; found {E}; "
+        "nearest are {below} and {above}",
+        zh="旋转位置编码把数两两成对地旋转，头的宽度必须是偶数；现在是 {E}；最接近的是 {below} 和 {above}",
+    ),
+    "buckets-odd": Words(
+        en="with bidirectional=True half of the buckets are for keys after the query, so n_buckets must be "
+        "even; found {n_buckets}; nearest are {below} and {above}",
+        zh="bidirectional=True 时一半的桶留给查询之后的键，所以 n_buckets 必须是偶数；"
+        "现在是 {n_buckets}；最接近的是 {below} 和 {above}",
+    ),
+    "buckets-distance": Words(
+        en="max_distance={max_distance} must be larger than {exact}: the nearer distances have a bucket each",
+        zh="max_distance={max_distance} 必须大于 {exact}：比它近的距离各占一个桶",
+    ),
     # --- backends ---
     "backend-unknown": Words(
         en="there is no backend {asked!r} for {kind} arrays; there are: {names}",
@@ -243,6 +339,182 @@ WORDS: dict[str, Words] = {
     "tokens-samples": Words(
         en="{side} has tokens for {found} samples, but there are {B}",
         zh="{side} 给了 {found} 个样本的词元，但样本有 {B} 个",
+    ),
+    # --- the deep_learning doors ---
+    "count-wanted": Words(
+        en="{name} must be a whole number of at least {least}; found {value!r}",
+        zh="{name} 必须是不小于 {least} 的整数；现在是 {value!r}",
+    ),
+    "axis-value": Words(
+        en="axis={axis} is not an axis of an array of shape {shape}: it has {axes}",
+        zh="形状为 {shape} 的数组没有 axis={axis}：它共有 {axes} 个轴",
+    ),
+    "numpy-wanted": Words(
+        en="{name} must be a NumPy array here; found a torch tensor; "
+        "tensors go to deep_learning.nn or regard.attend, or write {name}.detach().numpy()",
+        zh="这里的 {name} 必须是 NumPy 数组；现在是 torch 张量；"
+        "张量请用 deep_learning.nn 或 regard.attend，或写成 {name}.detach().numpy()",
+    ),
+    "tensor-wanted": Words(
+        en="{name} must be a torch tensor here; found {found}; try torch.as_tensor({name}), "
+        "or use deep_learning.attention, which takes NumPy arrays",
+        zh="这里的 {name} 必须是 torch 张量；现在是 {found}；可用 torch.as_tensor({name})，"
+        "或改用接受 NumPy 数组的 deep_learning.attention",
+    ),
+    "input-shape": Words(
+        en="{name} must have shape {wanted}; found {found}",
+        zh="{name} 的形状应为 {wanted}；现在是 {found}",
+    ),
+    "d-k-width": Words(
+        en="d_k={d_k} is the width of Q and K in one head, but Q {Q} is {found} wide; "
+        "make it ScaledDotProductAttention(d_k={found}), or leave d_k out",
+        zh="d_k={d_k} 是一个头里 Q 与 K 的宽度，而 Q {Q} 的宽度是 {found}；"
+        "请写 ScaledDotProductAttention(d_k={found})，或省略 d_k",
+    ),
+    "positions-too-long": Words(
+        en="x has {T} positions, but there are encodings for max_len={max_len} only; "
+        "make it PositionalEncoding(d_model, max_len={T}), or shorten x",
+        zh="x 有 {T} 个位置，而位置编码只有 max_len={max_len} 个；"
+        "请写 PositionalEncoding(d_model, max_len={T})，或截短 x",
+    ),
+    "added-mask-dtype": Words(
+        en="this mask is added to the scores, 0 = visible and -inf = hidden, as create_causal_mask makes it; "
+        "found {dtype} {found}. If 1 means visible: regard.Mask.of(mask == 1). "
+        "If 1 means hidden: regard.Mask.of(mask == 0)",
+        zh="这里的 mask 会加到分数上，0 为可见、-inf 为遮住，如 create_causal_mask 所给；现在是 {dtype} {found}。"
+        "若 1 为可见：regard.Mask.of(mask == 1)；若 1 为遮住：regard.Mask.of(mask == 0)",
+    ),
+    "added-mask-values": Words(
+        en="this mask holds 0 (visible) and -inf (hidden) only; found {value}. To hide, write -inf; "
+        "scores to be added are no mask: regard.attend(Q, K, V, bias=scores)",
+        zh="这里的 mask 只能含 0（可见）与 -inf（遮住）；发现了 {value}。要遮住请写 -inf；"
+        "要加到分数上的数不是 mask：regard.attend(Q, K, V, bias=scores)",
+    ),
+    "weights-axes": Words(
+        en="attention weights have at least two axes, (…, queries, keys); found shape {found}",
+        zh="注意力权重至少有两个轴（…, 查询, 键）；现在形状是 {found}",
+    ),
+    "weights-row-sum": Words(
+        en="each row of attention weights sums to 1, or holds only 0; row {row} (sample, head, query) sums to "
+        "{sum:.4g}. If these are scores, apply softmax first: regard.reference.softmax(w)",
+        zh="注意力权重的每一行之和为 1，或整行为 0；而第 {row} 行（样本, 头, 查询）之和为 {sum:.4g}。"
+        "如果这是分数，请先做 softmax：regard.reference.softmax(w)",
+    ),
+    "weights-negative": Words(
+        en="attention weights are never negative; row {row} (sample, head, query) holds {value:.4g}. "
+        "If these are scores, apply softmax first: regard.reference.softmax(w)",
+        zh="注意力权重不会是负数；而第 {row} 行（样本, 头, 查询）里有 {value:.4g}。"
+        "如果这是分数，请先做 softmax：regard.reference.softmax(w)",
+    ),
+    "weights-all-nan": Words(
+        en="every row of these weights {found} is NaN: there is nothing to see; look for NaN or Inf in q and k",
+        zh="这些权重 {found} 的每一行都是 NaN，没有可看的内容；请检查 q 和 k 中的 NaN 或 Inf",
+    ),
+    "kind-unknown": Words(
+        en="there is no kind {asked!r} of attention; there are: {kinds}",
+        zh="没有名为 {asked!r} 的注意力种类；现有：{kinds}",
+    ),
+    "not-a-record": Words(
+        en="a Trace holds Records, such as attend(..., see=See()) gives; found {found}; "
+        "for an array of weights use Trace.from_weights(w)",
+        zh="Trace 里只放 Record，即 attend(..., see=See()) 给出的记录；现在是 {found}；"
+        "若是权重数组，请用 Trace.from_weights(w)",
+    ),
+    "record-unknown": Words(
+        en="no record is called {asked!r}; the nearest of the {count} is {nearest!r}; trace.names lists them all",
+        zh="没有名为 {asked!r} 的记录；{count} 条记录中最接近的是 {nearest!r}；trace.names 会列出全部",
+    ),
+    "record-unknown-empty": Words(
+        en="no record is called {asked!r}: this trace holds none",
+        zh="没有名为 {asked!r} 的记录：这个 Trace 是空的",
+    ),
+    "record-ambiguous": Words(
+        en="{asked!r} is the end of several names: {names}; give more of the name",
+        zh="有多个名字以 {asked!r} 结尾：{names}；请把名字写得更完整",
+    ),
+    "record-index": Words(
+        en="there is no record {asked}: this trace holds {count}, numbered from 0",
+        zh="没有第 {asked} 号记录：这个 Trace 共有 {count} 条，从 0 开始编号",
+    ),
+    "record-key": Words(
+        en="records are found by number, by name or by a slice; found {found}",
+        zh="记录可按编号、名字或切片查找；现在给的是 {found}",
+    ),
+    "trace-empty": Words(
+        en="this trace holds no records, so there is nothing to draw: "
+        "nothing was run while it watched, or select() matched nothing",
+        zh="这个 Trace 里没有记录，无可画之物：观察期间没有运行模型，或 select() 什么也没选中",
+    ),
+    "map-not-kept": Words(
+        en="record {name!r} keeps no map, so it cannot be drawn; ask for one: see=See(map=256)",
+        zh="记录 {name!r} 没有保留图（map），无法绘制；请事先要求：see=See(map=256)",
+    ),
+    # --- views ---
+    "choice-range": Words(
+        en="{what}={asked!r} is not there: choose a whole number from 0 to {last}",
+        zh="没有 {what}={asked!r}：请选 0 到 {last} 之间的整数",
+    ),
+    "choice-none": Words(
+        en="{what}={asked!r} is not there: record {name!r} has none at all (B H T S = {shape})",
+        zh="没有 {what}={asked!r}：记录 {name!r} 一个也没有（B H T S = {shape}）",
+    ),
+    "option-unknown": Words(
+        en="{option}={asked!r} is not known; choose one of {choices}",
+        zh="不认识 {option}={asked!r}；请选 {choices} 之一",
+    ),
+    "width-narrow": Words(
+        en="width={asked!r} is too narrow to draw in; give a whole number of at least {least} columns",
+        zh="width={asked!r} 太窄，画不下；请给不小于 {least} 列的整数",
+    ),
+    "ax-one-picture": Words(
+        en="ax= holds one picture, but {count} were asked for; choose layer= and head=, or leave ax out",
+        zh="ax= 只能放一幅图，但这里要画 {count} 幅；请用 layer= 和 head= 选一幅，或去掉 ax",
+    ),
+    # --- files ---
+    "file-absent": Words(
+        en="there is no file {path}",
+        zh="没有文件 {path}",
+    ),
+    "file-is-folder": Words(
+        en="{path} is a folder; give the path of a file",
+        zh="{path} 是文件夹；请给出文件的路径",
+    ),
+    "file-unwritable": Words(
+        en="{path} could not be written ({reason}); check the folder, the permission and the space left",
+        zh="无法写入 {path}（{reason}）；请检查文件夹、权限和剩余空间",
+    ),
+    "trace-unreadable": Words(
+        en="{path} could not be read as a safetensors file ({reason}): it is damaged, cut short or something "
+        "else; save the trace again with trace.save(path)",
+        zh="{path} 无法作为 safetensors 文件读取（{reason}）：文件损坏、不完整或不是这种格式；"
+        "请用 trace.save(path) 重新保存",
+    ),
+    "trace-not-ours": Words(
+        en="{path} is a safetensors file but not a trace; regard.read_trace reads what trace.save(path) wrote",
+        zh="{path} 是 safetensors 文件，但不是 Trace；regard.read_trace 只读取 trace.save(path) 写的文件",
+    ),
+    "trace-newer": Words(
+        en="{path} was written by a newer regard (trace version {found}; this one reads up to {known}): "
+        "pip install --upgrade regard",
+        zh="{path} 由更新版本的 regard 写成（Trace 版本 {found}；当前最高读到 {known}）：pip install --upgrade regard",
+    ),
+    "trace-garbled": Words(
+        en="{path} is damaged: {place} makes no sense; save the trace again with trace.save(path)",
+        zh="{path} 已损坏：{place} 处的内容不成立；请用 trace.save(path) 重新保存",
+    ),
+    "trace-tensor-missing": Words(
+        en="{path} is damaged: tensor {tensor!r} is missing; save the trace again with trace.save(path)",
+        zh="{path} 已损坏：缺少张量 {tensor!r}；请用 trace.save(path) 重新保存",
+    ),
+    "trace-tensor-shape": Words(
+        en="{path} is damaged: tensor {tensor!r} has shape {found} where {wanted} belongs; "
+        "save the trace again with trace.save(path)",
+        zh="{path} 已损坏：张量 {tensor!r} 的形状是 {found}，应为 {wanted}；请用 trace.save(path) 重新保存",
+    ),
+    "trace-tensor-dtype": Words(
+        en="{path} is damaged: tensor {tensor!r} has a dtype ({found}) that cannot stand there; "
+        "save the trace again with trace.save(path)",
+        zh="{path} 已损坏：张量 {tensor!r} 的 dtype（{found}）不该出现在这里；请用 trace.save(path) 重新保存",
     ),
     # --- packages ---
     "missing-package": Words(

@@ -1,0 +1,113 @@
+"""The door: an attention call as people write it, looked at once and laid out as B H T E for every backend."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regard.axes import Sizes, attention_sizes
+from regard.errors import ArgumentError, DtypeError, ShapeError
+from regard.kinds import Array, is_tensor, to_kind_of
+from regard.masks import BoundMask, Mask
+from regard.masks.rules import as_four_axes
+from regard.records import See
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One attention call. q B H T E, k B G S E, v B G S Ev; `bias` broadcasts to B H T S."""
+
+    q: Array
+    k: Array
+    v: Array
+    sizes: Sizes
+    scale: float
+    mask: Mask | None = None
+    bound: BoundMask | None = None
+    bias: Array | None = None
+    softcap: float | None = None
+    dropout: float = 0.0
+    see: See | None = None
+
+    @property
+    def is_torch(self) -> bool:
+        return is_tensor(self.q)
+
+
+def receive(
+    q: Array,
+    k: Array,
+    v: Array,
+    *,
+    mask: Any = None,
+    bias: Any = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    dropout: float = 0.0,
+    see: See | None = None,
+) -> Call:
+    """Check everything that can be wrong with a call, then lay it out. Raises our errors, with values and the fix."""
+    _check_kinds(q, k, v)
+    sizes = attention_sizes(q.shape, k.shape, v.shape)
+    _check_dtypes(q, k, v)
+    _check_numbers(scale, softcap, dropout)
+    if see is not None and not isinstance(see, See):
+        raise ArgumentError("see-type", found=type(see).__name__)
+    mask = None if mask is None else Mask.of(mask)
+    return Call(
+        q=q.reshape(sizes.B, sizes.H, sizes.T, sizes.E),
+        k=k.reshape(sizes.B, sizes.G, sizes.S, sizes.E),
+        v=v.reshape(sizes.B, sizes.G, sizes.S, sizes.Ev),
+        sizes=sizes,
+        scale=1 / math.sqrt(sizes.E) if scale is None else float(scale),
+        mask=mask,
+        bound=None if mask is None else mask.bind(sizes.lead, sizes.T, sizes.S, q),
+        bias=None if bias is None else _four_axes_of_bias(bias, sizes, q),
+        softcap=softcap,
+        dropout=dropout,
+        see=see,
+    )
+
+
+def _check_kinds(q: Array, k: Array, v: Array) -> None:
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if not is_tensor(x) and not isinstance(x, np.ndarray):
+            raise DtypeError("not-an-array", name=name, found=type(x).__name__)
+    if not is_tensor(q) == is_tensor(k) == is_tensor(v):
+        kinds = {name: "torch" if is_tensor(x) else "NumPy" for name, x in (("q", q), ("k", k), ("v", v))}
+        raise DtypeError("mixed-kinds", **kinds)
+    if is_tensor(q) and not q.device == k.device == v.device:
+        raise ArgumentError("devices-differ", q=q.device, k=k.device, v=v.device)
+
+
+def _check_dtypes(q: Array, k: Array, v: Array) -> None:
+    for name, x in (("q", q), ("k", k), ("v", v)):
+        if str(x.dtype).removeprefix("torch.") not in ("float16", "bfloat16", "float32", "float64"):
+            raise DtypeError("float-wanted", name=name, dtype=x.dtype)
+    if not q.dtype == k.dtype == v.dtype:
+        raise DtypeError("dtypes-differ", q=q.dtype, k=k.dtype, v=v.dtype)
+
+
+def _check_numbers(scale: float | None, softcap: float | None, dropout: float) -> None:
+    if scale is not None and not math.isfinite(scale):
+        raise ArgumentError("scale-value", value=scale)
+    if softcap is not None and not (math.isfinite(softcap) and softcap > 0):
+        raise ArgumentError("softcap-value", value=softcap)
+    if not 0 <= dropout < 1:
+        raise ArgumentError("dropout-value", value=dropout)
+
+
+def _four_axes_of_bias(bias: Any, sizes: Sizes, like: Array) -> Array:
+    bias = to_kind_of(bias, like)
+    if not str(bias.dtype).removeprefix("torch.").startswith(("float", "bfloat")):
+        raise DtypeError("bias-dtype", dtype=bias.dtype)
+    found, scores = tuple(bias.shape), sizes.scores
+    if len(found) == 3 and sizes.has_heads:
+        raise ShapeError("bias-ambiguous", found=found, scores=scores)
+    fits = len(found) in (2, len(scores)) and all(
+        size in (1, wanted) for size, wanted in zip(found[::-1], scores[::-1], strict=False)
+    )
+    if not fits:
+        raise ShapeError("bias-shape", found=found, scores=scores)
+    return as_four_axes(bias, sizes.lead)

@@ -1,0 +1,152 @@
+"""attend and backends: the only place that chooses who computes."""
+
+from typing import Any, overload
+
+from regard.dispatch.backend import Answer, Answers, Backend
+from regard.dispatch.call import Call, receive
+from regard.dispatch.guard import guarded
+from regard.dispatch.remember import record_of
+from regard.errors import BackendError, UnknownNameError
+from regard.kinds import Array, is_tensor
+from regard.records import Record, See
+
+
+@overload
+def attend(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Any = None,
+    bias: Any = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    dropout: float = 0.0,
+    backend: str = "auto",
+    see: None = None,
+) -> Array: ...
+
+
+@overload
+def attend(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Any = None,
+    bias: Any = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    dropout: float = 0.0,
+    backend: str = "auto",
+    *,
+    see: See,
+) -> tuple[Array, Record]: ...
+
+
+def attend(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Any = None,
+    bias: Any = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    dropout: float = 0.0,
+    backend: str = "auto",
+    see: See | None = None,
+) -> Any:
+    """softmax(q kᵀ · scale + bias) v over what `mask` allows; with `see`, also the Record of what was looked at.
+
+    NumPy in, NumPy out; torch in, torch out. q (…, T, E), k (…, S, E), v (…, S, Ev), two axes and up; from four up,
+    k and v may have fewer heads than q. `mask` is a Mask or a boolean array, True = may look; `bias` is added to the
+    scores; `softcap` bounds them before that: softcap · tanh(score / softcap).
+
+    >>> import numpy as np
+    >>> from regard import Mask, See
+    >>> x = np.eye(3)
+    >>> out, record = attend(x, x, x, mask=Mask.causal(), see=See(entropy=True))
+    >>> record.map[0, 0].round(2).tolist()
+    [[1.0, 0.0, 0.0], [0.36, 0.64, 0.0], [0.26, 0.26, 0.47]]
+    """
+    call = _receive(q, k, v, mask, bias, scale, softcap, dropout, see)
+    chosen = _choose(call, backend)
+    if call.is_torch:
+        from regard.dispatch.torch_backends import without_autocast
+
+        with without_autocast(call):
+            out, found = guarded(call, chosen.run)
+    else:
+        out, found = guarded(call, chosen.run)
+    out = out.reshape(*call.sizes.lead, call.sizes.T, call.sizes.Ev)
+    return out if see is None else (out, record_of(call, found))
+
+
+def backends(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Any = None,
+    bias: Any = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    dropout: float = 0.0,
+    see: See | None = None,
+) -> Answers:
+    """What every backend says about this call: yes, or its reason. The first yes is what `attend` takes.
+
+    >>> import numpy as np
+    >>> x = np.eye(3)
+    >>> print(backends(x, x, x, dropout=0.1))
+      blocked    no dropout here; reference can
+    → reference  yes (builds the whole T × S matrix)
+    """
+    call = _receive(q, k, v, mask, bias, scale, softcap, dropout, see)
+    said = [(one.name, one.answer(call)) for one in _all(call)]
+    answers = Answers({name: str(answer) for name, answer in said})
+    answers.chosen = next((name for name, answer in said if answer.yes), None)
+    return answers
+
+
+def _receive(
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Any,
+    bias: Any,
+    scale: float | None,
+    softcap: float | None,
+    dropout: float,
+    see: See | None,
+) -> Call:
+    if is_tensor(q) and is_tensor(k) and is_tensor(v):
+        from regard.dispatch.torch_backends import autocast
+
+        q, k, v = autocast(q, k, v)
+    return receive(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see)
+
+
+def _all(call: Call) -> tuple[Backend, ...]:
+    if call.is_torch:
+        from regard.dispatch.torch_backends import BACKENDS
+
+        return BACKENDS
+    from regard.dispatch.numpy_backends import BACKENDS as NUMPY_BACKENDS
+
+    return NUMPY_BACKENDS
+
+
+def _choose(call: Call, name: str) -> Backend:
+    every = _all(call)
+    if name == "auto":
+        for one in every:
+            if one.answer(call).yes:
+                return one
+        raise BackendError("no-backend", reasons="; ".join(f"{b.name}: {b.answer(call)}" for b in every))
+    named = next((one for one in every if one.name == name), None)
+    if named is None:
+        kind = "torch" if call.is_torch else "NumPy"
+        raise UnknownNameError("backend-unknown", asked=name, kind=kind, names=", ".join(b.name for b in every))
+    answer: Answer = named.answer(call)
+    if not answer.yes:
+        other = next((one.name for one in every if one.answer(call).yes), None)
+        raise BackendError("backend-refuses", name=name, reason=str(answer), chosen=other)
+    return named

@@ -1,0 +1,104 @@
+"""Numbers so large that PyTorch's products of them are not finite, where hidden ones would leak after all.
+
+Forward, a mask that is added makes inf + (-inf) of a hidden huge key; backward, a hidden huge value gives a weight of
+0 an infinite gradient. So huge rows are kept from the kernel as bad ones are, and the few queries that may look at
+them are computed again, one by one, from what they may see and nothing else.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import isfinite
+
+import torch
+from torch import Tensor
+
+from regard.dispatch.call import Call
+from regard.functional.attention import scaled_dot_product_attention, serve_all_heads
+from regard.masks import Mask
+from regard.masks.rules import Dense
+from regard.records import Statistics
+
+
+def huge(dtype: torch.dtype) -> float:
+    """From here on a product of two numbers may be too large for sums of it: below the root of the largest number."""
+    return 1e150 if dtype == torch.float64 else 1e17
+
+
+def surely_tame(call: Call) -> bool:
+    """Whether q, k and v are finite and not huge, by their extremes: one reading, under 1 % of the call."""
+    if call.q.device.type == "meta":
+        return True
+    if not _may_branch(call.q):
+        return False
+    with torch.no_grad():
+        return all(_tame(x) for x in (call.q, call.k, call.v))
+
+
+def bad_rows(x: Tensor) -> Tensor:
+    """Rows that hold something not finite; where one may not branch on values, huge counts as bad too."""
+    if _may_branch(x):
+        return ~x.isfinite().all(-1)
+    return ~(x.abs() < huge(x.dtype)).all(-1)
+
+
+def despite_huge(call: Call, run: Callable[[Call], tuple[Tensor, Statistics]]) -> tuple[Tensor, Statistics]:
+    """`run(call)` for a finite call; queries that may look at something huge, or are huge, are computed again."""
+    if not _may_branch(call.q):
+        return run(call)
+    huge_q, huge_k, huge_v = (x.abs().amax(-1) >= huge(x.dtype) for x in (call.q, call.k, call.v))
+    if not (huge_q.any() or huge_k.any() or huge_v.any()):
+        return run(call)
+    small = replace(
+        call,
+        q=call.q.masked_fill(huge_q[..., None], 0),
+        k=call.k.masked_fill(huge_k[..., None], 0),
+        v=call.v.masked_fill(huge_v[..., None], 0),
+    )
+    out, found = run(small)
+    if call.see is not None:
+        # Forward, the kernels that give statistics replace hidden scores instead of adding to them.
+        with torch.no_grad():
+            _, found = run(call)
+    keys, values = serve_all_heads(call.k, call.sizes), serve_all_heads(call.v, call.sizes)
+    wild = (huge_k | huge_v).repeat_interleave(call.sizes.H // call.sizes.G, dim=1)  # B H S
+    for row in range(call.sizes.T):
+        seen = _row(call, row)  # B H 1 S
+        looking = (seen & wild[:, :, None]).any(-1) | (huge_q[:, :, row : row + 1] & seen.any(-1))  # B H 1
+        if looking.any():
+            again = _one_row(call, keys, values, row, seen)
+            where = torch.tensor([row], device=out.device)
+            out = out.index_copy(2, where, torch.where(looking[..., None], again, out[:, :, row : row + 1]))
+    return out, found
+
+
+def _one_row(call: Call, keys: Tensor, values: Tensor, row: int, seen: Tensor) -> Tensor:
+    hidden = ~seen[:, :, 0, :, None]  # B H S 1
+    bias = None if call.bias is None else call.bias.expand(*seen.shape[:2], call.sizes.T, call.sizes.S)
+    out, _ = scaled_dot_product_attention(
+        call.q[:, :, row : row + 1],
+        keys.masked_fill(hidden, 0),
+        values.masked_fill(hidden, 0),
+        mask=Mask(Dense(seen), "row"),
+        bias=None if bias is None else bias[:, :, row : row + 1],
+        scale=call.scale,
+        softcap=call.softcap,
+    )
+    return out
+
+
+def _row(call: Call, row: int) -> Tensor:
+    shape = (call.sizes.B, call.sizes.H, 1, call.sizes.S)
+    seen = True if call.bound is None else call.bound.block(slice(row, row + 1), slice(0, call.sizes.S))
+    return torch.as_tensor(seen, device=call.q.device).expand(shape)
+
+
+def _tame(x: Tensor) -> bool:
+    if not x.numel():
+        return True
+    low, high = (extreme.item() for extreme in x.aminmax())
+    return isfinite(low) and isfinite(high) and max(-low, high) < huge(x.dtype)
+
+
+def _may_branch(x: Tensor) -> bool:
+    """A traced graph cannot branch on values, and a GPU should not be waited for."""
+    return x.device.type == "cpu" and not torch.compiler.is_compiling()

@@ -1,0 +1,103 @@
+"""Scaled dot-product attention in PyTorch, eager: the twin of `reference.attention`, weights and all.
+
+Differentiable by autograd, with the corners of the reference. Rows that end as NaN are kept out of the products,
+so that a row nobody uses cannot poison the gradients of its neighbours: NaN times a zero gradient would be NaN.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+from regard.axes import Sizes, attention_sizes
+from regard.functional.softmax import computing_dtype, softmax
+from regard.masks import Mask
+
+MaskLike = Mask | Tensor | None
+
+
+def scaled_dot_product_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: MaskLike = None,
+    bias: Tensor | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Attention and its weights: (…, T, Ev) in the dtype of q, and (…, T, S), float32 for half precision.
+
+    >>> q = k = v = torch.eye(2)
+    >>> scaled_dot_product_attention(q, k, v, Mask.causal())[1]
+    tensor([[1.0000, 0.0000],
+            [0.3302, 0.6698]])
+    """
+    weights = attention_weights(attention_scores(q, k, mask, bias, scale, softcap))
+    return weighted_sum(weights, q, v, mask), weights
+
+
+def attention_scores(
+    q: Tensor,
+    k: Tensor,
+    mask: MaskLike = None,
+    bias: Tensor | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+) -> Tensor:
+    """The scores that softmax sees, (…, T, S): -inf where a query may not look, NaN rows where it met NaN or Inf."""
+    sizes = attention_sizes(q.shape, k.shape, k.shape)
+    keys = serve_all_heads(k, sizes)
+    bad_keys = ~keys.isfinite().all(-1)  # … S
+    bad_queries = ~q.isfinite().all(-1)  # … T
+    exact = computing_dtype(q)
+    factor = 1 / math.sqrt(sizes.E) if scale is None else scale
+    clean_q = q.masked_fill(bad_queries[..., None], 0).to(exact) * factor
+    clean_k = keys.masked_fill(bad_keys[..., None], 0).to(exact)
+    scores = clean_q @ clean_k.mT  # … T S
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
+    if bias is not None:
+        scores = (scores + bias).to(exact)
+    allowed = allowed_matrix(mask, sizes, q)
+    if allowed is None:
+        met_bad = bad_keys.any(-1, keepdim=True) | bad_queries
+    else:
+        scores = scores.masked_fill(~allowed, -torch.inf)
+        met_bad = (allowed & bad_keys[..., None, :]).any(-1) | (bad_queries & allowed.any(-1))
+    return scores.masked_fill(met_bad[..., None], torch.nan)
+
+
+def attention_weights(scores: Tensor) -> Tensor:
+    """Softmax of the scores; a row with NaN or +inf in it becomes NaN and passes no gradient on."""
+    lost = (scores.isnan() | (scores == torch.inf)).any(-1, keepdim=True)
+    return softmax(scores.masked_fill(lost, -torch.inf)).masked_fill(lost, torch.nan)
+
+
+def weighted_sum(weights: Tensor, q: Tensor, v: Tensor, mask: MaskLike = None) -> Tensor:
+    """The weights' mean of the values, (…, T, Ev), in the dtype of q."""
+    sizes = attention_sizes(q.shape, (*v.shape[:-1], q.shape[-1]), v.shape)
+    values = serve_all_heads(v, sizes)
+    bad_values = ~values.isfinite().all(-1)  # … S
+    lost = weights.isnan().any(-1)  # … T
+    clean = values.masked_fill(bad_values[..., None], 0).to(weights.dtype)
+    output = weights.masked_fill(lost[..., None], 0) @ clean  # … T Ev
+    allowed = allowed_matrix(mask, sizes, q)
+    here = bad_values[..., None, :]
+    met_bad = here.any(-1) if allowed is None else (allowed & here).any(-1)
+    return output.masked_fill((lost | met_bad)[..., None], torch.nan).to(q.dtype)
+
+
+def allowed_matrix(mask: MaskLike, sizes: Sizes, like: Tensor) -> Tensor | None:
+    """Who may look where, broadcastable to the scores; None for everyone everywhere."""
+    if mask is None:
+        return None
+    bound = Mask.of(mask).bind(sizes.lead, sizes.T, sizes.S, like)
+    seen = bound.block(slice(0, sizes.T), slice(0, sizes.S))
+    if isinstance(seen, bool):
+        return torch.full((), seen, device=like.device).expand(sizes.scores)
+    return seen.expand(sizes.B, sizes.H, sizes.T, sizes.S).reshape(sizes.scores)
+
+
+def serve_all_heads(x: Tensor, sizes: Sizes) -> Tensor:
+    """Each key/value head, repeated for the query heads it serves."""
+    return x if sizes.G == sizes.H else x.repeat_interleave(sizes.H // sizes.G, dim=-3)

@@ -1,0 +1,111 @@
+"""PyTorch's fused attention, called so that it stays fused and keeps our rules.
+
+`F.scaled_dot_product_attention` falls back to a T × S matrix for many innocent calls (values of another width, a
+last stride that is not 1), aligns causal masks to the upper left, and wants masks as T × S arrays. Here: widths are
+padded, strides mended, and masks other than "causal" and "these keys" lowered for a block of rows at a time.
+
+Everything in here has four axes, B H T E, and is finite and not huge: `dispatch` sees to that.
+"""
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from regard.functional.softmax import computing_dtype
+from regard.masks import BoundMask
+
+MASK_AT_A_TIME = 2**22
+"""Elements of a mask made at once: PyTorch copies it to float, so 20 MiB."""
+
+
+def sdpa(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: BoundMask | None = None,
+    bias: Tensor | None = None,
+    scale: float,
+    dropout: float = 0.0,
+) -> Tensor:
+    """Attention by `F.scaled_dot_product_attention`. q B H T E, k B G S E, v B G S Ev, bias broadcasts to B H T S."""
+    Ev = v.shape[-1]
+    q, k, v = _one_width(*(_last_stride_one(x) for x in (q, k, v)))
+    if scale <= 0:
+        # PyTorch's backward multiplies hidden scores, -inf, by the scale: 0 makes them NaN, less makes them +inf.
+        q, scale = q * scale, 1.0
+    return _fused(q, k, v, mask, bias, scale, dropout)[..., :Ev]
+
+
+def _fused(
+    q: Tensor, k: Tensor, v: Tensor, mask: BoundMask | None, bias: Tensor | None, scale: float, dropout: float
+) -> Tensor:
+    """The cheapest call that means the same."""
+    T, S, grouped = q.shape[2], k.shape[2], q.shape[1] != k.shape[1]
+    options: dict[str, Any] = {"scale": scale, "dropout_p": dropout, "enable_gqa": grouped}
+    if mask is None or T == 0 or S == 0:
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=_as_added(bias, q), **options)
+    rows = mask.key_rows
+    if bias is None and rows is not None:
+        causal, keep = rows
+        # Causal beside a mask is understood by the CPU kernel only; elsewhere, and with dropout, PyTorch refuses.
+        together = keep is None or not causal or (q.device.type == "cpu" and not dropout)
+        if (not causal or T == S) and together:
+            return F.scaled_dot_product_attention(q, k, v, attn_mask=keep, is_causal=causal, **options)
+    return _by_row_blocks(q, k, v, mask, bias, options)
+
+
+def _by_row_blocks(
+    q: Tensor, k: Tensor, v: Tensor, mask: BoundMask, bias: Tensor | None, options: dict[str, Any]
+) -> Tensor:
+    """One call per block of rows, each with the mask of that block and the keys it can reach."""
+    B, _, T, _ = q.shape
+    S = k.shape[2]
+    step = max(16, min(T, MASK_AT_A_TIME // max(1, S * B)))
+    blocks = []
+    for start in range(0, T, step):
+        rows = slice(start, min(T, start + step))
+        low, high = mask.reach(rows)
+        if low == high:
+            low, high = 0, 1  # reaches no key: asked about one it may not see, zeros come out that have a gradient
+        seen = mask.block(rows, slice(low, high))
+        added = _block_of(bias, rows, slice(low, high))
+        if seen is False:
+            seen = torch.zeros((1, 1), dtype=torch.bool, device=q.device).expand(rows.stop - rows.start, high - low)
+        if added is None:
+            attn_mask = None if seen is True else seen
+        else:
+            attn_mask = _as_added(added if seen is True else torch.where(seen, added, -torch.inf), q)
+        blocks.append(
+            F.scaled_dot_product_attention(
+                q[:, :, rows], k[:, :, low:high], v[:, :, low:high], attn_mask=attn_mask, **options
+            )
+        )
+    return blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=2)
+
+
+def _last_stride_one(x: Tensor) -> Tensor:
+    return x if x.stride(-1) == 1 or x.shape[-1] == 1 else x.contiguous()
+
+
+def _one_width(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Pad with zeros to one width: they add nothing to a score, and the extra outputs are cut off again."""
+    width = max(q.shape[-1], v.shape[-1])
+    q, k, v = (x if x.shape[-1] == width else F.pad(x, (0, width - x.shape[-1])) for x in (q, k, v))
+    return q, k, v
+
+
+def _block_of(bias: Tensor | None, rows: slice, cols: slice) -> Tensor | None:
+    if bias is None:
+        return None
+    whole = slice(None)
+    return bias[..., rows if bias.shape[-2] > 1 else whole, cols if bias.shape[-1] > 1 else whole]
+
+
+def _as_added(bias: Tensor | None, q: Tensor) -> Tensor | None:
+    """A bias in a dtype that PyTorch takes: float32 beside half precision on the CPU, the dtype of q elsewhere."""
+    if bias is None:
+        return None
+    return bias.to(computing_dtype(q) if q.device.type == "cpu" else q.dtype)

@@ -1,0 +1,220 @@
+"""Attention and its statistics in one pass over blocks of rows.
+
+Per block: scores into a buffer, exponentials in place, the values' mean; while the block is still in the cache,
+what `see` asks for. The output is divided by the row sums at the end, T × E numbers instead of T × S.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from regard.kernels.blocked.scores import Head, hide
+from regard.kernels.blocked.workers import run_all
+from regard.kernels.tiles import Bins, cores, row_blocks, rows_per_block, units_of_work
+from regard.masks import BoundMask
+from regard.records import See, Statistics, Top
+
+WORTH_THREADS = 2**21
+"""Scores from which on handing work to threads pays for itself."""
+
+SAFE_EXPONENT = 40.0
+"""Scores this small need no maximum taken off: exp(±40) is far from the ends of float32, and so are sums of it."""
+
+
+@dataclass(slots=True)
+class Results:
+    """The arrays that blocks write into: B·H first."""
+
+    out: np.ndarray
+    lse: np.ndarray
+    map: np.ndarray | None
+    looking: np.ndarray | None
+    received: np.ndarray | None
+    entropy: np.ndarray | None
+    top: Top | None
+
+
+def attention(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    *,
+    mask: BoundMask | None = None,
+    bias: np.ndarray | None = None,
+    scale: float,
+    softcap: float | None = None,
+    see: See | None = None,
+) -> tuple[np.ndarray, Statistics]:
+    """Output B H T Ev and the statistics that `see` asks for. q B H T E, k B G S E, v B G S Ev, all finite."""
+    B, H, T, _ = q.shape
+    S = k.shape[2]
+    exact = np.dtype(np.float64 if q.dtype == np.float64 else np.float32)
+    results = _allocate(B * H, T, S, v.shape[-1], q.dtype, exact, see)
+    bins = Bins.of(T, S, see)
+    step = rows_per_block(T, S, 256, bins.high if bins else None)
+    if T and S and B * H:
+        served = H // k.shape[1]
+        scale_q = exact.type(scale)
+
+        def work(unit: tuple[int, int, int]) -> np.ndarray | None:
+            n, start, stop = unit
+            b, h = divmod(n, H)
+            head = Head(
+                q=_rows_together(q[b, h], exact) * scale_q,
+                k=_rows_together(k[b, h // served], exact),
+                v=_rows_together(v[b, h // served], exact),
+                mask=None if mask is None else mask.pick(b, h),
+                bias=None if bias is None else bias[b if bias.shape[0] > 1 else 0, h if bias.shape[1] > 1 else 0],
+                softcap=softcap,
+            )
+            return _one_head(head, n, start, stop, step, bins, results)
+
+        units = units_of_work(B * H, T, max(step, bins.high) if bins else step, cores())
+        alone = B * H * T * S < WORTH_THREADS
+        received = [work(unit) for unit in units] if alone else run_all(work, units)
+        if results.received is not None:
+            # Two pieces of one head may run at once, so each brings its own sums; adding in order is repeatable.
+            for (n, _, _), part in zip(units, received, strict=True):
+                results.received[n] += part
+    return results.out.reshape(B, H, T, v.shape[-1]), _finish(results, B, H, see)
+
+
+def _one_head(
+    head: Head, n: int, start: int, stop: int, step: int, bins: Bins | None, results: Results
+) -> np.ndarray | None:
+    """Rows start … stop of one head; returns what its keys received."""
+    S, exact = head.k.shape[0], head.q.dtype
+    buffer = np.empty(step * S, exact)
+    powers_buffer = np.empty(step * S, exact) if results.entropy is not None else None
+    received = np.zeros(S, exact) if results.received is not None else None
+    shifted = not _small_scores(head)
+    for rows in row_blocks(start, stop, step):
+        low, high = head.reach(rows)
+        if low == high:
+            continue
+        shape = (rows.stop - rows.start, high - low)
+        scores = head.scores(rows, low, high, buffer[: shape[0] * shape[1]].reshape(shape))
+        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+            highest: np.ndarray | None = None
+            if shifted:
+                highest = scores.max(axis=1)
+                highest[highest == -np.inf] = 0  # a row that sees nothing: exp(-inf - 0) is 0
+                scores -= highest[:, None]
+            if powers_buffer is None:
+                powers = np.exp(scores, out=scores)
+            else:
+                powers = np.exp(scores, out=powers_buffer[: scores.size].reshape(shape))
+            total = powers.sum(axis=1)
+            logarithm = np.log(total)
+            share = 1 / np.where(total == 0, 1, total)
+            results.lse[n, rows] = logarithm if highest is None else logarithm + highest
+            results.out[n, rows] = (powers @ head.v[low:high]) * share[:, None]
+        if results.entropy is not None:
+            if head.mask is not None:
+                hide(scores, head.mask, rows, low, high, 0.0)  # 0 · -inf would be NaN
+            with np.errstate(invalid="ignore"):
+                mean_score = np.vecdot(powers, scores) * share
+                results.entropy[n, rows] = np.where(total == 0, 0, logarithm - mean_score)
+        _pool_block(powers, share, total, rows, low, n, bins, received, results)
+        if results.top is not None:
+            _strongest(powers, share, rows, low, n, results.top)
+    return received
+
+
+def _pool_block(
+    powers: np.ndarray,
+    share: np.ndarray,
+    total: np.ndarray,
+    rows: slice,
+    low: int,
+    n: int,
+    bins: Bins | None,
+    received: np.ndarray | None,
+    results: Results,
+) -> None:
+    """Add a block to the map and to what its keys received."""
+    high = low + powers.shape[1]
+    if bins is None or results.map is None or results.looking is None:
+        if received is not None:
+            received[low:high] += share @ powers
+        return
+    first, last = rows.start // bins.high, (rows.stop - 1) // bins.high + 1
+    edges = np.maximum(np.arange(first, last) * bins.high - rows.start, 0)
+    if bins.high == 1:
+        profile = powers * share[:, None]
+    else:
+        # One product of a row of shares with the rows of a bin weighs and adds them in a single reading.
+        profile = np.empty((last - first, powers.shape[1]), powers.dtype)
+        for i, (start, stop) in enumerate(pairwise([*edges, powers.shape[0]])):
+            np.matmul(share[start:stop], powers[start:stop], out=profile[i])
+    if received is not None:
+        received[low:high] += profile.sum(axis=0)
+    columns = np.arange(low // bins.wide, -(-high // bins.wide))
+    sums = profile if bins.wide == 1 else np.add.reduceat(profile, np.maximum(columns * bins.wide - low, 0), axis=1)
+    results.map[n, first:last, columns[0] : columns[-1] + 1] += sums
+    results.looking[n, first:last] += np.add.reduceat((total != 0).astype(total.dtype), edges)
+
+
+def _strongest(powers: np.ndarray, share: np.ndarray, rows: slice, low: int, n: int, top: Top) -> None:
+    """The strongest keys of each row; where fewer than k are in reach, weights of 0 on keys outside."""
+    k, width = top.indices.shape[-1], powers.shape[1]
+    found = min(k, width)
+    order = np.argpartition(powers, width - found, axis=1)[:, width - found :]
+    values = np.take_along_axis(powers, order, axis=1)
+    ranked = np.argsort(-values, axis=1, kind="stable")
+    top.indices[n, rows, :found] = np.take_along_axis(order, ranked, axis=1) + low
+    top.weights[n, rows, :found] = np.take_along_axis(values, ranked, axis=1) * share[:, None]
+    if found < k:
+        outside = np.concatenate([np.arange(low), np.arange(low + width, low + width + k)])
+        top.indices[n, rows, found:] = outside[: k - found]
+
+
+def _small_scores(head: Head) -> bool:
+    """Whether no score can be large, by Cauchy and Schwarz: then the row maximum need not be taken off.
+
+    Asked only where nothing is hidden: otherwise a hidden key would decide how its neighbours are rounded.
+    """
+    if head.mask is not None or head.bias is not None or head.softcap is not None:
+        return False
+    with np.errstate(over="ignore"):
+        longest = [float(np.vecdot(x, x).max()) for x in (head.q, head.k)]
+    return longest[0] * longest[1] < SAFE_EXPONENT**2
+
+
+def _allocate(heads: int, T: int, S: int, Ev: int, dtype: np.dtype, exact: np.dtype, see: See | None) -> Results:
+    bins = Bins.of(T, S, see)
+    k = min(see.top, S) if see is not None and see.top else None
+    return Results(
+        out=np.zeros((heads, T, Ev), dtype),
+        lse=np.full((heads, T), -np.inf, exact),
+        map=np.zeros((heads, bins.R, bins.C), exact) if bins else None,
+        looking=np.zeros((heads, bins.R), exact) if bins else None,
+        received=np.zeros((heads, S), exact) if see is not None and see.received else None,
+        entropy=np.zeros((heads, T), exact) if see is not None and see.entropy else None,
+        top=None if k is None else Top(np.tile(np.arange(k), (heads, T, 1)), np.zeros((heads, T, k), exact)),
+    )
+
+
+def _finish(results: Results, B: int, H: int, see: See | None) -> Statistics:
+    if see is None:
+        return Statistics()
+    if results.map is not None and results.looking is not None:
+        results.map /= np.maximum(results.looking, 1)[..., None]
+
+    def heads(x: np.ndarray | None) -> np.ndarray | None:
+        return None if x is None else x.reshape(B, H, *x.shape[1:])
+
+    top = results.top
+    return Statistics(
+        map=heads(results.map),
+        lse=heads(results.lse) if see.lse or see.qk else None,
+        entropy=heads(results.entropy),
+        received=heads(results.received),
+        top=None if top is None else Top(heads(top.indices), heads(top.weights)),
+    )
+
+
+def _rows_together(x: np.ndarray, exact: np.dtype) -> np.ndarray:
+    """`x` in the computing dtype with its rows contiguous: BLAS copies anything else, once per block."""
+    return np.ascontiguousarray(x, dtype=exact)

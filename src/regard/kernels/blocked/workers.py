@@ -1,0 +1,57 @@
+"""Python threads over pieces of work, with BLAS held to one thread each.
+
+BLAS' own threads leave the exponentials to one core, and both kinds of threads at once are slower than either.
+The limit is global to the process, so it is counted: the last piece of work to finish puts back what was there.
+"""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+from regard.kernels.tiles import cores
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+_lock = threading.Lock()
+_holders = 0
+_limit: Any = None
+
+
+def run_all(work: Callable[[Piece], Result], pieces: Iterable[Piece]) -> list[Result]:
+    """The results of `work` on each piece, in order, computed side by side."""
+    with one_blas_thread():
+        return list(_pool().map(work, pieces))
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold BLAS to one thread while anyone is inside."""
+    global _holders, _limit
+    with _lock:
+        _holders += 1
+        if _holders == 1:
+            _limit = _controller().limit(limits=1, user_api="blas")
+    try:
+        yield
+    finally:
+        with _lock:
+            _holders -= 1
+            if _holders == 0:
+                _limit.restore_original_limits()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    # Finding the BLAS libraries reads the process' memory map, which takes milliseconds: once is enough.
+    return ThreadpoolController()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(cores(), thread_name_prefix="regard")

@@ -1,0 +1,77 @@
+"""The gradients, block of rows by block of rows, from q, k, v, the output and the LSE.
+
+The weights of a block are made again, exp(score − LSE), instead of being kept: with P the weights and O the output,
+dV += Pᵀ dO, dS = P ∘ (dO Vᵀ − rowsum(dO ∘ O)), dQ = scale · dS K, dK += scale · dSᵀ Q.  Dao et al. 2022, appendix B.
+"""
+
+import torch
+from torch import Tensor
+
+from regard.kernels.chunked.forward import ROWS
+from regard.kernels.chunked.scores import Slab, slabs
+from regard.kernels.chunked.workers import run_all
+from regard.kernels.tiles import row_blocks, rows_per_block
+from regard.masks import BoundMask
+
+
+def backward(
+    grad: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    out: Tensor,
+    lse: Tensor,
+    *,
+    mask: BoundMask | None,
+    bias: Tensor | None,
+    scale: float,
+    softcap: float | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of q, k and v."""
+    H, G = q.shape[1], k.shape[1]
+    exact = lse.dtype
+    d_q = torch.zeros(q.shape, dtype=exact, device=q.device)
+    # One part per query head; those that share a key/value head are added up below.
+    d_k = torch.zeros((q.shape[0], H, *k.shape[2:]), dtype=exact, device=q.device)
+    d_v = torch.zeros((q.shape[0], H, *v.shape[2:]), dtype=exact, device=q.device)
+    grad, out = grad.to(exact), out.to(exact)
+    delta = (grad * out).sum(-1)
+    if q.shape[2] and k.shape[2] and q.shape[0] * H:
+        pieces = slabs(q, k, v, mask, bias, scale, softcap)
+
+        def work(piece: tuple[tuple[int, ...], Slab]) -> None:
+            at, slab = piece
+            with torch.no_grad():
+                _one_slab(slab, grad[at], delta[at], lse[at], scale, d_q[at], d_k[at], d_v[at])
+
+        if len(pieces) > 1:
+            run_all(work, pieces)
+        else:
+            work(pieces[0])
+    if G != H:
+        d_k, d_v = (x.unflatten(1, (G, H // G)).sum(2) for x in (d_k, d_v))
+    return d_q.to(q.dtype), d_k.to(k.dtype), d_v.to(v.dtype)
+
+
+def _one_slab(
+    slab: Slab, grad: Tensor, delta: Tensor, lse: Tensor, scale: float, d_q: Tensor, d_k: Tensor, d_v: Tensor
+) -> None:
+    T, S = slab.q.shape[-2], slab.k.shape[-2]
+    for rows in row_blocks(0, T, rows_per_block(T, S * max(1, slab.q.shape[:-2].numel()), ROWS)):
+        low, high = slab.reach(rows)
+        if low == high:
+            continue
+        scores = slab.scores(rows, low, high)
+        shift = lse[..., rows, None]
+        # A row that saw nothing, or whose scores were not finite, has no weights to pass anything back through.
+        lost = ~shift.isfinite()
+        weights = (scores - shift.masked_fill(lost, 0)).exp_().masked_fill_(lost, 0)
+        d_v[..., low:high, :] += weights.mT @ grad[..., rows, :]
+        d_scores = grad[..., rows, :] @ slab.v[..., low:high, :].mT
+        d_scores = weights.mul_(d_scores.sub_(delta[..., rows, None].masked_fill(lost, 0)))
+        if slab.softcap is not None:
+            # tanh'(x) = 1 − tanh²(x), and the capped score is softcap · tanh: made again without bias and mask.
+            plain = Slab(slab.q, slab.k, slab.v, None, None, slab.softcap).scores(rows, low, high)
+            d_scores.mul_(1 - (plain / slab.softcap) ** 2)
+        d_q[..., rows, :] = (d_scores @ slab.k[..., low:high, :]) * scale
+        d_k[..., low:high, :] += d_scores.mT @ slab.q[..., rows, :]  # q is scaled already

@@ -1,0 +1,52 @@
+"""The kernel as PyTorch's autograd sees it."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from regard.kernels.chunked.backward import backward
+from regard.kernels.chunked.forward import forward
+from regard.masks import BoundMask
+from regard.records import See, Statistics
+
+
+def attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: BoundMask | None = None,
+    bias: Tensor | None = None,
+    scale: float,
+    softcap: float | None = None,
+    see: See | None = None,
+) -> tuple[Tensor, Statistics]:
+    """Output B H T Ev, differentiable in q, k and v, and the statistics that `see` asks for, which are not."""
+    found: list[Statistics] = []
+    out = _Attention.apply(q, k, v, found, see, {"mask": mask, "bias": bias, "scale": scale, "softcap": softcap})
+    return out, found[0]
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        found: list[Statistics],
+        see: See | None,
+        options: dict[str, Any],
+    ) -> Tensor:
+        out, lse, statistics = forward(q, k, v, see=see, **options)
+        found.append(statistics)
+        ctx.save_for_backward(q, k, v, out, lse)
+        ctx.options = options
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return (*backward(grad, *ctx.saved_tensors, **ctx.options), None, None, None)

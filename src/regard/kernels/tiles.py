@@ -1,0 +1,65 @@
+"""How the score matrix is cut into pieces: whole numbers only, shared by the kernels."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from regard.axes import bin_count, bin_width
+from regard.records import See
+
+SCORES_AT_A_TIME = 2**20
+"""Scores in one block of rows: 4 MiB of float32, which stays near a core while it is read several times."""
+
+COLUMNS_PER_QUESTION = 512
+"""A mask is asked about so many keys at once, so that most of a causal block needs no array at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """The bins of a map along both axes."""
+
+    high: int
+    wide: int
+    R: int
+    C: int
+
+    @classmethod
+    def of(cls, T: int, S: int, see: See | None) -> "Bins | None":
+        if see is None or not see.map:
+            return None
+        return cls(bin_width(T, see.map), bin_width(S, see.map), bin_count(T, see.map), bin_count(S, see.map))
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def rows_per_block(T: int, S: int, most: int, high: int | None = None) -> int:
+    """How many rows to take at a time: at most `most`, fewer when they are long, whole bins where bins are lower."""
+    rows = max(16, min(most, SCORES_AT_A_TIME // max(1, S), max(1, T)))
+    return rows if high is None or high > rows else rows // high * high
+
+
+def row_blocks(start: int, stop: int, step: int) -> Iterator[slice]:
+    """Consecutive slices of at most `step` rows."""
+    for first in range(start, stop, step):
+        yield slice(first, min(stop, first + step))
+
+
+def column_tiles(low: int, high: int) -> Iterator[slice]:
+    """Consecutive slices of keys, each asked about at once."""
+    return row_blocks(low, high, COLUMNS_PER_QUESTION)
+
+
+def units_of_work(heads: int, T: int, grain: int, workers: int) -> list[tuple[int, int, int]]:
+    """(head, first row, last row) pieces: a head each, cut further when heads are too few to keep everyone busy.
+
+    Cuts fall on multiples of `grain`, so that no two pieces share a bin of the map.
+    """
+    parts = 1 if heads >= 2 * workers else -(-2 * workers // max(1, heads))
+    rows = -(-T // parts)
+    rows = max(1, -(-rows // grain)) * grain
+    return [(head, r.start, r.stop) for head in range(heads) for r in row_blocks(0, T, rows)]

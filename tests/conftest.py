@@ -1,0 +1,45 @@
+"""What every test run shares: Hypothesis profiles, and the language that errors speak.
+
+Shared code is not here but in plain modules beside this file (`strategies`, `cases`, `tolerances`): pyproject.toml
+puts `tests` on pytest's path, which works alike under xdist, `--import-mode=importlib` and `python -m pytest`.
+"""
+
+import os
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+PROFILE = os.environ.get("REGARD_HYPOTHESIS", "quick")
+
+_ALWAYS = {
+    "deadline": None,  # two shared cores: slowness says nothing about being right
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+}
+# Quick runs are the same everywhere and every time; nightly ones look further, from a seed that is printed.
+settings.register_profile("quick", max_examples=50, derandomize=True, **_ALWAYS)
+settings.register_profile("nightly", max_examples=1000, **_ALWAYS)
+settings.load_profile(PROFILE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the nightly seed here, before Hypothesis asks for it, so that xdist's workers get the same."""
+    if PROFILE != "quick" and config.getoption("--hypothesis-seed") is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    seed = config.getoption("--hypothesis-seed")
+    again = f"REGARD_HYPOTHESIS={PROFILE} and --hypothesis-seed={seed} repeat it" if seed else "the same every time"
+    return f"hypothesis examples: {PROFILE} profile, {settings().max_examples} each; {again}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def english() -> Iterator[None]:
+    """Errors speak English for the whole run, subprocesses included, whatever the machine's language."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("REGARD_LANG", "en")
+        yield

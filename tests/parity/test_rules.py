@@ -1,0 +1,208 @@
+"""The rules that hold everywhere, on every backend that can do the call (design: rules 1 to 8)."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from strategies import GARBAGE, LENGTHS, Call, calls
+from tolerances import assert_close, assert_same_bits
+
+from regard import Mask, See, attend, reference
+from regard.kinds import to_numpy
+
+BACKENDS = ("blocked", "reference", "sdpa", "chunked", "eager")
+SEEING = ("blocked", "reference", "chunked", "eager")
+SOME = tuple(n for n in LENGTHS if n)
+
+
+def on(backend: str, call: Call) -> Call:
+    if backend == "sdpa":
+        call = replace(call, softcap=None)
+    return call if backend in ("blocked", "reference") else call.as_torch()
+
+
+def run(backend: str, call: Call) -> Any:
+    here = on(backend, call)
+    return attend(here.q, here.k, here.v, **here.options, backend=backend)
+
+
+def settled(call: Call) -> Call:
+    """The same with memory that a copy keeps: rounding may follow the layout, so both calls must have the same."""
+    return replace(call, k=call.k.copy(order="K"), v=call.v.copy(order="K"))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@given(call=calls())
+def test_a_query_that_may_look_nowhere_gets_exactly_zero(backend: str, call: Call) -> None:
+    blind = ~call.allowed.any(-1)
+    out = to_numpy(run(backend, call))
+    assert (out[blind] == 0).all()
+    assert np.isfinite(out).all()
+
+
+@pytest.mark.parametrize("backend", ("sdpa", "chunked", "eager"))
+@pytest.mark.parametrize("dtype", ("float16", "bfloat16", "float32", "float64"))
+def test_a_query_that_may_look_nowhere_has_zero_gradients(backend: str, dtype: str) -> None:
+    q, k, v = (torch.randn(1, 2, 3, 4).to(getattr(torch, dtype)).requires_grad_() for _ in range(3))
+    mask = torch.tensor([[True, True, False], [False, False, False], [True, False, False]])
+    out = attend(q, k, v, mask=mask, backend=backend)
+    out.float().sum().backward()
+    assert (out[:, :, 1] == 0).all()
+    for x in (q, k, v):
+        assert x.grad is not None
+        assert x.grad.isfinite().all()
+    assert (q.grad[:, :, 1] == 0).all()
+    assert (v.grad[:, :, 2] == 0).all()
+
+
+@pytest.mark.parametrize("backend", ("sdpa", "chunked", "eager"))
+def test_when_nobody_may_look_anywhere_backward_still_works(backend: str) -> None:
+    q, k, v = (torch.randn(1, 2, 3, 4, requires_grad=True) for _ in range(3))
+    attend(q, k, v, mask=torch.zeros(3, 3, dtype=torch.bool), backend=backend).sum().backward()
+    for x in (q, k, v):
+        assert x.grad is not None
+        assert (x.grad == 0).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@given(call=calls(lengths=SOME), seed=st.integers(0, 99))
+def test_what_nobody_may_look_at_changes_nothing(backend: str, call: Call, seed: int) -> None:
+    assume(call.unseen.any())
+    clean, spoilt = call.spoiled(call.unseen, seed)
+    assert_same_bits(run(backend, spoilt), run(backend, clean))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("garbage", GARBAGE)
+@given(call=calls(axes=(4,), lengths=SOME, dtypes=("float32", "float64")), data=st.data())
+def test_what_a_query_may_not_look_at_never_reaches_it(
+    backend: str, garbage: float, call: Call, data: st.DataObject
+) -> None:
+    assume(call.sizes.B)
+    call = settled(call)
+    key = data.draw(st.integers(0, call.sizes.S - 1))
+    k, v = call.k.copy(order="K"), call.v.copy(order="K")
+    k[..., key, :] = garbage
+    v[..., key, :] = garbage
+    blind = ~call.allowed[..., key]  # … T: those who may not look at it
+    clean, spoilt = run(backend, call), run(backend, replace(call, k=k, v=v))
+    assert_same_bits(to_numpy(spoilt)[blind], to_numpy(clean)[blind])
+    if not np.isfinite(garbage):
+        looking = to_numpy(spoilt)[~blind]
+        assert not np.isfinite(looking).all(-1).any(), "a query that may look at it must show it"
+
+
+@pytest.mark.parametrize("backend", ("sdpa", "chunked", "eager"))
+@pytest.mark.parametrize("garbage", GARBAGE)
+@pytest.mark.parametrize(
+    "mask",
+    [
+        Mask.causal(),
+        Mask.causal() & Mask.padding(np.array([[1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1]])),
+        Mask.window(2, 0),
+        ~Mask.window(0, 2),
+    ],
+    ids=repr,
+)
+def test_what_a_query_may_not_look_at_never_reaches_a_gradient(backend: str, garbage: float, mask: Mask) -> None:
+    """The last key is garbage; the loss is made of the queries that may not look at it."""
+    generator = torch.Generator().manual_seed(0)
+    arrays = [torch.randn(2, 4, 6, 8, generator=generator) for _ in range(3)]
+    blind = torch.from_numpy(~mask.dense(6, 6)[..., -1]).expand(2, 4, 6)
+
+    def gradients(last: float | None) -> list[torch.Tensor]:
+        leaves = [x.clone() for x in arrays]
+        if last is not None:
+            leaves[1][:, :, -1], leaves[2][:, :, -1] = last, last
+        leaves = [x.requires_grad_() for x in leaves]
+        out = attend(*leaves, mask=mask, backend=backend)
+        torch.where(blind[..., None], out, 0).sum().backward()
+        return [x.grad for x in leaves]
+
+    for spoilt, clean in zip(gradients(garbage), gradients(None), strict=True):
+        assert_same_bits(spoilt, clean)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("bad", (np.nan, np.inf, -np.inf))
+def test_a_bad_query_spoils_itself_alone(backend: str, bad: float) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, 2, 5, 4)) for _ in range(3))
+    allowed = np.tri(5, dtype=bool)
+    allowed[2] = False
+    spoilt = q.copy()
+    spoilt[:, :, [1, 2], 0] = bad  # query 2 may look nowhere, so what it holds is nobody's business
+    convert = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
+    out = to_numpy(attend(*map(convert, (spoilt, k, v)), mask=convert(allowed), backend=backend))
+    clean = to_numpy(attend(*map(convert, (q, k, v)), mask=convert(allowed), backend=backend))
+    assert np.isnan(out[:, :, 1]).all()
+    assert (out[:, :, 2] == 0).all()
+    assert_same_bits(out[:, :, [0, 2, 3, 4]], clean[:, :, [0, 2, 3, 4]])
+
+
+@pytest.mark.parametrize("backend", SEEING)
+@given(call=calls(axes=(4,), lengths=SOME, dtypes=("float64",)), data=st.data())
+def test_records_show_what_is_not_finite_and_nothing_more(backend: str, call: Call, data: st.DataObject) -> None:
+    assume(call.sizes.B)
+    k = np.array(call.k)
+    k[..., data.draw(st.integers(0, call.sizes.S - 1)), 0] = np.nan
+    call = replace(call, k=k)
+    see = See(map=data.draw(st.sampled_from((2, 3, 256))), entropy=True, received=True)
+    scores = reference.attention_scores(call.q, call.k, call.mask, call.bias, call.scale, call.softcap)
+    right = reference.statistics(reference.softmax(scores), reference.log_sum_exp(scores), see)
+    here = on(backend, call)
+    _, record = attend(here.q, here.k, here.v, **here.options, backend=backend, see=see)
+    for name in ("map", "lse", "entropy", "received"):
+        assert_close(getattr(record, name), getattr(right, name), "statistic")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("T", "S"), [(1, 6), (3, 6), (6, 6), (6, 3), (6, 1)])
+def test_causal_is_aligned_to_the_last_key(backend: str, T: int, S: int) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (
+        rng.standard_normal((2, 3, T, 4)),
+        rng.standard_normal((2, 3, S, 4)),
+        rng.standard_normal((2, 3, S, 5)),
+    )
+    allowed = np.arange(S)[None, :] <= np.arange(T)[:, None] + S - T
+    convert = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
+    out = attend(*map(convert, (q, k, v)), mask=Mask.causal(), backend=backend)
+    assert_close(out, reference.scaled_dot_product_attention(q, k, v, allowed)[0])
+    if T <= S:
+        last = reference.scaled_dot_product_attention(q[..., -1:, :], k, v)[0]
+        assert_close(out[..., -1:, :], last)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_half_precision_does_not_overflow(backend: str) -> None:
+    rng = np.random.default_rng(0)
+    q, k = (rng.uniform(-1e4, 1e4, (1, 2, 7, 64)).astype(np.float16) for _ in range(2))
+    v = rng.standard_normal((1, 2, 7, 64)).astype(np.float16)
+    right = reference.scaled_dot_product_attention(*(x.astype(np.float64) for x in (q, k, v)))[0]
+    convert = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
+    out = attend(*map(convert, (q, k, v)), backend=backend)
+    assert np.isfinite(to_numpy(out)).all()
+    assert_close(out, right)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@given(call=calls(lengths=SOME, dtypes=("float64",), biased=False), seed=st.integers(0, 99))
+def test_the_order_of_the_keys_does_not_matter(backend: str, call: Call, seed: int) -> None:
+    order = np.random.default_rng(seed).permutation(call.sizes.S)
+    raw = np.broadcast_to(call.allowed, call.sizes.scores)
+    shuffled = replace(call, k=call.k[..., order, :], v=call.v[..., order, :], mask=raw[..., order])
+    assert_close(run(backend, shuffled), to_numpy(run(backend, replace(call, mask=raw))))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@given(call=calls(axes=(4,), lengths=SOME, dtypes=("float64",), biased=False, masked=False))
+def test_samples_do_not_know_of_each_other(backend: str, call: Call) -> None:
+    assume(call.sizes.B > 1)
+    whole = to_numpy(run(backend, call))
+    first = replace(call, q=call.q[:1], k=call.k[:1], v=call.v[:1])
+    assert_close(to_numpy(run(backend, first)), whole[:1])

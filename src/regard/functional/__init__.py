@@ -1,0 +1,55 @@
+"""The PyTorch twins of `reference`: the same names, arguments and corners, differentiable by autograd.
+
+`sdpa` has no twin: it is PyTorch's fused kernel, called so that it keeps our rules.
+"""
+
+from regard.functional.activations import gelu, relu, silu
+from regard.functional.attention import attention_scores, scaled_dot_product_attention
+from regard.functional.exponentials import log_sum_exp, softmax
+from regard.functional.fused import sdpa
+from regard.functional.heads import linear, merge_heads, multi_head_attention, split_heads
+from regard.functional.norms import layer_norm, rms_norm
+from regard.functional.position_wise import feed_forward, gated_feed_forward
+from regard.functional.positions import (
+    alibi_bias,
+    alibi_slopes,
+    learned_positions,
+    relative_bias,
+    relative_position_buckets,
+    rotary_angles,
+    rotate,
+    sinusoidal_positions,
+)
+from regard.functional.statistics import entropy, pooled_map, received, statistics_of, strongest
+
+__all__ = [
+    "alibi_bias",
+    "alibi_slopes",
+    "attention_scores",
+    "entropy",
+    "feed_forward",
+    "gated_feed_forward",
+    "gelu",
+    "layer_norm",
+    "learned_positions",
+    "linear",
+    "log_sum_exp",
+    "merge_heads",
+    "multi_head_attention",
+    "pooled_map",
+    "received",
+    "relative_bias",
+    "relative_position_buckets",
+    "relu",
+    "rms_norm",
+    "rotary_angles",
+    "rotate",
+    "scaled_dot_product_attention",
+    "sdpa",
+    "silu",
+    "sinusoidal_positions",
+    "softmax",
+    "split_heads",
+    "statistics_of",
+    "strongest",
+]

@@ -9,8 +9,8 @@ import math
 import torch
 from torch import Tensor
 
-from regard.axes import Sizes, attention_sizes
-from regard.functional.softmax import computing_dtype, softmax
+from regard.axes import Sizes, attention_sizes, check_bias
+from regard.functional.exponentials import computing_dtype, softmax
 from regard.masks import Mask
 
 MaskLike = Mask | Tensor | None
@@ -46,6 +46,8 @@ def attention_scores(
 ) -> Tensor:
     """The scores that softmax sees, (…, T, S): -inf where a query may not look, NaN rows where it met NaN or Inf."""
     sizes = attention_sizes(q.shape, k.shape, k.shape)
+    if bias is not None:
+        check_bias(bias.shape, sizes)
     keys = serve_all_heads(k, sizes)
     bad_keys = ~keys.isfinite().all(-1)  # … S
     bad_queries = ~q.isfinite().all(-1)  # … T
@@ -53,7 +55,8 @@ def attention_scores(
     factor = 1 / math.sqrt(sizes.E) if scale is None else scale
     clean_q = q.masked_fill(bad_queries[..., None], 0).to(exact) * factor
     clean_k = keys.masked_fill(bad_keys[..., None], 0).to(exact)
-    scores = clean_q @ clean_k.mT  # … T S
+    with torch.autocast(q.device.type, enabled=False):
+        scores = clean_q @ clean_k.mT  # … T S, float32 at least, autocast or not
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     if bias is not None:
@@ -80,10 +83,13 @@ def weighted_sum(weights: Tensor, q: Tensor, v: Tensor, mask: MaskLike = None) -
     bad_values = ~values.isfinite().all(-1)  # … S
     lost = weights.isnan().any(-1)  # … T
     clean = values.masked_fill(bad_values[..., None], 0).to(weights.dtype)
-    output = weights.masked_fill(lost[..., None], 0) @ clean  # … T Ev
     allowed = allowed_matrix(mask, sizes, q)
     here = bad_values[..., None, :]
     met_bad = here.any(-1) if allowed is None else (allowed & here).any(-1)
+    # Hidden weights are 0 already; filling them keeps an infinite gradient, from a huge hidden value, from them.
+    unused = lost[..., None] if allowed is None else lost[..., None] | ~allowed
+    with torch.autocast(q.device.type, enabled=False):
+        output = weights.masked_fill(unused, 0) @ clean  # … T Ev
     return output.masked_fill((lost | met_bad)[..., None], torch.nan).to(q.dtype)
 
 

@@ -29,6 +29,9 @@ def multi_head_attention(
 ) -> tuple[Tensor, Tensor]:
     """Output (…, T, D) and weights (…, H, T, S) for q (…, T, D), k and v (…, S, D)."""
     p = projections
+    if q.ndim == 2:  # one sample: its heads must not be taken for samples
+        output, weights = multi_head_attention(q[None], k[None], v[None], p, n_heads, n_kv_heads, mask, bias)
+        return output[0], weights[0]
     n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
     attended, weights = scaled_dot_product_attention(
         split_heads(linear(q, p.W_q, p.b_q), n_heads),

@@ -20,7 +20,7 @@ def pooled_map(weights: Tensor, bins: int) -> Tensor:
 
 def entropy(weights: Tensor) -> Tensor:
     """−Σ w ln w along the keys, in nats."""
-    return -(weights * weights.where(weights > 0, 1).log()).sum(-1)
+    return (weights * -weights.where(weights > 0, 1).log()).sum(-1) + 0.0  # never -0
 
 
 def received(weights: Tensor) -> Tensor:
@@ -34,7 +34,7 @@ def strongest(weights: Tensor, k: int) -> Top:
     return Top(indices, values)
 
 
-def statistics(weights: Tensor, lse: Tensor, see: See) -> Statistics:
+def statistics_of(weights: Tensor, lse: Tensor, see: See) -> Statistics:
     """Everything that `see` asks for."""
     return Statistics(
         map=pooled_map(weights, see.map) if see.map else None,

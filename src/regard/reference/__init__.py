@@ -3,12 +3,14 @@
 The judge of everything else in regard. It knows nothing of speed, of torch, or of who calls it.
 """
 
+from regard.reference.activations import gelu, gelu_backward, relu, relu_backward, silu, silu_backward
 from regard.reference.attention import (
     Gradients,
     attention_scores,
     scaled_dot_product_attention,
     scaled_dot_product_attention_backward,
 )
+from regard.reference.exponentials import log_sum_exp, softmax
 from regard.reference.heads import (
     MultiHeadGradients,
     linear,
@@ -17,14 +19,46 @@ from regard.reference.heads import (
     multi_head_attention_backward,
     split_heads,
 )
-from regard.reference.softmax import log_sum_exp, softmax
-from regard.reference.statistics import entropy, pooled_map, received, statistics, strongest
+from regard.reference.norms import NormGradients, layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
+from regard.reference.position_wise import (
+    FeedForwardGradients,
+    GatedFeedForwardGradients,
+    feed_forward,
+    feed_forward_backward,
+    gated_feed_forward,
+    gated_feed_forward_backward,
+)
+from regard.reference.positions import (
+    alibi_bias,
+    alibi_slopes,
+    learned_positions,
+    relative_bias,
+    relative_position_buckets,
+    rotary_angles,
+    rotate,
+    sinusoidal_positions,
+)
+from regard.reference.statistics import entropy, pooled_map, received, statistics_of, strongest
 
 __all__ = [
+    "FeedForwardGradients",
+    "GatedFeedForwardGradients",
     "Gradients",
     "MultiHeadGradients",
+    "NormGradients",
+    "alibi_bias",
+    "alibi_slopes",
     "attention_scores",
     "entropy",
+    "feed_forward",
+    "feed_forward_backward",
+    "gated_feed_forward",
+    "gated_feed_forward_backward",
+    "gelu",
+    "gelu_backward",
+    "layer_norm",
+    "layer_norm_backward",
+    "learned_positions",
     "linear",
     "log_sum_exp",
     "merge_heads",
@@ -32,10 +66,21 @@ __all__ = [
     "multi_head_attention_backward",
     "pooled_map",
     "received",
+    "relative_bias",
+    "relative_position_buckets",
+    "relu",
+    "relu_backward",
+    "rms_norm",
+    "rms_norm_backward",
+    "rotary_angles",
+    "rotate",
     "scaled_dot_product_attention",
     "scaled_dot_product_attention_backward",
+    "silu",
+    "silu_backward",
+    "sinusoidal_positions",
     "softmax",
     "split_heads",
-    "statistics",
+    "statistics_of",
     "strongest",
 ]

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.axes import Sizes, attention_sizes
+from regard.axes import Sizes, attention_sizes, check_bias
 from regard.masks import Mask
-from regard.reference.softmax import computing_dtype, softmax
+from regard.reference.exponentials import computing_dtype, softmax
 
 MaskLike = Mask | np.ndarray | None
 
@@ -65,6 +65,8 @@ def attention_scores(
 ) -> np.ndarray:
     """The scores that softmax sees, (…, T, S): -inf where a query may not look, NaN rows where it met NaN or Inf."""
     sizes = attention_sizes(q.shape, k.shape, k.shape)
+    if bias is not None:
+        check_bias(bias.shape, sizes)
     allowed = _allowed(mask, sizes)
     keys = _serve_all_heads(k, sizes)
     bad_keys = ~np.isfinite(keys).all(-1)  # … S
@@ -86,7 +88,7 @@ def attention_scores(
 
 
 def weighted_sum(weights: np.ndarray, q: np.ndarray, v: np.ndarray, mask: MaskLike = None) -> np.ndarray:
-    """The weights' mean of the values, (…, T, Ev), in the dtype of q."""
+    """The weights' mean of the values, (…, T, Ev), in the dtype of q, float64 for whole numbers."""
     sizes = attention_sizes(q.shape, (*v.shape[:-1], q.shape[-1]), v.shape)
     values = _serve_all_heads(v, sizes)
     bad_values = ~np.isfinite(values).all(-1)  # … S
@@ -94,7 +96,7 @@ def weighted_sum(weights: np.ndarray, q: np.ndarray, v: np.ndarray, mask: MaskLi
         output = weights @ np.where(bad_values[..., None], 0, values).astype(weights.dtype, order="C")  # … T Ev
     met_bad = (_allowed(mask, sizes) & bad_values[..., None, :]).any(-1)
     with np.errstate(over="ignore"):
-        return np.where(met_bad[..., None], np.nan, output).astype(q.dtype)
+        return np.where(met_bad[..., None], np.nan, output).astype(q.dtype if q.dtype.kind == "f" else output.dtype)
 
 
 def scaled_dot_product_attention_backward(
@@ -124,7 +126,8 @@ def scaled_dot_product_attention_backward(
     d_output = np.where(alive, grad_output, 0).astype(exact)
 
     d_values = weights.swapaxes(-1, -2) @ d_output
-    d_weights = d_output @ values.swapaxes(-1, -2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        d_weights = np.where(_allowed(mask, sizes), d_output @ values.swapaxes(-1, -2), 0)  # hidden: no gradient
     d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdims=True))
     d_bias = None if bias is None else sum_to_shape(d_scores, bias.shape).astype(bias.dtype)
     if softcap is not None:

@@ -61,6 +61,9 @@ def multi_head_attention(
     >>> output.shape, weights.shape
     ((1, 4, 4), (1, 2, 4, 4))
     """
+    if q.ndim == 2:  # one sample: its heads must not be taken for samples
+        output, weights = multi_head_attention(q[None], k[None], v[None], projections, n_heads, n_kv_heads, mask, bias)
+        return output[0], weights[0]
     heads = _project_and_split(q, k, v, projections, n_heads, n_kv_heads)
     attended, weights = scaled_dot_product_attention(*heads, mask=mask, bias=bias)
     return linear(merge_heads(attended), projections.W_o, projections.b_o), weights
@@ -79,6 +82,11 @@ def multi_head_attention_backward(
 ) -> MultiHeadGradients:
     """The gradients of q, k, v and of every projection, given that of the output."""
     p = projections
+    if q.ndim == 2:
+        batched = multi_head_attention_backward(
+            grad_output[None], q[None], k[None], v[None], p, n_heads, n_kv_heads, mask, bias
+        )
+        return MultiHeadGradients(batched.q[0], batched.k[0], batched.v[0], batched.projections)
     heads = _project_and_split(q, k, v, p, n_heads, n_kv_heads)
     attended, _ = scaled_dot_product_attention(*heads, mask=mask, bias=bias)
     merged = merge_heads(attended)

@@ -31,7 +31,7 @@ def pooled_map(weights: np.ndarray, bins: int) -> np.ndarray:
 
 def entropy(weights: np.ndarray) -> np.ndarray:
     """−Σ w ln w along the keys, in nats: 0 for one key, ln n for n equal ones, 0 for a query that sees nothing."""
-    return -(weights * np.log(np.where(weights > 0, weights, 1))).sum(-1)
+    return (weights * -np.log(np.where(weights > 0, weights, 1))).sum(-1) + 0.0  # never -0
 
 
 def received(weights: np.ndarray) -> np.ndarray:
@@ -46,7 +46,7 @@ def strongest(weights: np.ndarray, k: int) -> Top:
     return Top(indices, np.take_along_axis(weights, indices, axis=-1))
 
 
-def statistics(weights: np.ndarray, lse: np.ndarray, see: See) -> Statistics:
+def statistics_of(weights: np.ndarray, lse: np.ndarray, see: See) -> Statistics:
     """Everything that `see` asks for."""
     return Statistics(
         map=pooled_map(weights, see.map) if see.map else None,

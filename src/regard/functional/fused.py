@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.functional.softmax import computing_dtype
+from regard.functional.exponentials import computing_dtype
 from regard.masks import BoundMask
 
 MASK_AT_A_TIME = 2**22

@@ -25,7 +25,8 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
         return x.astype(x.dtype if x.dtype.kind == "f" else np.float64)
     scores = x.astype(computing_dtype(x))
     highest = scores.max(axis=axis, keepdims=True)
-    with np.errstate(invalid="ignore"):  # inf - inf is NaN, and NaN is the honest answer for an infinite score
+    # inf - inf is NaN, the honest answer for an infinite score; -max - max is -inf, and its power the right 0.
+    with np.errstate(invalid="ignore", over="ignore"):
         powers = np.exp(scores - np.where(highest == -np.inf, 0, highest))
     total = powers.sum(axis=axis, keepdims=True)
     weights = powers / np.where(total == 0, 1, total)
@@ -44,6 +45,6 @@ def log_sum_exp(x: np.ndarray, axis: int = -1) -> np.ndarray:
     scores = x.astype(computing_dtype(x))
     highest = scores.max(axis=axis, keepdims=True)
     shift = np.where(highest == -np.inf, 0, highest)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         total = np.exp(scores - shift).sum(axis=axis, keepdims=True)
         return np.squeeze(np.log(total) + shift, axis=axis)

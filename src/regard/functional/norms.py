@@ -1,0 +1,60 @@
+"""LayerNorm and RMSNorm in PyTorch: the twins of `reference.norms`. Autograd does their backward."""
+
+import math
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from regard.errors import ArgumentError, ShapeError
+from regard.functional.activations import floats
+from regard.functional.exponentials import computing_dtype
+
+
+def layer_norm(
+    x: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each row of x (…, D) with mean 0 and variance 1, then times `weight` and plus `bias`, both (D,).
+
+    >>> import torch
+    >>> [round(y, 4) for y in layer_norm(torch.tensor([1.0, 2.0, 3.0]), eps=0.0).tolist()]
+    [-1.2247, 0.0, 1.2247]
+    """
+    _check(x, weight, bias, eps)
+    x = floats(x)
+    if all(part is None or part.dtype == x.dtype for part in (weight, bias)):
+        return F.layer_norm(x, x.shape[-1:], weight, bias, eps)
+    # A half-precision model may keep its norms in float32; PyTorch's kernels take the mix on some devices.
+    y = F.layer_norm(x.to(computing_dtype(x)), x.shape[-1:], eps=eps)
+    y = y if weight is None else y * weight
+    y = y if bias is None else y + bias
+    return y.to(x.dtype)
+
+
+def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tensor:
+    """Each row of x (…, D) divided by its root mean square, then times `weight` (D,).
+
+    The order is Llama's: normalised in float32, rounded to the dtype of x, and only then times `weight`.
+    `F.rms_norm` with a weight would multiply before it rounds.
+
+    >>> import torch
+    >>> [round(y, 4) for y in rms_norm(torch.tensor([3.0, 4.0]), eps=0.0).tolist()]
+    [0.8485, 1.1314]
+    """
+    _check(x, weight, None, eps)
+    x = floats(x)
+    n = F.rms_norm(x.to(computing_dtype(x)), x.shape[-1:], eps=eps).to(x.dtype)
+    return n if weight is None else (n * weight).to(x.dtype)
+
+
+def _check(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> None:
+    if x.ndim == 0 or x.shape[-1] == 0:
+        raise ShapeError("width-wanted", found=tuple(x.shape))
+    wanted = tuple(x.shape[-1:])
+    for name, part in (("weight", weight), ("bias", bias)):
+        if part is not None and tuple(part.shape) != wanted:
+            raise ShapeError("norm-shape", name=name, wanted=wanted, found=tuple(part.shape), x=tuple(x.shape))
+    if not (math.isfinite(eps) and eps >= 0):
+        raise ArgumentError("eps-value", value=eps)

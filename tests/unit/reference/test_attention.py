@@ -1,0 +1,249 @@
+"""The definition of attention, judged by arithmetic one number at a time, and by what must not matter."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import CASES, make_case
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import Call, calls
+from tolerances import assert_close, assert_same_bits
+
+from regard.errors import RegardError, ShapeError
+from regard.masks import Mask
+from regard.reference import attention_scores, scaled_dot_product_attention, scaled_dot_product_attention_backward
+
+
+def attend(call: Call) -> tuple[np.ndarray, np.ndarray]:
+    return scaled_dot_product_attention(call.q, call.k, call.v, **call.options)
+
+
+def by_hand(call: Call) -> tuple[np.ndarray, np.ndarray]:
+    """Output and weights, one query at a time, in Python's own floats."""
+    sizes = call.sizes
+    scale = 1 / math.sqrt(sizes.E) if call.scale is None else call.scale
+    bias = None if call.bias is None else np.broadcast_to(call.bias, sizes.scores)
+    output, weights = np.zeros((*sizes.lead, sizes.T, sizes.Ev)), np.zeros(sizes.scores)
+    for index in np.ndindex(*sizes.lead, sizes.T):
+        # Query head h is served by key/value head h // (H / G).
+        at = (*index[:-2], index[-2] * sizes.G // sizes.H) if sizes.has_heads else index[:-1]
+        scores: dict[int, float] = {}
+        for s in np.flatnonzero(call.allowed[index]).tolist():
+            score = scale * math.fsum(
+                a * b for a, b in zip(call.q[index].tolist(), call.k[(*at, s)].tolist(), strict=True)
+            )
+            score = score if call.softcap is None else call.softcap * math.tanh(score / call.softcap)
+            scores[s] = score + (0.0 if bias is None else float(bias[(*index, s)]))
+        total = math.fsum(math.exp(score) for score in scores.values())
+        for s, score in scores.items():
+            weights[(*index, s)] = math.exp(score) / total
+            output[index] += weights[(*index, s)] * call.v[(*at, s)].astype(float)
+    return output, weights
+
+
+@given(calls())
+def test_it_is_what_one_calculates_by_hand(call: Call) -> None:
+    output, weights = attend(call)
+    assert output.dtype == call.q.dtype
+    assert weights.dtype == (np.float32 if call.q.dtype == np.float16 else call.q.dtype)
+    expected_output, expected_weights = by_hand(call)
+    assert_close(weights, expected_weights, "weights")
+    assert_close(output, expected_output, "output")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_named_cases(name: str) -> None:
+    call = make_case(name)
+    for found, expected in zip(attend(call), by_hand(call), strict=True):
+        assert_close(found, expected, "output")
+
+
+@given(calls())
+def test_rows_sum_to_one_or_to_nothing(call: Call) -> None:
+    _, weights = attend(call)
+    np.testing.assert_allclose(weights.sum(-1), call.allowed.any(-1).astype(float), atol=1e-6)
+    assert not weights[~call.allowed].any()
+
+
+@given(calls())
+def test_a_query_that_may_look_nowhere_gets_exactly_zero(call: Call) -> None:
+    output, weights = attend(call)
+    blind = ~call.allowed.any(-1)
+    assert not output[blind].any()
+    assert not weights[blind].any()
+    gradients = scaled_dot_product_attention_backward(np.ones_like(output), call.q, call.k, call.v, **call.options)
+    assert not gradients.q[blind].any()
+    assert all(np.isfinite(g).all() for g in gradients[:3])
+
+
+@given(calls(), st.integers(0, 9))
+def test_keys_that_nobody_sees_may_hold_anything(call: Call, seed: int) -> None:
+    clean, spoiled = call.spoiled(call.unseen, seed)
+    for found, expected in zip(attend(spoiled), attend(clean), strict=True):
+        assert_same_bits(found, expected)
+
+
+@given(calls(), st.integers(0, 9))
+def test_gradients_do_not_know_what_is_hidden(call: Call, seed: int) -> None:
+    unseen = call.unseen
+    grad = np.random.default_rng(seed).standard_normal((*call.sizes.lead, call.sizes.T, call.sizes.Ev))
+    clean, found = (
+        scaled_dot_product_attention_backward(grad.astype(c.q.dtype), c.q, c.k, c.v, **c.options)
+        for c in call.spoiled(unseen, seed)
+    )
+    for one, other in zip(found, clean, strict=True):
+        if other is not None:
+            assert_same_bits(one, other)
+    assert not found.k[unseen].any()
+    assert not found.v[unseen].any()
+
+
+@given(calls(lengths=(1, 2, 5, 8)), st.data())
+def test_a_query_does_not_know_what_only_others_see(call: Call, data: st.DataObject) -> None:
+    """Spoil all that one query may not look at: its own row stays, to the last bit; rows that look get no number."""
+    if call.allowed.size == 0:
+        return
+    index = tuple(data.draw(st.integers(0, size - 1)) for size in (*call.sizes.lead, call.sizes.T))
+    at = (*index[:-2], index[-2] * call.sizes.G // call.sizes.H) if call.sizes.has_heads else index[:-1]
+    where = np.zeros(call.k.shape[:-1], bool)
+    where[at] = ~call.allowed[index]
+    clean, spoiled = call.spoiled(where, seed=1)
+    output, weights = attend(clean)
+    spoiled_output, spoiled_weights = attend(spoiled)
+    assert_same_bits(spoiled_output[index], output[index])
+    assert_same_bits(spoiled_weights[index], weights[index])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("which", ["q", "k", "v", "bias"])
+def test_what_a_query_looks_at_is_never_repaired(which: str, bad: float) -> None:
+    rng = np.random.default_rng(0)
+    call: dict[str, Any] = {name: rng.standard_normal((3, 2)) for name in ("q", "k", "v")}
+    call["bias"] = np.zeros((3, 3))
+    call[which][1, 1] = bad
+    output, _ = scaled_dot_product_attention(**call, mask=Mask.causal())
+    looks = {"q": [1], "k": [1, 2], "v": [1, 2], "bias": [1]}[which]
+    if which == "bias" and bad == -np.inf:
+        looks = []  # a bias of -inf is a number of its own: it hides, as it does everywhere
+    assert [row for row in range(3) if not np.isfinite(output[row]).all()] == looks
+
+
+def test_hidden_numbers_so_large_that_they_overflow() -> None:
+    """Finite, but not once they are multiplied: neither output nor gradients may notice."""
+    largest = np.finfo(np.float32).max
+    rng = np.random.default_rng(0)
+    q, k, v, grad = (rng.standard_normal((4, 3)).astype("f4") for _ in range(4))
+    mask = Mask.prefix(2)
+    for softcap in (None, 5.0):
+        clean = scaled_dot_product_attention(q, k, v, mask, softcap=softcap)
+        clean_gradients = scaled_dot_product_attention_backward(grad, q, k, v, mask, softcap=softcap)
+        k_large, v_large = k.copy(), v.copy()
+        k_large[2:], v_large[2:] = [largest, -largest, largest], -largest
+        found = scaled_dot_product_attention(q, k_large, v_large, mask, softcap=softcap)
+        gradients = scaled_dot_product_attention_backward(grad, q, k_large, v_large, mask, softcap=softcap)
+        for one, other in zip((*found, *gradients[:3]), (*clean, *clean_gradients[:3]), strict=True):
+            assert_same_bits(one, other)
+
+
+def test_hidden_bias_may_hold_anything() -> None:
+    call = make_case("causal")
+    bias = np.where(call.allowed, 0.5, np.nan)
+    clean = scaled_dot_product_attention(call.q, call.k, call.v, call.mask, np.where(call.allowed, 0.5, 0))
+    found = scaled_dot_product_attention(call.q, call.k, call.v, call.mask, bias)
+    assert_same_bits(found[0], clean[0])
+    grad = np.ones_like(found[0])
+    gradients = scaled_dot_product_attention_backward(grad, call.q, call.k, call.v, call.mask, bias)
+    assert all(np.isfinite(g).all() for g in gradients)  # type: ignore[arg-type]
+
+
+def test_a_query_that_sees_nothing_does_not_care_about_itself() -> None:
+    q = np.full((1, 2), np.nan)
+    output, weights = scaled_dot_product_attention(q, np.ones((3, 2)), np.ones((3, 2)), Mask.prefix(0))
+    np.testing.assert_array_equal(output, [[0, 0]])
+    np.testing.assert_array_equal(weights, [[0, 0, 0]])
+
+
+def test_half_precision_does_not_overflow() -> None:
+    """|q|, |k| up to 1e4 in float16: their product is beyond float16, not beyond float32."""
+    rng = np.random.default_rng(0)
+    q, k = (rng.uniform(-1e4, 1e4, (5, 64)).astype("f2") for _ in range(2))
+    v = rng.standard_normal((5, 3)).astype("f2")
+    output, weights = scaled_dot_product_attention(q, k, v)
+    assert weights.dtype == np.float32
+    assert np.isfinite(output).all()
+    expected, _ = scaled_dot_product_attention(*(x.astype("f8") for x in (q, k, v)))
+    assert_close(output, expected, "output")
+
+
+def test_whole_numbers_are_not_cut_off() -> None:
+    """The tutorial writes Q = [[1, 0]]; 16.04 must not come back as 16."""
+    Q, K, V = np.array([[1, 0]]), np.array([[1, 0], [0, 1], [1, 0]]), np.array([[10, 0], [0, 20], [30, 0]])
+    try:
+        output, _ = scaled_dot_product_attention(Q, K, V)
+    except RegardError:
+        return
+    np.testing.assert_allclose(output, [[16.0445, 3.9555]], atol=1e-4)
+
+
+def test_the_tutorials_numbers() -> None:
+    output, weights = scaled_dot_product_attention(
+        np.array([[1.0]]), np.array([[1.0], [2.0], [0.5]]), np.array([[10.0], [20.0], [5.0]])
+    )
+    np.testing.assert_allclose(weights, [[0.23122, 0.62853, 0.14024]], atol=5e-6)
+    np.testing.assert_allclose(output, [[15.5841]], atol=5e-5)
+
+
+@given(calls(axes=(3, 4), lengths=(1, 3, 8), biased=False))
+def test_the_order_of_the_keys_does_not_matter(call: Call) -> None:
+    order = np.random.default_rng(0).permutation(call.sizes.S)
+    options = call.options | {"mask": call.allowed[..., order]}
+    output, _ = scaled_dot_product_attention(call.q, call.k[..., order, :], call.v[..., order, :], **options)
+    assert_close(output, attend(call)[0], "output")
+
+
+@given(calls(axes=(4,), lengths=(1, 3, 8), biased=False))
+def test_samples_and_heads_do_not_know_each_other(call: Call) -> None:
+    output, _ = attend(call)
+    sizes = call.sizes
+    for b in range(sizes.B):
+        for h in range(sizes.H):
+            g = h * sizes.G // sizes.H
+            options = call.options | {"mask": call.allowed[b, h]}
+            alone, _ = scaled_dot_product_attention(call.q[b, h], call.k[b, g], call.v[b, g], **options)
+            assert_close(alone, output[b, h], "output")
+
+
+def test_scores_say_where_one_may_not_look() -> None:
+    scores = attention_scores(np.ones((2, 4)), np.ones((2, 4)), Mask.causal())
+    np.testing.assert_array_equal(scores, [[2, -np.inf], [2, 2]])
+
+
+def test_arguments_are_left_alone() -> None:
+    call = make_case("grouped")
+    before = [x.copy() for x in (call.q, call.k, call.v)]
+    for x in (call.q, call.k, call.v):
+        x.flags.writeable = False
+    output, _ = attend(call)
+    scaled_dot_product_attention_backward(output, call.q, call.k, call.v, **call.options)
+    for x, y in zip((call.q, call.k, call.v), before, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+def test_a_bias_may_not_enlarge_the_scores() -> None:
+    """Five biases for one head would silently answer with five outputs."""
+    q = np.ones((2, 3))
+    with pytest.raises(RegardError):
+        scaled_dot_product_attention(q, q, q, bias=np.zeros((5, 2, 2)))
+
+
+def test_a_mask_that_does_not_fit_is_wrong_even_without_keys() -> None:
+    with pytest.raises(ShapeError):
+        scaled_dot_product_attention(np.ones((2, 3)), np.ones((0, 3)), np.ones((0, 3)), Mask.padding([1, 2]))
+
+
+def test_five_axes_without_keys_under_a_padding_mask() -> None:
+    q, k = np.ones((2, 2, 1, 3, 4)), np.ones((2, 2, 1, 0, 4))
+    output, _ = scaled_dot_product_attention(q, k, k, Mask.padding(np.zeros((2, 0), int)))
+    np.testing.assert_array_equal(output, np.zeros((2, 2, 1, 3, 4)))

@@ -13,14 +13,15 @@ from hypothesis import HealthCheck, settings
 
 PROFILE = os.environ.get("REGARD_HYPOTHESIS", "quick")
 
-_ALWAYS = {
-    "deadline": None,  # two shared cores: slowness says nothing about being right
-    "print_blob": True,
-    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
-}
+settings.register_profile(
+    "always",
+    deadline=None,  # two shared cores: slowness says nothing about being right
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 # Quick runs are the same everywhere and every time; nightly ones look further, from a seed that is printed.
-settings.register_profile("quick", max_examples=50, derandomize=True, **_ALWAYS)
-settings.register_profile("nightly", max_examples=1000, **_ALWAYS)
+settings.register_profile("quick", settings.get_profile("always"), max_examples=50, derandomize=True)
+settings.register_profile("nightly", settings.get_profile("always"), max_examples=1000)
 settings.load_profile(PROFILE)
 
 
@@ -31,10 +32,20 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
 
 
-def pytest_report_header(config: pytest.Config) -> str:
+def _seed_line(config: pytest.Config) -> str:
     seed = config.getoption("--hypothesis-seed")
     again = f"REGARD_HYPOTHESIS={PROFILE} and --hypothesis-seed={seed} repeat it" if seed else "the same every time"
     return f"hypothesis examples: {PROFILE} profile, {settings().max_examples} each; {again}"
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return _seed_line(config)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The seed once more, where -q leaves the header out and a failure is read from the end."""
+    if PROFILE != "quick":
+        terminalreporter.write_line(_seed_line(config))
 
 
 @pytest.fixture(scope="session", autouse=True)

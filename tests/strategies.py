@@ -69,7 +69,7 @@ class Call:
     @property
     def unseen(self) -> np.ndarray:
         """Keys that no query looks at, as k has its axes: (*samples, G, S), or (*lead, S) without heads."""
-        seen = self.allowed.any(-2)
+        seen = np.logical_or.reduce(self.allowed, axis=-2)
         if self.sizes.has_heads:
             G, each = self.sizes.G, self.sizes.H // max(1, self.sizes.G)
             seen = seen.reshape(*seen.shape[:-2], G, each, seen.shape[-1]).any(-2)
@@ -203,9 +203,7 @@ def _per_sample_prefix(draw: st.DrawFn, sizes: Sizes) -> MaskCase:
     shape = draw(sample_shapes(sizes)) or (1,)
     counts = _rng(draw).integers(0, sizes.S + 2, shape)
     key = np.arange(sizes.S)
-    return MaskCase(
-        Mask.prefix(counts), np.broadcast_to(key < counts[..., None, None], (*shape, sizes.T, sizes.S))
-    )
+    return MaskCase(Mask.prefix(counts), np.broadcast_to(key < counts[..., None, None], (*shape, sizes.T, sizes.S)))
 
 
 @st.composite

@@ -9,7 +9,7 @@ One layout inside, `B H T E`: heads before positions. Only sizes live here, neve
 
 from dataclasses import dataclass
 
-from regard.errors import IndivisibleError, ShapeError
+from regard.errors import ArgumentError, IndivisibleError, ShapeError
 
 Shape = tuple[int, ...]
 
@@ -72,6 +72,36 @@ def attention_sizes(q: Shape, k: Shape, v: Shape) -> Sizes:
     return Sizes(lead=lead, B=B, H=H, G=G, T=q[-2], S=k[-2], E=q[-1], Ev=v[-1])
 
 
+def check_bias(found: Shape, sizes: Sizes) -> None:
+    """Raise ShapeError unless a bias of this shape broadcasts to the scores without doubt about its axes."""
+    scores = sizes.scores
+    if len(found) == 3 and sizes.has_heads:
+        raise ShapeError("bias-ambiguous", found=tuple(found), scores=scores)
+    if len(found) not in (2, len(scores)) or not fits(found, scores):
+        raise ShapeError("bias-shape", found=tuple(found), scores=scores)
+
+
+def fits(found: Shape, wanted: Shape) -> bool:
+    """Whether an array of shape `found` broadcasts to `wanted` from the right, enlarging nothing."""
+    return len(found) <= len(wanted) and all(
+        size in (1, full) for size, full in zip(found[::-1], wanted[::-1], strict=False)
+    )
+
+
+def part_of(part: slice | None, length: int) -> slice:
+    """A slice of `length` positions with plain ends, 0 ≤ start ≤ stop ≤ length; a step, or no slice at all, raises.
+
+    >>> part_of(slice(-2, None), 5), part_of(None, 5)
+    (slice(3, 5, None), slice(0, 5, None))
+    """
+    if part is None:
+        return slice(0, length)
+    if not isinstance(part, slice) or part.step not in (None, 1):
+        raise ArgumentError("rectangle-step", found=part)
+    start, stop, _ = part.indices(length)
+    return slice(start, max(start, stop))
+
+
 def split_lead(lead: Shape) -> tuple[int, int]:
     """The caller's axes before the positions, as (samples, heads)."""
     if len(lead) < 2:
@@ -88,9 +118,12 @@ def head_width(d_model: int, n_heads: int, *, width_name: str = "d_model", heads
     >>> head_width(768, 12)
     64
     """
-    if n_heads < 1 or d_model < 1 or d_model % n_heads:
-        step = max(1, n_heads)
-        below = max(step, d_model // step * step)
+    if n_heads < 1 or d_model < 1:
+        raise IndivisibleError(
+            "heads-no-count", d_model=d_model, n_heads=n_heads, width_name=width_name, heads_name=heads_name
+        )
+    if d_model % n_heads:
+        below = max(n_heads, d_model // n_heads * n_heads)
         raise IndivisibleError(
             "heads-do-not-divide",
             d_model=d_model,
@@ -98,7 +131,7 @@ def head_width(d_model: int, n_heads: int, *, width_name: str = "d_model", heads
             width_name=width_name,
             heads_name=heads_name,
             below=below,
-            above=below + step,
+            above=below + n_heads,
         )
     return d_model // n_heads
 

@@ -18,6 +18,11 @@ def is_tensor(x: object) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+def is_whole(x: object) -> bool:
+    """Whether `x` is a whole number, Python's or NumPy's; True and False are not."""
+    return isinstance(x, int | np.integer) and not isinstance(x, bool)
+
+
 def to_numpy(x: Array) -> np.ndarray:
     """`x` as a NumPy array, sharing memory where that is possible."""
     if is_tensor(x):
@@ -34,5 +39,6 @@ def to_kind_of(x: Array, like: Array | None) -> Array:
     if is_tensor(x):
         return x.to(like.device)
     torch = sys.modules["torch"]
-    # np.array: torch refuses negative strides and warns about read-only memory.
-    return torch.as_tensor(np.array(x), device=like.device)
+    # A copy in native order: torch refuses negative strides and foreign bytes, and warns about read-only memory.
+    x = np.asarray(x)
+    return torch.as_tensor(x.astype(x.dtype.newbyteorder("=")), device=like.device)

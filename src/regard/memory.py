@@ -27,7 +27,7 @@ def spell(count: float) -> str:
     ('3.0 GiB', '1.5 KiB')
     """
     for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if count < 1024 or unit == "TiB":
+        if count < 1023.95 or unit == "TiB":
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     raise AssertionError("unreachable")

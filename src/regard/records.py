@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from regard.axes import Shape
+from regard.axes import Shape, part_of
 from regard.errors import ArgumentError, NotKeptError
-from regard.kinds import Array
+from regard.kinds import Array, is_whole
 
 Kind = Literal["encoder", "decoder", "cross", "self"]
 Rectangle = Callable[[slice, slice], Array]
@@ -39,7 +39,7 @@ class See:
     def __post_init__(self) -> None:
         for name in ("map", "top"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            if value is not None and not (is_whole(value) and value >= 1):
                 raise ArgumentError("see-count", name=name, value=value)
 
 
@@ -60,7 +60,7 @@ class Statistics(NamedTuple):
     top: Top | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Record:
     """What one attention call left behind. B samples, H heads, T queries, S keys.
 
@@ -95,14 +95,11 @@ class Record:
         Raises NotKeptError with the fix when nothing was kept to compute them from.
         """
         T, S = self.shape[-2:]
-        row_range = slice(*(rows or slice(None)).indices(T)[:2])
-        col_range = slice(*(cols or slice(None)).indices(S)[:2])
-        if any(part is not None and part.step not in (None, 1) for part in (rows, cols)):
-            raise ArgumentError("rectangle-step", rows=rows, cols=cols)
+        rows, cols = part_of(rows, T), part_of(cols, S)
         if self.rectangle is not None:
-            return self.rectangle(row_range, col_range)
+            return self.rectangle(rows, cols)
         if self.map is not None and tuple(self.map.shape[-2:]) == (T, S):
-            return self.map[..., row_range, col_range]
+            return self.map[..., rows, cols]
         raise NotKeptError("weights-not-kept", name=self.name, T=T, S=S)
 
     def named(self, name: str, kind: Kind | None = None) -> "Record":
@@ -122,7 +119,7 @@ class Record:
 def _tokens(given: Any, samples: int, length: int, side: str) -> tuple[tuple[str, ...], ...] | None:
     if given is None:
         return None
-    rows = [given] if not given or isinstance(given[0], str) else list(given)
+    rows = [given] if len(given) == 0 or isinstance(given[0], str) else list(given)
     tokens = tuple(tuple(str(token) for token in row) for row in rows)
     if len(tokens) not in (1, samples):
         raise ArgumentError("tokens-samples", side=side, found=len(tokens), B=samples)

@@ -94,7 +94,7 @@ def check_record(record: Record, weights: np.ndarray, call: Call, see: See, dtyp
     four = weights.reshape(sizes.B, sizes.H, sizes.T, sizes.S)
     exact = call.as_dtype("float64")
     scores = reference.attention_scores(exact.q, exact.k, call.mask, exact.bias, call.scale, call.softcap)
-    right = reference.statistics(four, reference.log_sum_exp(scores).reshape(four.shape[:3]), see)
+    right = reference.statistics_of(four, reference.log_sum_exp(scores).reshape(four.shape[:3]), see)
     assert record.shape == four.shape
     for name in ("map", "lse", "entropy", "received"):
         found, wanted = getattr(record, name), getattr(right, name)

@@ -1,6 +1,7 @@
 """The rooms of DESIGN.md, held by a test: a file imports only from lower ranks, and torch stays where it belongs."""
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,8 @@ DOORS = {
     ("regard.masks.mask", "torch"),
     ("regard.masks.doors", "torch"),
     ("regard.dispatch.choice", "regard.dispatch.torch_backends"),
+    ("regard.trace.trace", "regard.views.terminal"),
+    ("regard.trace.trace", "regard.views.plots"),
     ("regard.dispatch.remember", "regard.dispatch.torch_backends"),
     ("regard.dispatch.guard", "torch"),
     ("regard.cli.inspection", "torch"),
@@ -149,3 +152,10 @@ def test_no_module_bears_the_name_of_a_public_function() -> None:
     functions = {name for name in regard.__all__ if name.islower() and not name.startswith("_")}
     clashing = [name for name in MODULES if name.split(".")[-1] in functions]
     assert not clashing, f"a module would hide a function: {clashing}"
+
+
+@pytest.mark.parametrize("name", ["regard.reference", "regard.functional", "regard.kernels.blocked"])
+def test_no_module_hides_a_function_of_its_room(name: str) -> None:
+    """`from regard.reference import softmax` must not depend on which of two things was imported last."""
+    exported = set(import_module(name).__all__)
+    assert not exported & {module.split(".")[-1] for module in MODULES if module.startswith(f"{name}.")}

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from regard.axes import Sizes, attention_sizes
-from regard.errors import ArgumentError, DtypeError, ShapeError
+from regard.axes import Sizes, attention_sizes, check_bias
+from regard.errors import ArgumentError, DtypeError
 from regard.kinds import Array, is_tensor, to_kind_of
 from regard.masks import BoundMask, Mask
 from regard.masks.rules import as_four_axes
@@ -102,12 +102,5 @@ def _four_axes_of_bias(bias: Any, sizes: Sizes, like: Array) -> Array:
     bias = to_kind_of(bias, like)
     if not str(bias.dtype).removeprefix("torch.").startswith(("float", "bfloat")):
         raise DtypeError("bias-dtype", dtype=bias.dtype)
-    found, scores = tuple(bias.shape), sizes.scores
-    if len(found) == 3 and sizes.has_heads:
-        raise ShapeError("bias-ambiguous", found=found, scores=scores)
-    fits = len(found) in (2, len(scores)) and all(
-        size in (1, wanted) for size, wanted in zip(found[::-1], scores[::-1], strict=False)
-    )
-    if not fits:
-        raise ShapeError("bias-shape", found=found, scores=scores)
+    check_bias(bias.shape, sizes)
     return as_four_axes(bias, sizes.lead)

@@ -8,9 +8,9 @@ from regard.kernels import blocked
 from regard.kinds import Array
 from regard.memory import require
 from regard.records import Statistics
-from regard.reference import log_sum_exp, statistics
+from regard.reference import log_sum_exp, statistics_of
 from regard.reference.attention import attention_scores, weighted_sum
-from regard.reference.softmax import softmax
+from regard.reference.exponentials import softmax
 
 
 def _blocked_answer(call: Call) -> Answer:
@@ -41,7 +41,7 @@ def _reference(call: Call) -> tuple[Array, Statistics]:
         mask = np.broadcast_to(seen, shape)
     scores = attention_scores(call.q, call.k, mask, call.bias, call.scale, call.softcap)
     weights = softmax(scores)
-    found = Statistics() if call.see is None else statistics(weights, log_sum_exp(scores), call.see)
+    found = Statistics() if call.see is None else statistics_of(weights, log_sum_exp(scores), call.see)
     if call.dropout:
         # NumPy's global generator, as torch has its own: np.random.seed makes it repeatable.
         kept = np.random.random(weights.shape) >= call.dropout

@@ -9,9 +9,9 @@ from torch import Tensor
 from regard.dispatch.backend import YES, Answer, Backend
 from regard.dispatch.call import Call
 from regard.functional.attention import attention_scores, attention_weights, weighted_sum
-from regard.functional.sdpa import sdpa
-from regard.functional.softmax import log_sum_exp
-from regard.functional.statistics import statistics
+from regard.functional.exponentials import log_sum_exp
+from regard.functional.fused import sdpa
+from regard.functional.statistics import statistics_of
 from regard.kernels import chunked
 from regard.masks import Mask
 from regard.masks.rules import Dense
@@ -98,7 +98,7 @@ def _eager(call: Call) -> tuple[Tensor, Statistics]:
     weights = attention_weights(scores)
     found = Statistics()
     if call.see is not None:
-        found = statistics(weights.detach(), log_sum_exp(scores.detach()), call.see)
+        found = statistics_of(weights.detach(), log_sum_exp(scores.detach()), call.see)
     if call.dropout:
         weights = F.dropout(weights, call.dropout)
     return weighted_sum(weights, call.q, call.v, mask), found

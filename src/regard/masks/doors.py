@@ -29,6 +29,14 @@ def whole_numbers(x: Any, what: str) -> Array:
         raise DtypeError("mask-ids-dtype", what=what, dtype=x.dtype)
     if x.ndim == 0:
         raise ShapeError("mask-ids-shape", what=what)
+    # A copy in the one dtype both kinds can compare: a Mask is a value, and its ids are small.
+    return x.astype(np.int64) if isinstance(x, np.ndarray) else x.long().clone()
+
+
+def two_axes(x: Array, what: str) -> Array:
+    """`x`, if it has an axis for queries and one for keys."""
+    if x.ndim < 2:
+        raise ShapeError("mask-too-few-axes", what=what, found=tuple(x.shape))
     return x
 
 
@@ -39,7 +47,7 @@ def zero_or_one(x: Any, what: str) -> Array:
         raise DtypeError("mask-dtype-other", dtype=x.dtype, shape=tuple(x.shape))
     if x.ndim == 0:
         raise ShapeError("mask-ids-shape", what=f"Mask.{what}")
-    if kind_of(x) != "bool":
+    if kind_of(x) != "bool" and not is_traced(x):
         strange = x[(x != 0) & (x != 1)]
         if strange.shape[0]:
             raise ArgumentError("mask-not-zero-one", what=what, value=strange[0].item())
@@ -51,8 +59,9 @@ def zero_or_lowest(x: Any) -> Array:
     x = _array(x)
     if kind_of(x) != "float":
         raise DtypeError("from-additive-dtype", dtype=x.dtype)
-    if x.ndim < 2:
-        raise ShapeError("from-additive-shape", found=tuple(x.shape))
+    two_axes(x, "Mask.from_additive")
+    if is_traced(x):
+        return x
     strange = x[(x != 0) & (x > lowest(x))]
     nans = x[x != x]
     if strange.shape[0] or nans.shape[0]:
@@ -69,7 +78,7 @@ def one_row_per_sample(x: Array, what: str) -> Array:
 
 def spell(x: Array) -> str:
     """How an array stands in a mask's name: by its shape."""
-    return "×".join(str(size) for size in x.shape)
+    return f"[{'×'.join(str(size) for size in x.shape)}]"
 
 
 def kind_of(x: Array) -> str:
@@ -78,7 +87,9 @@ def kind_of(x: Array) -> str:
         if x.dtype.is_complex:
             return "other"
         name = str(x.dtype).removeprefix("torch.")
-        return "float" if x.dtype.is_floating_point else "bool" if name == "bool" else "whole"
+        if x.dtype.is_floating_point:
+            return "other" if name.startswith("float8") else "float"
+        return "bool" if name == "bool" else "whole"
     return {"b": "bool", "i": "whole", "u": "whole", "f": "float"}.get(x.dtype.kind, "other")
 
 
@@ -91,10 +102,22 @@ def lowest(x: Array) -> float:
     return float(np.finfo(x.dtype).min)
 
 
+def is_traced(x: Array) -> bool:
+    """Whether torch.compile is looking: then values cannot be."""
+    if not is_tensor(x):
+        return False
+    import torch
+
+    return torch.compiler.is_compiling()
+
+
 def _array(x: Any) -> Array:
     if is_tensor(x) or isinstance(x, np.ndarray):
         return x
-    array = np.asarray(x)
+    try:
+        array = np.asarray(x)
+    except ValueError:  # a ragged list
+        raise DtypeError("mask-not-array", found=type(x).__name__) from None
     if array.dtype == object:
         raise DtypeError("mask-not-array", found=type(x).__name__)
     return array

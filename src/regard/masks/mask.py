@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from regard.axes import Shape
+from regard.axes import Shape, part_of
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.kinds import Array, is_tensor
+from regard.kinds import Array, is_tensor, is_whole
 from regard.masks import doors
 from regard.masks.bound import BoundMask
-from regard.masks.picture import draw
+from regard.masks.picture import LARGEST, draw
 from regard.masks.rules import Band, Both, Dense, Either, Frame, Keys, Not, Prefix, Rule, Segments
 
 
@@ -49,8 +49,9 @@ class Mask:
         [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
         """
         for side, value in (("left", left), ("right", right)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+            if value is not None and not (is_whole(value) and value >= 0):
                 raise ArgumentError("window-side", side=side, value=value)
+        left, right = (None if side is None else int(side) for side in (left, right))
         return cls(Band(left, right), f"Mask.window({left}, {right})")
 
     @classmethod
@@ -59,11 +60,13 @@ class Mask:
 
         `Mask.causal() | Mask.prefix(n)` is the mask of a prefix language model.
         """
-        if isinstance(n, int | np.integer) and not isinstance(n, bool):
+        if is_whole(n):
             if n < 0:
                 raise ArgumentError("prefix-negative", value=int(n))
             return cls(Prefix(int(n)), f"Mask.prefix({n})")
         counts = doors.whole_numbers(n, "prefix")
+        if not doors.is_traced(counts) and (counts < 0).any():
+            raise ArgumentError("prefix-negative", value=int(counts.min()))
         return cls(Prefix(counts), f"Mask.prefix({doors.spell(counts)})")
 
     # --- by what the keys are ----------------------------------------------------------------------------
@@ -71,6 +74,8 @@ class Mask:
     @classmethod
     def padding(cls, ids: Array, pad: int = 0) -> "Mask":
         """Keys whose id is not `pad`. `ids` is (S,) or (B, S)."""
+        if not is_whole(pad):
+            raise ArgumentError("pad-value", value=pad)
         ids = doors.whole_numbers(ids, "padding")
         return cls(Keys(ids != pad), f"Mask.padding({doors.spell(ids)}, pad={pad})")
 
@@ -94,7 +99,7 @@ class Mask:
         """
         if isinstance(allowed, Mask):
             return allowed
-        allowed = doors.booleans(allowed)
+        allowed = doors.two_axes(doors.booleans(allowed), "Mask.of")
         return cls(Dense(allowed), f"Mask.of({doors.spell(allowed)})")
 
     @classmethod
@@ -109,7 +114,7 @@ class Mask:
             return cls(Keys(doors.one_row_per_sample(blocked == 0, "from_blocked")), name)
         if blocked.ndim == 3:
             raise ShapeError("from-blocked-3d", found=tuple(blocked.shape))
-        return cls(Dense(blocked == 0), name)
+        return cls(Dense(doors.two_axes(blocked, "Mask.from_blocked") == 0), name)
 
     @classmethod
     def from_additive(cls, added: Array) -> "Mask":
@@ -124,7 +129,7 @@ class Mask:
         name = f"Mask.from_keep({doors.spell(keep)})"
         if keep.ndim <= 2:
             return cls(Keys(keep), name)
-        return cls(Dense(keep[:, None] if keep.ndim == 3 else keep), name)
+        return cls(Dense(keep, per_sample=keep.ndim == 3), name)
 
     # --- together ----------------------------------------------------------------------------------------
 
@@ -178,9 +183,8 @@ class Mask:
         (T, S); with something per sample, (B, 1, T, S), ready to be used beside heads.
         """
         lead = self._own_lead()
-        rows = slice(*(rows or slice(None)).indices(T)[:2])
-        cols = slice(*(cols or slice(None)).indices(S)[:2])
-        shape = (*lead, max(0, rows.stop - rows.start), max(0, cols.stop - cols.start))
+        rows, cols = part_of(rows, T), part_of(cols, S)
+        shape = (*lead, rows.stop - rows.start, cols.stop - cols.start)
         seen = False if 0 in shape else self.bind(lead, T, S, like).block(rows, cols)
         if like is not None and is_tensor(like):
             import torch
@@ -212,9 +216,10 @@ class Mask:
     def picture(self, T: int | None = None, S: int | None = None) -> str:
         """The mask in characters: ■ may look, · may not. Sizes it does not know are taken as six."""
         known_T, known_S = _known_sizes(self.rule)
-        S = S or known_S or T or known_T or 6
-        T = T or known_T or S
-        return draw(self.dense(T, S))
+        S = next((size for size in (S, known_S, T, known_T) if size is not None), 6)
+        T = next((size for size in (T, known_T) if size is not None), S)
+        corner = slice(0, LARGEST)
+        return draw(self.dense(T, S, rows=corner, cols=corner), T, S)
 
 
 def _known_sizes(rule: Rule) -> tuple[int | None, int | None]:
@@ -226,7 +231,7 @@ def _known_sizes(rule: Rule) -> tuple[int | None, int | None]:
             return (None if queries is None else queries.shape[-1]), keys.shape[-1]
         case Dense(allowed=allowed):
             T, S = allowed.shape[-2:]
-            return (T if T > 1 else None), (S if S > 1 else None)
+            return (None if T == 1 else T), (None if S == 1 else S)
         case Not(rule=inner):
             return _known_sizes(inner)
         case Both(rules=rules):

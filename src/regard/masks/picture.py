@@ -4,27 +4,28 @@ import numpy as np
 
 SEEN, HIDDEN = "■", "·"
 LARGEST = 32
+SHEETS = 4
 
 
-def draw(allowed: np.ndarray) -> str:
-    """Draw (…, T, S): ■ may look, · may not, samples one below another; larger masks show their first corner.
+def draw(allowed: np.ndarray, T: int | None = None, S: int | None = None) -> str:
+    """Draw (…, T, S): ■ may look, · may not, samples one below another; of a larger mask its first corner.
+
+    Whoever has only the corner gives the sizes of the whole as T and S.
 
     >>> print(draw(np.tri(2, 3, dtype=bool)))
     ■ · ·
     ■ ■ ·
     """
-    T, S = allowed.shape[-2:]
-    # Heads that a mask does not tell apart are drawn once.
-    sheets = allowed.reshape(-1, T, S)
+    T, S = T if T is not None else allowed.shape[-2], S if S is not None else allowed.shape[-1]
+    *lead, rows, cols = (corner := allowed[..., :LARGEST, :LARGEST]).shape
+    sheets = corner.reshape(int(np.prod(lead)), rows, cols)
     lines = []
-    for number, sheet in enumerate(sheets[:4]):
+    for number, sheet in enumerate(sheets[:SHEETS]):
         if len(sheets) > 1:
             lines.append(f"[{number}]")
-        cut = sheet[:LARGEST, :LARGEST]
-        more = " …" if S > LARGEST else ""
-        lines += [" ".join(SEEN if seen else HIDDEN for seen in row) + more for row in cut]
-        if T > LARGEST:
+        lines += [" ".join(SEEN if seen else HIDDEN for seen in row) + (" …" if cols < S else "") for row in sheet]
+        if rows < T or cols < S or not sheet.size:
             lines.append(f"… ({T} × {S})")
-    if len(sheets) > 4:
+    if len(sheets) > SHEETS:
         lines.append(f"… ({len(sheets)})")
     return "\n".join(lines)

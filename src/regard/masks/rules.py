@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from regard.axes import Shape, split_lead
+from regard.axes import Shape, fits, split_lead
 from regard.errors import ShapeError
 from regard.kinds import Array, is_tensor, to_kind_of
 
@@ -188,18 +188,18 @@ class Segments(Rule):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Dense(Rule):
-    """A boolean array, (T, S) or with as many axes as the scores."""
+    """A boolean array, (T, S) or with as many axes as the scores; `per_sample`: (B, T, S), heads or not."""
 
     allowed: Array
+    per_sample: bool = False
 
     def align(self, frame: Frame) -> Rule:
+        if self.per_sample and len(frame.lead) > 1:
+            return Dense(self.allowed[:, None]).align(frame)
         scores, found = (*frame.lead, frame.T, frame.S), tuple(self.allowed.shape)
         if len(found) == 3 and len(scores) > 3:
             raise ShapeError("mask-ambiguous", found=found, scores=scores)
-        fits = len(found) in (2, len(scores)) and all(
-            size in (1, wanted) for size, wanted in zip(found[::-1], scores[::-1], strict=False)
-        )
-        if not fits:
+        if len(found) not in (2, len(scores)) or not fits(found, scores):
             raise ShapeError("mask-shape", found=found, scores=scores)
         allowed = to_kind_of(self.allowed, frame.like)
         return Dense(as_four_axes(allowed, frame.lead))
@@ -215,7 +215,7 @@ class Dense(Rule):
 
     def leads(self) -> Iterator[Shape]:
         if self.allowed.ndim > 2:
-            yield tuple(self.allowed.shape[:-2])
+            yield (self.allowed.shape[0], 1) if self.per_sample else tuple(self.allowed.shape[:-2])
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -312,10 +312,7 @@ def _per_sample(x: Array, own: int, frame: Frame, what: str) -> Array:
     if not samples:
         return x[None, None]
     wanted = frame.lead[:-1] if len(frame.lead) > 1 else frame.lead
-    fits = len(samples) <= len(wanted) and all(
-        size in (1, full) for size, full in zip(samples[::-1], wanted[::-1], strict=False)
-    )
-    if not fits:
+    if not fits(samples, wanted):
         # One sample needs no axis for samples.
         if all(size == 1 for size in samples):
             return x.reshape(1, 1, *rest)

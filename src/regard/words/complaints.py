@@ -6,7 +6,7 @@ WORDS: dict[str, Words] = {
     # --- shapes of q, k, v ---
     "axes-differ": Words(
         en="q, k and v need the same number of axes, at least two (…, positions, width); found q {q}, k {k}, v {v}",
-        zh="q、k、v 的轴数要相同，且至少两个（…, 位置, 宽度）；现在 q {q}，k {k}，v {v}",
+        zh="q、k、v 的轴数要相同，且至少两个（…，位置，宽度）；现在 q {q}，k {k}，v {v}",
     ),
     "widths-differ": Words(
         en="q and k need the same width (last axis) to be compared; found {E_q} in q {q} and {E_k} in k {k}",
@@ -37,6 +37,10 @@ WORDS: dict[str, Words] = {
     "heads-do-not-divide": Words(
         en="{heads_name}={n_heads} must divide {width_name}={d_model}; nearest widths are {below} and {above}",
         zh="{heads_name}={n_heads} 必须整除 {width_name}={d_model}；最接近的宽度是 {below} 和 {above}",
+    ),
+    "heads-no-count": Words(
+        en="{heads_name}={n_heads} and {width_name}={d_model} must both be at least 1",
+        zh="{heads_name}={n_heads} 与 {width_name}={d_model} 都必须至少为 1",
     ),
     "output-shape": Words(
         en="{what} must have shape {wanted}; found {found}",
@@ -137,9 +141,8 @@ WORDS: dict[str, Words] = {
     ),
     "mask-shape": Words(
         en="mask {found} does not fit the scores {scores}: it must be (T, S) or have as many axes as the scores, "
-        "each of size 1 or the same; for one value per key use mask[..., None, :]",
-        zh="mask {found} 与分数 {scores} 不合：应为 (T, S)，或与分数同样多的轴，每轴大小为 1 或相同；"
-        "若是每个键一个值，请用 mask[..., None, :]",
+        "each of size 1 or the same",
+        zh="mask {found} 与分数 {scores} 不合：应为 (T, S)，或与分数同样多的轴，每轴大小为 1 或相同",
     ),
     "mask-samples": Words(
         en="the mask's {what} have {found} samples, but the call has {wanted}",
@@ -164,6 +167,14 @@ WORDS: dict[str, Words] = {
     "window-side": Words(
         en="Mask.window({side}=…) must be a whole number of at least 0, or None for without end; found {value!r}",
         zh="Mask.window({side}=…) 必须是不小于 0 的整数，或用 None 表示不限；现在是 {value!r}",
+    ),
+    "pad-value": Words(
+        en="Mask.padding(ids, pad=…) needs the id of the padding token, a whole number; found {value!r}",
+        zh="Mask.padding(ids, pad=…) 需要填充词元的 id，即一个整数；现在是 {value!r}",
+    ),
+    "mask-too-few-axes": Words(
+        en="{what} needs at least two axes (T, S); found {found}; for one value per key write mask[None, :]",
+        zh="{what} 至少需要两个轴 (T, S)；现在是 {found}；若每个键一个值，请写 mask[None, :]",
     ),
     "prefix-negative": Words(
         en="Mask.prefix(n) needs n of at least 0; found {value}",
@@ -198,10 +209,6 @@ WORDS: dict[str, Words] = {
         zh="Mask.from_additive 需要由 0 与 -inf 组成的浮点 mask；现在是 {dtype}；"
         "1 为保留请用 Mask.from_keep，1 为遮住请用 Mask.from_blocked",
     ),
-    "from-additive-shape": Words(
-        en="Mask.from_additive needs at least two axes (T, S); found {found}; for one value per key write mask[None, :]",
-        zh="Mask.from_additive 至少需要两个轴 (T, S)；现在是 {found}；若每个键一个值，请写 mask[None, :]",
-    ),
     "from-additive-values": Words(
         en="Mask.from_additive takes 0, and -inf or the lowest {dtype} ({lowest:.4g}); found {value}; "
         "numbers in between are scores: pass them as bias=",
@@ -212,12 +219,12 @@ WORDS: dict[str, Words] = {
     "explain-axes": Words(
         en="explain shows one head at a time, so q, k and v need two axes (positions, width); "
         "found q {q}, k {k}, v {v}; pick one head: q[{pick}], k[{pick}], v[{pick}]",
-        zh="explain 一次只讲一个头，q、k、v 应为两个轴（位置, 宽度）；现在 q {q}，k {k}，v {v}；"
+        zh="explain 一次只讲一个头，q、k、v 应为两个轴（位置，宽度）；现在 q {q}，k {k}，v {v}；"
         "请选一个头：q[{pick}]、k[{pick}]、v[{pick}]",
     ),
     "explain-too-few-axes": Words(
         en="q, k and v need two axes (positions, width); found q {q}, k {k}, v {v}; one row is written [[1, 0]]",
-        zh="q、k、v 应为两个轴（位置, 宽度）；现在 q {q}，k {k}，v {v}；只有一行时写成 [[1, 0]]",
+        zh="q、k、v 应为两个轴（位置，宽度）；现在 q {q}，k {k}，v {v}；只有一行时写成 [[1, 0]]",
     ),
     "explain-ragged": Words(
         en="the rows of {name} have different lengths; give every row as many numbers",
@@ -287,7 +294,7 @@ WORDS: dict[str, Words] = {
     ),
     "rotary-axes": Words(
         en="rotate needs at least two axes, (…, positions, width); found x {found}",
-        zh="rotate 至少需要两个轴（…, 位置, 宽度）；现在 x {found}",
+        zh="rotate 至少需要两个轴（…，位置，宽度）；现在 x {found}",
     ),
     "rotary-odd-width": Words(
         en="rotary positions turn numbers in pairs, so the width of a head must be even; found {E}; "
@@ -329,8 +336,8 @@ WORDS: dict[str, Words] = {
         zh="记录 {name!r}（{T} × {S}）没有保留 q 和 k，无法再算出精确权重；请事先要求保留：see=See(qk=True)",
     ),
     "rectangle-step": Words(
-        en="a rectangle of weights is contiguous: slices without a step; found rows={rows}, cols={cols}",
-        zh="权重的矩形必须连续：切片不能带步长；现在 rows={rows}，cols={cols}",
+        en="a rectangle is given by slices without a step, such as slice(0, 64); found {found}",
+        zh="矩形由不带步长的切片给出，例如 slice(0, 64)；现在是 {found}",
     ),
     "tokens-count": Words(
         en="{side} names {found} tokens, but there are {wanted} positions",
@@ -392,18 +399,18 @@ WORDS: dict[str, Words] = {
     ),
     "weights-axes": Words(
         en="attention weights have at least two axes, (…, queries, keys); found shape {found}",
-        zh="注意力权重至少有两个轴（…, 查询, 键）；现在形状是 {found}",
+        zh="注意力权重至少有两个轴（…，查询，键）；现在形状是 {found}",
     ),
     "weights-row-sum": Words(
         en="each row of attention weights sums to 1, or holds only 0; row {row} (sample, head, query) sums to "
         "{sum:.4g}. If these are scores, apply softmax first: regard.reference.softmax(w)",
-        zh="注意力权重的每一行之和为 1，或整行为 0；而第 {row} 行（样本, 头, 查询）之和为 {sum:.4g}。"
+        zh="注意力权重的每一行之和为 1，或整行为 0；而第 {row} 行（样本，头，查询）之和为 {sum:.4g}。"
         "如果这是分数，请先做 softmax：regard.reference.softmax(w)",
     ),
     "weights-negative": Words(
         en="attention weights are never negative; row {row} (sample, head, query) holds {value:.4g}. "
         "If these are scores, apply softmax first: regard.reference.softmax(w)",
-        zh="注意力权重不会是负数；而第 {row} 行（样本, 头, 查询）里有 {value:.4g}。"
+        zh="注意力权重不会是负数；而第 {row} 行（样本，头，查询）里有 {value:.4g}。"
         "如果这是分数，请先做 softmax：regard.reference.softmax(w)",
     ),
     "weights-all-nan": Words(

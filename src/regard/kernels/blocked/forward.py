@@ -85,41 +85,43 @@ def _one_head(
 ) -> np.ndarray | None:
     """Rows start … stop of one head; returns what its keys received."""
     S, exact = head.k.shape[0], head.q.dtype
-    buffer = np.empty(step * S, exact)
-    powers_buffer = np.empty(step * S, exact) if results.entropy is not None else None
+    # Fresh memory for every block would be paid for in page faults. Entropy needs scores and powers at once.
+    buffers = [np.empty(step * S, exact) for _ in range(1 if results.entropy is None else 2)]
     received = np.zeros(S, exact) if results.received is not None else None
     shifted = not _small_scores(head)
-    for rows in row_blocks(start, stop, step):
-        low, high = head.reach(rows)
-        if low == high:
-            continue
-        shape = (rows.stop - rows.start, high - low)
-        scores = head.scores(rows, low, high, buffer[: shape[0] * shape[1]].reshape(shape))
-        with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
-            highest: np.ndarray | None = None
-            if shifted:
-                highest = scores.max(axis=1)
-                highest[highest == -np.inf] = 0  # a row that sees nothing: exp(-inf - 0) is 0
-                scores -= highest[:, None]
-            if powers_buffer is None:
-                powers = np.exp(scores, out=scores)
-            else:
-                powers = np.exp(scores, out=powers_buffer[: scores.size].reshape(shape))
+    # What may overflow here is visible and huge, and NaN is what the reference says of it.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for rows in row_blocks(start, stop, step):
+            low, high = head.reach(rows)
+            if low == high:
+                continue
+            shape = (rows.stop - rows.start, high - low)
+            scores, powers = (buffers[i][: shape[0] * shape[1]].reshape(shape) for i in (0, -1))
+            head.scores(rows, low, high, out=scores)
+            highest = _shift_by_maximum(scores) if shifted else 0.0
+            np.exp(scores, out=powers)
             total = powers.sum(axis=1)
             logarithm = np.log(total)
             share = 1 / np.where(total == 0, 1, total)
-            results.lse[n, rows] = logarithm if highest is None else logarithm + highest
+            results.lse[n, rows] = logarithm + highest
             results.out[n, rows] = (powers @ head.v[low:high]) * share[:, None]
-        if results.entropy is not None:
-            if head.mask is not None:
-                hide(scores, head.mask, rows, low, high, 0.0)  # 0 · -inf would be NaN
-            with np.errstate(invalid="ignore"):
+            if results.entropy is not None:
+                if head.mask is not None:
+                    hide(scores, head.mask, rows, low, high, 0.0)  # 0 · -inf would be NaN
                 mean_score = np.vecdot(powers, scores) * share
                 results.entropy[n, rows] = np.where(total == 0, 0, logarithm - mean_score)
-        _pool_block(powers, share, total, rows, low, n, bins, received, results)
-        if results.top is not None:
-            _strongest(powers, share, rows, low, n, results.top)
+            _pool_block(powers, share, total, rows, low, n, bins, received, results)
+            if results.top is not None:
+                _strongest(powers, share, rows, low, n, results.top)
     return received
+
+
+def _shift_by_maximum(scores: np.ndarray) -> np.ndarray:
+    """Take the maximum off each row, in place, and return it; a row that sees nothing keeps its -inf."""
+    highest = scores.max(axis=1)
+    highest[highest == -np.inf] = 0
+    scores -= highest[:, None]
+    return highest
 
 
 def _pool_block(

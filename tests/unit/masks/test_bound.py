@@ -1,0 +1,236 @@
+"""A mask lowered, whole or in blocks, for NumPy or for torch, says what brute force says."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import MaskCase, call_sizes, composed_masks, mask_leaves, raw_masks
+
+from regard.axes import Sizes
+from regard.kinds import to_numpy
+from regard.masks import BoundMask, Mask
+
+LIKES = {"numpy": None, "torch": torch.zeros(0)}
+
+
+@st.composite
+def laid(draw: st.DrawFn, composed: bool = True) -> tuple[Sizes, MaskCase]:
+    """Sizes without a zero, and a mask laid onto them."""
+    sizes = draw(call_sizes(lengths=(1, 2, 3, 5, 8)))
+    kinds = (mask_leaves, composed_masks) if composed else (mask_leaves,)
+    return sizes, draw(draw(st.sampled_from(kinds))(sizes))
+
+
+def whole(bound: BoundMask, sizes: Sizes) -> np.ndarray:
+    """The bound mask asked for one rectangle: everything."""
+    seen = bound.block(slice(0, sizes.T), slice(0, sizes.S))
+    seen = seen if isinstance(seen, bool) else to_numpy(seen)
+    return np.broadcast_to(seen, (sizes.B, sizes.H, sizes.T, sizes.S)).reshape(sizes.scores)
+
+
+@pytest.mark.parametrize("kind", LIKES)
+@given(laid())
+def test_the_whole_is_what_brute_force_says(kind: str, case: tuple[Sizes, MaskCase]) -> None:
+    sizes, (mask, allowed) = case
+    bound = mask.bind(sizes.lead, sizes.T, sizes.S, LIKES[kind])
+    np.testing.assert_array_equal(whole(bound, sizes), allowed)
+
+
+@st.composite
+def rectangles(draw: st.DrawFn, sizes: Sizes) -> tuple[slice, slice]:
+    """A rectangle with something in it."""
+    sides = []
+    for length in (sizes.T, sizes.S):
+        start = draw(st.integers(0, length - 1))
+        sides.append(slice(start, draw(st.integers(start + 1, length))))
+    return sides[0], sides[1]
+
+
+@pytest.mark.parametrize("kind", LIKES)
+@given(st.data())
+def test_a_block_is_that_part_of_the_whole(kind: str, data: st.DataObject) -> None:
+    sizes, (mask, allowed) = data.draw(laid())
+    rows, cols = data.draw(rectangles(sizes))
+    seen = mask.bind(sizes.lead, sizes.T, sizes.S, LIKES[kind]).block(rows, cols)
+    expected = allowed.reshape(sizes.B, sizes.H, sizes.T, sizes.S)[..., rows, cols]
+    seen = seen if isinstance(seen, bool) else to_numpy(seen)
+    np.testing.assert_array_equal(np.broadcast_to(seen, expected.shape), expected)
+
+
+@pytest.mark.parametrize("kind", LIKES)
+@given(st.data())
+def test_one_head_picked_is_that_head_alone(kind: str, data: st.DataObject) -> None:
+    sizes, (mask, allowed) = data.draw(laid())
+    rows, cols = data.draw(rectangles(sizes))
+    bound = mask.bind(sizes.lead, sizes.T, sizes.S, LIKES[kind])
+    four = allowed.reshape(sizes.B, sizes.H, sizes.T, sizes.S)
+    for b in range(sizes.B):
+        for h in range(sizes.H):
+            seen = bound.pick(b, h).block(rows, cols)
+            if not isinstance(seen, bool):
+                seen = to_numpy(seen)
+                assert seen.ndim == 2
+            np.testing.assert_array_equal(np.broadcast_to(seen, four[b, h, rows, cols].shape), four[b, h, rows, cols])
+
+
+@given(st.data())
+def test_outside_of_its_reach_a_row_sees_nothing(data: st.DataObject) -> None:
+    sizes, (mask, allowed) = data.draw(laid())
+    rows, _ = data.draw(rectangles(sizes))
+    bound = mask.bind(sizes.lead, sizes.T, sizes.S)
+    four = allowed.reshape(sizes.B, sizes.H, sizes.T, sizes.S)
+    picked = [bound, *(bound.pick(b, h) for b in range(min(1, sizes.B)) for h in range(sizes.H))]
+    for one in picked:
+        low, high = one.reach(rows)
+        assert 0 <= low <= high <= sizes.S
+        seen = four if one is bound else four[:1]
+        assert not seen[..., rows, :low].any()
+        assert not seen[..., rows, high:].any()
+
+
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 7))
+def test_a_causal_mask_reaches_no_further_than_it_must(T: int, S: int, step: int) -> None:
+    """The reach is what lets a kernel skip half of the work, so it has to be tight."""
+    bound = Mask.causal().bind((), T, S)
+    for start in range(0, T, step):
+        rows = slice(start, min(T, start + step))
+        assert bound.reach(rows) == (0, min(max(rows.stop + S - T, 0), S))
+
+
+@pytest.mark.parametrize("kind", LIKES)
+@pytest.mark.parametrize("rows_at_a_time", [1, 3, 256])
+@given(st.data())
+def test_sees_tells_which_rows_meet_a_flagged_key(kind: str, rows_at_a_time: int, data: st.DataObject) -> None:
+    sizes, (mask, allowed) = data.draw(laid())
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    flagged = rng.random((sizes.B, sizes.H, sizes.S)) < 0.3
+    four = allowed.reshape(sizes.B, sizes.H, sizes.T, sizes.S)
+    given_flags = flagged if LIKES[kind] is None else torch.from_numpy(flagged)
+    answers = mask.bind(sizes.lead, sizes.T, sizes.S, LIKES[kind]).sees(given_flags, rows_at_a_time)
+    found = np.concatenate([to_numpy(answer) for answer in answers], axis=-1)
+    np.testing.assert_array_equal(found, (four & flagged[:, :, None, :]).any(-1))
+
+
+@pytest.mark.parametrize("kind", LIKES)
+@given(st.data())
+def test_dense_is_the_smallest_array_that_says_it(kind: str, data: st.DataObject) -> None:
+    sizes, (mask, allowed) = data.draw(laid())
+    rows, cols = data.draw(rectangles(sizes))
+    dense = mask.dense(sizes.T, sizes.S, LIKES[kind])
+    assert isinstance(dense, np.ndarray if LIKES[kind] is None else torch.Tensor)
+    assert dense.dtype in (np.bool_, torch.bool)
+    seen = to_numpy(dense)
+    if seen.ndim == 4 and len(sizes.scores) == 3:
+        seen = seen[:, 0]  # something per sample says (B, 1, T, S), ready for heads
+    seen = seen.reshape(seen.shape[-len(sizes.scores) :]) if seen.ndim > len(sizes.scores) else seen
+    np.testing.assert_array_equal(np.broadcast_to(seen, sizes.scores), allowed)
+    part = to_numpy(mask.dense(sizes.T, sizes.S, LIKES[kind], rows=rows, cols=cols))
+    np.testing.assert_array_equal(part, to_numpy(dense)[..., rows, cols])
+
+
+@given(st.data())
+def test_what_dense_gives_can_be_given_back(data: st.DataObject) -> None:
+    sizes, (mask, allowed) = data.draw(laid())
+    dense = mask.dense(sizes.T, sizes.S)
+    if dense.ndim not in (2, len(sizes.scores)):
+        return
+    again = Mask.of(dense).bind(sizes.lead, sizes.T, sizes.S)
+    np.testing.assert_array_equal(whole(again, sizes), allowed)
+
+
+@given(st.data())
+def test_dense_belongs_to_the_caller(data: st.DataObject) -> None:
+    """Writing into what `dense` gave must not change the mask, nor fail."""
+    sizes, (mask, _) = data.draw(laid(composed=False))
+    first = mask.dense(sizes.T, sizes.S)
+    before = first.copy()
+    first[...] = ~first
+    np.testing.assert_array_equal(mask.dense(sizes.T, sizes.S), before)
+
+
+@given(st.data())
+def test_de_morgan_and_double_negation(data: st.DataObject) -> None:
+    sizes = data.draw(call_sizes(lengths=(1, 2, 5)))
+    a, b = data.draw(composed_masks(sizes, 1)).mask, data.draw(composed_masks(sizes, 1)).mask
+
+    def seen(mask: Mask) -> np.ndarray:
+        return whole(mask.bind(sizes.lead, sizes.T, sizes.S), sizes)
+
+    np.testing.assert_array_equal(seen(~(a & b)), seen(~a | ~b))
+    np.testing.assert_array_equal(seen(~(a | b)), seen(~a & ~b))
+    np.testing.assert_array_equal(seen(~~a), seen(a))
+    np.testing.assert_array_equal(seen(a & b), seen(b & a))
+
+
+@pytest.mark.parametrize("kind", LIKES)
+@given(st.data())
+def test_sizes_of_zero_are_lowered_to_nothing(kind: str, data: st.DataObject) -> None:
+    """A call without queries or without keys is legal, whatever its mask is made of."""
+    sizes = data.draw(call_sizes(lengths=(0, 1, 3)))
+    mask, allowed = data.draw(composed_masks(sizes, 1))
+    bound = mask.bind(sizes.lead, sizes.T, sizes.S, LIKES[kind])
+    if allowed.size == 0 and 0 in (sizes.T, sizes.S):
+        assert bound.block(slice(0, sizes.T), slice(0, sizes.S)) is False
+    else:
+        np.testing.assert_array_equal(whole(bound, sizes), allowed)
+
+
+@given(st.data())
+def test_an_array_of_the_other_kind_is_brought_over(data: st.DataObject) -> None:
+    """A mask made of tensors serves NumPy, and the other way round."""
+    sizes = data.draw(call_sizes(lengths=(1, 2, 5)))
+    raw, allowed = data.draw(raw_masks(sizes))
+    mask = Mask.of(torch.from_numpy(raw)) & Mask.causal()
+    expected = np.broadcast_to(allowed, sizes.scores) & np.tri(sizes.T, sizes.S, sizes.S - sizes.T, dtype=bool)
+    for like in LIKES.values():
+        bound = mask.bind(sizes.lead, sizes.T, sizes.S, like)
+        np.testing.assert_array_equal(whole(bound, sizes), expected)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize("kind", LIKES)
+def test_ids_may_be_of_any_whole_dtype(kind: str, dtype: str) -> None:
+    ids = np.array([[1, 1, 0], [2, 0, 0]], dtype)
+    for mask in (Mask.padding(ids, pad=0), Mask.segments(ids), Mask.prefix(ids[:, 0])):
+        assert to_numpy(mask.dense(3, 3, LIKES[kind])).shape == (2, 1, 3, 3)
+
+
+def test_key_rows_are_recognised() -> None:
+    keep = np.array([[True, True, False]])
+    padding = Mask.padding(keep.astype(int))
+
+    def key_rows(mask: Mask) -> object:
+        return mask.bind((1, 2), 3, 3).key_rows
+
+    assert key_rows(Mask.causal()) == (True, None)
+    causal, found = key_rows(Mask.causal() & padding)  # type: ignore[misc]
+    assert causal
+    np.testing.assert_array_equal(found, keep[:, None, None, :])
+    causal, found = key_rows(padding & Mask.padding(np.array([1, 0, 1])))  # type: ignore[misc]
+    assert not causal
+    np.testing.assert_array_equal(found.reshape(-1), [True, False, False])
+    for other in (Mask.window(2), Mask.causal() | padding, ~padding, Mask.of(np.ones((3, 3), bool))):
+        assert key_rows(other) is None
+
+
+def test_only_causal_is_causal() -> None:
+    def is_causal(mask: Mask) -> bool:
+        return mask.bind((), 4, 4).is_causal
+
+    assert is_causal(Mask.causal())
+    assert is_causal(Mask.causal() & Mask.window(None, 3))
+    for other in (Mask.window(2), Mask.window(None, 1), ~Mask.causal(), Mask.causal() & Mask.prefix(2)):
+        assert not is_causal(other)
+
+
+def test_a_long_mask_is_lowered_without_being_made() -> None:
+    """A million positions: a T × S array would be a tebibyte."""
+    n = 2**20
+    ids = np.ones((1, n), np.int64)
+    bound = (Mask.causal() & Mask.window(1024, 0) & Mask.padding(ids)).bind((1, 1), n, n)
+    rows = slice(n // 2, n // 2 + 64)
+    low, high = bound.reach(rows)
+    assert (low, high) == (rows.start - 1024, rows.stop)
+    assert bound.block(rows, slice(high, n)) is False
+    assert bound.block(rows, slice(low, high)).shape == (1, 1, 64, 1088)

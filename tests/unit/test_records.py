@@ -1,0 +1,155 @@
+"""See says what to keep; a Record gives exact rectangles or says how to get them."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.errors import ArgumentError, NotKeptError, RegardError
+from regard.records import Record, See
+
+WEIGHTS = np.random.default_rng(0).random((2, 3, 4, 5))
+
+
+def kept(**more: Any) -> Record:
+    """A Record whose rectangle is the real thing."""
+    return Record(shape=(2, 3, 4, 5), rectangle=lambda rows, cols: WEIGHTS[..., rows, cols], **more)
+
+
+# --- See -------------------------------------------------------------------------------------------------
+
+
+def test_the_defaults_ask_for_a_map_and_the_lse() -> None:
+    assert See() == See(map=256, lse=True, entropy=False, received=False, top=None, qk=False)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, False, "8", [8]])
+@pytest.mark.parametrize("name", ["map", "top"])
+def test_a_count_is_a_count(name: str, value: Any) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        See(**{name: value})
+    assert caught.value.key == "see-count"
+    assert repr(value) in str(caught.value)
+
+
+def test_numbers_from_numpy_are_counts() -> None:
+    assert See(top=np.int64(3)).top == 3  # type: ignore[arg-type]
+
+
+def test_see_is_frozen_and_has_names_only() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        See().map = 3  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        See(32)  # type: ignore[call-arg]
+
+
+# --- weights ---------------------------------------------------------------------------------------------
+
+SLICES = st.none() | st.builds(slice, st.none() | st.integers(-7, 7), st.none() | st.integers(-7, 7))
+
+
+@given(SLICES, SLICES)
+def test_a_rectangle_is_what_slicing_gives(rows: slice | None, cols: slice | None) -> None:
+    expected = WEIGHTS[:, :, rows or slice(None), cols or slice(None)]
+    np.testing.assert_array_equal(kept().weights(rows, cols), expected)
+    mapped = Record(shape=(2, 3, 4, 5), map=WEIGHTS)
+    np.testing.assert_array_equal(mapped.weights(rows, cols), expected)
+
+
+@given(SLICES, SLICES)
+def test_a_backend_is_asked_only_for_rectangles_that_exist(rows: slice | None, cols: slice | None) -> None:
+    asked: list[slice] = []
+
+    def rectangle(rows: slice, cols: slice) -> np.ndarray:
+        asked.extend((rows, cols))
+        return WEIGHTS[..., rows, cols]
+
+    Record(shape=(2, 3, 4, 5), rectangle=rectangle).weights(rows, cols)
+    for part, length in zip(asked, (4, 5), strict=True):
+        assert part.step in (None, 1)
+        assert 0 <= part.start <= part.stop <= length
+
+
+@pytest.mark.parametrize("step", [2, -1, 0])
+def test_a_step_is_refused(step: int) -> None:
+    for arguments in ((slice(0, 4, step), None), (None, slice(0, 4, step))):
+        with pytest.raises(ArgumentError) as caught:
+            kept().weights(*arguments)
+        assert caught.value.key == "rectangle-step"
+    kept().weights(slice(0, 2, 1))
+
+
+def test_a_row_number_is_a_row_or_our_error() -> None:
+    """`weights(3)` is what anyone tries first; `weights(0)` must not mean everything."""
+    for row in (3, 0):
+        try:
+            found = kept().weights(row)  # type: ignore[arg-type]
+        except RegardError:
+            continue
+        np.testing.assert_array_equal(found.reshape(2, 3, 5), WEIGHTS[:, :, row])
+
+
+def test_what_was_not_kept_says_how_to_keep_it() -> None:
+    for record in (Record(shape=(1, 1, 4, 5)), Record(shape=(1, 1, 4, 5), map=np.zeros((1, 1, 2, 2)))):
+        with pytest.raises(NotKeptError, match="qk=True"):
+            record.weights()
+
+
+def test_a_small_map_is_the_weights() -> None:
+    assert Record(shape=(2, 3, 4, 5), map=WEIGHTS).weights(slice(1, 2)).shape == (2, 3, 1, 5)
+
+
+# --- names and tokens ------------------------------------------------------------------------------------
+
+
+def test_another_name() -> None:
+    record = kept(kind="cross").named("h.5.attn")
+    assert (record.name, record.kind) == ("h.5.attn", "cross")
+    assert record.named("x", "encoder").kind == "encoder"
+
+
+def test_tokens_for_all_samples_or_each() -> None:
+    record = kept().with_tokens(list("abcd"), [list("vwxyz"), list("VWXYZ")])
+    assert record.queries == (("a", "b", "c", "d"),)
+    assert record.keys == (tuple("vwxyz"), tuple("VWXYZ"))
+    assert record.with_tokens(keys=list("12345")).queries == record.queries
+
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "key"),
+    [
+        (list("abc"), None, "tokens-count"),
+        (None, list("abcdef"), "tokens-count"),
+        ([list("abcd")] * 3, None, "tokens-samples"),
+        ([list("abcd"), list("abc")], None, "tokens-count"),
+    ],
+)
+def test_tokens_that_do_not_fit(queries: Any, keys: Any, key: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        kept().with_tokens(queries, keys)
+    assert caught.value.key == key
+
+
+def test_tokens_of_nothing() -> None:
+    record = Record(shape=(2, 1, 0, 3)).with_tokens([], ["a", "b", "c"])
+    assert record.queries == ((),)
+
+
+@pytest.mark.parametrize("tokens", [np.array(list("abcd")), tuple("abcd"), "abcd"], ids=["array", "tuple", "text"])
+def test_tokens_in_any_sequence(tokens: Any) -> None:
+    assert kept().with_tokens(tokens).queries == (("a", "b", "c", "d"),)
+
+
+def test_records_can_be_compared() -> None:
+    """Two records with arrays: an answer, not numpy's complaint about ambiguous truth."""
+    one, other = kept(map=WEIGHTS.copy()), kept(map=WEIGHTS.copy())
+    assert (one == other) in (True, False)
+    assert one == one
+
+
+def test_a_record_is_told_in_one_line_without_its_arrays_functions() -> None:
+    assert "rectangle" not in repr(kept())
+    assert "kept" not in repr(kept())

@@ -19,8 +19,10 @@ def is_tensor(x: object) -> bool:
 
 
 def is_whole(x: object) -> bool:
-    """Whether `x` is a whole number, Python's or NumPy's; True and False are not."""
-    return isinstance(x, int | np.integer) and not isinstance(x, bool)
+    """Whether `x` is a whole number, Python's, NumPy's or one that torch is tracing; True and False are not."""
+    torch = sys.modules.get("torch")
+    traced = torch is not None and isinstance(x, torch.SymInt)
+    return traced or (isinstance(x, int | np.integer) and not isinstance(x, bool))
 
 
 def to_numpy(x: Array) -> np.ndarray:

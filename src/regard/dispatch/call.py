@@ -34,6 +34,11 @@ class Call:
     def is_torch(self) -> bool:
         return is_tensor(self.q)
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a kernel takes beside q, k and v, by name."""
+        return {"mask": self.bound, "bias": self.bias, "scale": self.scale, "softcap": self.softcap}
+
 
 def receive(
     q: Array,
@@ -49,6 +54,10 @@ def receive(
 ) -> Call:
     """Check everything that can be wrong with a call, then lay it out. Raises our errors, with values and the fix."""
     _check_kinds(q, k, v)
+    if is_tensor(q):
+        from regard.dispatch.torch_backends import autocast
+
+        q, k, v = autocast(q, k, v)
     sizes = attention_sizes(q.shape, k.shape, v.shape)
     _check_dtypes(q, k, v)
     _check_numbers(scale, softcap, dropout)

@@ -1,45 +1,14 @@
 """attend and backends: the only place that chooses who computes."""
 
-from typing import Any, overload
+from typing import Any
 
 from regard.dispatch.backend import Answer, Answers, Backend
 from regard.dispatch.call import Call, receive
 from regard.dispatch.guard import guarded
 from regard.dispatch.remember import record_of
 from regard.errors import BackendError, UnknownNameError
-from regard.kinds import Array, is_tensor
-from regard.records import Record, See
-
-
-@overload
-def attend(
-    q: Array,
-    k: Array,
-    v: Array,
-    mask: Any = None,
-    bias: Any = None,
-    scale: float | None = None,
-    softcap: float | None = None,
-    dropout: float = 0.0,
-    backend: str = "auto",
-    see: None = None,
-) -> Array: ...
-
-
-@overload
-def attend(
-    q: Array,
-    k: Array,
-    v: Array,
-    mask: Any = None,
-    bias: Any = None,
-    scale: float | None = None,
-    softcap: float | None = None,
-    dropout: float = 0.0,
-    backend: str = "auto",
-    *,
-    see: See,
-) -> tuple[Array, Record]: ...
+from regard.kinds import Array
+from regard.records import See
 
 
 def attend(
@@ -67,7 +36,7 @@ def attend(
     >>> record.map[0, 0].round(2).tolist()
     [[1.0, 0.0, 0.0], [0.36, 0.64, 0.0], [0.26, 0.26, 0.47]]
     """
-    call = _receive(q, k, v, mask, bias, scale, softcap, dropout, see)
+    call = receive(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see)
     chosen = _choose(call, backend)
     if call.is_torch:
         from regard.dispatch.torch_backends import without_autocast
@@ -99,29 +68,11 @@ def backends(
       blocked    no dropout here; reference can
     → reference  yes (builds the whole T × S matrix)
     """
-    call = _receive(q, k, v, mask, bias, scale, softcap, dropout, see)
+    call = receive(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see)
     said = [(one.name, one.answer(call)) for one in _all(call)]
     answers = Answers({name: str(answer) for name, answer in said})
     answers.chosen = next((name for name, answer in said if answer.yes), None)
     return answers
-
-
-def _receive(
-    q: Array,
-    k: Array,
-    v: Array,
-    mask: Any,
-    bias: Any,
-    scale: float | None,
-    softcap: float | None,
-    dropout: float,
-    see: See | None,
-) -> Call:
-    if is_tensor(q) and is_tensor(k) and is_tensor(v):
-        from regard.dispatch.torch_backends import autocast
-
-        q, k, v = autocast(q, k, v)
-    return receive(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see)
 
 
 def _all(call: Call) -> tuple[Backend, ...]:

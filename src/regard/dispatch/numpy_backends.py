@@ -18,16 +18,7 @@ def _blocked_answer(call: Call) -> Answer:
 
 
 def _blocked(call: Call) -> tuple[Array, Statistics]:
-    return blocked.attention(
-        call.q,
-        call.k,
-        call.v,
-        mask=call.bound,
-        bias=call.bias,
-        scale=call.scale,
-        softcap=call.softcap,
-        see=call.see,
-    )
+    return blocked.attention(call.q, call.k, call.v, see=call.see, **call.options)
 
 
 def _reference(call: Call) -> tuple[Array, Statistics]:
@@ -51,17 +42,7 @@ def _reference(call: Call) -> tuple[Array, Statistics]:
 
 def rectangle(call: Call, lse: Array, rows: slice, cols: slice) -> Array:
     """Exact weights of rows × cols."""
-    return blocked.rectangle(
-        call.q,
-        call.k,
-        lse,
-        rows,
-        cols,
-        mask=call.bound,
-        bias=call.bias,
-        scale=call.scale,
-        softcap=call.softcap,
-    )
+    return blocked.rectangle(call.q, call.k, lse, rows, cols, **call.options)
 
 
 BACKENDS = (

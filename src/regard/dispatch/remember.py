@@ -35,6 +35,7 @@ def record_of(call: Call, found: Statistics) -> Record:
         "k": kept.k,
         "lse": lse,
         "mask": call.mask,
+        "lead": sizes.lead,
         "bias": call.bias,
         "scale": call.scale,
         "softcap": call.softcap,

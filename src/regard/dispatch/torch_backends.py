@@ -48,15 +48,7 @@ def _sdpa_answer(call: Call) -> Answer:
 
 
 def _sdpa(call: Call) -> tuple[Tensor, Statistics]:
-    out = sdpa(
-        call.q,
-        call.k,
-        call.v,
-        mask=call.bound,
-        bias=call.bias,
-        scale=call.scale,
-        dropout=call.dropout,
-    )
+    out = sdpa(call.q, call.k, call.v, mask=call.bound, bias=call.bias, scale=call.scale, dropout=call.dropout)
     return out, Statistics()
 
 
@@ -71,16 +63,7 @@ def _chunked_answer(call: Call) -> Answer:
 
 
 def _chunked(call: Call) -> tuple[Tensor, Statistics]:
-    return chunked.attention(
-        call.q,
-        call.k,
-        call.v,
-        mask=call.bound,
-        bias=call.bias,
-        scale=call.scale,
-        softcap=call.softcap,
-        see=call.see,
-    )
+    return chunked.attention(call.q, call.k, call.v, see=call.see, **call.options)
 
 
 def _eager(call: Call) -> tuple[Tensor, Statistics]:
@@ -111,17 +94,7 @@ def _require_room(q: Tensor, count: int, shape: tuple[int, ...]) -> None:
 
 def rectangle(call: Call, lse: Tensor, rows: slice, cols: slice) -> Tensor:
     """Exact weights of rows × cols."""
-    return chunked.rectangle(
-        call.q,
-        call.k,
-        lse,
-        rows,
-        cols,
-        mask=call.bound,
-        bias=call.bias,
-        scale=call.scale,
-        softcap=call.softcap,
-    )
+    return chunked.rectangle(call.q, call.k, lse, rows, cols, **call.options)
 
 
 BACKENDS = (

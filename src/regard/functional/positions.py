@@ -4,18 +4,22 @@ Angles are computed in float64 and rounded once, also for half precision: bfloat
 `like` gives the dtype and device of what is made from nothing; without it torch's defaults hold.
 """
 
-import math
-from typing import Literal
-
-import numpy as np
 import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.functional.activations import floats
 from regard.functional.exponentials import computing_dtype
-
-Pairing = Literal["halves", "pairs"]
+from regard.spacing import (
+    Pairing,
+    bucket_edges,
+    buckets_per_side,
+    check_base,
+    check_counts,
+    check_pairing,
+    check_positions,
+    slopes,
+)
 
 
 def sinusoidal_positions(
@@ -28,8 +32,8 @@ def sinusoidal_positions(
     >>> sinusoidal_positions(2, 4)[0].tolist()
     [0.0, 1.0, 0.0, 1.0]
     """
-    _whole(length=(length, 0), d_model=(d_model, 1), start=(start, 0))
-    _positive_base(base)
+    check_counts(length=(length, 0), d_model=(d_model, 1), start=(start, 0))
+    check_base(base)
     angles = _positions(start, start + length, like)[:, None] * _frequencies(d_model, base, like)
     both = torch.stack((angles.sin(), angles.cos()), dim=-1)  # length, ⌈D/2⌉, 2
     return _like(both.flatten(-2)[:, :d_model], like)
@@ -43,7 +47,7 @@ def learned_positions(table: Tensor, length: int, start: int = 0) -> Tensor:
     """
     if table.ndim != 2:
         raise ShapeError("table-axes", what="learned_positions", axes="(max_len, D)", found=tuple(table.shape))
-    _whole(length=(length, 0), start=(start, 0))
+    check_counts(length=(length, 0), start=(start, 0))
     max_len = table.shape[0]
     if start + length > max_len:
         raise ArgumentError(
@@ -58,8 +62,8 @@ def rotary_angles(positions: Tensor, d_head: int, base: float = 10000.0) -> Tens
     >>> rotary_angles(torch.tensor([0, 1, 2]), d_head=4).tolist()
     [[0.0, 0.0], [1.0, 0.01], [2.0, 0.02]]
     """
-    _whole(d_head=(d_head, 0))
-    _positive_base(base)
+    check_counts(d_head=(d_head, 0))
+    check_base(base)
     if d_head % 2:
         raise ShapeError("rotary-odd-width", E=d_head, below=d_head - 1, above=d_head + 1)
     if positions.dtype in (torch.bool, torch.float16, torch.bfloat16) or positions.is_complex():
@@ -78,8 +82,7 @@ def rotate(x: Tensor, positions: Tensor, base: float = 10000.0, pairing: Pairing
     """
     if x.ndim < 2:
         raise ShapeError("rotary-axes", found=tuple(x.shape))
-    if pairing not in ("halves", "pairs"):
-        raise ArgumentError("unknown-choice", name="pairing", value=pairing, choices="halves, pairs")
+    check_pairing(pairing)
     angles = rotary_angles(_fitting(positions, x), x.shape[-1], base)  # … T E/2
     x = floats(x)
     exact = computing_dtype(x)
@@ -117,7 +120,7 @@ def relative_position_buckets(
     >>> relative_position_buckets(1, 12, n_buckets=8, max_distance=10, bidirectional=False).tolist()
     [[7, 7, 7, 7, 6, 5, 4, 4, 3, 2, 1, 0]]
     """
-    per_side = _buckets_per_side(n_buckets, max_distance, bidirectional)
+    per_side = buckets_per_side(n_buckets, max_distance, bidirectional)
     return _buckets(_relative(T, S, None), per_side, max_distance, bidirectional)
 
 
@@ -129,63 +132,34 @@ def relative_bias(table: Tensor, T: int, S: int, max_distance: int = 128, bidire
     """
     if table.ndim != 2:
         raise ShapeError("table-axes", what="relative_bias", axes="(n_buckets, H)", found=tuple(table.shape))
-    per_side = _buckets_per_side(table.shape[0], max_distance, bidirectional)
+    per_side = buckets_per_side(table.shape[0], max_distance, bidirectional)
     buckets = _buckets(_relative(T, S, table), per_side, max_distance, bidirectional)
     return table[buckets].movedim(-1, 0)
 
 
 def _slopes(n_heads: int, like: Tensor | None) -> Tensor:
-    _whole(n_heads=(n_heads, 1))
-    power = 2 ** (int(n_heads).bit_length() - 1)
-    main = [2 ** (-8 * i / power) for i in range(1, power + 1)]
-    between = [2 ** (-8 * i / (2 * power)) for i in range(1, 2 * power + 1, 2)]
     device = _device(like)
-    return torch.tensor(main + between[: n_heads - power], dtype=_exact(device), device=device)
+    return torch.tensor(slopes(n_heads), dtype=_exact(device), device=device)
 
 
 def _relative(T: int, S: int, like: Tensor | None) -> Tensor:
     """The step from query i to key j, j − (i + S − T): negative for keys before the query."""
-    _whole(T=(T, 0), S=(S, 0))
+    check_counts(T=(T, 0), S=(S, 0))
     device = _device(like)
     return torch.arange(S, device=device) - (torch.arange(T, device=device)[:, None] + S - T)
 
 
 def _buckets(step: Tensor, per_side: int, max_distance: int, bidirectional: bool) -> Tensor:
     distance = step.abs() if bidirectional else (-step).clamp(min=0)
-    edges = torch.tensor(_bucket_edges(per_side, max_distance), device=step.device)
+    edges = torch.tensor(bucket_edges(per_side, max_distance), device=step.device)
     buckets = torch.bucketize(distance, edges, right=True)
     return buckets + per_side * (step > 0) if bidirectional else buckets
-
-
-def _buckets_per_side(n_buckets: int, max_distance: int, bidirectional: bool) -> int:
-    _whole(n_buckets=(n_buckets, 4 if bidirectional else 2), max_distance=(max_distance, 1))
-    if bidirectional and n_buckets % 2:
-        raise ArgumentError("buckets-odd", n_buckets=n_buckets, below=n_buckets - 1, above=n_buckets + 1)
-    per_side = n_buckets // 2 if bidirectional else n_buckets
-    if max_distance <= per_side // 2:
-        raise ArgumentError("buckets-distance", max_distance=max_distance, exact=per_side // 2)
-    return per_side
-
-
-def _bucket_edges(n: int, max_distance: int) -> list[int]:
-    """The distances at which buckets 1 … n − 1 begin, in whole numbers: logarithms round some edges wrong."""
-    exact, rest = n // 2, n - n // 2
-    edges = list(range(1, exact + 1))
-    for k in range(1, rest):
-        d = edges[-1]
-        while d**rest < max_distance**k * exact ** (rest - k):
-            d += 1
-        edges.append(d)
-    return edges
 
 
 def _fitting(positions: Tensor, x: Tensor) -> Tensor:
     """`positions` if they are (T,) or fit x axis by axis; (B, T) beside heads would broadcast over H."""
     positions = torch.as_tensor(positions, device=x.device)
-    found, lead = tuple(positions.shape), tuple(x.shape[:-1])
-    same_axes = len(found) == len(lead) and all(n in (1, m) for n, m in zip(found, lead, strict=True))
-    if found[-1:] != lead[-1:] or not (len(found) == 1 or same_axes):
-        raise ShapeError("positions-shape", found=found, x=tuple(x.shape), T=x.shape[-2])
+    check_positions(positions.shape, x.shape)
     return positions
 
 
@@ -211,15 +185,3 @@ def _device(like: Tensor | None) -> torch.device:
 
 def _like(x: Tensor, like: Tensor | None) -> Tensor:
     return x.to(like.dtype if like is not None and like.is_floating_point() else torch.get_default_dtype())
-
-
-def _whole(**counts: tuple[int, int]) -> None:
-    """Each is a whole number of at least so much, or an ArgumentError that names it."""
-    for name, (value, least) in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer | torch.SymInt) or value < least:
-            raise ArgumentError("count-wanted", name=name, value=value, least=least)
-
-
-def _positive_base(base: float) -> None:
-    if not (math.isfinite(base) and base > 0):
-        raise ArgumentError("base-value", value=base)

@@ -5,15 +5,20 @@ Added to the input: sinusoidal and learned tables. Turned into q and k: rotary. 
 position i + S − T. Angles are computed in float64, whatever the dtype: float16 cannot even count to 2049.
 """
 
-import math
-from typing import Literal
-
 import numpy as np
 
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.reference.exponentials import computing_dtype
-
-Pairing = Literal["halves", "pairs"]
+from regard.spacing import (
+    Pairing,
+    bucket_edges,
+    buckets_per_side,
+    check_base,
+    check_counts,
+    check_pairing,
+    check_positions,
+    slopes,
+)
 
 
 def sinusoidal_positions(
@@ -28,8 +33,8 @@ def sinusoidal_positions(
     >>> sinusoidal_positions(2, 4).round(4).tolist()
     [[0.0, 1.0, 0.0, 1.0], [0.8415, 0.5403, 0.01, 1.0]]
     """
-    _whole(length=(length, 0), d_model=(d_model, 1), start=(start, 0))
-    _positive_base(base)
+    check_counts(length=(length, 0), d_model=(d_model, 1), start=(start, 0))
+    check_base(base)
     angles = np.outer(np.arange(start, start + length), base ** -(np.arange(0, d_model, 2) / d_model))
     table = np.empty((length, d_model))
     table[:, 0::2] = np.sin(angles)
@@ -47,7 +52,7 @@ def learned_positions(table: np.ndarray, length: int, start: int = 0) -> np.ndar
     """
     if table.ndim != 2:
         raise ShapeError("table-axes", what="learned_positions", axes="(max_len, D)", found=table.shape)
-    _whole(length=(length, 0), start=(start, 0))
+    check_counts(length=(length, 0), start=(start, 0))
     if start + length > len(table):
         raise ArgumentError(
             "positions-beyond-table", start=start, length=length, max_len=len(table), needed=start + length
@@ -61,8 +66,8 @@ def rotary_angles(positions: np.ndarray, d_head: int, base: float = 10000.0) -> 
     >>> rotary_angles(np.array([0, 1, 2]), d_head=4).tolist()
     [[0.0, 0.0], [1.0, 0.01], [2.0, 0.02]]
     """
-    _whole(d_head=(d_head, 0))
-    _positive_base(base)
+    check_counts(d_head=(d_head, 0))
+    check_base(base)
     if d_head % 2:
         raise ShapeError("rotary-odd-width", E=d_head, below=d_head - 1, above=d_head + 1)
     frequencies = base ** -(np.arange(0, d_head, 2) / max(d_head, 1))  # E/2
@@ -95,19 +100,12 @@ def rotate(x: np.ndarray, positions: np.ndarray, base: float = 10000.0, pairing:
 
 
 def alibi_slopes(n_heads: int, like: np.ndarray | None = None) -> np.ndarray:
-    """One slope per head, (H,): 2^(−8/H), 2^(−16/H), … 2^(−8) where H is a power of two (Press et al. 2021).
-
-    For other H, the rule of the paper's code: the slopes of the largest power of two below H, then every
-    other slope of twice that many heads, starting with the first, until there are H.
+    """One slope per head, (H,), by the paper and, where H is no power of two, its code (Press et al. 2021).
 
     >>> alibi_slopes(4).tolist(), alibi_slopes(3).tolist()
     ([0.25, 0.0625, 0.015625, 0.00390625], [0.0625, 0.00390625, 0.25])
     """
-    _whole(n_heads=(n_heads, 1))
-    power = 2 ** (int(n_heads).bit_length() - 1)
-    main = [2 ** (-8 * i / power) for i in range(1, power + 1)]
-    between = [2 ** (-8 * i / (2 * power)) for i in range(1, 2 * power + 1, 2)]
-    return _like(np.array(main + between[: n_heads - power]), like)
+    return _like(np.array(slopes(n_heads)), like)
 
 
 def alibi_bias(n_heads: int, T: int, S: int, like: np.ndarray | None = None) -> np.ndarray:
@@ -133,10 +131,10 @@ def relative_position_buckets(
     >>> relative_position_buckets(1, 12, n_buckets=8, max_distance=10, bidirectional=False).tolist()
     [[7, 7, 7, 7, 6, 5, 4, 4, 3, 2, 1, 0]]
     """
-    per_side = _buckets_per_side(n_buckets, max_distance, bidirectional)
+    per_side = buckets_per_side(n_buckets, max_distance, bidirectional)
     step = _relative(T, S)
     distance = np.abs(step) if bidirectional else np.maximum(-step, 0)
-    buckets: np.ndarray = np.searchsorted(_bucket_edges(per_side, max_distance), distance, side="right")
+    buckets: np.ndarray = np.searchsorted(bucket_edges(per_side, max_distance), distance, side="right")
     return np.where(step > 0, per_side + buckets, buckets) if bidirectional else buckets
 
 
@@ -154,51 +152,20 @@ def relative_bias(table: np.ndarray, T: int, S: int, max_distance: int = 128, bi
 
 def _relative(T: int, S: int) -> np.ndarray:
     """The step from query i to key j, j − (i + S − T): negative for keys before the query."""
-    _whole(T=(T, 0), S=(S, 0))
+    check_counts(T=(T, 0), S=(S, 0))
     return np.arange(S) - (np.arange(T)[:, None] + S - T)
-
-
-def _buckets_per_side(n_buckets: int, max_distance: int, bidirectional: bool) -> int:
-    _whole(n_buckets=(n_buckets, 4 if bidirectional else 2), max_distance=(max_distance, 1))
-    if bidirectional and n_buckets % 2:
-        raise ArgumentError("buckets-odd", n_buckets=n_buckets, below=n_buckets - 1, above=n_buckets + 1)
-    per_side = n_buckets // 2 if bidirectional else n_buckets
-    if max_distance <= per_side // 2:
-        raise ArgumentError("buckets-distance", max_distance=max_distance, exact=per_side // 2)
-    return per_side
-
-
-def _bucket_edges(n: int, max_distance: int) -> list[int]:
-    """The distances at which buckets 1 … n − 1 begin.
-
-    T5 writes exact + floor(ln(d / exact) / ln(max_distance / exact) · rest). That is at least exact + k where
-    d^rest ≥ max_distance^k · exact^(rest − k), compared here in whole numbers: logarithms in float64 round
-    some edges into the wrong bucket.
-    """
-    exact, rest = n // 2, n - n // 2
-    edges = list(range(1, exact + 1))
-    for k in range(1, rest):
-        d = edges[-1]
-        while d**rest < max_distance**k * exact ** (rest - k):
-            d += 1
-        edges.append(d)
-    return edges
 
 
 def _pairs(E: int, pairing: Pairing) -> tuple[slice, slice]:
     """The columns of the first and of the second number of each pair."""
-    if pairing not in ("halves", "pairs"):
-        raise ArgumentError("unknown-choice", name="pairing", value=pairing, choices="halves, pairs")
+    check_pairing(pairing)
     return (slice(0, E // 2), slice(E // 2, E)) if pairing == "halves" else (slice(0, E, 2), slice(1, E, 2))
 
 
 def _fitting(positions: np.ndarray, x: np.ndarray) -> np.ndarray:
     """`positions` if they are (T,) or fit x axis by axis; (B, T) beside heads would broadcast over H."""
     positions = np.asarray(positions)
-    lead = x.shape[:-1]
-    same_axes = positions.ndim == len(lead) and all(n in (1, m) for n, m in zip(positions.shape, lead, strict=True))
-    if positions.shape[-1:] != lead[-1:] or not (positions.ndim == 1 or same_axes):
-        raise ShapeError("positions-shape", found=positions.shape, x=x.shape, T=x.shape[-2])
+    check_positions(positions.shape, x.shape)
     return positions
 
 
@@ -207,18 +174,6 @@ def _checked_positions(positions: np.ndarray) -> np.ndarray:
     if positions.dtype.kind not in "iuf" or positions.dtype == np.float16:
         raise DtypeError("positions-dtype", dtype=positions.dtype)
     return positions.astype(np.float64)
-
-
-def _whole(**counts: tuple[int, int]) -> None:
-    """Each is a whole number of at least so much, or an ArgumentError that names it."""
-    for name, (value, least) in counts.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ArgumentError("count-wanted", name=name, value=value, least=least)
-
-
-def _positive_base(base: float) -> None:
-    if not (math.isfinite(base) and base > 0):
-        raise ArgumentError("base-value", value=base)
 
 
 def _like(x: np.ndarray, like: np.ndarray | None) -> np.ndarray:

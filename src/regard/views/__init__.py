@@ -1,0 +1,1 @@
+"""Views: each draws a Trace, none runs a model. The terminal and matplotlib are here."""

@@ -2,4 +2,53 @@
 
 from regard.words import Words
 
-WORDS: dict[str, Words] = {}
+WORDS: dict[str, Words] = {
+    # --- what it is a picture of ---
+    "screen-self": Words(en="self-attention", zh="自注意力"),
+    "screen-encoder": Words(en="encoder self-attention", zh="编码器自注意力"),
+    "screen-decoder": Words(en="decoder self-attention", zh="解码器自注意力"),
+    "screen-cross": Words(en="cross-attention", zh="交叉注意力"),
+    "screen-size": Words(en="{T} queries × {S} keys", zh="{T} 个查询 × {S} 个键"),
+    "screen-head-of": Words(en="head {head} of {count}", zh="头 {head}（共 {count} 个）"),
+    "screen-heads": Words(en="{count} heads", zh="{count} 个头"),
+    "screen-layers": Words(en="{count} layers", zh="{count} 层"),
+    "screen-sample": Words(en="sample {sample} of {count}", zh="样本 {sample}（共 {count} 个）"),
+    "screen-head": Words(en="head {head}", zh="头 {head}"),
+    "screen-head-column": Words(en="head", zh="头"),
+    # --- how to read it ---
+    "screen-rows-look": Words(en="rows look at columns", zh="行看列"),
+    "screen-cell": Words(en="each cell is {high} × {wide} tokens", zh="每格为 {high} × {wide} 个词元"),
+    "screen-cell-most": Words(en="each cell is up to {high} × {wide} tokens", zh="每格至多 {high} × {wide} 个词元"),
+    "screen-hidden": Words(en="dots: hidden or exactly 0", zh="点：不可见，或恰为 0"),
+    "screen-hidden-blank": Words(en="blank: hidden or exactly 0", zh="空白：不可见，或恰为 0"),
+    "screen-blind": Words(en="∅ sees nothing", zh="∅ 什么也看不到"),
+    "screen-blind-count": Words(en="{count} rows see nothing", zh="有 {count} 行什么也看不到"),
+    "screen-bad": Words(en="red or !: NaN", zh="红色或 !：NaN"),
+    "screen-nothing": Words(en="nothing to draw: {T} queries, {S} keys", zh="无可画之物：{T} 个查询，{S} 个键"),
+    # --- what to notice ---
+    "screen-first": Words(en="first token receives {share} %", zh="第一个词元得到 {share}% 的注意力"),
+    "screen-first-heads": Words(
+        en="first token receives over {share} % in heads: {found}",
+        zh="第一个词元得到 {share}% 以上注意力的头：{found}",
+    ),
+    "screen-first-layers": Words(
+        en="first token receives over {share} % in layers: {found}",
+        zh="第一个词元得到 {share}% 以上注意力的层：{found}",
+    ),
+    "screen-first-count": Words(
+        en="first token receives over {share} % in {found} of {count} heads",
+        zh="{count} 个头中有 {found} 个把 {share}% 以上的注意力给了第一个词元",
+    ),
+    "screen-tokens": Words(en="tokens: ", zh="词元："),
+    "screen-queries": Words(en="queries: ", zh="查询："),
+    "screen-keys": Words(en="keys: ", zh="键："),
+    # --- matplotlib ---
+    "plot-queries": Words(en="query position", zh="查询位置"),
+    "plot-keys": Words(en="key position", zh="键位置"),
+    "plot-weight": Words(en="weight", zh="权重"),
+    "plot-no-font": Words(
+        en="no font for Chinese, Japanese or Korean was found, so matplotlib draws □ in its place; "
+        "install one, for example Noto Sans CJK SC",
+        zh="没有找到中日韩字体，matplotlib 只能画 □；请安装一种，例如 Noto Sans CJK SC",
+    ),
+}

@@ -1,0 +1,178 @@
+"""A Trace in a safetensors file: arrays as tensors, everything else as one JSON string in the metadata.
+
+    metadata["regard"]   {"format": "regard-trace", "version": 1, "tokens": [[…]], "records": [{…}]}
+    tensors              "0.map", "0.top.indices", "0.kept.q", …: the record's number, then what it is
+
+No pickle. A file is written aside and renamed, so that a stopped write leaves the old one. What is read is
+looked at before it is believed: a file that is not what it says is a FileError, never another error later on.
+"""
+
+import json
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.errors import FileError, NotKeptError
+from regard.kinds import to_numpy
+from regard.masks import Mask
+from regard.records import Record
+from regard.trace.mask_file import mask_tree
+from regard.trace.reading import FORMAT, KEY, VERSION, Tensors, record_in
+
+if TYPE_CHECKING:
+    from regard.trace.trace import Trace
+
+FIELDS = ("map", "lse", "entropy", "received")
+
+
+def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None:
+    """Write the trace; with `qk`, also what exact weights come from. Raises FileError and NotKeptError."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
+    tensors: dict[str, np.ndarray] = {}
+    tokens = TokenTable()
+    records = [_described(record, f"{i}.", tensors, tokens, qk) for i, record in enumerate(trace)]
+    about = {"format": FORMAT, "version": VERSION, "tokens": tokens.rows, "records": records}
+    target = Path(path)
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        save_file({name: _plain(array) for name, array in tensors.items()}, aside, {KEY: _json(about)})
+        os.replace(aside, target)
+    except (OSError, SafetensorError) as error:
+        raise FileError("file-unwritable", path=str(target), reason=_reason(error)) from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def read_trace(path: str | os.PathLike[str]) -> "Trace":
+    """The Trace that `Trace.save` wrote, as NumPy. Raises FileError with what was found and what to do."""
+    from safetensors import SafetensorError, safe_open
+
+    from regard.trace.trace import Trace
+
+    source = Path(path)
+    if source.is_dir():
+        raise FileError("file-is-folder", path=str(source))
+    if not source.exists():
+        raise FileError("file-absent", path=str(source))
+    try:
+        with safe_open(source, framework="np") as file:
+            about = _about(source, file.metadata())
+            tensors = Tensors(source, file)
+            rows = tensors.tokens(about.get("tokens"))
+            found = about.get("records")
+            if not isinstance(found, list):
+                raise tensors.garbled("records")
+            records = [record_in(tensors, i, entry, rows) for i, entry in enumerate(found)]
+            tensors.check_claimed({f"{i}.{name}" for i, entry in enumerate(found) for name in entry["arrays"]})
+            return Trace(records)
+    except (OSError, SafetensorError) as error:
+        raise FileError("trace-unreadable", path=str(source), reason=_reason(error)) from error
+    except RecursionError as error:  # a mask nested a thousand deep is nobody's mask
+        raise FileError("trace-garbled", path=str(source), place="records") from error
+
+
+class TokenTable:
+    """Each list of tokens once, however many records share it."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, ...]] = []
+        self._numbers: dict[tuple[str, ...], int] = {}
+
+    def numbers(self, tokens: tuple[tuple[str, ...], ...] | None) -> list[int] | None:
+        if tokens is None:
+            return None
+        for row in tokens:
+            if row not in self._numbers:
+                self._numbers[row] = len(self.rows)
+                self.rows.append(row)
+        return [self._numbers[row] for row in tokens]
+
+
+def _described(
+    record: Record, place: str, tensors: dict[str, np.ndarray], tokens: TokenTable, qk: bool
+) -> dict[str, Any]:
+    """The record as JSON; its arrays go to `tensors`."""
+    arrays = {name: getattr(record, name) for name in FIELDS}
+    if record.top is not None:
+        arrays |= {"top.indices": record.top.indices, "top.weights": record.top.weights}
+    kept, kept_arrays = _kept(record) if qk else (None, {})
+    arrays = {name: to_numpy(array) for name, array in arrays.items() if array is not None} | kept_arrays
+    tensors.update({place + name: array for name, array in arrays.items()})
+    return {
+        "name": record.name,
+        "kind": record.kind,
+        "shape": list(record.shape),
+        "arrays": list(arrays),
+        "queries": tokens.numbers(record.queries),
+        "keys": tokens.numbers(record.keys),
+        "kept": kept,
+    }
+
+
+def _kept(record: Record) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
+    """What exact weights need, as JSON and arrays; nothing where the map is the weights already."""
+    kept = record.kept
+    if "weights" in kept:
+        return {}, {"kept.weights": to_numpy(kept["weights"])}
+    if "q" not in kept:
+        if record.map is None or tuple(record.map.shape[-2:]) != tuple(record.shape[-2:]):
+            raise NotKeptError("weights-not-kept", name=record.name, T=record.shape[-2], S=record.shape[-1])
+        return None, {}
+    arrays = {f"kept.{name}": to_numpy(kept[name]) for name in ("q", "k", "lse")}
+    if kept.get("bias") is not None:
+        arrays["kept.bias"] = to_numpy(kept["bias"])
+    softcap = kept.get("softcap")
+    about: dict[str, Any] = {
+        "scale": float(kept["scale"]),
+        "softcap": None if softcap is None else float(softcap),
+        "mask": None,
+    }
+    if kept.get("mask") is not None:
+        about["mask"], parts = mask_tree(Mask.of(kept["mask"]))
+        about["lead"] = list(kept.get("lead", record.shape[:2]))
+        arrays |= {f"kept.mask.{i}": part for i, part in enumerate(parts)}
+    return about, arrays
+
+
+def _about(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:
+    """The JSON of a file that says it is ours, in a version we read."""
+    if not metadata or KEY not in metadata:
+        raise FileError("trace-not-ours", path=str(path))
+    try:
+        about = json.loads(metadata[KEY])
+    except ValueError as error:
+        raise FileError("trace-garbled", path=str(path), place=f"metadata[{KEY!r}]") from error
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise FileError("trace-not-ours", path=str(path))
+    version = about.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise FileError("trace-garbled", path=str(path), place="version")
+    if version > VERSION:
+        raise FileError("trace-newer", path=str(path), found=version, known=VERSION)
+    return about
+
+
+def _plain(array: np.ndarray) -> np.ndarray:
+    """In this machine's byte order and one piece, which is all that safetensors writes."""
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+
+
+def _json(about: dict[str, Any]) -> str:
+    text = json.dumps(about, ensure_ascii=False, allow_nan=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, as byte-level tokenizers leave them: only escapes carry it
+        return json.dumps(about, allow_nan=False)
+    return text
+
+
+def _reason(error: Exception) -> str:
+    """The first line of what the system said, without the path that our own sentence names."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,105 @@
+"""A Mask as a JSON tree and its arrays, and back. A rule is written by name; no name leads to an import.
+
+It knows rules, not files: arrays are handed over and asked for by a number.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from regard.kinds import to_numpy
+from regard.masks import Mask
+from regard.masks.rules import Band, Both, Dense, Either, Keys, Not, Prefix, Rule, Segments
+
+
+class MaskTreeError(ValueError):
+    """A tree that is no mask; the file that holds it says so in its own words."""
+
+
+def mask_tree(mask: Mask) -> tuple[dict[str, Any], list[np.ndarray]]:
+    """The mask as JSON, and the arrays that its numbers point to.
+
+    >>> mask_tree(Mask.causal())
+    ({'name': 'Mask.causal()', 'rule': {'is': 'band', 'left': None, 'right': 0}}, [])
+    """
+    arrays: list[np.ndarray] = []
+
+    def number(array: Any) -> int:
+        arrays.append(to_numpy(array))
+        return len(arrays) - 1
+
+    return {"name": mask.name, "rule": _tree(mask.rule, number)}, arrays
+
+
+def _tree(rule: Rule, number: Callable[[Any], int]) -> dict[str, Any]:
+    match rule:
+        case Band(left=left, right=right):
+            return {"is": "band", "left": left, "right": right}
+        case Prefix(count=count) if isinstance(count, int):
+            return {"is": "prefix", "count": count}
+        case Prefix(count=counts):
+            return {"is": "prefix", "counts": number(counts)}
+        case Keys(keep=keep):
+            return {"is": "keys", "keep": number(keep)}
+        case Segments(keys=keys, queries=queries):
+            return {
+                "is": "segments",
+                "keys": number(keys),
+                "queries": None if queries is None else number(queries),
+            }
+        case Dense(allowed=allowed):
+            return {"is": "dense", "allowed": number(allowed)}
+        case Not(rule=inner):
+            return {"is": "not", "rule": _tree(inner, number)}
+        case Either(rules=rules):  # before Both, of which it is a kind
+            return {"is": "either", "rules": [_tree(part, number) for part in rules]}
+        case Both(rules=rules):
+            return {"is": "both", "rules": [_tree(part, number) for part in rules]}
+    raise AssertionError(f"a rule without a name in the file: {type(rule).__name__}")
+
+
+def mask_of(tree: Any, array: Callable[[int], np.ndarray]) -> Mask:
+    """The mask that `mask_tree` wrote; MaskTreeError where the tree is none."""
+    if not isinstance(tree, dict) or not isinstance(tree.get("name"), str):
+        raise MaskTreeError
+    return Mask(_rule(tree.get("rule"), array), tree["name"])
+
+
+def _rule(tree: Any, array: Callable[[int], np.ndarray]) -> Rule:
+    def numbered(key: str, kinds: str, axes: int) -> np.ndarray:
+        found = array(_whole(tree.get(key)))
+        if found.dtype.kind not in kinds or found.ndim < axes:
+            raise MaskTreeError
+        return found
+
+    match tree:
+        case {"is": "band", "left": left, "right": right}:
+            return Band(_whole_or_none(left), _whole_or_none(right))
+        case {"is": "prefix", "count": count}:
+            return Prefix(_whole(count))
+        case {"is": "prefix"}:
+            return Prefix(numbered("counts", "iub", 1))
+        case {"is": "keys"}:
+            return Keys(numbered("keep", "b", 1))
+        case {"is": "segments", "queries": queries}:
+            ids = None if queries is None else numbered("queries", "iub", 1)
+            return Segments(numbered("keys", "iub", 1), ids)
+        case {"is": "dense"}:
+            return Dense(numbered("allowed", "b", 2))
+        case {"is": "not", "rule": inner}:
+            return Not(_rule(inner, array))
+        case {"is": "both" | "either" as name, "rules": [*rules]} if rules:
+            joined = Both if name == "both" else Either
+            return joined(tuple(_rule(part, array) for part in rules))
+    raise MaskTreeError
+
+
+def _whole(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise MaskTreeError
+    return value
+
+
+def _whole_or_none(value: Any) -> int | None:
+    return None if value is None else _whole(value)

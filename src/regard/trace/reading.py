@@ -1,0 +1,225 @@
+"""One record out of a trace file, believed only after a look at every size and type.
+
+It knows what a record may hold, not how a file is opened.
+"""
+
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.axes import Shape, split_lead
+from regard.errors import FileError, RegardError
+from regard.masks import BoundMask, Mask
+from regard.records import Record, Rectangle, Top
+from regard.trace.mask_file import MaskTreeError, mask_of
+from regard.trace.pooling import is_binning
+from regard.trace.weights import KINDS
+
+FORMAT, VERSION, KEY = "regard-trace", 1, "regard"
+_ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}
+_ARRAYS = re.compile(r"map|lse|entropy|received|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)")
+_PER_POSITION = {"lse": 2, "entropy": 2, "received": 3}
+"""Which of B H T S an array has after B and H."""
+
+Rows = list[tuple[str, ...]]
+FourSizes = tuple[int, int, int, int]
+
+
+class Tensors:
+    """The tensors of an open file, asked for by name and shape."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self.path = path
+        self._file = file
+        self._names = set(file.keys())
+
+    def get(self, name: str, kinds: str = "f") -> np.ndarray:
+        """The tensor `name`, whose dtype must be of one of the kinds."""
+        if name not in self._names:
+            raise FileError("trace-tensor-missing", path=str(self.path), tensor=name)
+        try:
+            found: np.ndarray = self._file.get_tensor(name)
+        except (TypeError, AttributeError, KeyError) as error:  # a dtype that NumPy does not have
+            raise FileError("trace-tensor-dtype", path=str(self.path), tensor=name, found="?") from error
+        if found.dtype.kind not in kinds:
+            raise FileError("trace-tensor-dtype", path=str(self.path), tensor=name, found=found.dtype)
+        return found
+
+    def shaped(self, name: str, *wanted: int | None, kinds: str = "f") -> np.ndarray:
+        """The same, of a shape; None stands for any size."""
+        found = self.get(name, kinds)
+        fits = found.ndim == len(wanted) and all(
+            size is None or size == have for size, have in zip(wanted, found.shape, strict=True)
+        )
+        if not fits:
+            spelt = "(" + ", ".join("…" if size is None else str(size) for size in wanted) + ")"
+            raise FileError("trace-tensor-shape", path=str(self.path), tensor=name, found=found.shape, wanted=spelt)
+        return found
+
+    def check_claimed(self, wanted: set[str]) -> None:
+        """Raise where the file holds a tensor that no record names: something was renamed or lost."""
+        if self._names - wanted:
+            raise self.garbled(min(self._names - wanted))
+
+    def garbled(self, place: str) -> FileError:
+        """The error for something in the JSON that cannot be."""
+        return FileError("trace-garbled", path=str(self.path), place=place)
+
+    def tokens(self, rows: Any) -> Rows:
+        """The table of token lists."""
+        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+            raise self.garbled("tokens")
+        if not all(isinstance(token, str) for row in rows for token in row):
+            raise self.garbled("tokens")
+        return [tuple(row) for row in rows]
+
+
+def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
+    """Record `number`, as its JSON entry says; FileError where it says what cannot be."""
+    place = f"records[{number}]"
+    if not isinstance(entry, dict) or set(entry) != _ENTRY:
+        raise tensors.garbled(place)
+    if not isinstance(entry["name"], str) or entry["kind"] not in KINDS:
+        raise tensors.garbled(place)
+    shape, names = entry["shape"], entry["arrays"]
+    if not isinstance(shape, list) or len(shape) != 4 or not all(_is_size(size) for size in shape):
+        raise tensors.garbled(f"{place}.shape")
+    if not isinstance(names, list) or not all(isinstance(name, str) and _ARRAYS.fullmatch(name) for name in names):
+        raise tensors.garbled(f"{place}.arrays")
+    B, H, T, S = shape
+    own = f"{number}."
+    rectangle, kept = _kept(tensors, own, entry, (B, H, T, S))
+    return Record(
+        shape=(B, H, T, S),
+        name=entry["name"],
+        kind=entry["kind"],
+        map=_map(tensors, own, (B, H, T, S)) if "map" in names else None,
+        **{
+            name: tensors.shaped(own + name, B, H, shape[axis]) if name in names else None
+            for name, axis in _PER_POSITION.items()
+        },
+        top=_top(tensors, own, (B, H, T, S)) if "top.indices" in names else None,
+        queries=_tokens(tensors, entry, "queries", place, rows, B, T),
+        keys=_tokens(tensors, entry, "keys", place, rows, B, S),
+        rectangle=rectangle,
+        kept=kept,
+    )
+
+
+def _is_size(size: Any) -> bool:
+    return isinstance(size, int) and not isinstance(size, bool) and size >= 0
+
+
+def _map(tensors: Tensors, own: str, shape: FourSizes) -> np.ndarray:
+    B, H, T, S = shape
+    found = tensors.shaped(f"{own}map", B, H, None, None)
+    if not (is_binning(T, found.shape[2]) and is_binning(S, found.shape[3])):
+        raise FileError(
+            "trace-tensor-shape",
+            path=str(tensors.path),
+            tensor=f"{own}map",
+            found=found.shape,
+            wanted=f"({B}, {H}, ≤ {T}, ≤ {S})",
+        )
+    return found
+
+
+def _top(tensors: Tensors, own: str, shape: FourSizes) -> Top:
+    B, H, T, S = shape
+    indices = tensors.shaped(f"{own}top.indices", B, H, T, None, kinds="iu")
+    if indices.size and not (indices.min() >= 0 and indices.max() < S):
+        raise tensors.garbled(f"{own}top.indices")
+    return Top(indices, tensors.shaped(f"{own}top.weights", *indices.shape))
+
+
+def _tokens(
+    tensors: Tensors, entry: dict[str, Any], side: str, place: str, rows: Rows, samples: int, length: int
+) -> tuple[tuple[str, ...], ...] | None:
+    numbers = entry[side]
+    if numbers is None:
+        return None
+    fits = isinstance(numbers, list) and len(numbers) in (1, samples)
+    if not fits or not all(_is_size(number) and number < len(rows) for number in numbers):
+        raise tensors.garbled(f"{place}.{side}")
+    if any(len(rows[number]) != length for number in numbers):
+        raise tensors.garbled(f"{place}.{side}")
+    return tuple(rows[number] for number in numbers)
+
+
+# --- what exact weights are computed from ----------------------------------------------------------------
+
+
+def _kept(
+    tensors: Tensors, own: str, entry: dict[str, Any], shape: FourSizes
+) -> tuple[Rectangle | None, dict[str, Any]]:
+    about, names = entry["kept"], entry["arrays"]
+    if "kept.weights" in names:
+        weights = tensors.shaped(f"{own}kept.weights", *shape)
+        return (lambda rows, cols: weights[..., rows, cols]), {"weights": weights}
+    if about is None:
+        return None, {}
+    if not isinstance(about, dict) or "mask" not in about or not _are_numbers(about):
+        raise tensors.garbled(f"{own}kept")
+    kept = _kept_arrays(tensors, own, names, shape)
+    kept |= {"scale": about["scale"], "softcap": about["softcap"], "mask": None, "lead": shape[:2]}
+    bound = None
+    if about["mask"] is not None:
+        kept["lead"] = _lead(tensors, own, about, shape)
+        kept["mask"], bound = _mask(tensors, own, about["mask"], (*kept["lead"], *shape[2:]))
+    return _rectangle(kept, bound), kept
+
+
+def _kept_arrays(tensors: Tensors, own: str, names: list[str], shape: FourSizes) -> dict[str, Any]:
+    B, H, T, S = shape
+    q = tensors.shaped(f"{own}kept.q", B, H, T, None)
+    k = tensors.shaped(f"{own}kept.k", B, None, S, q.shape[-1])
+    lse = tensors.shaped(f"{own}kept.lse", B, H, T)
+    G = k.shape[1]
+    bias = tensors.shaped(f"{own}kept.bias", None, None, None, None) if "kept.bias" in names else None
+    broadcasts = bias is None or all(size in (1, full) for size, full in zip(bias.shape, shape, strict=True))
+    if (G == 0 or H % G) and G != H:
+        raise tensors.garbled(f"{own}kept.k")
+    if not broadcasts:
+        raise tensors.garbled(f"{own}kept.bias")
+    return {"q": q, "k": k, "lse": lse, "bias": bias}
+
+
+def _lead(tensors: Tensors, own: str, about: dict[str, Any], shape: Shape) -> Shape:
+    """The axes before T and S as the caller had them, which is what the mask was written for."""
+    lead = about.get("lead")
+    if not isinstance(lead, list) or not all(_is_size(size) for size in lead):
+        raise tensors.garbled(f"{own}kept.lead")
+    if split_lead(tuple(lead)) != shape[:2]:
+        raise tensors.garbled(f"{own}kept.lead")
+    return tuple(lead)
+
+
+def _mask(tensors: Tensors, own: str, tree: Any, scores: Shape) -> tuple[Mask, BoundMask]:
+    *lead, T, S = scores
+    try:
+        mask = mask_of(tree, lambda number: tensors.get(f"{own}kept.mask.{number}", "iub"))
+        return mask, mask.bind(tuple(lead), T, S)
+    except FileError:
+        raise
+    except (MaskTreeError, RegardError) as error:
+        raise tensors.garbled(f"{own}kept.mask") from error
+
+
+def _rectangle(kept: dict[str, Any], bound: BoundMask | None) -> Rectangle:
+    def weights(rows: slice, cols: slice) -> np.ndarray:
+        from regard.kernels.blocked import rectangle
+
+        q, k, lse, bias = kept["q"], kept["k"], kept["lse"], kept["bias"]
+        scale, softcap = kept["scale"], kept["softcap"]
+        return rectangle(q, k, lse, rows, cols, mask=bound, bias=bias, scale=scale, softcap=softcap)
+
+    return weights
+
+
+def _are_numbers(about: dict[str, Any]) -> bool:
+    scale, softcap = about.get("scale"), about.get("softcap", "none given")
+    fits = softcap is None or (isinstance(softcap, float) and math.isfinite(softcap) and softcap > 0)
+    return fits and isinstance(scale, float) and math.isfinite(scale)

@@ -1,0 +1,169 @@
+"""The Trace: what a run's attention calls left behind, found by number, name or kind.
+
+It holds records and hands them on; how they are drawn or written is known only in `views` and in `file`.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
+
+from regard.errors import ArgumentError, UnknownNameError
+from regard.records import Kind, Record
+from regard.trace.weights import KINDS, record_of
+from regard.words import Language
+
+if TYPE_CHECKING:
+    import numpy as np
+    from matplotlib.axes import Axes
+
+Colour = Literal["truecolor", "256", "none"]
+
+
+class Trace:
+    """Records in call order. A second record of the same name is called `name#1`, a third `name#2`.
+
+    >>> import numpy as np
+    >>> trace = Trace.from_weights(np.eye(3), queries=["I", "love", "you"], name="h.0.attn")
+    >>> trace["0.attn"].shape, len(trace)
+    ((1, 1, 3, 3), 1)
+    """
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self._records: list[Record] = []
+        self._by_name: dict[str, int] = {}
+        for record in records:
+            self.append(record)
+
+    @classmethod
+    def from_weights(
+        cls,
+        weights: Any,
+        queries: Any = None,
+        keys: Any = None,
+        *,
+        name: str = "attention",
+        kind: Kind = "self",
+        map: int | None = 256,
+    ) -> "Trace":
+        """A Trace of one record, from any attention weights, NumPy or torch; they are kept, not copied.
+
+        (T, S) is one head, (H, T, S) several heads of one sample, (B, H, T, S) samples; further axes in front
+        count samples too. `queries` and `keys` are tokens; without `keys`, a square of self-attention uses
+        `queries` for both. A row must sum to 1, or be 0 throughout: a query that sees nothing.
+        """
+        return cls([record_of(weights, queries, keys, name=name, kind=kind, map=map)])
+
+    def append(self, record: Record) -> None:
+        """Add the next call's record."""
+        if not isinstance(record, Record):
+            raise ArgumentError("not-a-record", found=type(record).__name__)
+        name, count = record.name, 0
+        while name in self._by_name:
+            count += 1
+            name = f"{record.name}#{count}"
+        self._by_name[name] = len(self._records)
+        self._records.append(record if name == record.name else record.named(name))
+
+    # --- found -------------------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the records, in call order."""
+        return list(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records)
+
+    @overload
+    def __getitem__(self, key: int | str) -> Record: ...
+    @overload
+    def __getitem__(self, key: slice) -> "Trace": ...
+    def __getitem__(self, key: int | str | slice) -> "Record | Trace":
+        """By number; by name or the end of it, cut at a dot; or several by a slice."""
+        if isinstance(key, str):
+            return self._records[self._named(key)]
+        if isinstance(key, slice):
+            return Trace(self._records[key])
+        try:
+            return self._records[key]
+        except IndexError:
+            raise UnknownNameError("record-index", asked=key, count=len(self)) from None
+        except TypeError:
+            raise ArgumentError("record-key", found=type(key).__name__) from None
+
+    def _named(self, asked: str) -> int:
+        if asked in self._by_name:
+            return self._by_name[asked]
+        fitting = [name for name in self._by_name if name.endswith(f".{asked}")] if asked else []
+        if len(fitting) == 1:
+            return self._by_name[fitting[0]]
+        if fitting:
+            raise ArgumentError("record-ambiguous", asked=asked, names=", ".join(fitting))
+        near = get_close_matches(asked, self._by_name, n=1, cutoff=0.0)
+        if near:
+            raise UnknownNameError("record-unknown", asked=asked, nearest=near[0], count=len(self))
+        raise UnknownNameError("record-unknown-empty", asked=asked)
+
+    def select(self, kind: Kind | None = None, name: str | None = None) -> "Trace":
+        """The records of one kind, or whose name fits a pattern such as `"decoder.*"`, or both."""
+        if kind is not None and kind not in KINDS:
+            raise ArgumentError("kind-unknown", asked=kind, kinds=", ".join(KINDS))
+        return Trace(
+            record
+            for record in self
+            if (kind is None or record.kind == kind) and (name is None or fnmatchcase(record.name, name))
+        )
+
+    def __repr__(self) -> str:
+        if not self._records:
+            return "Trace(no records)"
+        names = self.names if len(self) <= 3 else [self.names[0], "…", self.names[-1]]
+        kinds = dict.fromkeys(record.kind for record in self)
+        sizes = dict.fromkeys(record.shape[1:] for record in self)
+        sizes_text = ", ".join(f"{H} heads {T} × {S}" for H, T, S in list(sizes)[:3])
+        more = ", …" if len(sizes) > 3 else ""
+        count = "1 record" if len(self) == 1 else f"{len(self)} records"
+        return f"Trace({count}: {', '.join(names)}; {', '.join(kinds)}; {sizes_text}{more})"
+
+    # --- handed on ---------------------------------------------------------------------------------------
+
+    def show(
+        self,
+        layer: int | str | None = None,
+        head: int | None = None,
+        sample: int = 0,
+        file: TextIO | None = None,
+        width: int | None = None,
+        color: Colour | None = None,
+        lang: Language | None = None,
+    ) -> None:
+        """Draw in the terminal: one head, the heads of a layer, or all layers, by what is chosen.
+
+        `color` forces what is otherwise told from the terminal; `width` is in columns.
+        """
+        from regard.views.terminal import show
+
+        show(self, layer, head, sample, file=file, width=width, color=color, lang=lang)
+
+    def plot(
+        self,
+        layer: int | str | None = None,
+        head: int | None = None,
+        sample: int = 0,
+        ax: "Axes | None" = None,
+    ) -> "Axes | np.ndarray":
+        """Draw with matplotlib; the Axes, or an array of them where there are several pictures."""
+        from regard.views.plots import plot
+
+        return plot(self, layer, head, sample, ax)
+
+    def save(self, path: str | os.PathLike[str], qk: bool = False) -> None:
+        """Write a safetensors file; with `qk`, also what exact weights are computed from."""
+        from regard.trace.file import save
+
+        save(self, path, qk)

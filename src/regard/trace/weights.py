@@ -1,0 +1,104 @@
+"""From other people's attention weights to a Record, looked at before they are believed.
+
+Scores taken for weights draw a picture as readily as weights do, so rows that do not sum to 1 are refused.
+"""
+
+from typing import Any, get_args
+
+import numpy as np
+
+from regard.axes import bin_width
+from regard.errors import ArgumentError, DtypeError
+from regard.kinds import Array, is_tensor, to_kind_of, to_numpy
+from regard.records import Kind, Record, See
+from regard.trace.pooling import pool
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_BFLOAT16_STEP = 2.0**-7
+
+
+def record_of(
+    weights: Any,
+    queries: Any = None,
+    keys: Any = None,
+    *,
+    name: str = "attention",
+    kind: Kind = "self",
+    map: int | None = 256,
+) -> Record:
+    """The Record of weights (T, S), (H, T, S), (B, H, T, S), or with more axes that count samples.
+
+    Raises DtypeError for anything but floating-point numbers, ArgumentError where a row is no row of weights.
+    """
+    if kind not in KINDS:
+        raise ArgumentError("kind-unknown", asked=kind, kinds=", ".join(KINDS))
+    see = See(map=map)
+    given, four = _four_axes(weights)
+    _check(four, step=_BFLOAT16_STEP if str(given.dtype) == "torch.bfloat16" else 0.0)
+    B, H, T, S = four.shape
+    kept = given.detach() if is_tensor(given) else given
+    kept = kept.reshape(four.shape)
+    record = Record(
+        shape=(B, H, T, S),
+        name=name,
+        kind=kind,
+        map=None if see.map is None else _map(four, kept, see.map),
+        rectangle=lambda rows, cols: kept[..., rows, cols],
+        kept={"weights": kept},
+    )
+    if keys is None and T == S and kind != "cross":
+        keys = queries
+    return record.with_tokens(_listed(queries), _listed(keys))
+
+
+def _four_axes(weights: Any) -> tuple[Array, np.ndarray]:
+    """The weights as they were given, and as NumPy's B H T S."""
+    try:
+        given = weights if is_tensor(weights) else np.asarray(weights)
+    except ValueError:  # a list whose rows differ in length
+        raise DtypeError("not-an-array", name="weights", found=type(weights).__name__) from None
+    if str(given.dtype).removeprefix("torch.") not in _FLOATS:
+        raise DtypeError("float-wanted", name="weights", dtype=given.dtype)
+    shape = tuple(given.shape)
+    if len(shape) < 2:
+        raise ArgumentError("weights-axes", found=shape)
+    lead = (1,) * max(0, 4 - len(shape)) + shape[:-2]
+    samples = 1
+    for size in lead[:-1]:
+        samples *= size
+    return given, to_numpy(given).reshape(samples, lead[-1], *shape[-2:])
+
+
+def _check(weights: np.ndarray, step: float) -> None:
+    """Rows that sum to 1, or hold nothing but 0; a query that met NaN may be NaN, but not all of them."""
+    if not weights.size:
+        return
+    tolerance = max(1e-3, step)
+    with np.errstate(invalid="ignore"):  # inf - inf in a row of scores is no news: its sum is refused below
+        sums = weights.sum(-1, dtype=np.float64)  # B H T
+    if np.isnan(sums).all():
+        raise ArgumentError("weights-all-nan", found=weights.shape)
+    empty = ~weights.any(-1)
+    wrong = np.argwhere((np.abs(sums - 1) > tolerance) & ~empty)
+    if len(wrong):
+        row = tuple(int(i) for i in wrong[0])
+        raise ArgumentError("weights-row-sum", row=row, sum=float(sums[row]))
+    lowest = np.fmin.reduce(weights, axis=-1)
+    wrong = np.argwhere(lowest < -tolerance)
+    if len(wrong):
+        row = tuple(int(i) for i in wrong[0])
+        raise ArgumentError("weights-negative", row=row, value=float(lowest[row]))
+
+
+def _map(weights: np.ndarray, like: Array, bins: int) -> Array:
+    """The map, as the caller's kind of array; where everything fits, the weights themselves."""
+    T, S = weights.shape[-2:]
+    if max(T, S) <= bins:
+        return like
+    looking = weights.any(-1).astype(int)
+    return to_kind_of(pool(weights, looking, bin_width(T, bins), bin_width(S, bins))[0], like)
+
+
+def _listed(tokens: Any) -> Any:
+    return tokens.tolist() if isinstance(tokens, np.ndarray) else tokens

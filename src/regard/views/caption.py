@@ -1,0 +1,93 @@
+"""The words around a picture: what it is of, what a cell is, what to notice. In the language asked for."""
+
+from collections.abc import Iterable
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from regard.records import Record
+from regard.views.ink import BOLD, DIM
+from regard.views.labels import cut, cut_start, visible
+from regard.views.picture import Picture
+from regard.words import Language, say
+
+SINK = 0.3
+"""A first key that receives more than this share of all attention is pointed out."""
+
+
+def title(name: str, pieces: Iterable[str], width: int) -> list[Text]:
+    """The name in bold, then what else there is to say, on as many lines as it takes."""
+    lines = flow([cut_start(visible(name), width), *pieces], width)
+    lines[0].stylize(BOLD, 0, len(cut_start(visible(name), width)))
+    return lines
+
+
+def flow(pieces: Iterable[str], width: int) -> list[Text]:
+    """Pieces with dots between them, broken only between pieces; one too long for a line is cut."""
+    lines: list[str] = []
+    for piece in pieces:
+        piece = cut(piece, width)
+        if lines and cell_len(lines[-1]) + 3 + cell_len(piece) <= width:
+            lines[-1] += f" · {piece}"
+        else:
+            lines.append(piece)
+    return [Text(line) for line in lines]
+
+
+def dimmed(lines: list[Text]) -> list[Text]:
+    """The same, quieter."""
+    for line in lines:
+        line.stylize(DIM)
+    return lines
+
+
+def about(record: Record, sample: int, lang: Language) -> list[str]:
+    """Kind, size, and which sample where there are several."""
+    B, _, T, S = record.shape
+    pieces = [say(f"screen-{record.kind}", lang), say("screen-size", lang, T=T, S=S)]
+    return [*pieces, say("screen-sample", lang, sample=sample, count=B)] if B > 1 else pieces
+
+
+def cell(drawn: Picture, lang: Language) -> list[str]:
+    """What a cell stands for, where it is more than one weight."""
+    if drawn.high == drawn.wide == 1:
+        return []
+    return [say("screen-cell", lang, high=drawn.high, wide=drawn.wide)]
+
+
+def hidden(drawn: Iterable[Picture], lang: Language, *, dots: bool) -> list[str]:
+    """What the empty cells are, where there are any."""
+    if not any((one.cells == 0).any() for one in drawn):
+        return []
+    return [say("screen-hidden" if dots else "screen-hidden-blank", lang)]
+
+
+def is_sink(share: float | None) -> bool:
+    """Whether the first key receives a lot."""
+    return share is not None and share > SINK
+
+
+def sink(share: float | None, lang: Language) -> list[str]:
+    """How much the first token receives, where it is a lot."""
+    return [say("screen-first", lang, share=round(100 * share))] if share is not None and share > SINK else []
+
+
+def sinks(key: str, found: list[str], lang: Language, **values: int) -> list[str]:
+    """Where it is a lot, of several pictures."""
+    if not found:
+        return []
+    return [say(key, lang, share=round(100 * SINK), found=", ".join(found), **values)]
+
+
+def tokens(record: Record, sample: int, lang: Language, width: int) -> list[Text]:
+    """The tokens in one line, for pictures too small to name their rows."""
+
+    def line(key: str, rows: tuple[tuple[str, ...], ...] | None) -> list[Text]:
+        if rows is None:
+            return []
+        text = " ".join(visible(token) for token in rows[sample if len(rows) > 1 else 0][:width])
+        return [Text(cut(f"{say(key, lang)}{text}", width), DIM)]
+
+    if record.queries == record.keys:
+        return line("screen-tokens", record.queries)
+    return line("screen-queries", record.queries) + line("screen-keys", record.keys)

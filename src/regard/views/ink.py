@@ -1,0 +1,128 @@
+"""Ink: how weights become coloured cells, or shades where there is no colour.
+
+Small weights are the most of any attention, so lightness goes with the square root; the legend says what a
+colour means. A weight of exactly 0 gets no ink at all: it was hidden, which is not the same as small.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from rich.style import Style
+from rich.text import Text
+
+from regard.views.colours import Depth, Paint, halves, on, paint, warning
+from regard.views.labels import pad
+
+SHADES = " ░▒▓█"
+HIDDEN, BAD, BLIND = "·", "!", "∅"
+DIM, BOLD = Style(dim=True), Style(bold=True)
+_STEPS = 255
+_MANY = 400
+"""From so many cells on, the strongest hundredth of them may share the last colour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ink:
+    """Which colours there are, and the weight that gets the last of them."""
+
+    depth: Depth | None
+    """Of the colours; None for shades."""
+    ceiling: float
+    clipped: bool = False
+
+    @classmethod
+    def for_cells(cls, pictures: Iterable[np.ndarray], depth: Depth | None) -> "Ink":
+        """Scaled to what is drawn: the largest weight, or of many the one that 99 % stay below."""
+        seen = np.concatenate([np.zeros(0), *(cells[np.isfinite(cells) & (cells > 0)] for cells in pictures)])
+        if not seen.size:
+            return cls(depth, 1.0)
+        highest = float(seen.max())
+        ceiling = float(np.quantile(seen, 0.99)) if seen.size >= _MANY else highest
+        return cls(depth, ceiling, clipped=ceiling < highest)
+
+    def level(self, value: float) -> float:
+        """From 0 to 1, how strong the ink is."""
+        return float(np.sqrt(min(1.0, max(0.0, value / self.ceiling))))
+
+    def ground(self, value: float) -> Paint | None:
+        """The colour of a weight; None for one that is hidden, and where there are no colours."""
+        if self.depth is None or value == 0:
+            return None
+        if value != value:
+            return warning(self.depth)
+        return paint(round(self.level(value) * _STEPS) / _STEPS, self.depth)
+
+    def shade(self, value: float) -> str:
+        """The character of a weight."""
+        if value != value:
+            return BAD
+        return HIDDEN if value == 0 else SHADES[min(len(SHADES) - 1, int(self.level(value) * len(SHADES)))]
+
+    def tile(self, line: Text, value: float, width: int, bare: bool = False) -> None:
+        """One weight, so many columns wide, with its number where there is room for one; `bare`: colour only."""
+        ground = self.ground(value)
+        content = "" if bare else number(value) if width > 3 else self._shading(value, width, ground)
+        if width > 3 and self.depth is None:
+            content = (self.shade(value) if value else " ") + content
+        style = on(ground) if ground else DIM if value == 0 else Style.null()
+        line.append(pad(content, width, "middle"), style)
+
+    def _shading(self, value: float, width: int, ground: Paint | None) -> str:
+        """What fills a tile without a number: its colour does, or a shade."""
+        shade = self.shade(value)
+        return "" if ground else shade if shade == HIDDEN else shade * width
+
+    def pixels(self, line: Text, upper: float, lower: float) -> None:
+        """Two weights in one column, one above the other."""
+        above, below = self.ground(upper), self.ground(lower)
+        if above is not None:
+            line.append("▀", halves(above, below))
+        elif below is not None:
+            line.append("▄", halves(below, None))
+        else:
+            line.append(" ")
+
+    def legend(self, width: int) -> list[Text]:
+        """What the colours, or the shades, stand for, in lines of so many columns."""
+        lines = [Text()]
+        for text, style in self._swatches():
+            needed = text if self.depth else text.rstrip()
+            if lines[-1].cell_len + len(needed) > width:
+                lines.append(Text())
+            lines[-1].append(text, style)
+        return lines
+
+    def _swatches(self) -> list[tuple[str, Style]]:
+        if self.depth is None:
+            lowest = [(shade, self.ceiling * (i / len(SHADES)) ** 2) for i, shade in enumerate(SHADES)]
+            return [(f"{shade} ≥ {short(value)}   ", Style.null()) for shade, value in lowest[1:]]
+        swatches = []
+        for step in range(5):
+            more = "≥ " if step == 4 and self.clipped else ""
+            text = f" {more}{short(self.ceiling * (step / 4) ** 2)} "
+            swatches.append((pad(text, max(7, len(text)), "middle"), on(paint(step / 4, self.depth))))
+        return swatches
+
+
+def number(value: float) -> str:
+    """A weight in three columns.
+
+    >>> [number(x) for x in (0.0, 0.4, 0.996, 1.0, 0.001)]
+    [' · ', '.40', '1.0', '1.0', '.00']
+    """
+    if value != value:
+        return "nan"
+    if value == 0:
+        return f" {HIDDEN} "
+    return "1.0" if value >= 0.995 else f"{max(0.0, value):.2f}"[1:]
+
+
+def short(value: float) -> str:
+    """A weight with two figures that count, however small.
+
+    >>> [short(x) for x in (0.0, 0.25, 1.0, 0.00123)]
+    ['0', '.25', '1', '.0012']
+    """
+    text = f"{value:.2g}"
+    return text[1:] if text.startswith("0.") else text

@@ -1,0 +1,137 @@
+"""Tokens as labels: every character visible, every label as wide as it says, cut where it must be.
+
+Widths are those of a terminal, where 注 takes two columns. What cannot be trusted to take its columns (escape
+sequences, control characters, joiners) does not get through. Whose tokens these are is not known here.
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from rich.cells import cell_len
+
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours and cursor moves
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # titles, links
+    r"|\x1b[ -/]*[0-~]"
+)
+
+
+@lru_cache(maxsize=65536)
+def visible(token: str) -> str:
+    """The token as it can be shown on one line.
+
+    >>> visible("a\\nb"), visible(" cat"), visible("  "), visible(""), visible("\\x1b[31mred\\x1b[0m")
+    ('a␊b', 'cat', '␣', '""', 'red')
+    """
+    text = _ESCAPES.sub("", token)
+    shown = "".join(_sign(character) for character in text)
+    if not shown.strip():
+        return "␣" if shown else '""'
+    shown = shown.strip()
+    # A lone accent would sit on whatever is drawn before it.
+    return f"◌{shown}" if unicodedata.category(shown[0])[0] == "M" else shown
+
+
+def _sign(character: str) -> str:
+    code, category = ord(character), unicodedata.category(character)
+    if code < 32:
+        return chr(0x2400 + code)
+    if code == 127:
+        return "␡"
+    if category in ("Cc", "Cs"):
+        return f"⟨{code:02X}⟩"
+    if category in ("Zl", "Zp"):
+        return "␊"
+    # Terminals disagree about the width of what is joined or varied, so the parts are shown side by side.
+    if category == "Cf" or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
+        return ""
+    return " " if category == "Zs" else character
+
+
+def cut(text: str, width: int) -> str:
+    """The text if it fits in so many columns, else its beginning and an ellipsis.
+
+    >>> cut("attention", 5), cut("注意力", 4), cut("注", 1)
+    ('atte…', '注…', '…')
+    """
+    if cell_len(text) <= width:
+        return text
+    if width < 1:
+        return ""
+    kept = text[: 4 * width]  # room for accents, yet no walk through a token of a million letters
+    while kept and cell_len(kept) > width - 1:
+        kept = kept[:-1]
+    return kept + "…"
+
+
+def cut_start(text: str, width: int) -> str:
+    """The same, keeping the end: names of layers differ there.
+
+    >>> cut_start("transformer.h.11.attn", 9)
+    '….11.attn'
+    """
+    if cell_len(text) <= width:
+        return text
+    if width < 1:
+        return ""
+    kept = text[-width:]
+    while kept and cell_len(kept) > width - 1:
+        kept = kept[1:]
+    return "…" + kept
+
+
+def pad(text: str, width: int, side: str = "left") -> str:
+    """The text cut to the width and filled with spaces: `left` keeps it left, `right` and `middle` move it.
+
+    >>> pad("注", 4, "right"), pad("ab", 5, "middle")
+    ('  注', ' ab  ')
+    """
+    text = cut(text, width)
+    room = width - cell_len(text)
+    before = {"left": 0, "right": room, "middle": room // 2}[side]
+    return " " * before + text + " " * (room - before)
+
+
+def upright(text: str, height: int) -> list[str]:
+    """The text written downwards, one character a line, in at most so many lines.
+
+    >>> upright("love", 3), upright("爱", 3)
+    (['l', 'o', '⋮'], ['爱'])
+    """
+    letters: list[str] = []
+    for character in text:
+        joined = letters and (unicodedata.category(character)[0] == "M" or cell_len(character) == 0)
+        # Joined letters stay together as long as they stay in the columns of the first.
+        if joined and cell_len(letters[-1] + character) <= max(1, cell_len(letters[-1])):
+            letters[-1] += character
+        else:
+            letters.append(character)
+    return letters if len(letters) <= height else [*letters[: height - 1], "⋮"]
+
+
+def short_names(names: list[str]) -> tuple[list[str], str]:
+    """The names without the parts that all of them share, and the pattern that they share.
+
+    >>> short_names(["h.0.attn", "h.1.attn"])
+    (['0', '1'], 'h.*.attn')
+    """
+    if len(names) < 2:
+        return names, names[0] if names else ""
+    parts = [name.split(".") for name in names]
+    shortest = min(len(part) for part in parts) - 1
+    start = min(_shared(parts), shortest)
+    end = min(_shared([part[::-1] for part in parts]), shortest - start)
+    short = [".".join(part[start : len(part) - end]) for part in parts]
+    shared = [*parts[0][:start], "*", *parts[0][len(parts[0]) - end :]]
+    return short, ".".join(shared)
+
+
+def _shared(parts: list[list[str]]) -> int:
+    """How many parts all names begin with."""
+    count = 0
+    for column in zip(*parts, strict=False):
+        if len(set(column)) > 1:
+            break
+        count += 1
+    return count

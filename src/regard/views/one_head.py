@@ -1,0 +1,205 @@
+"""One head as a heatmap with its labels: numbers in the cells where they fit, finer cells where they do not.
+
+    numbers   a cell is four columns or more, with the weight in it
+    tiles     two columns, no number
+    pixels    one column and half a line: the finest, in colour only
+    strokes   one column and a line: the finest without colour
+
+A picture that is larger still is pooled until it fits.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from regard.views import caption
+from regard.views.colours import Depth
+from regard.views.ink import BLIND, DIM, Ink
+from regard.views.labels import pad, upright, visible
+from regard.views.picture import Picture, first_share
+from regard.words import Language, say
+
+Mode = Literal["numbers", "tiles", "pixels", "strokes"]
+MOST_LINES = 64
+_WIDEST_TILE = 9
+_TALLEST_LABEL = 10
+_TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
+_LARGE, _LARGE_TILE = 6, 7
+"""So few rows are drawn large in colour: three lines each, in tiles at least so wide."""
+_FEW_ROWS = 12
+"""So few rows of pixels get a whole line each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a picture is laid out: its mode, the width of its row labels and of a cell, and the picture, fitted."""
+
+    mode: Mode
+    gutter: int
+    cell: int
+    drawn: Picture
+    tall: int = 1
+    """The lines of a row."""
+
+
+def one_head(whole: Picture, width: int, depth: Depth | None, lang: Language) -> list[Text]:
+    """The lines of the picture, none wider than `width`."""
+    record = whole.record
+    pieces = caption.about(record, whole.sample, lang)
+    if record.shape[1] > 1:
+        pieces.insert(1, say("screen-head-of", lang, head=whole.head, count=record.shape[1]))
+    lines = [*caption.title(record.name, pieces, width), Text()]
+    if not whole.cells.size:
+        T, S = record.shape[-2:]
+        return [*lines, *caption.flow([say("screen-nothing", lang, T=T, S=S)], width)]
+    layout = lay_out(whole, width, depth)
+    ink = Ink.for_cells([layout.drawn.cells], depth)
+    lines += [*_column_labels(layout), *_rows(layout, ink), Text()]
+    if layout.mode != "numbers":
+        lines += ink.legend(width)
+    return lines + caption.dimmed(caption.flow(_notes(whole, layout, lang), width))
+
+
+def lay_out(whole: Picture, width: int, depth: Depth | None) -> Layout:
+    """The mode with the most to read that fits in so many columns."""
+    C = whole.cells.shape[1]
+    tallest = whole.fitted(MOST_LINES, C)
+    gutter = _gutter(tallest, width)
+    room = width - gutter - 3  # a space after the labels, and the sign for a row that sees nothing
+    if room >= 4 * C:
+        return _with_numbers(tallest, gutter, room, large=depth is not None)
+    if room >= 2 * C:
+        return Layout("tiles", gutter, 2, tallest)
+    # A picture that may be pooled may need positions for labels.
+    digits = len(str(whole.record.shape[2]))
+    if depth is not None:
+        gutter = max(_gutter(whole, width, pairs=True), digits)
+        most = min(width - gutter - 1, 2 * MOST_LINES)
+        return Layout("pixels", gutter, 1, whole.fitted(most, most))
+    if room >= C:
+        return Layout("strokes", gutter, 1, tallest)
+    gutter = max(gutter, digits)
+    most = min((width - gutter - 3) // 2, MOST_LINES)
+    return Layout("tiles", gutter, 2, whole.fitted(most, most))
+
+
+def _with_numbers(drawn: Picture, gutter: int, room: int, large: bool) -> Layout:
+    """Tiles as wide as their labels want to be, within reason; few rows are drawn large where that is asked."""
+    R, C = drawn.cells.shape
+    large = large and R <= _LARGE and room >= _LARGE_TILE * C
+    longest = max(cell_len(label) for label in _labels(drawn.keys, C, drawn.wide))
+    wanted = max(_LARGE_TILE if large else 5, min(longest + 2, _WIDEST_TILE))
+    return Layout("numbers", gutter, min(room // C, wanted), drawn, tall=3 if large else 1)
+
+
+def _gutter(drawn: Picture, width: int, pairs: bool = False) -> int:
+    """The columns of the row labels: what the longest needs, but not more than a fifth of the width."""
+    labels = _labels(drawn.queries, drawn.cells.shape[0], drawn.high)
+    longest = max((cell_len(label) for label in labels), default=0)
+    if pairs and drawn.queries is not None:
+        longest = 2 * longest + 1
+    return min(longest, max(5, width // 5))
+
+
+def _labels(tokens: Sequence[str] | None, count: int, size: int) -> list[str]:
+    """The tokens, made visible; without tokens, the position at which each cell begins."""
+    return [visible(token) for token in tokens] if tokens else [str(i * size) for i in range(count)]
+
+
+# --- labels ----------------------------------------------------------------------------------------------
+
+
+def _column_labels(layout: Layout) -> list[Text]:
+    drawn, cell = layout.drawn, layout.cell
+    C = drawn.cells.shape[1]
+    indent = " " * (layout.gutter + 1)
+    if (drawn.keys is None and cell < 4) or cell == 1:
+        return [Text(indent + _ticks(C, cell, drawn.wide), DIM)]
+    labels = _labels(drawn.keys, C, drawn.wide)
+    if cell >= 6 or all(cell_len(label) < cell for label in labels):
+        return [Text(indent + "".join(_head(label, cell) for label in labels))]
+    tall = [upright(label, _TALLEST_LABEL) for label in labels]
+    height = max(len(letters) for letters in tall)
+    side = "middle" if cell > 2 else "left"
+    rows = zip(*([""] * (height - len(letters)) + letters for letters in tall), strict=True)
+    return [Text(indent + "".join(pad(letter, cell, side) for letter in row)) for row in rows]
+
+
+def _head(label: str, cell: int) -> str:
+    """A label over its column, with a space to the next."""
+    return pad(pad(label, min(cell - 1, cell_len(label))), cell, "middle")
+
+
+def _ticks(count: int, cell: int, size: int) -> str:
+    """Positions along the columns, as many as can stand apart."""
+    longest = len(str((count - 1) * size)) + 2
+    step = next((step for step in _TICKS if step * cell >= longest), count)
+    line = ""
+    for index in range(0, count, step):
+        label = str(index * size)
+        if index * cell + len(label) <= count * cell:
+            line = line.ljust(index * cell) + label
+    return line
+
+
+# --- rows ------------------------------------------------------------------------------------------------
+
+
+def _rows(layout: Layout, ink: Ink) -> list[Text]:
+    if layout.mode == "pixels":
+        return _pixel_rows(layout, ink)
+    drawn = layout.drawn
+    labels = _labels(drawn.queries, drawn.cells.shape[0], drawn.high)
+    lines = []
+    for label, row, looking in zip(labels, drawn.cells, drawn.looking, strict=True):
+        for at in range(layout.tall):
+            middle = at == layout.tall // 2
+            line = Text(pad(label if middle else "", layout.gutter, "right") + " ")
+            for value in row:
+                ink.tile(line, float(value), layout.cell, bare=not middle)
+            if middle and not looking:
+                line.append(f" {BLIND}")
+            lines.append(line)
+    return lines
+
+
+def _pixel_rows(layout: Layout, ink: Ink) -> list[Text]:
+    drawn, gutter = layout.drawn, layout.gutter
+    labels = _labels(drawn.queries, drawn.cells.shape[0], drawn.high)
+    R, C = drawn.cells.shape
+    if R <= _FEW_ROWS:
+        pairs = [(i, i) for i in range(R)]
+    else:
+        pairs = [(i, i + 1) for i in range(0, R, 2)]
+    lines = []
+    for at, (upper, lower) in enumerate(pairs):
+        if drawn.queries is not None:
+            both = labels[upper : lower + 1]
+            share = (gutter - len(both) + 1) // len(both)
+            label = " ".join(pad(name, min(share, cell_len(name))) for name in both)
+        else:
+            label = labels[upper] if R <= _FEW_ROWS or at % 4 == 0 else ""
+        line = Text()
+        line.append(pad(label, gutter, "right") + " ", DIM)
+        for column in range(C):
+            below = float(drawn.cells[lower, column]) if lower < R else 0.0
+            ink.pixels(line, float(drawn.cells[upper, column]), below)
+        lines.append(line)
+    return lines
+
+
+def _notes(whole: Picture, layout: Layout, lang: Language) -> list[str]:
+    drawn = layout.drawn
+    notes = [say("screen-rows-look", lang), *caption.cell(drawn, lang)]
+    notes += caption.hidden([drawn], lang, dots=layout.mode != "pixels")
+    blind = int((drawn.looking == 0).sum())
+    if blind and layout.mode == "pixels":
+        notes.append(say("screen-blind-count", lang, count=blind))
+    elif blind:
+        notes.append(say("screen-blind", lang))
+    if layout.mode != "numbers" and (drawn.cells != drawn.cells).any():
+        notes.append(say("screen-bad", lang))
+    return notes + caption.sink(first_share(whole, compute=True), lang)

@@ -1,0 +1,143 @@
+"""A Picture: one head of one sample, as NumPy, ready to be drawn small or large.
+
+Here a record, a head and a sample are chosen and checked; how a Picture is drawn is not known here.
+"""
+
+import operator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from regard.errors import ArgumentError, NotKeptError
+from regard.kinds import to_numpy
+from regard.records import Record
+from regard.trace.pooling import bin_size, pool
+from regard.trace.trace import Trace
+
+Tokens = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Picture:
+    """What is drawn of one head: cells R C, each `high` queries and `wide` keys large."""
+
+    record: Record
+    head: int
+    sample: int
+    cells: np.ndarray
+    """R C, float64; exactly 0 where nobody may look, NaN where a query met NaN."""
+    looking: np.ndarray
+    """R: the queries of a row that look at anything."""
+    high: int
+    wide: int
+
+    @property
+    def queries(self) -> Tokens | None:
+        """The tokens that look, one per row; None where a row is more than one of them, or nobody named them."""
+        return _tokens(self.record.queries, self.sample) if self.high == 1 else None
+
+    @property
+    def keys(self) -> Tokens | None:
+        """The tokens that are looked at, one per column; None likewise."""
+        return _tokens(self.record.keys, self.sample) if self.wide == 1 else None
+
+    def fitted(self, rows: int, cols: int) -> "Picture":
+        """The same in at most so many rows and columns of cells."""
+        R, C = self.cells.shape
+        high, wide = bin_size(R, rows), bin_size(C, cols)
+        if high == wide == 1:
+            return self
+        cells, looking = pool(self.cells, self.looking, high, wide)
+        return replace(self, cells=cells, looking=looking, high=self.high * high, wide=self.wide * wide)
+
+
+def picture(record: Record, head: int, sample: int) -> Picture:
+    """One head of one sample; NotKeptError where the record has no map."""
+    if record.map is None:
+        raise NotKeptError("map-not-kept", name=record.name)
+    T, S = record.shape[-2:]
+    cells = np.asarray(to_numpy(record.map[sample, head]), dtype=np.float64)
+    R, C = cells.shape
+    return Picture(
+        record=record,
+        head=head,
+        sample=sample,
+        cells=cells,
+        looking=_looking(record, head, sample, cells),
+        high=bin_size(T, R),
+        wide=bin_size(S, C),
+    )
+
+
+def _looking(record: Record, head: int, sample: int, cells: np.ndarray) -> np.ndarray:
+    """How many queries of each row look at anything: by the LSE where it was kept, else all or none of the row."""
+    T, R = record.shape[-2], cells.shape[0]
+    high = bin_size(T, R)
+    sizes = np.minimum(high, T - high * np.arange(R))
+    if record.lse is None or not R:
+        return np.where(cells.any(-1), sizes, 0)
+    seeing = to_numpy(record.lse[sample, head]) != -np.inf
+    counts = np.add.reduceat(seeing.astype(int), np.arange(0, T, high))
+    return np.where(cells.any(-1), counts, 0)
+
+
+def first_share(drawn: Picture, compute: bool = False) -> float | None:
+    """How much of all attention the first key receives, 0 to 1; None where that cannot be told.
+
+    Told before a Picture is fitted: a first column of many keys says nothing of the first key. `compute`: where
+    nothing else tells, take the exact weights of that key, for every head and query, if they can be had.
+    """
+    record, total = drawn.record, drawn.looking.sum()
+    if record.shape[-1] < 2 or not total:
+        return None
+    if drawn.wide == 1:
+        share = (drawn.cells[:, 0] * drawn.looking).sum() / total
+    elif record.received is not None:
+        share = float(to_numpy(record.received[drawn.sample, drawn.head, 0])) / total
+    elif compute and record.rectangle is not None:
+        exact = to_numpy(record.weights(cols=slice(0, 1)))[drawn.sample, drawn.head]  # T 1
+        share = exact.sum(dtype=np.float64) / total
+    else:
+        return None
+    return float(share) if np.isfinite(share) else None
+
+
+def chosen_records(trace: Trace, layer: int | str | None) -> list[Record]:
+    """The record that `layer` names or counts; all of them where it is None."""
+    if not len(trace):
+        raise ArgumentError("trace-empty")
+    if layer is None:
+        return list(trace)
+    if isinstance(layer, str):
+        return [trace[layer]]
+    return [trace[in_range("layer", layer, len(trace))]]
+
+
+def chosen_head(record: Record, head: int) -> int:
+    """A head of the record, counted from the end where it is negative."""
+    if not record.shape[1]:
+        raise ArgumentError("choice-none", what="head", asked=head, name=record.name, shape=record.shape)
+    return in_range("head", head, record.shape[1])
+
+
+def chosen_sample(record: Record, sample: int) -> int:
+    """A sample of the record, likewise."""
+    if not record.shape[0]:
+        raise ArgumentError("choice-none", what="sample", asked=sample, name=record.name, shape=record.shape)
+    return in_range("sample", sample, record.shape[0])
+
+
+def in_range(what: str, asked: Any, count: int) -> int:
+    """A whole number from 0 to count - 1, or from the end; ArgumentError with the range for any other."""
+    try:
+        number = operator.index(asked)
+    except TypeError:
+        number = count
+    if not -count <= number < count:
+        raise ArgumentError("choice-range", what=what, asked=asked, last=count - 1)
+    return number % count
+
+
+def _tokens(tokens: tuple[Tokens, ...] | None, sample: int) -> Tokens | None:
+    return None if tokens is None else tokens[sample if len(tokens) > 1 else 0]

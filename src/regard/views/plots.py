@@ -1,0 +1,143 @@
+"""Heatmaps with matplotlib: on the caller's Axes or new ones, never shown, and no setting of theirs changed."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.errors import ArgumentError, MissingPackageError
+from regard.trace.trace import Trace
+from regard.views.fonts import drawable, text_style
+from regard.views.labels import cut, short_names, visible
+from regard.views.picture import Picture, chosen_head, chosen_records, chosen_sample, picture
+from regard.words import say
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_LABELS = 64
+_WIDEST_LABEL = 16
+_HIDDEN, _BAD = "#eeeeee", "#d62728"
+
+
+def plot(
+    trace: Trace,
+    layer: int | str | None = None,
+    head: int | None = None,
+    sample: int = 0,
+    ax: "Axes | None" = None,
+) -> "Axes | np.ndarray":
+    """Draw one head on an Axes, the heads of a layer on an array of them (rows, columns), or layers × heads.
+
+    Raises ArgumentError, NotKeptError and, where matplotlib is not installed, MissingPackageError.
+    """
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise MissingPackageError("missing-package", package="matplotlib", extra="plot", what="trace.plot") from error
+    grid = _chosen(trace, layer, head, sample)
+    if len(grid) == len(grid[0]) == 1:
+        if ax is None:
+            _, ax = pyplot.subplots(layout="constrained")
+        _draw(ax, grid[0][0], _title(grid[0][0]))
+        return ax
+    count = sum(len(row) for row in grid)
+    if ax is not None:
+        raise ArgumentError("ax-one-picture", count=count)
+    rows, columns = len(grid), max(len(row) for row in grid)
+    figure, axes = pyplot.subplots(
+        rows, columns, figsize=(1 + 2.2 * columns, 0.6 + 2.2 * rows), squeeze=False, layout="constrained"
+    )
+    _fill(figure, axes, grid)
+    return axes
+
+
+def _chosen(trace: Trace, layer: int | str | None, head: int | None, sample: int) -> list[list[Picture]]:
+    """The pictures in rows: a row for each record, or the heads of one record in rows of four."""
+    rows = []
+    for record in chosen_records(trace, layer):
+        at = chosen_sample(record, sample)
+        first = chosen_head(record, 0 if head is None else head)
+        heads = range(record.shape[1]) if head is None else [first]
+        rows.append([picture(record, each, at) for each in heads])
+    if len(rows) > 1:
+        return rows
+    return [rows[0][start : start + 4] for start in range(0, len(rows[0]), 4)]
+
+
+def _fill(figure: Any, axes: np.ndarray, grid: list[list[Picture]]) -> None:
+    """The pictures on their Axes, all on one scale; places without a picture stay empty."""
+    shown = [one.cells for row in grid for one in row if one.cells.size]
+    highest = max((float(np.nanmax(cells)) for cells in shown if not np.isnan(cells).all()), default=1.0)
+    image = None
+    for row, pictures in zip(axes, grid, strict=True):
+        for ax, one in zip(row, pictures, strict=False):
+            image = _cells(ax, one, say("screen-head", head=one.head), highest) or image
+            ax.set_xticks([])
+            ax.set_yticks([])
+        for ax in row[len(pictures) :]:
+            ax.set_axis_off()
+    records = [visible(row[0].record.name) for row in grid]
+    if len(set(records)) > 1:
+        for row, name in zip(axes, short_names(records)[0], strict=True):
+            row[0].set_ylabel(drawable([cut(name, _WIDEST_LABEL)])[0], **text_style())
+    if image is not None:
+        _colour_bar(figure.colorbar(image, ax=axes, shrink=0.6))
+
+
+def _draw(ax: "Axes", one: Picture, title: str) -> None:
+    """One picture with everything beside it."""
+    finite = one.cells[np.isfinite(one.cells)]
+    image = _cells(ax, one, title, float(finite.max()) if finite.size else 1.0)
+    _axis(ax, "x", one.keys, one.record.shape[3], one.wide)
+    _axis(ax, "y", one.queries, one.record.shape[2], one.high)
+    ax.set_xlabel(drawable([say("plot-keys")])[0], **text_style())
+    ax.set_ylabel(drawable([say("plot-queries")])[0], **text_style())
+    if image is not None:
+        _colour_bar(ax.get_figure().colorbar(image, ax=ax))  # type: ignore[union-attr]
+
+
+def _cells(ax: "Axes", one: Picture, title: str, highest: float) -> Any:
+    """The heatmap itself, in units of tokens whatever a cell holds; None where there is nothing to draw."""
+    from matplotlib import colormaps
+    from matplotlib.colors import PowerNorm
+
+    ax.set_title(drawable([title])[0], fontsize="medium", **text_style())
+    if not one.cells.size:
+        return None
+    R, C = one.cells.shape
+    # The last cells may be ragged; the image is drawn whole and the axes end where the tokens do.
+    extent = (-0.5, C * one.wide - 0.5, R * one.high - 0.5, -0.5)
+    # As in the terminal: colour goes with the square root, and what is hidden has none.
+    cells = np.where(one.cells == 0, -1.0, one.cells)
+    palette = colormaps["viridis"].with_extremes(under=_HIDDEN, bad=_BAD)
+    scale = PowerNorm(0.5, vmin=0, vmax=highest or 1.0)
+    image = ax.imshow(cells, cmap=palette, norm=scale, extent=extent, interpolation="nearest")
+    T, S = one.record.shape[2:]
+    ax.set_xlim(-0.5, S - 0.5)
+    ax.set_ylim(T - 0.5, -0.5)
+    if max(T, S) > 4 * min(T, S):
+        ax.set_aspect("auto")
+    return image
+
+
+def _axis(ax: "Axes", side: str, tokens: tuple[str, ...] | None, length: int, size: int) -> None:
+    """Tokens along one axis where they can be read, else positions as matplotlib likes them."""
+    if tokens is None or not 0 < length <= _MOST_LABELS:
+        return
+    labels = drawable(cut(visible(token), _WIDEST_LABEL) for token in tokens)
+    if side == "x":
+        ax.set_xticks(range(length), labels, rotation=90 if length > 8 else 0, **text_style())
+    else:
+        ax.set_yticks(range(length), labels, **text_style())
+
+
+def _colour_bar(bar: Any) -> None:
+    bar.set_label(drawable([say("plot-weight")])[0], **text_style())
+
+
+def _title(one: Picture) -> str:
+    record = one.record
+    pieces = [visible(record.name), say(f"screen-{record.kind}")]
+    if record.shape[1] > 1:
+        pieces.append(say("screen-head", head=one.head))
+    return " · ".join(pieces)

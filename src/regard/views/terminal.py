@@ -1,0 +1,123 @@
+"""The terminal view: one head, the heads of a layer, or all layers, in true depth, 256 colours or none.
+
+Here the terminal is asked what it can do and what is to be drawn is chosen; the drawing is done next door.
+"""
+
+import sys
+from typing import TextIO, cast, get_args
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from regard.errors import ArgumentError
+from regard.trace.trace import Colour, Trace
+from regard.views.colours import Depth
+from regard.views.one_head import one_head
+from regard.views.overview import layers_by_heads
+from regard.views.picture import chosen_head, chosen_records, chosen_sample, picture
+from regard.views.thumbnails import heads_of, layers_of
+from regard.words import LANGUAGES, Language, language
+
+NARROWEST = 24
+# For files that cannot hold our signs: each has a neighbour that every encoding has.
+_PLAIN = str.maketrans({"░": ":", "▒": "+", "▓": "#", "█": "@", "·": ".", "∅": "o", "…": "~", "×": "x", "≥": ">"})
+
+
+def show(
+    trace: Trace,
+    layer: int | str | None = None,
+    head: int | None = None,
+    sample: int = 0,
+    *,
+    file: TextIO | None = None,
+    width: int | None = None,
+    color: Colour | None = None,
+    lang: Language | None = None,
+) -> None:
+    """Draw the trace on `file`, by default on the screen. Raises ArgumentError and NotKeptError."""
+    if lang is not None and lang not in LANGUAGES:
+        raise ArgumentError("option-unknown", option="lang", asked=lang, choices=", ".join(LANGUAGES))
+    if width is not None and (not isinstance(width, int) or width < NARROWEST):
+        raise ArgumentError("width-narrow", asked=width, least=NARROWEST)
+    console = _console(file, color)
+    columns = width or max(NARROWEST, console.width)
+    depth = _depth(console)
+    lines = drawing(trace, layer, head, sample, width=columns, depth=depth, lang=lang or language())
+    _write(console, lines)
+
+
+def drawing(
+    trace: Trace,
+    layer: int | str | None,
+    head: int | None,
+    sample: int,
+    *,
+    width: int,
+    depth: Depth | None,
+    lang: Language,
+) -> list[Text]:
+    """The lines that `show` writes."""
+    records = chosen_records(trace, layer)
+    samples = [chosen_sample(record, sample) for record in records]
+    heads = [chosen_head(record, 0 if head is None else head) for record in records]
+    if len(records) > 1:
+        if head is None:
+            return layers_by_heads(records, samples, width, depth, lang)
+        return layers_of(records, heads, samples, width, depth, lang)
+    H, T, S = records[0].shape[1:]
+    if head is None and H > 1 and T and S:
+        return heads_of(records[0], samples[0], width, depth, lang)
+    return one_head(picture(records[0], heads[0], samples[0]), width, depth, lang)
+
+
+def _console(file: TextIO | None, color: Colour | None) -> Console:
+    """A console that knows its colours: those asked for, else the terminal's, else none."""
+    elsewhere = False if file is not None else None  # a notebook's own display is for its own output
+    if color is None:
+        return Console(file=file or sys.stdout, force_jupyter=elsewhere, highlight=False)
+    if color not in get_args(Colour):
+        raise ArgumentError("option-unknown", option="color", asked=color, choices=", ".join(get_args(Colour)))
+    system = None if color == "none" else color
+    return Console(
+        file=file or sys.stdout,
+        color_system=system,
+        force_terminal=color != "none",
+        no_color=color == "none",
+        force_jupyter=elsewhere,
+        highlight=False,
+    )
+
+
+def _depth(console: Console) -> Depth | None:
+    """The colours, if they are enough for a scale and the encoding has the blocks to fill with them."""
+    if console.no_color or not _holds("▀▄", console.encoding):
+        return None
+    return cast(Depth, console.color_system) if console.color_system in get_args(Depth) else None
+
+
+def _holds(text: str, encoding: str) -> bool:
+    try:
+        text.encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _write(console: Console, lines: list[Text]) -> None:
+    if _depth(console) is None:
+        for line in lines:
+            line.rstrip()
+    if not console.encoding.lower().startswith("utf"):
+        lines = [_in_encoding(line, console.encoding) for line in lines]
+    for line in lines:
+        console.print(line, soft_wrap=True)
+
+
+def _in_encoding(line: Text, encoding: str) -> Text:
+    """The line with what the encoding lacks replaced by as many columns of something plainer."""
+    signs = []
+    for sign in line.plain:
+        plain = sign if _holds(sign, encoding) else sign.translate(_PLAIN)
+        signs.append(plain if _holds(plain, encoding) else "?" * cell_len(sign))
+    return Text("".join(signs))

@@ -1,0 +1,158 @@
+"""Many heads at once, each as a small picture under its heading: the heads of a layer, or one head of every layer.
+
+Sizes are in pixels, of which a character holds one across and two down. Without colour a cell takes two by two,
+as one pixel alone cannot be shaded.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from rich.text import Text
+
+from regard.records import Record
+from regard.views import caption
+from regard.views.colours import Depth
+from regard.views.ink import BOLD, Ink
+from regard.views.labels import cut_start, pad, short_names, visible
+from regard.views.picture import Picture, first_share, picture
+from regard.words import Language, say
+
+_GAP = 2
+FEW = 8
+"""So many heads may take several lines of pictures, so that none has to be pooled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thumbnail:
+    """A picture, fitted into so many pixels, with a heading."""
+
+    heading: str
+    drawn: Picture
+    size: int
+
+    @classmethod
+    def of(cls, heading: str, whole: Picture, size: int, depth: Depth | None) -> "Thumbnail":
+        """The picture in so many pixels, pooled where it is larger."""
+        cells = size if depth else size // 2
+        return cls(heading, whole.fitted(cells, cells), size)
+
+    def lines(self, ink: Ink) -> list[Text]:
+        """Each of them `size` columns wide."""
+        cells = self.drawn.cells
+        if not cells.size:
+            return [Text(" " * self.size)]
+        cells = _enlarged(cells, self.size if ink.depth else self.size // 2)
+        lines = []
+        for at in range(0, len(cells), 2 if ink.depth else 1):
+            line = Text()
+            for column in range(cells.shape[1]):
+                if ink.depth:
+                    below = float(cells[at + 1, column]) if at + 1 < len(cells) else 0.0
+                    ink.pixels(line, float(cells[at, column]), below)
+                else:
+                    ink.tile(line, float(cells[at, column]), 2)
+            line.append(" " * (self.size - line.cell_len))
+            lines.append(line)
+        return lines
+
+
+def _enlarged(cells: np.ndarray, size: int) -> np.ndarray:
+    """The cells repeated as often as fits in so many pixels."""
+    times = max(1, size // max(cells.shape))
+    return cells.repeat(times, 0).repeat(times, 1)
+
+
+def heads_of(record: Record, sample: int, width: int, depth: Depth | None, lang: Language) -> list[Text]:
+    """All heads of one record."""
+    wholes = [picture(record, head, sample) for head in range(record.shape[1])]
+    headings = [say("screen-head", lang, head=whole.head) for whole in wholes]
+    pieces = caption.about(record, sample, lang)
+    pieces.insert(1, say("screen-heads", lang, count=len(wholes)))
+    lines = [*caption.title(record.name, pieces, width), *caption.tokens(record, sample, lang, width), Text()]
+    sinks = [str(whole.head) for whole in wholes if caption.is_sink(first_share(whole))]
+    notes = caption.sinks("screen-first-heads", sinks, lang)
+    return lines + _grid(headings, wholes, notes, width, depth, lang)
+
+
+def layers_of(
+    records: list[Record], heads: list[int], samples: list[int], width: int, depth: Depth | None, lang: Language
+) -> list[Text]:
+    """The same head of several records."""
+    wholes = [picture(*each) for each in zip(records, heads, samples, strict=True)]
+    names, pattern = short_names([visible(record.name) for record in records])
+    pieces = [say("screen-head", lang, head=heads[0]), say("screen-layers", lang, count=len(records))]
+    lines = [*caption.title(pattern, pieces, width), Text()]
+    sinks = [name for name, whole in zip(names, wholes, strict=True) if caption.is_sink(first_share(whole))]
+    notes = caption.sinks("screen-first-layers", sinks, lang)
+    return lines + _grid(names, wholes, notes, width, depth, lang)
+
+
+def _grid(
+    headings: list[str], wholes: list[Picture], notes: list[str], width: int, depth: Depth | None, lang: Language
+) -> list[Text]:
+    """Thumbnails under their headings, several beside each other, then what the colours mean."""
+    size, across = _arranged(len(wholes), width, max(max(whole.cells.shape, default=0) for whole in wholes))
+    named = zip(headings, wholes, strict=True)
+    thumbnails = [Thumbnail.of(heading, whole, size, depth) for heading, whole in named]
+    ink = Ink.for_cells((one.drawn.cells for one in thumbnails), depth)
+    lines = []
+    for start in range(0, len(thumbnails), across):
+        row = thumbnails[start : start + across]
+        heading = Text(style=BOLD)
+        for one in row:
+            heading.append(pad(cut_start(one.heading, size), size) + " " * _GAP)
+        heading.rstrip()
+        lines += [heading, *beside([one.lines(ink) for one in row], size, _GAP), Text()]
+    return lines + below(ink, [one.drawn for one in thumbnails], notes, width, lang)
+
+
+def _arranged(count: int, width: int, cells: int) -> tuple[int, int]:
+    """How large each of so many thumbnails is, and how many stand beside each other.
+
+    Few heads of a short text get the room to show every token, two pixels each; many heads share the width.
+
+    >>> _arranged(4, 80, 13), _arranged(4, 80, 1000), _arranged(12, 80, 13)
+    ((26, 2), (18, 4), (18, 4))
+    """
+    whole = 2 * cells
+    if count <= FEW and width >= whole > 18:
+        across = evenly(count, (width + _GAP) // (whole + _GAP))
+        return whole, across
+    smallest = 18 if count <= 16 else 11
+    across = evenly(count, (width + _GAP) // (smallest + _GAP))
+    size = min(32, (width + _GAP) // across - _GAP)
+    return size - size % 2, across
+
+
+def evenly(count: int, most: int) -> int:
+    """How many go in a line when lines hold at most so many, none much shorter than the others.
+
+    >>> evenly(12, 10), evenly(12, 12), evenly(0, 4)
+    (6, 12, 1)
+    """
+    return -(-count // -(-count // max(1, most))) if count else 1
+
+
+def beside(blocks: list[list[Text]], size: int, gap: int) -> list[Text]:
+    """Blocks of lines side by side; a shorter one is filled below."""
+    lines = []
+    for at in range(max(len(block) for block in blocks)):
+        line = Text()
+        for number, block in enumerate(blocks):
+            line.append(" " * gap if number else "")
+            line.append_text(block[at] if at < len(block) else Text(" " * size))
+        lines.append(line)
+    return lines
+
+
+def below(ink: Ink, drawn: list[Picture], more: list[str], width: int, lang: Language) -> list[Text]:
+    """What the colours mean, and what else there is to say."""
+    notes = [say("screen-rows-look", lang)]
+    sizes = {(one.high, one.wide) for one in drawn}
+    if sizes - {(1, 1)}:
+        high, wide = (max(each) for each in zip(*sizes, strict=True))
+        notes.append(say("screen-cell" if len(sizes) == 1 else "screen-cell-most", lang, high=high, wide=wide))
+    notes += caption.hidden(drawn, lang, dots=ink.depth is None)
+    if any((one.cells != one.cells).any() for one in drawn):
+        notes.append(say("screen-bad", lang))
+    return [*ink.legend(width), *caption.dimmed(caption.flow([*notes, *more], width))]

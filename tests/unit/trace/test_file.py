@@ -1,0 +1,295 @@
+"""The file of a Trace: everything comes back, and a file that is not what it says is one FileError."""
+
+import json
+import os
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from safetensors.numpy import save_file
+from strategies import Call, calls
+
+from regard import Mask, Record, See, Trace, attend, read_trace
+from regard.errors import FileError, NotKeptError
+from regard.records import Top
+
+EVERYTHING = See(map=4, top=2, entropy=True, received=True, qk=True)
+
+
+def small_trace() -> Trace:
+    """Two records that use every kind of field."""
+    rng = np.random.default_rng(0)
+    q, k = rng.normal(size=(1, 2, 5, 3)), rng.normal(size=(1, 1, 7, 3))
+    mask = Mask.causal() & Mask.padding(np.array([[1, 1, 0, 1, 1, 1, 1]])) | Mask.prefix(1)
+    _, record = attend(q, k, k, mask=mask, see=EVERYTHING)
+    record = record.named("h.0.attn", "cross").with_tokens(list("abcde"), [list("甲乙丙丁戊己庚")])
+    other = Trace.from_weights(np.eye(3)[None], ["x", "\ud800", "\n"], name="h.1.attn")[0]
+    return Trace([record, other])
+
+
+def assert_same(found: Record, wanted: Record) -> None:
+    for name in ("shape", "name", "kind", "queries", "keys"):
+        assert getattr(found, name) == getattr(wanted, name), name
+    for name in ("map", "lse", "entropy", "received"):
+        one, other = getattr(found, name), getattr(wanted, name)
+        assert (one is None) == (other is None), name
+        if one is not None:
+            np.testing.assert_array_equal(one, np.asarray(other), err_msg=name)
+    if wanted.top is None:
+        assert found.top is None
+    else:
+        assert isinstance(found.top, Top)
+        np.testing.assert_array_equal(found.top.indices, wanted.top.indices)
+        np.testing.assert_array_equal(found.top.weights, wanted.top.weights)
+
+
+def test_everything_comes_back(tmp_path: Path) -> None:
+    trace = small_trace()
+    trace.save(tmp_path / "t.safetensors", qk=True)
+    back = read_trace(str(tmp_path / "t.safetensors"))
+    assert back.names == trace.names
+    for found, wanted in zip(back, trace, strict=True):
+        assert_same(found, wanted)
+        np.testing.assert_allclose(found.weights(), wanted.weights(), atol=1e-12)
+    np.testing.assert_allclose(back[0].weights(slice(1, 3), slice(2, 6)), trace[0].weights()[..., 1:3, 2:6], atol=1e-12)
+
+
+def test_a_trace_that_was_read_can_be_saved_again(tmp_path: Path) -> None:
+    small_trace().save(tmp_path / "a", qk=True)
+    read_trace(tmp_path / "a").save(tmp_path / "b", qk=True)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_without_qk_exact_weights_do_not_come_back(tmp_path: Path) -> None:
+    small_trace().save(tmp_path / "t")
+    back = read_trace(tmp_path / "t")
+    assert back[0].kept == {}
+    with pytest.raises(NotKeptError):
+        back[0].weights()
+    np.testing.assert_array_equal(back[1].weights()[0, 0], np.eye(3))  # its map is the weights
+
+
+@settings(max_examples=25)
+@given(call=calls())
+def test_rectangles_of_any_call_come_back(tmp_path_factory: pytest.TempPathFactory, call: Call) -> None:
+    _, record = attend(call.q, call.k, call.v, **call.options, see=EVERYTHING)
+    # The mask was written for the caller's own axes.
+    record = replace(record, kept=record.kept | {"lead": call.sizes.lead})
+    path = tmp_path_factory.mktemp("trace") / "t"
+    Trace([record]).save(path, qk=True)
+    back = read_trace(path)[0]
+    assert_same(back, record)
+    np.testing.assert_allclose(back.weights(), record.weights(), atol=1e-5)
+
+
+def test_tensors_are_written_too(tmp_path: Path) -> None:
+    q = torch.randn(1, 2, 5, 4, generator=torch.Generator().manual_seed(0))
+    _, record = attend(q, q, q, mask=Mask.causal(), bias=torch.zeros(5, 5), see=EVERYTHING)
+    half = replace(record, map=record.map.bfloat16())
+    Trace([record, half]).save(tmp_path / "t", qk=True)
+    back = read_trace(tmp_path / "t")
+    np.testing.assert_allclose(back[0].weights(), record.weights(), atol=1e-6)
+    assert back[1].map.dtype == np.float32
+    np.testing.assert_array_equal(back[1].map, half.map.float().numpy())
+
+
+def test_odd_memory_is_written_as_it_reads(tmp_path: Path) -> None:
+    trace = Trace([Record(shape=(1, 1, 3, 2), map=np.arange(6.0).reshape(1, 1, 2, 3).swapaxes(-1, -2)[..., ::-1])])
+    trace[0].map.flags.writeable = False
+    big_endian = Trace([replace(trace[0], map=trace[0].map.astype(">f4"))])
+    for one in (trace, big_endian):
+        one.save(tmp_path / "t")
+        np.testing.assert_array_equal(read_trace(tmp_path / "t")[0].map, trace[0].map)
+
+
+def test_an_empty_trace_comes_back_empty(tmp_path: Path) -> None:
+    Trace().save(tmp_path / "t")
+    assert len(read_trace(tmp_path / "t")) == 0
+
+
+def test_shared_tokens_are_written_once(tmp_path: Path) -> None:
+    tokens = ["token"] * 500
+    one = Trace.from_weights(np.eye(500), tokens, map=2)[0]
+    Trace([one] * 20).save(tmp_path / "t")
+    assert (tmp_path / "t").stat().st_size < 20_000
+    assert read_trace(tmp_path / "t")[19].keys == (tuple(tokens),)
+
+
+def test_asking_for_q_and_k_that_nobody_kept_raises(tmp_path: Path) -> None:
+    record = replace(small_trace()[0], kept={}, rectangle=None)
+    with pytest.raises(NotKeptError, match=r"See\(qk=True\)"):
+        Trace([record]).save(tmp_path / "t", qk=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- writing ---------------------------------------------------------------------------------------------
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t"
+    small_trace().save(path)
+    before = path.read_bytes()
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(FileError, match="No space left on device"):
+        Trace().save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("where", ["absent/t", "folder"])
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, where: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FileError, match=where):
+        Trace().save(tmp_path / where)
+
+
+# --- files that are not what they should be --------------------------------------------------------------
+
+
+def test_absent_and_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"there is no file .*absent"):
+        read_trace(tmp_path / "absent")
+    with pytest.raises(FileError, match="is a folder"):
+        read_trace(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"\x80\x04pickle", b"{}", b"\xff" * 100, struct.pack("<Q", 10**12)])
+def test_what_is_no_safetensors_file_is_said_to_be_none(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "t"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match="could not be read as a safetensors file"):
+        read_trace(path)
+
+
+def test_a_file_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    small_trace().save(path, qk=True)
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 50):
+        path.write_bytes(whole[:length])
+        with pytest.raises(FileError):
+            read_trace(path)
+
+
+def test_a_flipped_byte_never_raises_anything_else(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    small_trace().save(path, qk=True)
+    whole = path.read_bytes()
+    header = 8 + struct.unpack("<Q", whole[:8])[0]
+    refused = 0
+    for place in [*range(8), *range(8, header, 3), *range(header, len(whole), 40)]:
+        for flip in (0x01, 0x80):
+            changed = bytearray(whole)
+            changed[place] ^= flip
+            path.write_bytes(changed)
+            try:
+                trace = read_trace(path)
+            except FileError:
+                refused += 1
+            else:
+                for record in trace:
+                    record.weights()
+    assert refused > 500
+
+
+def rewritten(tmp_path: Path, change: Any) -> Path:
+    """A good file whose JSON and tensors went through `change(about, tensors)`."""
+    from safetensors import safe_open
+
+    path = tmp_path / "t"
+    small_trace().save(path, qk=True)
+    with safe_open(path, framework="np") as file:
+        about = json.loads(file.metadata()["regard"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no dict)
+    metadata = change(about, tensors)
+    save_file(tensors, path, {"regard": json.dumps(about)} if metadata is None else metadata)
+    return path
+
+
+def test_other_safetensors_files_are_not_traces(tmp_path: Path) -> None:
+    for metadata in ({}, {"format": "pt"}, {"regard": "[]"}, {"regard": '{"format": "other"}'}):
+        with pytest.raises(FileError, match="not a trace"):
+            read_trace(rewritten(tmp_path, lambda about, tensors, m=metadata: m))
+
+
+def test_a_newer_version_asks_for_a_newer_regard(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"version 2; this one reads up to 1.*upgrade"):
+        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=2)))
+
+
+def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
+    for name in ("0.map", "0.top.weights", "0.kept.q", "0.kept.mask.0", "1.kept.weights"):
+        with pytest.raises(FileError, match=f"tensor '{name}' is missing"):
+            read_trace(rewritten(tmp_path, lambda about, tensors, n=name: tensors.__delitem__(n)))
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "words"),
+    [
+        ("0.map", np.zeros((1, 2, 9, 9)), "shape"),
+        ("0.map", np.zeros((1, 2, 4, 2)), "shape"),  # 5 queries never make 4 bins
+        ("0.map", np.zeros((1, 2, 3, 2), int), "dtype"),
+        ("0.lse", np.zeros((1, 2, 4)), "shape"),
+        ("0.received", np.zeros((1, 2)), "shape"),
+        ("0.top.indices", np.full((1, 2, 5, 2), 7), "makes no sense"),
+        ("0.top.indices", np.full((1, 2, 5, 2), -1), "makes no sense"),
+        ("0.kept.k", np.zeros((1, 3, 7, 3)), "makes no sense"),  # 2 heads among 3
+        ("0.kept.q", np.zeros((1, 2, 4, 3)), "shape"),
+        ("0.kept.mask.0", np.zeros((1, 9), bool), "makes no sense"),
+        ("1.kept.weights", np.zeros((1, 1, 3, 4)), "shape"),
+    ],
+)
+def test_a_tensor_that_cannot_be_is_named(tmp_path: Path, name: str, array: np.ndarray, words: str) -> None:
+    path = rewritten(tmp_path, lambda about, tensors: tensors.__setitem__(name, array))
+    with pytest.raises(FileError, match=f"{name.removesuffix('.0')}.*{words}"):
+        read_trace(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda about: about.update(version="1"),
+        lambda about: about.update(version=True),
+        lambda about: about.update(records={}),
+        lambda about: about.update(tokens=[["a", 1]]),
+        lambda about: about.update(tokens=3),
+        lambda about: about["records"].append(None),
+        lambda about: about["records"][0].update(name=3),
+        lambda about: about["records"][0].update(kind="causal"),
+        lambda about: about["records"][0].update(kind=[]),
+        lambda about: about["records"][0].update(shape=[1, 2, 5]),
+        lambda about: about["records"][0].update(shape=[1, 2, 5, -7]),
+        lambda about: about["records"][0].update(arrays="map"),
+        lambda about: about["records"][0].update(queries=[99]),
+        lambda about: about["records"][0].update(queries=[1]),  # the keys' tokens: another length
+        lambda about: about["records"][0]["kept"].update(scale="1"),
+        lambda about: about["records"][0]["kept"].update(scale=float("nan")),
+        lambda about: about["records"][0]["kept"].update(softcap=-1.0),
+        lambda about: about["records"][0]["kept"].update(lead=[9, 9]),
+        lambda about: about["records"][0]["kept"].update(mask={"name": "os.system", "rule": {}}),
+    ],
+)
+def test_json_that_cannot_be_is_refused(tmp_path: Path, change: Any) -> None:
+    with pytest.raises(FileError, match="makes no sense"):
+        read_trace(rewritten(tmp_path, lambda about, tensors: change(about) and None))
+
+
+def test_a_mask_nested_without_end_is_refused(tmp_path: Path) -> None:
+    rule: dict[str, Any] = {"is": "band", "left": None, "right": 0}
+    text = '{"is": "not", "rule": ' * 5000 + json.dumps(rule) + "}" * 5000
+
+    def change(about: Any, tensors: Any) -> dict[str, str]:
+        about["records"][0]["kept"]["mask"]["rule"] = "HERE"
+        return {"regard": json.dumps(about).replace('"HERE"', text)}
+
+    with pytest.raises(FileError):
+        read_trace(rewritten(tmp_path, change))

@@ -1,0 +1,106 @@
+"""A Trace finds its records by number, name and kind, and says what is there when it cannot."""
+
+import io
+
+import numpy as np
+import pytest
+
+from regard import Record, Trace
+from regard.errors import ArgumentError, UnknownNameError
+
+
+def record(name: str, kind: str = "decoder", T: int = 2, S: int = 2) -> Record:
+    return Record(shape=(1, 1, T, S), name=name, kind=kind)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def trace() -> Trace:
+    names = ["encoder.0.attn", "encoder.1.attn", "decoder.0.attn", "decoder.0.cross"]
+    kinds = ["encoder", "encoder", "decoder", "cross"]
+    return Trace(record(name, kind) for name, kind in zip(names, kinds, strict=True))
+
+
+def test_records_come_in_call_order(trace: Trace) -> None:
+    assert len(trace) == 4
+    assert [one.name for one in trace] == trace.names
+    assert trace[0].name == "encoder.0.attn"
+    assert trace[-1].name == trace[np.int64(3)].name == "decoder.0.cross"
+
+
+def test_a_name_or_its_end_finds_a_record(trace: Trace) -> None:
+    assert trace["encoder.1.attn"] is trace[1]
+    assert trace["1.attn"] is trace[1]
+    assert trace["cross"] is trace[3]
+
+
+def test_the_end_of_a_name_is_cut_at_a_dot(trace: Trace) -> None:
+    with pytest.raises(UnknownNameError):
+        trace["ross"]
+    with pytest.raises(UnknownNameError):
+        trace[""]
+
+
+def test_an_exact_name_wins_over_the_end_of_another() -> None:
+    trace = Trace([record("model.attn"), record("attn")])
+    assert trace["attn"] is trace[1]
+
+
+def test_an_ambiguous_end_lists_what_it_fits(trace: Trace) -> None:
+    with pytest.raises(ArgumentError, match=r"encoder\.0\.attn, decoder\.0\.attn"):
+        trace["0.attn"]
+
+
+def test_an_unknown_name_suggests_the_nearest(trace: Trace) -> None:
+    with pytest.raises(UnknownNameError, match=r"nearest of the 4 is 'encoder.1.attn'"):
+        trace["encodr.1.attn"]
+    with pytest.raises(UnknownNameError, match="holds none"):
+        Trace()["a"]
+
+
+def test_a_number_out_of_range_says_how_many_there_are(trace: Trace) -> None:
+    with pytest.raises(UnknownNameError, match="no record 9: this trace holds 4"):
+        trace[9]
+    with pytest.raises(ArgumentError, match="found float"):
+        trace[1.5]  # type: ignore[call-overload]
+
+
+def test_a_slice_is_a_trace(trace: Trace) -> None:
+    assert trace[1:3].names == ["encoder.1.attn", "decoder.0.attn"]
+
+
+def test_the_second_call_of_a_module_is_numbered() -> None:
+    trace = Trace([record("attn"), record("attn"), record("attn#1"), record("attn")])
+    assert trace.names == ["attn", "attn#1", "attn#1#1", "attn#2"]
+    assert trace["attn#2"] is trace[3]
+    assert trace[2].name == "attn#1#1"
+
+
+def test_records_are_appended_one_by_one(trace: Trace) -> None:
+    trace.append(record("decoder.0.cross", "cross"))
+    assert trace.names[-1] == "decoder.0.cross#1"
+    with pytest.raises(ArgumentError, match=r"from_weights"):
+        trace.append(np.eye(2))  # type: ignore[arg-type]
+
+
+def test_select_by_kind_and_by_pattern(trace: Trace) -> None:
+    assert trace.select(kind="cross").names == ["decoder.0.cross"]
+    assert trace.select(name="encoder.*").names == ["encoder.0.attn", "encoder.1.attn"]
+    assert trace.select(kind="decoder", name="encoder.*").names == []
+    assert len(trace.select()) == 4
+    with pytest.raises(ArgumentError, match="encoder, decoder, cross, self"):
+        trace.select(kind="crosss")  # type: ignore[arg-type]
+
+
+def test_repr_is_one_short_line(trace: Trace) -> None:
+    assert repr(trace) == (
+        "Trace(4 records: encoder.0.attn, …, decoder.0.cross; encoder, decoder, cross; 1 heads 2 × 2)"
+    )
+    assert repr(Trace()) == "Trace(no records)"
+    many = Trace(record(f"h.{i}", T=i, S=i) for i in range(100))
+    assert len(repr(many)) < 120
+
+
+def test_show_reaches_the_terminal_view() -> None:
+    out = io.StringIO()
+    Trace.from_weights(np.eye(2)).show(file=out)
+    assert "self-attention" in out.getvalue()

@@ -1,0 +1,352 @@
+"""The terminal view: the exact text of small examples, and no line too wide whatever is drawn."""
+
+import io
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from regard import Record, Trace
+from regard.errors import ArgumentError, NotKeptError, UnknownNameError
+from regard.reference import softmax
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def shown(trace: Trace, **options: Any) -> str:
+    out = io.StringIO()
+    trace.show(file=out, **({"width": 80, "color": "none", "lang": "en"} | options))
+    return out.getvalue()
+
+
+def causal(T: int, H: int = 1, seed: int = 0) -> np.ndarray:
+    scores = np.random.default_rng(seed).normal(size=(H, T, T))
+    return softmax(np.where(np.tri(T, dtype=bool), scores, -np.inf))
+
+
+HAND = Trace.from_weights(
+    np.array([[0.82, 0.1, 0.08], [0.07, 0.85, 0.08], [0.05, 0.15, 0.8]]),
+    ["我", "爱", "你"],
+    ["I", "love", "you"],
+    name="decoder.0.cross",
+    kind="cross",
+)
+BLIND = Trace.from_weights(
+    np.array([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 0, 0], [0.25, 0.25, 0.25, 0.25]]),
+    ["the", "cat", "", "a\nmat"],
+    name="h.0.attn",
+    kind="decoder",
+)
+
+
+# --- exact text ------------------------------------------------------------------------------------------
+
+
+def test_a_hand_example_in_english() -> None:
+    assert shown(HAND) == (
+        "decoder.0.cross · cross-attention · 3 queries × 3 keys\n"
+        "\n"
+        "     I    love  you\n"
+        "我  █.82  ░.10  ░.08\n"
+        "爱  ░.07  █.85  ░.08\n"
+        "你  ░.05  ▒.15  █.80\n"
+        "\n"
+        "rows look at columns · first token receives 31 %\n"
+    )
+
+
+def test_the_same_in_chinese() -> None:
+    assert shown(HAND, lang="zh") == (
+        "decoder.0.cross · 交叉注意力 · 3 个查询 × 3 个键\n"
+        "\n"
+        "     I    love  you\n"
+        "我  █.82  ░.10  ░.08\n"
+        "爱  ░.07  █.85  ░.08\n"
+        "你  ░.05  ▒.15  █.80\n"
+        "\n"
+        "行看列 · 第一个词元得到 31% 的注意力\n"
+    )
+
+
+def test_hidden_cells_and_blind_rows_are_marked() -> None:
+    assert shown(BLIND) == (
+        "h.0.attn · decoder self-attention · 4 queries × 4 keys\n"
+        "\n"
+        '        the    cat    ""    a␊mat\n'
+        "  the  █1.0     ·      ·      ·\n"
+        "  cat  ▓.50   ▓.50     ·      ·\n"
+        '   ""    ·      ·      ·      ·    ∅\n'
+        "a␊mat  ▒.25   ▒.25   ▒.25   ▒.25\n"
+        "\n"
+        "rows look at columns · dots: hidden or exactly 0 · ∅ sees nothing\n"
+        "first token receives 58 %\n"
+    )
+
+
+def test_a_grid_of_heads() -> None:
+    w = np.stack([np.eye(2), np.full((2, 2), 0.5), np.array([[1, 0], [0.9, 0.1]])])
+    assert shown(Trace.from_weights(w, ["a", "b"]), width=60) == (
+        "attention · self-attention · 3 heads · 2 queries × 2 keys\n"
+        "tokens: a b\n"
+        "\n"
+        "head 0              head 1              head 2\n"
+        + "████████· · · ·     ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓    ████████· · · ·\n" * 4
+        + "· · · · ████████    ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓    ████████░░░░░░░░\n" * 4
+        + "\n"
+        "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64\n"
+        "rows look at columns · dots: hidden or exactly 0\n"
+        "first token receives over 30 % in heads: 0, 1, 2\n"
+    )
+
+
+def test_layers_by_heads() -> None:
+    layers = [Trace.from_weights(causal(5, H=2, seed=i), name=f"h.{i}.attn", kind="decoder")[0] for i in range(2)]
+    lines = shown(Trace(layers)).splitlines()
+    assert lines[0] == "h.*.attn · decoder self-attention · 2 layers · 2 heads · 5 queries × 5 keys"
+    assert lines[2].split() == ["head", "0", "1"]
+    assert [line.split()[0] for line in lines if re.match(r" +\d", line)] == ["0", "1"]
+    assert lines[-1] == "first token receives over 30 % in 4 of 4 heads"
+
+
+def test_one_head_of_every_layer() -> None:
+    layers = [Trace.from_weights(causal(4, H=3, seed=i), name=f"h.{i}.attn")[0] for i in range(3)]
+    text = shown(Trace(layers), head=-1)
+    assert text.startswith("h.*.attn · head 2 · 3 layers\n")
+    assert text.splitlines()[2].split() == ["0", "1", "2"]
+
+
+def test_a_layer_and_a_head_are_chosen() -> None:
+    trace = Trace([Trace.from_weights(causal(3, H=2, seed=i), name=f"h.{i}.attn")[0] for i in range(2)])
+    alone = Trace([trace[1]])
+    assert shown(trace, layer=1) == shown(trace, layer="1.attn") == shown(trace, layer=-1) == shown(alone)
+    assert shown(trace, layer=1, head=1) == shown(alone, head=1)
+    assert "head 1 of 2" in shown(alone, head=1)
+
+
+def test_samples_are_chosen_and_named() -> None:
+    w = np.stack([np.eye(2), np.eye(2)[::-1]])[:, None]
+    trace = Trace.from_weights(w, [["a", "b"], ["c", "d"]])
+    assert "sample 1 of 2" in shown(trace, sample=1)
+    assert shown(trace, sample=1) == shown(trace, sample=-1)
+    assert re.search(r"c +· +█1.0", shown(trace, sample=1))
+
+
+# --- what fits -------------------------------------------------------------------------------------------
+
+
+def test_seventeen_words_get_numbers_in_eighty_columns() -> None:
+    words = [f"w{i}" for i in range(17)]
+    assert ".00" in shown(Trace.from_weights(np.full((17, 17), 1 / 17) * 0.02 + np.eye(17) * 0.98, words))
+
+
+def test_narrow_cells_get_upright_labels() -> None:
+    text = shown(Trace.from_weights(causal(30), ["ab"] * 15 + ["注意"] * 15))
+    lines = text.splitlines()
+    assert lines[2].split()[0] == "a"
+    assert lines[3].endswith("意意")
+    assert "≥" in text  # no numbers, so a legend
+
+
+def test_larger_than_the_screen_is_pooled_and_says_so() -> None:
+    text = shown(Trace.from_weights(causal(200)))
+    assert "each cell is 6 × 6 tokens" in text
+    assert len(text.splitlines()) < 50
+    zh = shown(Trace.from_weights(causal(200)), lang="zh")
+    assert "每格为 6 × 6 个词元" in zh
+
+
+def test_a_pooled_map_stays_exact() -> None:
+    """Half of the attention on the first of 100 keys, spread over cells of many: the picture must say .50."""
+    w = np.zeros((100, 100))
+    w[:, 0], w[:, 99] = 0.5, 0.5
+    out = shown(Trace.from_weights(w, map=10))
+    assert ".50" in out
+    assert "each cell is 10 × 10 tokens" in out
+    assert "first token receives 50 %" in out
+
+
+def test_nothing_to_draw_is_said() -> None:
+    assert "nothing to draw: 0 queries, 3 keys" in shown(Trace.from_weights(np.zeros((0, 3))))
+    assert "nothing to draw: 3 queries, 0 keys" in shown(Trace.from_weights(np.zeros((2, 3, 0))))
+
+
+def test_nan_is_shown_as_nan() -> None:
+    w = causal(3)[0]
+    w[1] = np.nan
+    assert shown(Trace.from_weights(w)).count("nan") == 3
+    assert "NaN" in shown(Trace.from_weights(np.stack([w, causal(3)[0]])))
+
+
+def test_tensors_are_drawn() -> None:
+    w = torch.softmax(torch.randn(2, 4, 4, generator=torch.Generator().manual_seed(0)), -1)
+    assert shown(Trace.from_weights(w), head=1) == shown(Trace.from_weights(w.numpy()), head=1)
+
+
+TOKENS = st.text(
+    st.characters(categories=None, codec=None)
+    | st.sampled_from("abc注意力ＡＢ가🤗👍🏽🇨🇳Ġ▁\n\t\x1b[\u200d\ufe0f\u0301\u0000 "),
+    max_size=12,
+)
+
+
+@given(data=st.data())
+def test_no_line_is_wider_than_asked(data: st.DataObject) -> None:
+    lengths = st.integers(0, 8) | st.sampled_from([17, 18, 34, 35, 70, 71, 130])
+    T, S, H = data.draw(lengths), data.draw(lengths), data.draw(st.sampled_from([1, 1, 2, 5, 17]))
+    seed = data.draw(st.integers(0, 99))
+    w = softmax(np.random.default_rng(seed).normal(size=(1, H, T, S)) * 3)
+    w[:, :, : T // 3] = 0
+    if T > 4 and S:
+        w[:, :, T - 1] = np.nan
+    few = data.draw(st.lists(TOKENS, min_size=1, max_size=5))
+    queries = [few[i % len(few)] for i in range(T)] if data.draw(st.booleans()) else None
+    keys = [few[-i % len(few)] for i in range(S)] if data.draw(st.booleans()) else None
+    name, bins = data.draw(TOKENS), data.draw(st.sampled_from([3, 50, 256]))
+    records = [Trace.from_weights(w, queries, keys, kind="cross", name=f"{name}.{i}.x", map=bins)[0] for i in range(2)]
+    layers = data.draw(st.sampled_from([1, 2]))
+    width = data.draw(st.integers(24, 40) | st.sampled_from([60, 80, 100, 200]))
+    options = {
+        "width": width,
+        "color": data.draw(st.sampled_from(["none", "truecolor", "256"])),
+        "lang": data.draw(st.sampled_from(["en", "zh"])),
+        "head": data.draw(st.sampled_from([None, 0, -1])),
+    }
+    text = shown(Trace(records[:layers]), **options)
+    for line in ANSI.sub("", text).splitlines():
+        assert cell_len(line) <= width, (line, options)
+
+
+@given(labels=st.lists(TOKENS, min_size=2, max_size=9))
+def test_rows_are_as_wide_whatever_their_label(labels: list[str]) -> None:
+    n = len(labels)
+    trace = Trace.from_weights(np.full((n, n), 1 / n), labels)
+    lines = ANSI.sub("", shown(trace, color="256")).splitlines()
+    rows = [line for line in lines if line.count(f"{1 / n:.2f}"[1:]) == n]
+    assert len(rows) == n
+    assert len({cell_len(line) for line in rows}) == 1
+
+
+# --- colour ----------------------------------------------------------------------------------------------
+
+
+def test_true_colour_has_the_colours_of_viridis() -> None:
+    text = shown(HAND, color="truecolor")
+    assert "48;2;253;231;37m" in text  # .85, the strongest, is yellow
+    assert "38;2;0;0;0;48;2;253;231;37m" in text  # with black on it
+    assert ".85" in ANSI.sub("", text)
+
+
+def test_256_colours_are_numbered() -> None:
+    text = shown(HAND, color="256")
+    assert "48;5;220m" in text
+    assert "48;2;" not in text
+
+
+def test_colours_do_not_depend_on_what_was_drawn_before() -> None:
+    before = shown(HAND, color="truecolor")
+    shown(HAND, color="256")
+    assert shown(HAND, color="truecolor") == before
+
+
+def test_pixels_hold_two_rows_a_line() -> None:
+    text = shown(Trace.from_weights(causal(60)), color="truecolor")
+    assert sum("▀" in line for line in text.splitlines()) == 30
+    assert "blank: hidden" in text
+
+
+def test_few_rows_are_drawn_large_in_colour() -> None:
+    lines = ANSI.sub("", shown(HAND, color="truecolor")).splitlines()
+    assert [".85" in line for line in lines].index(True) == 7  # title, blank, labels, three lines a row
+
+
+class Screen(io.StringIO):
+    encoding = "utf-8"  # type: ignore[assignment]
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("environment", "wanted"),
+    [
+        ({"TERM": "xterm-256color"}, "48;5;"),
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, "48;2;"),
+        ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}, "█"),
+        ({"TERM": "xterm"}, "█"),  # sixteen colours make no scale
+        ({"TERM": "dumb"}, "█"),
+    ],
+)
+def test_the_terminal_decides(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], wanted: str) -> None:
+    for name in ("NO_COLOR", "COLORTERM", "FORCE_COLOR", "TTY_COMPATIBLE", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    screen = Screen()
+    HAND.show(file=screen, width=80)
+    assert wanted in screen.getvalue()
+    assert ("48;" in screen.getvalue()) == ("48;" in wanted)
+
+
+def test_a_colour_that_was_asked_for_wins_over_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "48;2;" in shown(HAND, color="truecolor")
+
+
+def test_off_a_terminal_there_is_no_colour(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+    HAND.show(lang="en")
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert out == shown(HAND)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "gbk", "latin-1"])
+@pytest.mark.parametrize("color", ["none", "truecolor"])
+def test_a_file_that_cannot_hold_our_signs_gets_plainer_ones(encoding: str, color: str) -> None:
+    raw = io.BytesIO()
+    with io.TextIOWrapper(raw, encoding=encoding) as file:
+        BLIND.show(file=file, width=80, color=color, lang="zh")  # type: ignore[arg-type]
+        file.flush()
+        text = raw.getvalue().decode(encoding)
+    if encoding == "ascii":
+        assert "@1.0" in text
+    assert ".50" in text
+
+
+# --- refusals --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"head": 1}, "head=1 .* 0 to 0"),
+        ({"head": "all"}, "head='all' .* 0 to 0"),
+        ({"layer": 3}, "layer=3 .* 0 to 0"),
+        ({"sample": 1}, "sample=1 .* 0 to 0"),
+        ({"width": 5}, "at least 24"),
+        ({"width": "wide"}, "at least 24"),
+        ({"color": "red"}, "truecolor, 256, none"),
+        ({"lang": "fr"}, "en, zh"),
+    ],
+)
+def test_wrong_arguments_say_what_is_right(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ArgumentError, match=words):
+        shown(HAND, **options)
+
+
+def test_an_unknown_layer_suggests_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match=r"decoder\.0\.cross"):
+        shown(HAND, layer="decoder.0.croos")
+
+
+def test_what_was_not_kept_cannot_be_drawn() -> None:
+    with pytest.raises(NotKeptError, match=r"See\(map=256\)"):
+        shown(Trace([Record(shape=(1, 2, 3, 3))]))
+    with pytest.raises(ArgumentError, match="no records"):
+        shown(Trace())

@@ -1,14 +1,14 @@
 # Two commands do everything: `make see` and `make test`. Nothing here calls a system package manager.
 PYTHON ?= python3
 VENV ?= .venv
-TEXT ?= the cat sat on the mat and the dog sat on the cat
+TEXT ?=
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .PHONY: see test test-slow test-gpu check format bench clean
 
 see: $(VENV)/.core                ## the small core, then the main job
-	@$(BIN)/regard see "$(TEXT)"
+	@$(BIN)/regard see $(if $(TEXT),"$(TEXT)")
 
 test: $(VENV)/.test               ## what the tests need, then all tests
 	$(BIN)/python -m pytest -n auto -m "not slow and not gpu"

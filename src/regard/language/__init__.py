@@ -1,0 +1,4 @@
+"""Models that read text, and the object that runs them.
+
+Now: `handmade`, one attention layer whose weights nobody trained.
+"""

@@ -2,4 +2,287 @@
 
 from regard.words import Words
 
-WORDS: dict[str, Words] = {}
+WORDS: dict[str, Words] = {
+    # --- help pages: their frame ---
+    "help-usage": Words(en="Usage: ", zh="用法："),
+    "help-usage-options": Words(en="[options]", zh="[选项]"),
+    "help-usage-command": Words(en="[options] COMMAND ...", zh="[选项] 命令 ..."),
+    "help-arguments": Words(en="Arguments:", zh="参数："),
+    "help-options": Words(en="Options:", zh="选项："),
+    "help-commands": Words(en="Commands:", zh="命令："),
+    "help-help": Words(en="show this page", zh="显示本页"),
+    "help-lang": Words(
+        en="the language to speak; otherwise that of the environment (REGARD_LANG, LC_ALL, LANG)",
+        zh="使用的语言；不写则按环境变量（REGARD_LANG、LC_ALL、LANG）",
+    ),
+    "help-debug": Words(
+        en="show the traceback when something goes wrong",
+        zh="出错时显示完整的调用栈",
+    ),
+    "help-json": Words(en="print JSON instead of text", zh="输出 JSON 而不是文字"),
+    "help-version": Words(en="show the version", zh="显示版本"),
+    "metavar-matrix": Words(en="MATRIX", zh="矩阵"),
+    "metavar-text": Words(en="TEXT", zh="文本"),
+    "metavar-head": Words(en="N|all", zh="N|all"),
+    "metavar-width": Words(en="N", zh="N"),
+    "metavar-file": Words(en="FILE", zh="文件"),
+    # --- regard ---
+    "help-regard": Words(
+        en="See attention: build it, watch it, learn it.",
+        zh="让注意力看得见：动手搭、看它做、学明白。",
+    ),
+    "help-regard-examples": Words(
+        en="Examples:\n"
+        "  regard see the cat sat on the mat\n"
+        "  regard explain\n"
+        "  regard doctor\n"
+        "\n"
+        "Exit codes: 0 fine, 1 a check failed, 2 usage, 3 a file cannot be read or\n"
+        "written, 4 something is missing, 5 out of memory or disk, 70 a mistake of ours,\n"
+        "130 interrupted",
+        zh="例子：\n"
+        "  regard see 小明去商店买了苹果\n"
+        "  regard explain\n"
+        "  regard doctor\n"
+        "\n"
+        "退出码：0 正常，1 检查未通过，2 用法不对，3 文件无法读写，4 缺少东西，\n"
+        "5 内存或磁盘不够，70 是我们的错误，130 被中断",
+    ),
+    # --- regard see ---
+    "help-see": Words(
+        en="Show where attention looks in TEXT. Today the model is one attention layer built by hand.",
+        zh="显示注意力在文本里看向哪里。目前的模型是手工搭出的一层注意力。",
+    ),
+    "help-see-examples": Words(
+        en="Examples:\n"
+        '  regard see "to be or not to be"\n'
+        '  regard see --head 1 "to be or not to be"\n'
+        "  echo hello world | regard see - --json",
+        zh="例子：\n"
+        "  regard see 我来到，我看见，我征服\n"
+        "  regard see --head 1 我来到，我看见，我征服\n"
+        "  echo 你好，世界 | regard see - --json",
+    ),
+    "help-text": Words(
+        en="the text; - reads it from stdin; without it, a sentence of ours",
+        zh="要看的文本；- 表示从标准输入读取；不写则用我们的例句",
+    ),
+    "help-head": Words(
+        en="one head in full, by number or name, or all of them one after another; without it, an overview",
+        zh="完整显示一个头（编号或名字），all 则逐个显示全部；不写则显示总览",
+    ),
+    "help-width": Words(en="draw in so many columns", zh="按这么多列来画"),
+    "help-save": Words(
+        en="also save the trace as a safetensors file, for regard.read_trace",
+        zh="同时把记录存成 safetensors 文件，可用 regard.read_trace 读取",
+    ),
+    "see-handmade": Words(
+        en="No trained model: one attention layer, built by hand so that each head does what its name says.",
+        zh="这不是训练出来的模型：它只有一层手工搭成的注意力，每个头做的正是名字所说的事。",
+    ),
+    "see-sentence": Words(
+        en="the cat sat on the mat and the dog sat on the cat",
+        zh="小明去商店买了苹果，然后他回家了",
+    ),
+    "see-head": Words(en="head {number}: {does}", zh="头 {number}：{does}"),
+    "head-previous-word": Words(
+        en="previous word (each word looks at the one before it)",
+        zh="前一个词（每个词看它前面的那个）",
+    ),
+    "head-same-word": Words(
+        en="same word (looks at itself and wherever the word stood before)",
+        zh="同一个词（看自己，以及前面出现过的同一个词）",
+    ),
+    "head-first-word": Words(
+        en="first word (every word looks at the beginning)",
+        zh="第一个词（每个词都看开头）",
+    ),
+    "head-all-so-far": Words(
+        en="all so far (looks evenly at itself and everything before)",
+        zh="到此为止的全部（平均地看自己和前面的每个词）",
+    ),
+    "see-more": Words(
+        en="--head 1 shows one head in full, --head all each of them; --json gives the numbers.",
+        zh="--head 1 完整显示一个头，--head all 逐个显示；--json 给出数字。",
+    ),
+    "see-saved": Words(en="saved {file}", zh="已保存 {file}"),
+    # --- regard explain ---
+    "help-explain": Words(
+        en="Calculate attention by hand, step by step; without matrices, with the numbers of the tutorial.",
+        zh="一步一步手算注意力。不给矩阵时，用教程里的数字。",
+    ),
+    "help-explain-examples": Words(
+        en="Examples:\n"
+        "  regard explain\n"
+        '  regard explain --q "1 0" --k "1 0; 0 1" --v "5 0; 0 10"\n'
+        '  regard explain --q "1; 2" --k "1; 2" --v "3; 4" --causal --code > attention.py',
+        zh="例子：\n"
+        "  regard explain\n"
+        '  regard explain --q "1 0" --k "1 0；0 1" --v "5 0；0 10"\n'
+        '  regard explain --q "1; 2" --k "1; 2" --v "3; 4" --causal --code > attention.py',
+    ),
+    "help-q": Words(
+        en="the queries, a row each: rows between semicolons, numbers between spaces; - reads stdin",
+        zh="查询，每行一个：行之间用分号，数字之间用空格；- 表示从标准输入读取",
+    ),
+    "help-k": Words(en="the keys, as wide as the queries", zh="键，宽度与查询相同"),
+    "help-v": Words(en="the values, one for each key", zh="值，每个键对应一个"),
+    "help-causal": Words(
+        en="each query sees itself and what is before it",
+        zh="每个查询只看自己和前面的",
+    ),
+    "help-mask": Words(
+        en='who may look where, for example "1 0; 1 1": 1 may look, 0 may not',
+        zh='谁能看谁，例如 "1 0; 1 1"：1 可以看，0 不可以',
+    ),
+    "help-code": Words(
+        en="print NumPy code that can be pasted, instead of text",
+        zh="输出可以直接粘贴运行的 NumPy 代码",
+    ),
+    # --- regard doctor ---
+    "help-doctor": Words(
+        en="Tell what can run on this machine, and why not.",
+        zh="检查这台机器上哪些能用，哪些不能用，为什么。",
+    ),
+    "doctor-machine": Words(en="machine", zh="机器"),
+    "doctor-cores": Words(en="cores: {count}", zh="核心：{count}"),
+    "doctor-memory": Words(en=", free memory: {free}", zh="，可用内存：{free}"),
+    "doctor-memory-unknown": Words(en=", free memory: unknown", zh="，可用内存：未知"),
+    "doctor-language": Words(en="language", zh="语言"),
+    "doctor-speaks": Words(en="English ({why})", zh="中文（{why}）"),
+    "doctor-language-default": Words(en="nothing else was asked for", zh="没有另外指定"),
+    "doctor-terminal": Words(en="terminal", zh="终端"),
+    "doctor-terminal-is": Words(
+        en="{colors}, {columns} columns, {encoding}",
+        zh="{colors}，{columns} 列，{encoding}",
+    ),
+    "doctor-colors": Words(en="colours: {system}", zh="颜色：{system}"),
+    "doctor-no-colors": Words(en="no colours, because stdout is no terminal", zh="没有颜色，因为标准输出不是终端"),
+    "doctor-plain-terminal": Words(en="a terminal without colours", zh="没有颜色的终端"),
+    "doctor-no-color-asked": Words(en="no colours, because of NO_COLOR", zh="没有颜色，因为设置了 NO_COLOR"),
+    "doctor-blas": Words(en=", BLAS: {name}", zh="，BLAS：{name}"),
+    "doctor-torch": Words(
+        en=", CUDA: {cuda}, Triton: {triton}, threads: {threads}",
+        zh="，CUDA：{cuda}，Triton：{triton}，线程：{threads}",
+    ),
+    "doctor-torch-broken": Words(
+        en=", installed but cannot be imported: {reason}",
+        zh="，已安装但无法导入：{reason}",
+    ),
+    "doctor-no-cuda": Words(en="none", zh="无"),
+    "doctor-no-triton": Words(en="none", zh="无"),
+    "doctor-font": Words(en=", Chinese font: {name}", zh="，中文字体：{name}"),
+    "doctor-no-font": Words(
+        en=", no Chinese font found: plots would show boxes; install one, for example Noto Sans CJK",
+        zh="，没有找到中文字体：图里会显示成方框；请安装一个，例如 Noto Sans CJK",
+    ),
+    "doctor-missing": Words(
+        en="not installed; gives {gives}: pip install 'regard[{extra}]'",
+        zh="未安装；装上可以{gives}：pip install 'regard[{extra}]'",
+    ),
+    "doctor-core-missing": Words(
+        en="missing, though regard needs it: pip install regard",
+        zh="缺失，而 regard 必须有它：pip install regard",
+    ),
+    "extra-torch": Words(en="PyTorch layers, models and watching them", zh="使用 PyTorch 的层和模型，并观察它们"),
+    "extra-plot": Words(en="pictures with trace.plot()", zh="用 trace.plot() 画图"),
+    "extra-notebook": Words(en="the widget in notebooks", zh="在笔记本里使用交互组件"),
+    "extra-web": Words(en="regard serve, in a browser", zh="用 regard serve 在浏览器里看"),
+    "extra-gguf": Words(en="reading GGUF checkpoints", zh="读取 GGUF 模型文件"),
+    "extra-train": Words(en="training and BLEU scores", zh="训练模型并计算 BLEU"),
+    "doctor-backends-numpy": Words(
+        en="who computes attention for NumPy arrays (the first yes is taken)",
+        zh="NumPy 数组的注意力由谁计算（取第一个可以的）",
+    ),
+    "doctor-backends-torch": Words(
+        en="who computes attention for torch tensors (the first yes is taken)",
+        zh="torch 张量的注意力由谁计算（取第一个可以的）",
+    ),
+    # --- talk and complaints ---
+    "cli-reading-stdin": Words(
+        en="reading from the keyboard; end with Ctrl-D (Windows: Ctrl-Z, Enter)",
+        zh="正在从键盘读取；按 Ctrl-D 结束（Windows：Ctrl-Z 回车）",
+    ),
+    "cli-stdin-not-utf8": Words(
+        en="stdin is not UTF-8: byte 0x{byte} at position {position}; convert it, for example with iconv",
+        zh="标准输入不是 UTF-8：第 {position} 个字节处是 0x{byte}；请先转换编码，例如用 iconv",
+    ),
+    "cli-stdin-twice": Words(
+        en="stdin can be read only once, but {options} all ask for it",
+        zh="标准输入只能读一次，而 {options} 都要读它",
+    ),
+    "cli-text-empty": Words(
+        en="there is no word in the text; try: regard see the cat sat on the mat",
+        zh="文本里没有词；试试：regard see 小明去商店买了苹果",
+    ),
+    "cli-json-too-large": Words(
+        en="--json writes every weight, of at most {most} words; found {found}; --save takes any number",
+        zh="--json 会写出每一个权重，最多 {most} 个词；现在有 {found} 个；--save 不限长度",
+    ),
+    "cli-head-unknown": Words(
+        en="there is no head {asked!r}; there are: {heads}, or all",
+        zh="没有名为 {asked!r} 的头；现有：{heads}，或 all",
+    ),
+    "cli-width-value": Words(
+        en="--width must be a whole number of at least {least}; found {found!r}",
+        zh="--width 必须是不小于 {least} 的整数；现在是 {found!r}",
+    ),
+    "cli-matrices-together": Words(
+        en="--q, --k and --v belong together: give all three, or none for the tutorial's; "
+        "found {found}, missing {missing}",
+        zh="--q、--k、--v 要一起给：三个都给，或都不给（用教程的数字）；现在有 {found}，缺 {missing}",
+    ),
+    "cli-matrix-empty": Words(
+        en='{option} holds no numbers; a matrix is written "1 0; 0 1"',
+        zh='{option} 里没有数字；矩阵写成 "1 0; 0 1"',
+    ),
+    "cli-matrix-ragged": Words(
+        en="{option}: row {row} is {found} long, but row 1 is {wanted} long",
+        zh="{option} 第 {row} 行有 {found} 个数，而第 1 行有 {wanted} 个",
+    ),
+    "cli-matrix-not-number": Words(
+        en='{option}, row {row}: {found!r} is not a number; a matrix is written "1 0; 0 1"',
+        zh='{option} 第 {row} 行：{found!r} 不是数字；矩阵写成 "1 0; 0 1"',
+    ),
+    "cli-matrix-not-mask": Words(
+        en="{option}, row {row}: a mask holds 1 (may look) and 0 (may not); found {found}",
+        zh="{option} 第 {row} 行：掩码只有 1（可以看）和 0（不可以）；发现了 {found}",
+    ),
+    "cli-lang-unknown": Words(
+        en="--lang must be one of {languages}; found {asked!r}",
+        zh="--lang 必须是 {languages} 之一；现在是 {asked!r}",
+    ),
+    "cli-option-unknown": Words(
+        en="there is no option {option} (see {command} --help; text that begins with - goes after --)",
+        zh="没有选项 {option}（见 {command} --help；以 - 开头的文本请放在 -- 之后）",
+    ),
+    "cli-option-unknown-near": Words(
+        en="there is no option {option}; did you mean {nearest}? (see {command} --help)",
+        zh="没有选项 {option}；是不是想写 {nearest}？（见 {command} --help）",
+    ),
+    "cli-option-needs-value": Words(en="option {option} needs a value", zh="选项 {option} 需要一个值"),
+    "cli-option-takes-no-value": Words(en="option {option} takes no value", zh="选项 {option} 不带值"),
+    "cli-command-unknown": Words(
+        en="there is no command {asked!r}; there are: {names}",
+        zh="没有命令 {asked!r}；现有：{names}",
+    ),
+    "cli-command-unknown-near": Words(
+        en="there is no command {asked!r}; did you mean {nearest}? There are: {names}",
+        zh="没有命令 {asked!r}；是不是想写 {nearest}？现有：{names}",
+    ),
+    "cli-extra-arguments": Words(
+        en="{command} has no use for: {found} (see {command} --help)",
+        zh="{command} 用不上这些参数：{found}（见 {command} --help）",
+    ),
+    "cli-usage-other": Words(
+        en="{message} (see {command} --help)",
+        zh="参数不对：{message}（见 {command} --help）",
+    ),
+    "cli-file-trouble": Words(en="{file}: {reason}", zh="{file}：{reason}"),
+    "cli-out-of-memory": Words(en="out of memory", zh="内存不够"),
+    "cli-out-of-disk": Words(en="out of disk space", zh="磁盘空间不够"),
+    "cli-unexpected": Words(
+        en="a mistake of ours, {kind}: {message}; run again with --debug to see where",
+        zh="这是我们的错误，{kind}：{message}；加上 --debug 再运行可以看到出错的地方",
+    ),
+}

@@ -1,0 +1,76 @@
+"""The commands put together. Help texts and placeholders are keys of `words`; the help page says them."""
+
+from functools import cache
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from regard.cli.doctor_command import doctor
+from regard.cli.explain_command import explain
+from regard.cli.help_page import page
+from regard.cli.see_command import see
+from regard.errors import ArgumentError, UnknownNameError
+
+
+class Command(TyperCommand):
+    """A command with our help page, that complains in our words about arguments it has no use for."""
+
+    def get_help(self, ctx: Any) -> str:
+        return page(self, ctx)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        if rest:
+            raise ArgumentError("cli-extra-arguments", found=" ".join(rest), command=ctx.command_path)
+        return rest
+
+
+class Group(TyperGroup):
+    """The commands, with our help page; a name that nobody bears gets the nearest one suggested."""
+
+    def get_help(self, ctx: Any) -> str:
+        return page(self, ctx)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        asked, names = args[0], list(self.commands)
+        if asked not in names:
+            from difflib import get_close_matches
+
+            near = get_close_matches(asked, names, n=1)
+            key = "cli-command-unknown-near" if near else "cli-command-unknown"
+            raise UnknownNameError(key, asked=asked, nearest=near[0] if near else "", names=", ".join(names))
+        return super().resolve_command(ctx, args)
+
+
+@cache
+def application() -> Any:
+    """The root command, built once."""
+    context = {"help_option_names": ["--help", "-h"]}
+    app = typer.Typer(
+        cls=Group,
+        help="help-regard",
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings=context,
+    )
+    app.callback(invoke_without_command=True)(_root)
+    app.command("see", cls=Command, help="help-see", context_settings=context)(see)
+    app.command("explain", cls=Command, help="help-explain", context_settings=context)(explain)
+    app.command("doctor", cls=Command, help="help-doctor", context_settings=context)(doctor)
+    return typer.main.get_command(app)
+
+
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="help-version")] = False,
+) -> None:
+    if version:
+        from regard import __version__
+
+        print(f"regard {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help())

@@ -1,0 +1,64 @@
+"""`regard explain`: the hand calculation; without arguments, the tutorial's."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli.matrices import read_mask, read_matrix
+from regard.cli.streams import read_stdin, write_json
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.masks import Mask
+
+# The numbers of the tutorial "attention from zero", whose answer was worked out wrongly there.
+TUTORIAL = {"--q": "1 0", "--k": "1 0; 0 1; 1 0", "--v": "10 0; 0 20; 30 0"}
+
+
+def explain(
+    q: Annotated[str | None, typer.Option("--q", metavar="metavar-matrix", help="help-q")] = None,
+    k: Annotated[str | None, typer.Option("--k", metavar="metavar-matrix", help="help-k")] = None,
+    v: Annotated[str | None, typer.Option("--v", metavar="metavar-matrix", help="help-v")] = None,
+    causal: Annotated[bool, typer.Option("--causal", help="help-causal")] = False,
+    mask: Annotated[str | None, typer.Option("--mask", metavar="metavar-matrix", help="help-mask")] = None,
+    code: Annotated[bool, typer.Option("--code", help="help-code")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
+) -> None:
+    from regard.steps import explain as calculate
+
+    given = _matrices({"--q": q, "--k": k, "--v": v})
+    texts = _without_stdin({**given, **({} if mask is None else {"--mask": mask})})
+    queries, keys, values = (read_matrix(texts[name], name) for name in TUTORIAL)
+    steps = calculate(queries, keys, values, _mask(texts.get("--mask"), causal))
+    if as_json:
+        write_json({**steps.to_dict(), **({"code": steps.code()} if code else {})})
+    else:
+        print(steps.code() if code else steps.text())
+
+
+def _matrices(given: dict[str, str | None]) -> dict[str, str]:
+    """All three as given, or the tutorial's."""
+    found = {name: text for name, text in given.items() if text is not None}
+    if found and len(found) < len(given):
+        missing = ", ".join(name for name in given if name not in found)
+        raise ArgumentError("cli-matrices-together", found=", ".join(found), missing=missing)
+    return found or TUTORIAL
+
+
+def _without_stdin(texts: dict[str, str]) -> dict[str, str]:
+    """The same with `-` replaced by what stdin holds; it can be read only once."""
+    wanting = [name for name, text in texts.items() if text.strip() == "-"]
+    if len(wanting) > 1:
+        raise ArgumentError("cli-stdin-twice", options=", ".join(wanting))
+    return {name: read_stdin() if name in wanting else text for name, text in texts.items()}
+
+
+def _mask(text: str | None, causal: bool) -> "Mask | None":
+    import numpy as np
+
+    from regard.masks import Mask
+
+    if text is None:
+        return Mask.causal() if causal else None
+    given = Mask.of(np.array(read_mask(text, "--mask")))
+    return Mask.causal() & given if causal else given

@@ -1,0 +1,71 @@
+"""The help page, in either language and as wide as the terminal.
+
+Typer's own page speaks English only and takes a Chinese character for one column wide.
+"""
+
+import re
+import shutil
+from typing import Any
+
+from rich.cells import cell_len
+
+from regard.words import catalogue, say
+
+WIDEST = 96
+# What every command understands; `entry` takes the first two before a command is chosen.
+GENERAL = (("--lang zh|en", "help-lang"), ("--debug", "help-debug"))
+
+# A space, one Chinese character with the punctuation that must not begin a line, or a run of anything else.
+_ATOMS = re.compile(r" +|[\u2e80-\u9fff\uff00-\uffef“「（][，。；：、！？）」”]*|[^ \u2e80-\u9fff\uff00-\uffef“「（]+")
+
+
+def page(command: Any, context: Any) -> str:
+    """Usage, what the command does, its arguments, options and commands, and examples."""
+    arguments, options = [], []
+    for param in command.get_params(context):
+        if param.param_type_name == "argument":
+            arguments.append((_metavar(param), say(param.help)))
+        elif "--help" not in param.opts:
+            options.append((" ".join([*param.opts, _metavar(param)]).strip(), say(param.help)))
+    options += [(name, say(key)) for name, key in (*GENERAL, ("--help, -h", "help-help"))]
+    commands = [(name, say(one.help)) for name, one in getattr(command, "commands", {}).items()]
+
+    pieces = [context.command_path, *[f"[{name}]" for name, _ in arguments]]
+    pieces.append(say("help-usage-command") if commands else say("help-usage-options"))
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    blocks = [f"{say('help-usage')}{' '.join(pieces)}", "\n".join(fold(say(command.help), width))]
+    sections = (("help-commands", commands), ("help-arguments", arguments), ("help-options", options))
+    blocks += [f"{say(key)}\n{_table(rows, width)}" for key, rows in sections if rows]
+    if f"{command.help}-examples" in catalogue():
+        blocks.append(say(f"{command.help}-examples"))
+    return "\n\n".join(blocks)
+
+
+def fold(text: str, width: int) -> list[str]:
+    """Lines of at most so many columns, broken at spaces or between Chinese characters.
+
+    >>> fold("attention 是这样计算的。", 14)
+    ['attention 是这', '样计算的。']
+    """
+    lines, line = [], ""
+    for atom in _ATOMS.findall(text):
+        if line and cell_len(line + atom.rstrip()) > width:
+            lines.append(line.rstrip())
+            line = ""
+        line += atom if line or atom.strip() else ""
+    return [*lines, line.rstrip()]
+
+
+def _table(rows: list[tuple[str, str]], width: int) -> str:
+    first = max(cell_len(name) for name, _ in rows) + 4
+    lines = []
+    for name, text in rows:
+        start = f"  {name}".ljust(first + len(name) - cell_len(name))
+        for part in fold(text, max(24, width - first)):
+            lines.append(start + part)
+            start = " " * first
+    return "\n".join(lines)
+
+
+def _metavar(param: Any) -> str:
+    return say(param.metavar) if param.metavar else ""

@@ -1,0 +1,94 @@
+"""regard doctor."""
+
+import json
+from typing import Any
+
+import pytest
+
+from regard.cli import inspection
+from regard.cli.doctor_command import report
+from regard.words import speaking
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    return inspection.inspect()
+
+
+def test_json_and_text_tell_the_same(run, found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspection, "inspect", lambda: found)
+    code, out, err = run("doctor", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == found
+    text = run("doctor").out
+    for package in found["packages"]:
+        assert package["name"] in text
+        assert package["version"] is None or package["version"] in text
+    for answers in found["backends"].values():
+        assert all(name in text and answer in text for name, answer in answers.items())
+
+
+def test_what_is_here(found: dict[str, Any]) -> None:
+    import numpy as np
+    import torch
+
+    versions = {package["name"]: package["version"] for package in found["packages"]}
+    assert versions["numpy"] == np.__version__
+    assert found["torch"]["version"] == torch.__version__
+    assert found["machine"]["cores"] >= 1
+    assert found["blas"]
+    assert found["backends"]["numpy"]["blocked"].startswith("yes")
+    assert found["backends"]["torch"]["sdpa"].startswith("yes")
+
+
+def test_what_is_missing_comes_with_its_use_and_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = inspection.find_spec
+    monkeypatch.setattr(inspection, "find_spec", lambda name: None if name in ("torch", "matplotlib") else real(name))
+    found = inspection.inspect()
+    assert found["torch"] is found["cjk_font"] is found["backends"]["torch"] is None
+    for lang, said in (("en", "pictures with trace.plot()"), ("zh", "用 trace.plot() 画图")):
+        with speaking(lang):  # type: ignore[arg-type]
+            text = report(found)
+        assert said in text
+        assert "pip install 'regard[plot]'" in text
+        assert "pip install 'regard[torch]'" in text
+
+
+def test_a_torch_that_cannot_be_imported(found: dict[str, Any]) -> None:
+    text = report({**found, "torch": {"broken": "OSError: libcudart.so"}})
+    assert "cannot be imported: OSError: libcudart.so" in text
+
+
+@pytest.mark.parametrize(
+    ("terminal", "said"),
+    [
+        ({"colors": "truecolor"}, "colours: truecolor"),
+        ({"colors": None, "no_color": True}, "because of NO_COLOR"),
+        ({"colors": None}, "stdout is no terminal"),
+        ({"colors": None, "is_terminal": True}, "a terminal without colours"),
+    ],
+)
+def test_colours(found: dict[str, Any], terminal: dict[str, Any], said: str) -> None:
+    plain = {"is_terminal": False, "no_color": False, "columns": 80, "encoding": "utf-8"}
+    assert said in report({**found, "terminal": {**plain, **terminal}})
+
+
+@pytest.mark.parametrize(
+    ("environment", "spoken", "because"),
+    [
+        ({"LANG": "zh_CN.UTF-8"}, "zh", "LANG=zh_CN.UTF-8"),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, "en", "LC_ALL=C"),
+        ({"LANG": "en_GB.UTF-8"}, "zh", "--lang"),
+        ({}, "en", None),
+        ({}, "zh", "--lang"),
+    ],
+)
+def test_why_this_language(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], spoken: Any, because: str | None
+) -> None:
+    for name in inspection.LANGUAGE_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    with speaking(spoken):
+        assert inspection._language() == {"spoken": spoken, "because": because}

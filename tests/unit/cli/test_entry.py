@@ -1,0 +1,190 @@
+"""Languages, exit codes, streams: what holds for every command."""
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+
+from regard.cli import application, main
+from regard.cli.entry import take_general
+from regard.errors import MissingPackageError, TooLargeError
+
+PROGRAM = [sys.executable, "-m", "regard"]
+
+
+def shell(*arguments: str, **options: object) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run([*PROGRAM, *arguments], capture_output=True, timeout=60, **options)  # type: ignore[call-overload]
+
+
+# --- help ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [[], ["see"], ["explain"], ["doctor"]], ids=lambda c: c[0] if c else "regard")
+def test_help_speaks_both_languages(run, command: list[str]) -> None:
+    english, chinese = run(*command, "--help"), run(*command, "--lang", "zh", "-h")
+    assert english.code == chinese.code == 0
+    assert english.out.startswith(f"Usage: {' '.join(['regard', *command])}")
+    assert chinese.out.startswith("用法：")
+    assert not english.err + chinese.err
+    assert not any("\u4e00" <= c <= "\u9fff" for c in english.out)
+    for word in ("Usage", "Options", "Show", "default"):
+        assert word not in chinese.out
+    for option in ("--lang zh|en", "--debug", "--help, -h"):
+        assert option in english.out
+        assert option in chinese.out
+
+
+def test_without_a_command_the_help_page(run) -> None:
+    assert run() == run("--help")
+
+
+def test_version(run) -> None:
+    from regard import __version__
+
+    assert run("--version") == (0, f"regard {__version__}\n", "")
+
+
+def test_help_is_light() -> None:
+    found = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "regard", "see", "--help"], capture_output=True, timeout=60
+    )
+    assert found.returncode == 0
+    imported = {line.rsplit(b"|", 1)[-1].strip().decode() for line in found.stderr.splitlines()}
+    assert "regard.cli.see_command" in imported
+    assert not imported & {"torch", "numpy", "matplotlib", "transformers", "rich.console", "tokenizers"}
+
+
+# --- languages ----------------------------------------------------------------------------------------------
+
+
+def test_the_environment_chooses_and_lang_wins(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REGARD_LANG", "zh_CN.UTF-8")
+    assert run("explain").out.startswith("手算注意力")
+    assert run("--lang", "en", "explain").out.startswith("Attention by hand")
+    assert run("explain", "--lang=EN").out.startswith("Attention by hand")
+
+
+def test_general_options_stand_anywhere_before_two_dashes() -> None:
+    assert take_general(["--debug", "see", "a", "--lang", "zh"]) == (["see", "a"], "zh", True)
+    assert take_general(["see", "--", "--debug", "--lang"]) == (["see", "--", "--debug", "--lang"], None, False)
+
+
+@pytest.mark.parametrize("arguments", [["--lang", "fr"], ["see", "--lang"], ["--lang="]])
+def test_a_language_nobody_speaks(run, arguments: list[str]) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("regard: --lang must be one of en|zh; found")
+
+
+# --- usage --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["expalin"], "there is no command 'expalin'; did you mean explain?"),
+        (["zzz"], "there is no command 'zzz'; there are: see, explain, doctor"),
+        (["explain", "--cusal"], "there is no option --cusal; did you mean --causal?"),
+        (["see", "--jsno"], "did you mean --json?"),
+        (["see", "--lnag", "zh"], "did you mean --lang?"),
+        (["see", "-5 degrees"], "text that begins with - goes after --"),
+        (["explain", "--q"], "option --q needs a value"),
+        (["explain", "--json=1"], "option --json takes no value"),
+        (["explain", "stray", "words"], "regard explain has no use for: stray words"),
+        (["doctor", "stray"], "regard doctor has no use for: stray"),
+    ],
+)
+def test_usage_is_one_line_and_exit_code_2(run, arguments: list[str], said: str) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("regard: ")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_usage_speaks_chinese(run) -> None:
+    assert run("explain", "--cusal", "--lang", "zh").err == (
+        "regard: 没有选项 --cusal；是不是想写 --causal？（见 regard explain --help）\n"
+    )
+
+
+# --- what else can go wrong ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (MissingPackageError("missing-package", what="x", package="torch", extra="torch"), 4, "pip install"),
+        (TooLargeError("explain-too-large", T=1, S=1, need="9 TiB", free="1 B"), 5, "9 TiB"),
+        (MemoryError(), 5, "out of memory"),
+        (OSError(errno.ENOSPC, "No space left on device"), 5, "out of disk space"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.txt"), 3, "a.txt: No such file"),
+        (RuntimeError("boom\nbang"), 70, "RuntimeError: boom bang; run again with --debug"),
+        (KeyError("x"), 70, "KeyError"),
+        (KeyboardInterrupt(), 130, ""),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), 0, ""),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
+)
+def test_errors_become_one_line(
+    run, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("regard.cli.inspection.inspect", fail)
+    monkeypatch.setattr("regard.cli.entry._forget_stdout", lambda: None)
+    ran = run("doctor")
+    assert (ran.code, ran.out) == (code, "")
+    assert "Traceback" not in ran.err
+    assert said in ran.err
+    assert ran.err.count("\n") == bool(said)
+    if said:
+        debugged = run("doctor", "--debug")
+        assert "Traceback" in debugged.err
+        assert debugged.code == code
+
+
+def test_our_mistakes_are_not_failed_checks() -> None:
+    assert application.application() is application.application()
+    from regard.cli.verdict import judge
+
+    assert judge(ZeroDivisionError("x"))[1] not in (0, 1, 2, 3, 4, 5, 130)
+
+
+# --- streams, in a process of its own -----------------------------------------------------------------------
+
+
+def test_data_and_talk_go_different_ways() -> None:
+    found = shell("see", "--lang", "zh", "我", "爱", "你", env={**os.environ, "PYTHONUTF8": "1"})
+    assert found.returncode == 0
+    assert "我" in found.stdout.decode()
+    assert "手工" in found.stderr.decode()
+    assert b"\x1b" not in found.stdout + found.stderr
+
+
+def test_a_reader_that_had_enough_and_a_full_disk() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    quiet = subprocess.run([*PROGRAM, "explain"], stdout=write, stderr=subprocess.PIPE, timeout=60)
+    os.close(write)
+    assert (quiet.returncode, quiet.stderr) == (0, b"")
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "wb") as full:
+            found = subprocess.run([*PROGRAM, "explain"], stdout=full, stderr=subprocess.PIPE, timeout=60)
+        assert (found.returncode, found.stderr) == (5, b"regard: out of disk space\n")
+
+
+def test_a_terminal_without_the_characters_gets_question_marks() -> None:
+    found = shell("explain", "--lang", "zh", env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert found.returncode == 0
+    assert b"?" in found.stdout
+    assert b"16.0445" in found.stdout
+
+
+def test_main_reads_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["regard", "--version"])
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("regard ")

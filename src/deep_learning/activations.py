@@ -1,0 +1,22 @@
+"""003's `softmax`, in NumPy. How it is computed is said in `regard.reference`."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from deep_learning.checks import floats
+from regard import reference
+from regard.errors import ArgumentError
+
+__all__ = ["softmax"]
+
+
+def softmax(x: ArrayLike, axis: int = -1) -> np.ndarray:
+    """exp(x) divided by its sum along `axis`, however large x is; 0 where all of it is -inf.
+
+    >>> softmax([0.707, 0.0, 0.707]).round(3)
+    array([0.401, 0.198, 0.401])
+    """
+    (array,) = floats(x=x)
+    if not -array.ndim <= axis < array.ndim:
+        raise ArgumentError("axis-value", axis=axis, axes=array.ndim, shape=array.shape)
+    return reference.softmax(array, axis)

@@ -1,0 +1,58 @@
+"""What the doors look at before they open: arrays of the right kind, and whole numbers that count something.
+
+Shapes of q, k and v against each other are not looked at here: `regard` does that.
+"""
+
+import numpy as np
+
+from regard.errors import ArgumentError, DtypeError, ShapeError
+from regard.kinds import Array, is_tensor
+
+
+def count(name: str, value: int, least: int = 1) -> int:
+    """`value` if it is a whole number of at least `least`; ArgumentError if not.
+
+    >>> count("num_heads", 8)
+    8
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ArgumentError("count-wanted", name=name, least=least, value=value)
+    return int(value)
+
+
+def floats(**arrays: Array) -> list[np.ndarray]:
+    """The arrays by name, as NumPy arrays of one floating-point dtype; lists and whole numbers are converted.
+
+    >>> [x.dtype.name for x in floats(Q=[[1, 0]], K=np.ones((3, 2), dtype=np.float32))]
+    ['float64', 'float64']
+    """
+    found = [_floating(name, x) for name, x in arrays.items()]
+    dtype = np.result_type(*found)
+    return [x.astype(dtype, copy=False) for x in found]
+
+
+def last_axis(name: str, x: Array, d_model: int, axes: int | None = None) -> None:
+    """Raise ShapeError unless `x` is `d_model` wide and, where `axes` is given, has that many axes."""
+    found = tuple(x.shape)
+    if not found or found[-1] != d_model or (axes is not None and len(found) != axes):
+        wanted = f"(…, {d_model})" if axes is None else f"(B, T, {d_model})"
+        raise ShapeError("input-shape", name=name, wanted=wanted, found=found)
+
+
+def numpy_array(name: str, x: Array) -> np.ndarray:
+    """`x`, an array or a list of lists, as a NumPy array; DtypeError for a tensor and for a ragged list."""
+    if is_tensor(x):
+        raise DtypeError("numpy-wanted", name=name)
+    try:
+        return np.asarray(x)
+    except ValueError:  # what NumPy says of rows that differ in length
+        raise DtypeError("not-an-array", name=name, found=type(x).__name__) from None
+
+
+def _floating(name: str, x: Array) -> np.ndarray:
+    array = numpy_array(name, x)
+    if array.dtype.kind in "biu":
+        return array.astype(np.float64)
+    if array.dtype.kind != "f":
+        raise DtypeError("float-wanted", name=name, dtype=array.dtype)
+    return array

@@ -1,0 +1,40 @@
+"""The one way from the documents' classes into `regard.functional`. It knows no mask convention."""
+
+import torch
+
+from deep_learning.checks import last_axis
+from regard.errors import DtypeError
+from regard.functional.attention import scaled_dot_product_attention
+from regard.masks import Mask
+
+
+def attend(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask | None) -> tuple[torch.Tensor, torch.Tensor]:
+    """Attention and its weights, both in the dtype of Q."""
+    for name, x in (("Q", Q), ("K", K), ("V", V)):
+        check_tensor(name, x)
+        if not x.is_floating_point():
+            raise DtypeError("float-wanted", name=name, dtype=x.dtype)
+    if not Q.dtype == K.dtype == V.dtype:
+        raise DtypeError("dtypes-differ", q=Q.dtype, k=K.dtype, v=V.dtype)
+    output, weights = scaled_dot_product_attention(Q, K, V, mask)
+    return output, weights.to(Q.dtype)
+
+
+def silence_blind(out: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """`out` (B, T, D), zero for queries that saw nothing: the output layer's bias must not speak for them."""
+    saw = weights.detach().sum(-1) != 0  # B T, or B H T; NaN counts as having seen
+    if saw.ndim > 2:
+        saw = saw.any(1)
+    return out.masked_fill(~saw[..., None], 0)
+
+
+def check_input(name: str, x: torch.Tensor, d_model: int) -> None:
+    """Raise unless `x` is a tensor of shape (B, T, d_model)."""
+    check_tensor(name, x)
+    last_axis(name, x, d_model, axes=3)
+
+
+def check_tensor(name: str, x: object) -> None:
+    """Raise DtypeError unless `x` is a tensor."""
+    if not isinstance(x, torch.Tensor):
+        raise DtypeError("tensor-wanted", name=name, found=type(x).__name__)

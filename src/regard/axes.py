@@ -48,27 +48,28 @@ def attention_sizes(q: Shape, k: Shape, v: Shape) -> Sizes:
     >>> attention_sizes((2, 8, 5, 64), (2, 4, 7, 64), (2, 4, 7, 64))
     Sizes(lead=(2, 8), B=2, H=8, G=4, T=5, S=7, E=64, Ev=64)
     """
-    shapes = {"q": tuple(q), "k": tuple(k), "v": tuple(v)}
+
+    def wrong(key: str, **values: int) -> ShapeError:
+        return ShapeError(key, q=tuple(q), k=tuple(k), v=tuple(v), **values)
+
     if len(q) < 2 or len(k) != len(q) or len(v) != len(q):
-        raise ShapeError("axes-differ", **shapes)
+        raise wrong("axes-differ")
     if k[-1] != q[-1]:
-        raise ShapeError("widths-differ", E_q=q[-1], E_k=k[-1], **shapes)
+        raise wrong("widths-differ", E_q=q[-1], E_k=k[-1])
     if q[-1] == 0:
-        raise ShapeError("width-zero", **shapes)
+        raise wrong("width-zero")
     if k[-2] != v[-2]:
-        raise ShapeError("key-value-lengths-differ", S_k=k[-2], S_v=v[-2], **shapes)
+        raise wrong("key-value-lengths-differ", S_k=k[-2], S_v=v[-2])
     if k[:-2] != v[:-2]:
-        raise ShapeError("key-value-heads-differ", **shapes)
+        raise wrong("key-value-heads-differ")
     lead = tuple(q[:-2])
-    B, H, G = split_lead(lead)[0], 1, 1
-    if len(lead) > 1:
-        H, G = lead[-1], k[-3]
-        if q[:-3] != k[:-3]:
-            raise ShapeError("batches-differ", **shapes)
-        if H != G and (G == 0 or H % G):
-            raise ShapeError("heads-not-grouped", H=H, G=G, **shapes)
-    elif q[:-2] != k[:-2]:
-        raise ShapeError("batches-differ", **shapes)
+    samples = lead[:-1] if len(lead) > 1 else lead
+    if tuple(k[: len(samples)]) != samples:
+        raise wrong("batches-differ")
+    B, H = split_lead(lead)
+    G = k[-3] if len(lead) > 1 else 1
+    if H != G and (G == 0 or H % G):
+        raise wrong("heads-not-grouped", H=H, G=G)
     return Sizes(lead=lead, B=B, H=H, G=G, T=q[-2], S=k[-2], E=q[-1], Ev=v[-1])
 
 

@@ -144,6 +144,18 @@ def test_a_bad_query_spoils_itself_alone(backend: str, bad: float) -> None:
     assert_same_bits(out[:, :, [0, 2, 3, 4]], clean[:, :, [0, 2, 3, 4]])
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("mask", [None, Mask.causal()], ids=["no mask", "causal"])
+def test_a_bad_query_shows_even_when_all_its_scores_are_minus_infinity(backend: str, mask: Mask | None) -> None:
+    """Softmax of nothing but -inf is 0, as for a query that may look nowhere; this one may look."""
+    q, k, v = (np.ones((1, 2, 5, 4)) for _ in range(3))
+    q[0, 0, 2] = -np.inf
+    convert = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
+    out = to_numpy(attend(*map(convert, (q, k, v)), mask=mask, backend=backend))
+    assert np.isnan(out[0, 0, 2]).all()
+    assert np.isnan(out).sum() == 4
+
+
 @pytest.mark.parametrize("backend", SEEING)
 @given(call=calls(axes=(4,), lengths=SOME, dtypes=("float64",)), data=st.data())
 def test_records_show_what_is_not_finite_and_nothing_more(backend: str, call: Call, data: st.DataObject) -> None:

@@ -65,9 +65,9 @@ def receive(
         raise ArgumentError("see-type", found=type(see).__name__)
     mask = None if mask is None else Mask.of(mask)
     return Call(
-        q=q.reshape(sizes.B, sizes.H, sizes.T, sizes.E),
-        k=k.reshape(sizes.B, sizes.G, sizes.S, sizes.E),
-        v=v.reshape(sizes.B, sizes.G, sizes.S, sizes.Ev),
+        q=_as_four_axes(q, sizes.B, sizes.H),
+        k=_as_four_axes(k, sizes.B, sizes.G),
+        v=_as_four_axes(v, sizes.B, sizes.G),
         sizes=sizes,
         scale=1 / math.sqrt(sizes.E) if scale is None else float(scale),
         mask=mask,
@@ -79,23 +79,36 @@ def receive(
     )
 
 
+def _as_four_axes(x: Array, B: int, heads: int) -> Array:
+    return x if x.ndim == 4 else x.reshape(B, heads, *x.shape[-2:])
+
+
 def _check_kinds(q: Array, k: Array, v: Array) -> None:
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        if not is_tensor(x) and not isinstance(x, np.ndarray):
-            raise DtypeError("not-an-array", name=name, found=type(x).__name__)
-    if not is_tensor(q) == is_tensor(k) == is_tensor(v):
-        kinds = {name: "torch" if is_tensor(x) else "NumPy" for name, x in (("q", q), ("k", k), ("v", v))}
-        raise DtypeError("mixed-kinds", **kinds)
-    if is_tensor(q) and not q.device == k.device == v.device:
+    tensors = [is_tensor(x) for x in (q, k, v)]
+    if not all(tensors):
+        for name, x, tensor in zip("qkv", (q, k, v), tensors, strict=True):
+            if not tensor and not isinstance(x, np.ndarray):
+                raise DtypeError("not-an-array", name=name, found=type(x).__name__)
+        if any(tensors):
+            spelled = {name: "torch" if tensor else "NumPy" for name, tensor in zip("qkv", tensors, strict=True)}
+            raise DtypeError("mixed-kinds", **spelled)
+    elif not q.device == k.device == v.device:
         raise ArgumentError("devices-differ", q=q.device, k=k.device, v=v.device)
 
 
 def _check_dtypes(q: Array, k: Array, v: Array) -> None:
-    for name, x in (("q", q), ("k", k), ("v", v)):
-        if str(x.dtype).removeprefix("torch.") not in ("float16", "bfloat16", "float32", "float64"):
+    same = q.dtype == k.dtype == v.dtype
+    for name, x in zip("q" if same else "qkv", (q, k, v), strict=False):
+        if not _is_float(x.dtype):
             raise DtypeError("float-wanted", name=name, dtype=x.dtype)
-    if not q.dtype == k.dtype == v.dtype:
+    if not same:
         raise DtypeError("dtypes-differ", q=q.dtype, k=k.dtype, v=v.dtype)
+
+
+def _is_float(dtype: Any) -> bool:
+    """float16, bfloat16, float32 or float64, NumPy's or torch's; not float8 and not longdouble."""
+    floating = dtype.kind == "f" if isinstance(dtype, np.dtype) else dtype.is_floating_point
+    return floating and dtype.itemsize in (2, 4, 8)
 
 
 def _check_numbers(scale: float | None, softcap: float | None, dropout: float) -> None:
@@ -109,7 +122,7 @@ def _check_numbers(scale: float | None, softcap: float | None, dropout: float) -
 
 def _four_axes_of_bias(bias: Any, sizes: Sizes, like: Array) -> Array:
     bias = to_kind_of(bias, like)
-    if not str(bias.dtype).removeprefix("torch.").startswith(("float", "bfloat")):
+    if not _is_float(bias.dtype):
         raise DtypeError("bias-dtype", dtype=bias.dtype)
     check_bias(bias.shape, sizes)
     return as_four_axes(bias, sizes.lead)

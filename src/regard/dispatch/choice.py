@@ -42,9 +42,9 @@ def attend(
         from regard.dispatch.torch_backends import without_autocast
 
         with without_autocast(call):
-            out, found = guarded(call, chosen.run)
+            out, found = guarded(call, chosen)
     else:
-        out, found = guarded(call, chosen.run)
+        out, found = guarded(call, chosen)
     out = out.reshape(*call.sizes.lead, call.sizes.T, call.sizes.Ev)
     return out if see is None else (out, record_of(call, found))
 

@@ -7,13 +7,13 @@ them are computed again, one by one, from what they may see and nothing else.
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import isfinite
 
 import torch
 from torch import Tensor
 
 from regard.dispatch.call import Call
 from regard.functional.attention import scaled_dot_product_attention, serve_all_heads
+from regard.functional.exponentials import computing_dtype
 from regard.masks import Mask
 from regard.masks.rules import Dense
 from regard.records import Statistics
@@ -24,26 +24,26 @@ def huge(dtype: torch.dtype) -> float:
     return 1e150 if dtype == torch.float64 else 1e17
 
 
-def surely_tame(call: Call) -> bool:
-    """Whether q, k and v are finite and not huge, by their extremes: one reading, under 1 % of the call."""
-    if call.q.device.type == "meta":
+def surely_tame(tensors: tuple[Tensor, ...]) -> bool:
+    """Whether all of them are finite and not huge, by one reading of each."""
+    if tensors[0].device.type == "meta":
         return True
-    if not _may_branch(call.q):
+    if not may_branch(tensors[0]):
         return False
     with torch.no_grad():
-        return all(_tame(x) for x in (call.q, call.k, call.v))
+        return all(_tame(x) for x in tensors)
 
 
 def bad_rows(x: Tensor) -> Tensor:
     """Rows that hold something not finite; where one may not branch on values, huge counts as bad too."""
-    if _may_branch(x):
+    if may_branch(x):
         return ~x.isfinite().all(-1)
     return ~(x.abs() < huge(x.dtype)).all(-1)
 
 
 def despite_huge(call: Call, run: Callable[[Call], tuple[Tensor, Statistics]]) -> tuple[Tensor, Statistics]:
     """`run(call)` for a finite call; queries that may look at something huge, or are huge, are computed again."""
-    if not _may_branch(call.q):
+    if not may_branch(call.q):
         return run(call)
     huge_q, huge_k, huge_v = (x.abs().amax(-1) >= huge(x.dtype) for x in (call.q, call.k, call.v))
     if not (huge_q.any() or huge_k.any() or huge_v.any()):
@@ -95,10 +95,14 @@ def _row(call: Call, row: int) -> Tensor:
 def _tame(x: Tensor) -> bool:
     if not x.numel():
         return True
-    low, high = (extreme.item() for extreme in x.aminmax())
-    return isfinite(low) and isfinite(high) and max(-low, high) < huge(x.dtype)
+    if x.is_contiguous():
+        low, high = x.aminmax()
+        return low.item() > -huge(x.dtype) and high.item() < huge(x.dtype)
+    # Of heads that lie transposed, as in most models, the length is quicker to have; it is NaN, infinite or huge as
+    # soon as one element is.
+    return torch.linalg.vector_norm(x, dtype=computing_dtype(x)).item() < huge(x.dtype)
 
 
-def _may_branch(x: Tensor) -> bool:
+def may_branch(x: Tensor) -> bool:
     """A traced graph cannot branch on values, and a GPU should not be waited for."""
     return x.device.type == "cpu" and not torch.compiler.is_compiling()

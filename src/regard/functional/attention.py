@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.axes import Sizes, attention_sizes, check_bias
-from regard.functional.exponentials import computing_dtype, softmax
+from regard.functional.exponentials import computing_dtype
 from regard.masks import Mask
 
 MaskLike = Mask | Tensor | None
@@ -72,8 +72,16 @@ def attention_scores(
 
 def attention_weights(scores: Tensor) -> Tensor:
     """Softmax of the scores; a row with NaN or +inf in it becomes NaN and passes no gradient on."""
-    lost = (scores.isnan() | (scores == torch.inf)).any(-1, keepdim=True)
-    return softmax(scores.masked_fill(lost, -torch.inf)).masked_fill(lost, torch.nan)
+    if not scores.shape[-1]:
+        return scores
+    highest = scores.detach().amax(-1, keepdim=True)  # NaN if any score is
+    lost, nothing = ~(highest < torch.inf), highest == -torch.inf
+    special = lost | nothing
+    # Filling copies T × S numbers, so it is done only where it may be needed: a traced graph cannot look.
+    if not torch.compiler.is_compiling() and not special.any():
+        return torch.softmax(scores, -1)
+    weights = torch.softmax(scores.masked_fill(special, 0), -1)
+    return weights.masked_fill(nothing, 0).masked_fill(lost, torch.nan)
 
 
 def weighted_sum(weights: Tensor, q: Tensor, v: Tensor, mask: MaskLike = None) -> Tensor:
@@ -81,15 +89,18 @@ def weighted_sum(weights: Tensor, q: Tensor, v: Tensor, mask: MaskLike = None) -
     sizes = attention_sizes(q.shape, (*v.shape[:-1], q.shape[-1]), v.shape)
     values = serve_all_heads(v, sizes)
     bad_values = ~values.isfinite().all(-1)  # … S
-    lost = weights.isnan().any(-1)  # … T
+    lost = weights.detach().amax(-1).isnan() if weights.shape[-1] else weights.sum(-1).isnan()  # … T
     clean = values.masked_fill(bad_values[..., None], 0).to(weights.dtype)
     allowed = allowed_matrix(mask, sizes, q)
     here = bad_values[..., None, :]
     met_bad = here.any(-1) if allowed is None else (allowed & here).any(-1)
     # Hidden weights are 0 already; filling them keeps an infinite gradient, from a huge hidden value, from them.
-    unused = lost[..., None] if allowed is None else lost[..., None] | ~allowed
+    if allowed is not None and weights.requires_grad:
+        weights = weights.masked_fill(~allowed, 0)
+    if torch.compiler.is_compiling() or lost.any():
+        weights = weights.masked_fill(lost[..., None], 0)
     with torch.autocast(q.device.type, enabled=False):
-        output = weights.masked_fill(unused, 0) @ clean  # … T Ev
+        output = weights @ clean  # … T Ev
     return output.masked_fill((lost | met_bad)[..., None], torch.nan).to(q.dtype)
 
 

@@ -12,7 +12,8 @@ def pooled_map(weights: Tensor, bins: int) -> Tensor:
     T, S = weights.shape[-2:]
     high, wide = bin_width(T, bins), bin_width(S, bins)
     R, C = bin_count(T, bins), bin_count(S, bins)
-    padded = torch.nn.functional.pad(weights, (0, C * wide - S, 0, R * high - T))
+    ragged = (0, C * wide - S, 0, R * high - T)
+    padded = torch.nn.functional.pad(weights, ragged) if any(ragged) else weights
     by_bin = padded.unflatten(-1, (C, wide)).sum(-1).unflatten(-2, (R, high))  # … R high C
     looking = (by_bin.sum(-1) != 0).sum(-1, keepdim=True)  # NaN counts as looking
     return by_bin.sum(-2) / looking.clamp(min=1)

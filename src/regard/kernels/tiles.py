@@ -10,8 +10,8 @@ from regard.records import See
 SCORES_AT_A_TIME = 2**20
 """Scores in one block of rows: 4 MiB of float32, which stays near a core while it is read several times."""
 
-COLUMNS_PER_QUESTION = 512
-"""A mask is asked about so many keys at once, so that most of a causal block needs no array at all."""
+COLUMNS_PER_QUESTION = 256
+"""A mask is asked about so many keys at once, where it does not know beforehand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,6 @@ def row_blocks(start: int, stop: int, step: int) -> Iterator[slice]:
     """Consecutive slices of at most `step` rows."""
     for first in range(start, stop, step):
         yield slice(first, min(stop, first + step))
-
-
-def column_tiles(low: int, high: int) -> Iterator[slice]:
-    """Consecutive slices of keys, each asked about at once."""
-    return row_blocks(low, high, COLUMNS_PER_QUESTION)
 
 
 def units_of_work(heads: int, T: int, grain: int, workers: int) -> list[tuple[int, int, int]]:

@@ -1,5 +1,6 @@
 """A Mask laid onto one score matrix, as the kernels use it: asked for rectangles, never for the whole."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +24,16 @@ class BoundMask:
     def reach(self, rows: slice) -> tuple[int, int]:
         """A range of keys outside of which these rows see nothing."""
         return self.rule.reach(self.frame, rows)
+
+    def doubtful(self, rows: slice, low: int, high: int, at_a_time: int) -> Iterator[tuple[slice, Seen]]:
+        """The parts of the keys low … high that these rows do not all see: where they are, and who sees what."""
+        start, stop = self.rule.certain(self.frame, rows)
+        for first, last in ((low, min(start, high)), (max(low, stop), high)) if start < stop else ((low, high),):
+            for at in range(first, last, at_a_time):
+                part = slice(at, min(last, at + at_a_time))
+                seen = self.block(rows, part)
+                if seen is not True:
+                    yield part, seen
 
     def pick(self, b: int, h: int) -> "BoundMask":
         """The same for one head of one sample; its blocks have two axes."""

@@ -60,6 +60,10 @@ class Rule:
         """A range of keys outside of which these rows see nothing."""
         return 0, frame.S
 
+    def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        """A range of keys that all of these rows see; nothing, (0, 0), where that is not known beforehand."""
+        return 0, 0
+
     def leads(self) -> Iterator[Shape]:
         """The leading axes that this rule's arrays bring along, heads included."""
         return iter(())
@@ -94,8 +98,12 @@ class Band(Rule):
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
         low = 0 if self.left is None else rows.start + frame.offset - self.left
         high = frame.S if self.right is None else rows.stop + frame.offset + self.right
-        low, high = min(max(low, 0), frame.S), min(max(high, 0), frame.S)
-        return low, max(low, high)
+        return _clipped(low, high, frame.S)
+
+    def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        low = 0 if self.left is None else rows.stop - 1 + frame.offset - self.left
+        high = frame.S if self.right is None else rows.start + frame.offset + self.right + 1
+        return _clipped(low, high, frame.S)
 
     def __and__(self, other: "Band") -> "Band":
         return Band(_least(self.left, other.left), _least(self.right, other.right))
@@ -125,6 +133,9 @@ class Prefix(Rule):
 
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
         return 0, min(self.count, frame.S) if isinstance(self.count, int) else frame.S
+
+    def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        return 0, min(self.count, frame.S) if isinstance(self.count, int) else 0
 
     def leads(self) -> Iterator[Shape]:
         if not isinstance(self.count, int) and self.count.ndim:
@@ -261,9 +272,10 @@ class Both(Rule):
         return seen
 
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
-        ranges = [rule.reach(frame, rows) for rule in self.rules]
-        low, high = max(low for low, _ in ranges), min(high for _, high in ranges)
-        return low, max(low, high)
+        return _common([rule.reach(frame, rows) for rule in self.rules])
+
+    def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        return _common([rule.certain(frame, rows) for rule in self.rules])
 
     def leads(self) -> Iterator[Shape]:
         for rule in self.rules:
@@ -287,6 +299,21 @@ class Either(Both):
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
         ranges = [rule.reach(frame, rows) for rule in self.rules]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+    def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        return max((rule.certain(frame, rows) for rule in self.rules), key=lambda part: part[1] - part[0])
+
+
+def _clipped(low: int, high: int, S: int) -> tuple[int, int]:
+    """A range within 0 … S, empty rather than backwards."""
+    low, high = min(max(low, 0), S), min(max(high, 0), S)
+    return low, max(low, high)
+
+
+def _common(ranges: list[tuple[int, int]]) -> tuple[int, int]:
+    """What all of the ranges hold."""
+    low, high = max(low for low, _ in ranges), min(high for _, high in ranges)
+    return low, max(low, high)
 
 
 def as_four_axes(x: Array, lead: Shape) -> Array:

@@ -29,7 +29,6 @@ class Results:
     out: np.ndarray
     lse: np.ndarray
     map: np.ndarray | None
-    looking: np.ndarray | None
     received: np.ndarray | None
     entropy: np.ndarray | None
     top: Top | None
@@ -77,7 +76,7 @@ def attention(
             # Two pieces of one head may run at once, so each brings its own sums; adding in order is repeatable.
             for (n, _, _), part in zip(units, received, strict=True):
                 results.received[n] += part
-    return results.out.reshape(B, H, T, v.shape[-1]), _finish(results, B, H, see)
+    return results.out.reshape(B, H, T, v.shape[-1]), _finish(results, B, H, see, bins)
 
 
 def _one_head(
@@ -110,7 +109,7 @@ def _one_head(
                     hide(scores, head.mask, rows, low, high, 0.0)  # 0 · -inf would be NaN
                 mean_score = np.vecdot(powers, scores) * share
                 results.entropy[n, rows] = np.where(total == 0, 0, logarithm - mean_score)
-            _pool_block(powers, share, total, rows, low, n, bins, received, results)
+            _pool_block(powers, share, rows, low, n, bins, received, results)
             if results.top is not None:
                 _strongest(powers, share, rows, low, n, results.top)
     return received
@@ -127,7 +126,6 @@ def _shift_by_maximum(scores: np.ndarray) -> np.ndarray:
 def _pool_block(
     powers: np.ndarray,
     share: np.ndarray,
-    total: np.ndarray,
     rows: slice,
     low: int,
     n: int,
@@ -137,7 +135,7 @@ def _pool_block(
 ) -> None:
     """Add a block to the map and to what its keys received."""
     high = low + powers.shape[1]
-    if bins is None or results.map is None or results.looking is None:
+    if bins is None or results.map is None:
         if received is not None:
             received[low:high] += share @ powers
         return
@@ -155,7 +153,6 @@ def _pool_block(
     columns = np.arange(low // bins.wide, -(-high // bins.wide))
     sums = profile if bins.wide == 1 else np.add.reduceat(profile, np.maximum(columns * bins.wide - low, 0), axis=1)
     results.map[n, first:last, columns[0] : columns[-1] + 1] += sums
-    results.looking[n, first:last] += np.add.reduceat((total != 0).astype(total.dtype), edges)
 
 
 def _strongest(powers: np.ndarray, share: np.ndarray, rows: slice, low: int, n: int, top: Top) -> None:
@@ -191,18 +188,20 @@ def _allocate(heads: int, T: int, S: int, Ev: int, dtype: np.dtype, exact: np.dt
         out=np.zeros((heads, T, Ev), dtype),
         lse=np.full((heads, T), -np.inf, exact),
         map=np.zeros((heads, bins.R, bins.C), exact) if bins else None,
-        looking=np.zeros((heads, bins.R), exact) if bins else None,
         received=np.zeros((heads, S), exact) if see is not None and see.received else None,
         entropy=np.zeros((heads, T), exact) if see is not None and see.entropy else None,
         top=None if k is None else Top(np.tile(np.arange(k), (heads, T, 1)), np.zeros((heads, T, k), exact)),
     )
 
 
-def _finish(results: Results, B: int, H: int, see: See | None) -> Statistics:
+def _finish(results: Results, B: int, H: int, see: See | None, bins: Bins | None) -> Statistics:
     if see is None:
         return Statistics()
-    if results.map is not None and results.looking is not None:
-        results.map /= np.maximum(results.looking, 1)[..., None]
+    if results.map is not None and results.map.size:
+        assert bins is not None
+        looking = (results.lse != -np.inf).astype(results.map.dtype)  # NaN counts as looking
+        counts = np.add.reduceat(looking, np.arange(bins.R) * bins.high, axis=-1)
+        results.map /= np.maximum(counts, 1)[..., None]
 
     def heads(x: np.ndarray | None) -> np.ndarray | None:
         return None if x is None else x.reshape(B, H, *x.shape[1:])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from regard.kernels.tiles import column_tiles
+from regard.kernels.tiles import COLUMNS_PER_QUESTION
 from regard.masks import BoundMask
 
 
@@ -41,10 +41,7 @@ class Head:
 
 def hide(scores: np.ndarray, mask: BoundMask, rows: slice, low: int, high: int, value: float = -np.inf) -> None:
     """Write `value` where the rows may not look."""
-    for tile in column_tiles(low, high):
-        seen = mask.block(rows, tile)
-        if seen is True:
-            continue
+    for tile, seen in mask.doubtful(rows, low, high, COLUMNS_PER_QUESTION):
         part = scores[:, tile.start - low : tile.stop - low]
         if seen is False:
             part[...] = value

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.kernels.chunked.key_bins import attend_by_bins, suits
 from regard.kernels.chunked.scores import Slab, hide, slabs
 from regard.kernels.chunked.workers import run_all
 from regard.kernels.tiles import Bins, row_blocks, rows_per_block
@@ -28,7 +29,6 @@ class Results:
     out: Tensor
     lse: Tensor
     map: Tensor | None = None
-    looking: Tensor | None = None
     received: Tensor | None = None
     entropy: Tensor | None = None
     top_indices: Tensor | None = None
@@ -62,14 +62,18 @@ def forward(
         pieces = slabs(q, k, v, mask, bias, scale, softcap)
 
         def work(piece: tuple[tuple[int, ...], Slab]) -> None:
+            slab, own = piece[1], results.at(piece[0])
             with torch.no_grad():
-                _one_slab(piece[1], bins, results.at(piece[0]))
+                if bins is not None and own.map is not None and suits(q, slab, see, bins):
+                    attend_by_bins(slab, bins, own.out, own.lse, own.map)
+                else:
+                    _one_slab(slab, bins, own)
 
         if len(pieces) > 1:
             run_all(work, pieces)
         else:
             work(pieces[0])
-    return results.out, results.lse, _finish(results, see)
+    return results.out, results.lse, _finish(results, see, bins)
 
 
 def _one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:
@@ -88,7 +92,7 @@ def _one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:
         highest = scores.amax(-1)
         weights = torch.softmax(scores, -1, out=buffers[1][:size].view(shape))
         sees_nothing = highest == -torch.inf
-        if slab.mask is not None or slab.bias is not None:
+        if sees_nothing.any():
             weights.masked_fill_(sees_nothing[..., None], 0)  # softmax of nothing is NaN
         lse = highest - weights.amax(-1).log()
         results.lse[..., rows] = lse.masked_fill_(sees_nothing, -torch.inf)
@@ -98,31 +102,35 @@ def _one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:
                 hide(scores, slab.mask, rows, low, high, 0.0)  # 0 · -inf would be NaN
             mean_score = torch.linalg.vecdot(weights, scores)
             results.entropy[..., rows] = (lse - mean_score).masked_fill_(sees_nothing, 0)
-        _pool_block(weights, ~sees_nothing, rows, low, bins, results)
+        _pool_block(weights, rows, low, bins, results)
         if results.top_indices is not None:
             _strongest(weights, rows, low, S, results)
 
 
-def _pool_block(weights: Tensor, looking: Tensor, rows: slice, low: int, bins: Bins | None, results: Results) -> None:
+def _pool_block(weights: Tensor, rows: slice, low: int, bins: Bins | None, results: Results) -> None:
     """Add a block to the map and to what its keys received."""
     high = low + weights.shape[-1]
-    if bins is None or results.map is None or results.looking is None:
+    if bins is None or results.map is None:
         if results.received is not None:
-            results.received[..., low:high] += weights.sum(-2)
+            results.received[..., low:high] += _sum_of_rows(weights)
         return
     first, last = rows.start // bins.high, (rows.stop - 1) // bins.high + 1
     if bins.high == 1:
         profile = weights
     else:
-        edges = [max(0, r * bins.high - rows.start) for r in range(first, last)]
-        profile = torch.stack([weights[..., a:b, :].sum(-2) for a, b in pairwise([*edges, weights.shape[-2]])], dim=-2)
+        edges = [max(0, r * bins.high - rows.start) for r in range(first, last)] + [weights.shape[-2]]
+        profile = torch.stack([_sum_of_rows(weights[..., a:b, :]) for a, b in pairwise(edges)], dim=-2)
     if results.received is not None:
-        results.received[..., low:high] += profile.sum(-2)
+        results.received[..., low:high] += _sum_of_rows(profile)
     left, right = low // bins.wide, -(-high // bins.wide)
-    padded = torch.nn.functional.pad(profile, (low - left * bins.wide, right * bins.wide - high))
-    results.map[..., first:last, left:right] += padded.unflatten(-1, (right - left, bins.wide)).sum(-1)
-    row_bins = torch.arange(rows.start, rows.stop, device=weights.device) // bins.high
-    results.looking.index_add_(-1, row_bins, looking.to(results.looking.dtype))
+    if low % bins.wide or high % bins.wide:
+        profile = torch.nn.functional.pad(profile, (low - left * bins.wide, right * bins.wide - high))
+    results.map[..., first:last, left:right] += profile.unflatten(-1, (right - left, bins.wide)).sum(-1)
+
+
+def _sum_of_rows(x: Tensor) -> Tensor:
+    """The sum over the second last axis, as a product: half the time of `sum` on a block in the cache."""
+    return x.new_ones(x.shape[-2]) @ x
 
 
 def _strongest(weights: Tensor, rows: slice, low: int, S: int, results: Results) -> None:
@@ -154,7 +162,7 @@ def _allocate(q: Tensor, S: int, Ev: int, see: See | None) -> Results:
 
     bins = Bins.of(T, S, see)
     if bins is not None:
-        results.map, results.looking = zeros(bins.R, bins.C), zeros(bins.R)
+        results.map = zeros(bins.R, bins.C)
     results.received = zeros(S) if see.received else None
     results.entropy = zeros(T) if see.entropy else None
     if see.top:
@@ -164,11 +172,14 @@ def _allocate(q: Tensor, S: int, Ev: int, see: See | None) -> Results:
     return results
 
 
-def _finish(results: Results, see: See | None) -> Statistics:
+def _finish(results: Results, see: See | None, bins: Bins | None) -> Statistics:
     if see is None:
         return Statistics()
-    if results.map is not None and results.looking is not None:
-        results.map /= results.looking.clamp(min=1)[..., None]
+    if results.map is not None:
+        assert bins is not None
+        looking = (results.lse != -torch.inf).to(results.map.dtype)  # NaN counts as looking
+        padded = torch.nn.functional.pad(looking, (0, bins.R * bins.high - looking.shape[-1]))
+        results.map /= padded.unflatten(-1, (bins.R, bins.high)).sum(-1).clamp(min=1)[..., None]
     top = None
     if results.top_indices is not None and results.top_weights is not None:
         top = Top(results.top_indices, results.top_weights)

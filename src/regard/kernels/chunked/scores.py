@@ -5,11 +5,12 @@ the same leading axes, none or (B, H), before positions and width.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor
 
-from regard.kernels.tiles import column_tiles
+from regard.kernels.tiles import COLUMNS_PER_QUESTION
 from regard.masks import BoundMask
 
 
@@ -41,15 +42,12 @@ class Slab:
 
 def hide(scores: Tensor, mask: BoundMask, rows: slice, low: int, high: int, value: float) -> None:
     """Write `value` where the rows may not look."""
-    for tile in column_tiles(low, high):
-        seen = mask.block(rows, tile)
-        if seen is True:
-            continue
+    for tile, seen in mask.doubtful(rows, low, high, COLUMNS_PER_QUESTION):
         part = scores[..., tile.start - low : tile.stop - low]
         if seen is False:
             part.fill_(value)
         else:
-            part.masked_fill_(~seen, value)
+            part.masked_fill_(~cast(Tensor, seen), value)
 
 
 def bias_block(bias: Tensor, rows: slice, cols: slice) -> Tensor:

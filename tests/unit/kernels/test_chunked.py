@@ -1,0 +1,88 @@
+"""The torch kernel where its ways part: wide bins by PyTorch's own kernel, everything else by a pass of ours."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tolerances import assert_close
+
+from regard import Mask, See, attend, reference
+from regard.kernels.chunked import forward
+
+SIZES = [(256, 256), (300, 300), (257, 257)]
+
+
+def call(T: int, S: int, dtype: str, heads: tuple[int, int] = (4, 2)) -> list[np.ndarray]:
+    rng = np.random.default_rng(0)
+    shapes = ((1, heads[0], T, 8), (1, heads[1], S, 8), (1, heads[1], S, 8))
+    return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Which way was taken, head by head."""
+    taken: list[str] = []
+    for name in ("attend_by_bins", "_one_slab"):
+        real = getattr(forward, name)
+
+        def spy(*arguments: Any, name: str = name, real: Any = real) -> None:
+            taken.append(name)
+            real(*arguments)
+
+        monkeypatch.setattr(forward, name, spy)
+    return taken
+
+
+@pytest.mark.parametrize(("T", "S"), [*SIZES, (100, 400)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("mask", [None, Mask.causal()], ids=["full", "causal"])
+@pytest.mark.parametrize("bins", [1, 3, 4])
+def test_a_map_of_wide_bins_is_exact(T: int, S: int, dtype: str, mask: Mask | None, bins: int, ways: list[str]) -> None:
+    arrays = call(T, S, dtype)
+    out, record = attend(*map(torch.from_numpy, arrays), mask=mask, see=See(map=bins))
+    right, weights = reference.scaled_dot_product_attention(*(x.astype(np.float64) for x in arrays), mask=mask)
+    assert set(ways) == ({"attend_by_bins"} if mask is None or T == S else {"_one_slab"})
+    assert_close(out, right)
+    assert_close(record.map, reference.pooled_map(weights, bins), "statistic", dtype)
+    scores = reference.attention_scores(*(x.astype(np.float64) for x in arrays[:2]), mask=mask)
+    assert_close(record.lse, reference.log_sum_exp(scores), "statistic", dtype)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"see": See(map=4, entropy=True)},
+        {"see": See(map=4, received=True)},
+        {"see": See(map=4, top=2)},
+        {"see": See(map=5)},
+        {"see": See(map=4), "softcap": 3.0},
+        {"see": See(map=4), "mask": Mask.window(9, 0)},
+        {"see": See(map=4), "bias": np.zeros((256, 256), np.float32)},
+    ],
+    ids=["entropy", "received", "top", "narrow", "softcap", "window", "bias"],
+)
+def test_what_the_fused_kernel_cannot_tell_takes_a_pass_of_ours(options: dict[str, Any], ways: list[str]) -> None:
+    attend(*map(torch.from_numpy, call(256, 256, "float32")), **options)
+    assert set(ways) == {"_one_slab"}
+
+
+@pytest.mark.parametrize("mask", [None, Mask.causal()], ids=["full", "causal"])
+def test_gradients_do_not_depend_on_the_way(mask: Mask | None, ways: list[str]) -> None:
+    arrays = call(256, 256, "float64")
+    found = []
+    for see in (See(map=4), See(map=4, received=True)):
+        leaves = [torch.from_numpy(x).requires_grad_() for x in arrays]
+        attend(*leaves, mask=mask, see=see)[0].square().sum().backward()
+        found.append([x.grad for x in leaves])
+    assert set(ways) == {"attend_by_bins", "_one_slab"}
+    for one, other in zip(*found, strict=True):
+        assert_close(one, other, "gradient")
+
+
+def test_large_scores_do_not_overflow_the_merge() -> None:
+    q, k, v = call(256, 256, "float32", (1, 1))
+    q *= 60
+    _, record = attend(*map(torch.from_numpy, (q, k, v)), see=See(map=4))
+    _, weights = reference.scaled_dot_product_attention(*(x.astype(np.float64) for x in (q, k, v)))
+    np.testing.assert_allclose(record.map.numpy(), reference.pooled_map(weights, 4), atol=2e-4)

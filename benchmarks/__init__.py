@@ -1,0 +1,1 @@
+"""Measured ratios: ours against our peers and against what the machine can do, in one run."""

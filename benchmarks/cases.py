@@ -1,0 +1,246 @@
+"""What is measured: operations, shapes and the numbers asked of them. Baselines are imported, not rewritten."""
+
+import subprocess
+import sys
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.measure import Contender, Measured, Ratio, race
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One table of the report."""
+
+    name: str
+    what: str
+    prepare: Callable[[], dict[str, Contender]]
+    ratios: tuple[Ratio, ...]
+    rounds: int = 15
+    pause: float = 0.0
+    facts: Callable[[], dict[str, float]] = dict
+    """What is measured beside the race, by name."""
+    fact_bounds: tuple[tuple[str, str, float | None], ...] = ()
+    """(name, unit, at most) of each fact."""
+
+    def run(self, rounds: int | None = None) -> Measured:
+        measured = race(self.prepare(), rounds or self.rounds, self.pause)
+        measured.facts = self.facts()
+        return measured
+
+
+H, E = 12, 64
+
+
+def attention_flops(n: int) -> float:
+    """Multiplications and additions of the two products."""
+    return 4.0 * H * n * n * E
+
+
+# --- NumPy -----------------------------------------------------------------------------------------------
+
+SQUARE = 2048
+
+
+def numpy_attention() -> dict[str, Contender]:
+    import numpy as np
+    from threadpoolctl import threadpool_limits
+
+    from regard import See, attend
+
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, H, 2048, E), dtype=np.float32) for _ in range(3))
+    square = rng.standard_normal((SQUARE, SQUARE), dtype=np.float32)
+
+    def formula() -> np.ndarray:
+        scores = q @ k.swapaxes(-1, -2) / np.sqrt(np.float32(E))
+        powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        return (powers / powers.sum(axis=-1, keepdims=True)) @ v
+
+    def formula_one_thread() -> np.ndarray:
+        with threadpool_limits(1):
+            return formula()
+
+    return {
+        "attend": lambda: attend(q, k, v),
+        "attend, map and received": lambda: attend(q, k, v, see=See(received=True)),
+        "formula, NumPy's threads": formula,
+        "formula, one BLAS thread": formula_one_thread,
+        "sgemm": lambda: square @ square,
+    }
+
+
+def numpy_memory() -> dict[str, float]:
+    import numpy as np
+
+    from regard import attend
+
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, H, 4096, E), dtype=np.float32) for _ in range(3))
+    attend(q[:, :, :64], k, v)
+    tracemalloc.start()
+    out = attend(q, k, v)
+    peak = tracemalloc.get_traced_memory()[1] - out.nbytes
+    tracemalloc.stop()
+    return {"peak beside the output, n = 4096": peak / 2**20}
+
+
+NUMPY = Case(
+    name="numpy-attention",
+    what="NumPy, H = 12, E = 64, float32, n = 2048, no mask",
+    prepare=numpy_attention,
+    pause=0.1,  # OpenBLAS' own threads spin for a while after a product shared among them
+    facts=numpy_memory,
+    fact_bounds=(("peak beside the output, n = 4096", "MiB", 64.0),),
+    ratios=(
+        Ratio(
+            label="speed over the formula, one BLAS thread",
+            over="formula, one BLAS thread",
+            under="attend",
+            must=3.0,
+            higher_is_better=True,
+        ),
+        Ratio(
+            label="speed over the formula, NumPy's threads",
+            over="formula, NumPy's threads",
+            under="attend",
+            must=2.2,
+            higher_is_better=True,
+        ),
+        Ratio(
+            label="share of the sgemm rate",
+            over="attend",
+            under="sgemm",
+            work=(attention_flops(2048), 2.0 * SQUARE**3),
+            aim=0.65,
+            must=0.55,
+            higher_is_better=True,
+        ),
+        Ratio(
+            label="map and received, time over plain",
+            over="attend, map and received",
+            under="attend",
+            must=1.25,
+        ),
+    ),
+)
+
+
+# --- torch -----------------------------------------------------------------------------------------------
+
+
+def torch_attend() -> dict[str, Contender]:
+    import torch
+    from torch.nn.functional import scaled_dot_product_attention as sdpa
+
+    from regard import Mask, attend
+
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, H, 1024, E) for _ in range(3))
+    return {
+        "sdpa": lambda: sdpa(q, k, v),
+        "attend": lambda: attend(q, k, v),
+        "sdpa, is_causal": lambda: sdpa(q, k, v, is_causal=True),
+        "attend, Mask.causal()": lambda: attend(q, k, v, mask=Mask.causal()),
+    }
+
+
+TORCH = Case(
+    name="torch-attend",
+    what="torch on the CPU, H = 12, E = 64, float32, n = 1024",
+    prepare=torch_attend,
+    rounds=100,
+    ratios=(
+        Ratio(label="no mask, time over SDPA", over="attend", under="sdpa", must=1.03),
+        Ratio(label="causal, time over SDPA", over="attend, Mask.causal()", under="sdpa, is_causal", must=1.03),
+    ),
+)
+
+
+def torch_see() -> dict[str, Contender]:
+    import torch
+    from torch.nn.functional import scaled_dot_product_attention as sdpa
+
+    from regard import Mask, See, attend
+
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(1, H, 4096, E) for _ in range(3))
+    causal, small, more = Mask.causal(), See(map=32), See(map=32, received=True, entropy=True)
+    return {
+        "sdpa": lambda: sdpa(q, k, v),
+        "map": lambda: attend(q, k, v, see=small),
+        "map, received, entropy": lambda: attend(q, k, v, see=more),
+        "default map of 256": lambda: attend(q, k, v, see=See()),
+        "sdpa, is_causal": lambda: sdpa(q, k, v, is_causal=True),
+        "causal map": lambda: attend(q, k, v, mask=causal, see=small),
+        "causal map, received, entropy": lambda: attend(q, k, v, mask=causal, see=more),
+        "formula with weights": lambda: torch.softmax(q @ k.mT / E**0.5, -1) @ v,
+    }
+
+
+SEE = Case(
+    name="torch-see",
+    what="torch on the CPU, H = 12, E = 64, float32, n = 4096, 32 bins unless said",
+    prepare=torch_see,
+    rounds=9,
+    ratios=(
+        Ratio(label="map, time over SDPA", over="map", under="sdpa", must=1.45, aim=1.25),
+        Ratio(label="causal map, over SDPA causal", over="causal map", under="sdpa, is_causal", must=1.45, aim=1.25),
+        Ratio(label="map, received, entropy", over="map, received, entropy", under="sdpa", must=2.2),
+        Ratio(label="the same, causal", over="causal map, received, entropy", under="sdpa, is_causal", must=2.2),
+        Ratio(label="default map of 256", over="default map of 256", under="sdpa"),
+        Ratio(label="the formula, weights and all (for comparison)", over="formula with weights", under="sdpa"),
+    ),
+)
+
+
+# --- start-up --------------------------------------------------------------------------------------------
+
+
+def start_up() -> dict[str, Contender]:
+    def fresh(*arguments: str) -> Contender:
+        return lambda: subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+
+    return {
+        "python": fresh("-c", "pass"),
+        "import numpy": fresh("-c", "import numpy"),
+        "import regard": fresh("-c", "import regard"),
+        "import regard, every name": fresh("-c", "from regard import *"),
+        "regard --help": fresh("-m", "regard", "--help"),
+    }
+
+
+def start_up_seconds() -> dict[str, float]:
+    measured = race(start_up(), 15)
+    python = measured.median("python")
+    return {
+        "import regard": measured.median("import regard") - python,
+        "import regard, every name": measured.median("import regard, every name") - python,
+        "import numpy": measured.median("import numpy") - python,
+        "regard --help, whole process": measured.median("regard --help"),
+    }
+
+
+START = Case(
+    name="start-up",
+    what="fresh processes; facts are without Python's own start unless said",
+    prepare=start_up,
+    facts=start_up_seconds,
+    fact_bounds=(
+        ("import regard", "s", 0.15),
+        ("import regard, every name", "s", None),
+        ("import numpy", "s", None),
+        ("regard --help, whole process", "s", 0.3),
+    ),
+    ratios=(
+        Ratio(label="import regard over import numpy", over="import regard", under="import numpy", must=2.0),
+        Ratio(
+            label="every public name over import numpy",
+            over="import regard, every name",
+            under="import numpy",
+        ),
+    ),
+)
+
+CASES = {case.name: case for case in (NUMPY, TORCH, SEE, START)}

@@ -1,0 +1,34 @@
+"""Where and with what it was measured."""
+
+import platform
+import sys
+from importlib import metadata
+
+
+def machine() -> dict[str, str]:
+    """Processor, cores, and the versions that matter; nothing that names a person or a host."""
+    from regard.kernels.tiles import cores
+
+    return {
+        "processor": _processor(),
+        "cores": str(cores()),
+        "python": platform.python_version(),
+        **{name: _version(name) for name in ("numpy", "torch", "regard")},
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _processor() -> str:
+    if sys.platform == "linux":
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    return platform.processor() or "unknown"

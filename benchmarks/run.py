@@ -1,0 +1,103 @@
+"""python -m benchmarks.run [CASE …]: measure, print a table, optionally write JSON or a dated report.
+
+Each case runs in a process of its own: what one leaves in the memory allocator or in thread pools would be paid for
+by the next. `--against REV` measures that revision of src/ as well and compares the times.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks import report
+from benchmarks.cases import CASES
+from benchmarks.machine import machine
+from benchmarks.measure import Measured
+
+ROOT = Path(__file__).parents[1]
+
+
+def main() -> None:
+    options = parse()
+    if options.alone:
+        measured = CASES[options.alone].run(options.rounds)
+        json.dump({"times": measured.times, "facts": measured.facts}, sys.stdout)
+        return
+    names = options.cases or list(CASES)
+    results = {name: measure_apart(name, options.rounds, ROOT / "src") for name in names}
+    for name, measured in results.items():
+        print_table(name, measured)
+    if options.against:
+        compare(options.against, results, options.rounds)
+    if options.json:
+        Path(options.json).write_text(json.dumps(report.as_json(results, machine()), indent=1), encoding="utf-8")
+    if options.report:
+        day = datetime.now(UTC).date()
+        path = ROOT / "benchmarks" / "results" / f"{'all' if len(names) == len(CASES) else '_'.join(names)}_{day}.md"
+        path.write_text(report.markdown(results, machine(), day), encoding="utf-8")
+        print(f"written: {path.relative_to(ROOT)}", file=sys.stderr)
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of: {', '.join(CASES)} (default: all)")
+    parser.add_argument("--rounds", type=int, help="rounds per case (default: the case's own)")
+    parser.add_argument("--json", metavar="FILE", help="also write every time and ratio")
+    parser.add_argument("--report", action="store_true", help="also write a dated report to benchmarks/results/")
+    parser.add_argument("--against", metavar="REV", help="compare the times with those of another revision")
+    parser.add_argument("--alone", metavar="CASE", choices=CASES, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    unknown = [name for name in options.cases if name not in CASES]
+    if unknown:
+        parser.error(f"no case {', '.join(unknown)}; there are: {', '.join(CASES)}")
+    return options
+
+
+def measure_apart(name: str, rounds: int | None, source: Path) -> Measured:
+    """One case in a fresh process, with `source` first on its path."""
+    command = [sys.executable, "-m", "benchmarks.run", "--alone", name]
+    command += ["--rounds", str(rounds)] if rounds else []
+    path = os.pathsep.join(filter(None, [str(source), os.environ.get("PYTHONPATH")]))
+    print(f"measuring {name} …", file=sys.stderr)
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, check=True, stdout=subprocess.PIPE, text=True
+    )
+    return Measured(**json.loads(done.stdout))
+
+
+def print_table(name: str, measured: Measured) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"{name}: {CASES[name].what}", title_justify="left")
+    for heading in report.HEADINGS:
+        table.add_column(heading)
+    for row in report.rows(CASES[name], measured):
+        table.add_row(*row)
+    Console().print(table)
+    for who in measured.times:
+        print(f"  {measured.median(who) * 1e3:10.2f} ms  {who}")
+
+
+def compare(revision: str, results: dict[str, Measured], rounds: int | None) -> None:
+    """The same cases with the src/ of another revision: its median times beside ours."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            ["git", "worktree", "add", "--detach", folder, revision], cwd=ROOT, check=True, capture_output=True
+        )
+        try:
+            for name, ours in results.items():
+                theirs = measure_apart(name, rounds, Path(folder) / "src")
+                print(f"{name}: time now over time at {revision}")
+                for who in ours.times:
+                    print(f"  {ours.median(who) / theirs.median(who):6.3f}  {who}")
+        finally:
+            subprocess.run(["git", "worktree", "remove", "--force", folder], cwd=ROOT, check=True)
+
+
+if __name__ == "__main__":
+    main()

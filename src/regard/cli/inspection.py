@@ -18,14 +18,11 @@ PACKAGES: dict[str, str | None] = {
     "numpy": None,
     "rich": None,
     "safetensors": None,
+    "threadpoolctl": None,
     "tokenizers": None,
     "typer": None,
     "torch": "torch",
     "matplotlib": "plot",
-    "anywidget": "notebook",
-    "starlette": "web",
-    "gguf": "gguf",
-    "sacrebleu": "train",
 }
 LANGUAGE_VARIABLES = ("REGARD_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 
@@ -33,11 +30,12 @@ LANGUAGE_VARIABLES = ("REGARD_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 def inspect() -> dict[str, Any]:
     """Everything, ready for JSON."""
     from regard import __version__
+    from regard.kernels.tiles import cores
 
     return {
         "regard": __version__,
         "python": {"version": platform.python_version(), "platform": platform.platform()},
-        "machine": {"cores": _cores(), "memory_free": available_bytes()},
+        "machine": {"cores": cores(), "memory_free": available_bytes()},
         "language": _language(),
         "terminal": _terminal(),
         "packages": [{"name": name, "version": _version(name), "extra": extra} for name, extra in PACKAGES.items()],
@@ -46,14 +44,6 @@ def inspect() -> dict[str, Any]:
         "cjk_font": _cjk_font(),
         "backends": {"numpy": _numpy_backends(), "torch": _torch_backends()},
     }
-
-
-def _cores() -> int:
-    """Those this process may use, which a container often makes fewer than there are."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1
 
 
 def _language() -> dict[str, str | None]:

@@ -38,6 +38,8 @@ def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None
     records = [_described(record, f"{i}.", tensors, tokens, qk) for i, record in enumerate(trace)]
     about = {"format": FORMAT, "version": VERSION, "tokens": tokens.rows, "records": records}
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
     aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
     try:
         save_file({name: _plain(array) for name, array in tensors.items()}, aside, {KEY: _json(about)})

@@ -77,7 +77,7 @@ WORDS: dict[str, Words] = {
         zh="同时把记录存成 safetensors 文件，可用 regard.read_trace 读取",
     ),
     "see-handmade": Words(
-        en="No trained model: one attention layer, built by hand so that each head does what its name says.",
+        en="No trained model: one layer built by hand; each head does what its name says.",
         zh="这不是训练出来的模型：它只有一层手工搭成的注意力，每个头做的正是名字所说的事。",
     ),
     "see-sentence": Words(
@@ -184,12 +184,10 @@ WORDS: dict[str, Words] = {
         en="missing, though regard needs it: pip install regard",
         zh="缺失，而 regard 必须有它：pip install regard",
     ),
-    "extra-torch": Words(en="PyTorch layers, models and watching them", zh="使用 PyTorch 的层和模型，并观察它们"),
+    "extra-torch": Words(
+        en="attend on PyTorch tensors, and deep_learning.nn", zh="对 PyTorch 张量使用 attend，以及 deep_learning.nn"
+    ),
     "extra-plot": Words(en="pictures with trace.plot()", zh="用 trace.plot() 画图"),
-    "extra-notebook": Words(en="the widget in notebooks", zh="在笔记本里使用交互组件"),
-    "extra-web": Words(en="regard serve, in a browser", zh="用 regard serve 在浏览器里看"),
-    "extra-gguf": Words(en="reading GGUF checkpoints", zh="读取 GGUF 模型文件"),
-    "extra-train": Words(en="training and BLEU scores", zh="训练模型并计算 BLEU"),
     "doctor-backends-numpy": Words(
         en="who computes attention for NumPy arrays (the first yes is taken)",
         zh="NumPy 数组的注意力由谁计算（取第一个可以的）",

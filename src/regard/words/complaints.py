@@ -486,6 +486,10 @@ WORDS: dict[str, Words] = {
         en="{path} is a folder; give the path of a file",
         zh="{path} 是文件夹；请给出文件的路径",
     ),
+    "file-no-folder": Words(
+        en="{path} cannot be written: there is no folder {folder}; make it first",
+        zh="无法写入 {path}：文件夹 {folder} 不存在；请先创建",
+    ),
     "file-unwritable": Words(
         en="{path} could not be written ({reason}); check the folder, the permission and the space left",
         zh="无法写入 {path}（{reason}）；请检查文件夹、权限和剩余空间",

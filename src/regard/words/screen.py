@@ -8,7 +8,7 @@ WORDS: dict[str, Words] = {
     "screen-encoder": Words(en="encoder self-attention", zh="编码器自注意力"),
     "screen-decoder": Words(en="decoder self-attention", zh="解码器自注意力"),
     "screen-cross": Words(en="cross-attention", zh="交叉注意力"),
-    "screen-size": Words(en="{T} queries × {S} keys", zh="{T} 个查询 × {S} 个键"),
+    "screen-size": Words(en="queries × keys: {T} × {S}", zh="查询 × 键：{T} × {S}"),
     "screen-head-of": Words(en="head {head} of {count}", zh="头 {head}（共 {count} 个）"),
     "screen-heads": Words(en="{count} heads", zh="{count} 个头"),
     "screen-layers": Words(en="{count} layers", zh="{count} 层"),

@@ -49,7 +49,7 @@ BLIND = Trace.from_weights(
 
 def test_a_hand_example_in_english() -> None:
     assert shown(HAND) == (
-        "decoder.0.cross · cross-attention · 3 queries × 3 keys\n"
+        "decoder.0.cross · cross-attention · queries × keys: 3 × 3\n"
         "\n"
         "     I    love  you\n"
         "我  █.82  ░.10  ░.08\n"
@@ -62,7 +62,7 @@ def test_a_hand_example_in_english() -> None:
 
 def test_the_same_in_chinese() -> None:
     assert shown(HAND, lang="zh") == (
-        "decoder.0.cross · 交叉注意力 · 3 个查询 × 3 个键\n"
+        "decoder.0.cross · 交叉注意力 · 查询 × 键：3 × 3\n"
         "\n"
         "     I    love  you\n"
         "我  █.82  ░.10  ░.08\n"
@@ -75,7 +75,7 @@ def test_the_same_in_chinese() -> None:
 
 def test_hidden_cells_and_blind_rows_are_marked() -> None:
     assert shown(BLIND) == (
-        "h.0.attn · decoder self-attention · 4 queries × 4 keys\n"
+        "h.0.attn · decoder self-attention · queries × keys: 4 × 4\n"
         "\n"
         '        the    cat    ""    a␊mat\n'
         "  the  █1.0     ·      ·      ·\n"
@@ -91,7 +91,7 @@ def test_hidden_cells_and_blind_rows_are_marked() -> None:
 def test_a_grid_of_heads() -> None:
     w = np.stack([np.eye(2), np.full((2, 2), 0.5), np.array([[1, 0], [0.9, 0.1]])])
     assert shown(Trace.from_weights(w, ["a", "b"]), width=60) == (
-        "attention · self-attention · 3 heads · 2 queries × 2 keys\n"
+        "attention · self-attention · 3 heads · queries × keys: 2 × 2\n"
         "tokens: a b\n"
         "\n"
         "head 0              head 1              head 2\n"
@@ -107,7 +107,7 @@ def test_a_grid_of_heads() -> None:
 def test_layers_by_heads() -> None:
     layers = [Trace.from_weights(causal(5, H=2, seed=i), name=f"h.{i}.attn", kind="decoder")[0] for i in range(2)]
     lines = shown(Trace(layers)).splitlines()
-    assert lines[0] == "h.*.attn · decoder self-attention · 2 layers · 2 heads · 5 queries × 5 keys"
+    assert lines[0] == "h.*.attn · decoder self-attention · 2 layers · 2 heads · queries × keys: 5 × 5"
     assert lines[2].split() == ["head", "0", "1"]
     assert [line.split()[0] for line in lines if re.match(r" +\d", line)] == ["0", "1"]
     assert lines[-1] == "first token receives over 30 % in 4 of 4 heads"

@@ -1,0 +1,263 @@
+"""The READMEs: every snippet runs and prints what it says, every command works, and both languages say the same.
+
+In a Python block a comment on a line of its own is what the line above prints; other comments stand beside code.
+"""
+
+import ast
+import contextlib
+import importlib.util
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+import xml.etree.ElementTree as ET
+from collections import Counter
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from rich.cells import cell_len
+from torch import nn
+
+from regard import Mask, attend
+from regard.errors import DtypeError
+from regard.words import Language, say, speaking
+
+ROOT = Path(__file__).parents[2]
+READMES: dict[Language, str] = {"en": "README.md", "zh": "README.zh-CN.md"}
+LANGS = tuple(READMES)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@cache
+def text(lang: Language) -> str:
+    return (ROOT / READMES[lang]).read_text(encoding="utf-8")
+
+
+def blocks(lang: Language, kind: str) -> list[str]:
+    return re.findall(rf"^```{kind}\n(.*?)^```$", text(lang), flags=re.DOTALL | re.MULTILINE)
+
+
+def prose(lang: Language) -> str:
+    return re.sub(r"^```.*?^```$", "", text(lang), flags=re.DOTALL | re.MULTILINE)
+
+
+def spans(words: str) -> list[str]:
+    """What stands in backticks."""
+    return re.findall(r"`([^`]+)`", words)
+
+
+def commands(lang: Language) -> list[str]:
+    """Everything typed in a shell, without the remarks beside it."""
+    lines = "".join(blocks(lang, "bash")).splitlines()
+    return [shlex.join(shlex.split(line, comments=True)) for line in lines]
+
+
+# --- what is written works --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_snippets_print_what_they_say(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In order, in one namespace, as a reader would paste them."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    namespace: dict[str, Any] = {}
+    assert blocks(lang, "python")
+    for block in blocks(lang, "python"):
+        said = [line.removeprefix("#").removeprefix(" ") for line in block.splitlines() if line.startswith("#")]
+        with speaking(lang), contextlib.redirect_stdout(io.StringIO()) as screen:
+            exec(compile(block, READMES[lang], "exec"), namespace)
+        assert [line.rstrip() for line in screen.getvalue().splitlines()] == said
+
+
+@pytest.mark.parametrize("command", [c for c in commands("en") if c.startswith(("regard ", "python "))])
+def test_commands_work(command: str, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")  # the demonstrations save pictures where they are run
+    program, *arguments = shlex.split(command)
+    start = ["-m", "regard"] if program == "regard" else []
+    done = subprocess.run(
+        [sys.executable, *start, *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_make_targets_and_extras_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [command.split() for command in commands("en")]
+    targets = {words[1] for words in asked if words[0] == "make"}
+    assert {"see", "test"} <= targets
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+    for extras in re.findall(r"'\.\[(.*?)\]'", "".join(blocks("en", "bash"))):
+        assert set(extras.split(",")) <= set(project["optional-dependencies"])
+    (oldest,) = re.findall(r"Python (\d\.\d+)", text("en"))
+    assert project["requires-python"] == f">={oldest}"
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_what_is_named_is_there(lang: Language) -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", prose(lang)):
+        assert (ROOT / target).exists(), target
+    for span in spans(prose(lang)):
+        if span.startswith(("src/", "tests/")):
+            assert (ROOT / span).exists(), span
+
+
+# --- both languages say the same --------------------------------------------------------------------------
+
+
+def test_headings_tables_and_links_are_equal() -> None:
+    for pattern in (r"^#+(?= )", r"^\|(?=.)|(?<=.)\|", r"^- ", r"\]\(((?!docs/pictures)[^)]+)\)"):
+        english, chinese = (re.findall(pattern, prose(lang), flags=re.MULTILINE) for lang in LANGS)
+        assert english == chinese, pattern
+        assert english
+
+
+def test_code_and_commands_are_equal() -> None:
+    english, chinese = ([ast.dump(ast.parse(block)) for block in blocks(lang, "python")] for lang in LANGS)
+    assert english == chinese
+    assert commands("en") == commands("zh")
+
+
+def test_sections_name_the_same_things() -> None:
+    english, chinese = (re.split(r"^#+ .*$", prose(lang), flags=re.MULTILINE) for lang in LANGS)
+    for one, other in zip(english, chinese, strict=True):
+        assert Counter(spans(one)) == Counter(spans(other))
+
+
+def test_chinese_has_chinese_punctuation() -> None:
+    bare = re.sub(r"`[^`]+`|\]\([^)]+\)", "", prose("zh"))
+    assert not re.findall(r"[\u4e00-\u9fff][,;:!?]", bare)
+    assert re.search(r"[\u4e00-\u9fff]，", bare)
+
+
+# --- the pictures -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def draw() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("draw", ROOT / "docs/pictures/draw.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def letters(svg: str) -> list[tuple[str, str, str]]:
+    """Every letter with its place."""
+    found = []
+    for element in ET.fromstring(svg).iter(f"{SVG}text"):
+        assert element.text is not None
+        found += [
+            (sign, x, element.attrib["y"]) for sign, x in zip(element.text, element.attrib["x"].split(), strict=True)
+        ]
+    return found
+
+
+@pytest.mark.parametrize("number", range(len(LANGS)))
+def test_a_picture_is_the_screen_of_today(draw: ModuleType, number: int) -> None:
+    """If this fails: `python docs/pictures/draw.py`, and look at what it drew."""
+    screen = draw.SCREENS[number]
+    assert f"(docs/pictures/{screen.file})" in text(screen.lang)
+    now, kept = draw.printed(screen), (ROOT / "docs/pictures" / screen.file).read_text(encoding="utf-8")
+    assert letters(draw.svg(now, screen.typed)) == letters(kept)
+
+
+@pytest.mark.parametrize("name", ["see.en.svg", "see.zh.svg"])
+def test_a_picture_needs_nothing_from_elsewhere(draw: ModuleType, name: str) -> None:
+    svg = (ROOT / "docs/pictures" / name).read_text(encoding="utf-8")
+    assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg\")|@font-face|@import|url\(|<script|<image", svg)
+    places = [(y, int(x), sign) for sign, x, y in letters(svg)]
+    for (y, x, sign), (below, beside, _) in pairwise(places):
+        assert below != y or beside >= x + draw.CELL * cell_len(sign), sign
+    width = float(ET.fromstring(svg).attrib["width"])
+    assert max(x + draw.CELL * cell_len(sign) for _, x, sign in places) <= width - draw.EDGE
+
+
+def test_the_first_picture_is_of_make_see(draw: ModuleType) -> None:
+    assert draw.SCREENS[0].text == say("see-sentence", "en")
+    (given,) = re.findall(r"^TEXT \?=(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert given.strip() in ("", draw.SCREENS[0].text)
+
+
+# --- the corners ------------------------------------------------------------------------------------------
+
+
+def test_every_corner_has_its_test() -> None:
+    rows = [line for line in text("en").splitlines() if line.startswith("|") and "`test_" in line]
+    written = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    assert len(rows) >= 5
+    for row in rows:
+        for name in re.findall(r"`(test_\w+)`", row):
+            assert f"def {name}(" in written, name
+
+
+def test_torch_adds_a_mask_of_floats_and_we_refuse_it() -> None:
+    """If the first half fails, PyTorch has been mended: say so in the READMEs."""
+    q, k, v = torch.randn(3, 1, 1, 4, 8, generator=torch.Generator().manual_seed(0))
+    zero_one = torch.ones(4, 4).tril()
+    theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=zero_one)
+    torch.testing.assert_close(theirs, F.scaled_dot_product_attention(q, k, v, attn_mask=zero_one + 5))
+    assert not torch.allclose(theirs, F.scaled_dot_product_attention(q, k, v, attn_mask=zero_one.bool()))
+    with pytest.raises(DtypeError, match="from_keep"):
+        attend(q, k, v, mask=zero_one)
+
+
+def test_torch_has_two_meanings_of_true() -> None:
+    module = nn.MultiheadAttention(4, 1, bias=False, batch_first=True)
+    x = torch.randn(1, 3, 4, generator=torch.Generator().manual_seed(0))
+    upper = torch.ones(3, 3, dtype=torch.bool).triu(1)
+    theirs, weights = module(x, x, x, attn_mask=upper)
+    assert (weights[0] == 0).equal(upper)  # True = may not look
+    q, k, v = (x @ W.T for W in module.in_proj_weight.chunk(3))
+    fused = F.scaled_dot_product_attention(q, k, v, attn_mask=~upper)  # True = may look
+    torch.testing.assert_close(theirs, fused @ module.out_proj.weight.T)
+    for ours in (attend(q, k, v, mask=~upper), attend(q, k, v, mask=Mask.from_blocked(upper))):
+        torch.testing.assert_close(ours, fused)
+
+
+def test_the_lowest_number_is_no_minus_infinity_in_torch() -> None:
+    q, k, v = torch.randn(3, 1, 1, 4, 8, generator=torch.Generator().manual_seed(0))
+    hidden = torch.full((4, 4), torch.finfo(torch.float32).min)
+    theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=hidden)
+    torch.testing.assert_close(theirs, v.mean(2, keepdim=True).expand_as(v))
+    assert (attend(q, k, v, mask=Mask.from_additive(hidden)) == 0).all()
+
+
+# --- the masks --------------------------------------------------------------------------------------------
+
+
+def test_every_converter_gives_the_same_mask() -> None:
+    """The last cells of the table, evaluated as they stand."""
+    keep = np.array([[True, True, False, True]])
+    given = {
+        "Mask.from_blocked(m)": np.broadcast_to(~keep, (4, 4)),
+        "Mask.from_blocked(m, keys=True)": ~keep,
+        "Mask.from_additive(m)": np.where(np.broadcast_to(keep, (4, 4)), 0.0, -np.inf),
+        "Mask.from_keep(m)": keep.astype(int),
+    }
+    written = [span for span in spans(prose("en")) if span.startswith("Mask.from_")]
+    assert sorted(written) == sorted(given)
+    for call, m in given.items():
+        mask = eval(call, {"Mask": Mask, "m": m})
+        np.testing.assert_array_equal(
+            np.broadcast_to(mask.dense(4, 4), (1, 1, 4, 4)), np.broadcast_to(keep, (1, 1, 4, 4))
+        )

@@ -97,6 +97,19 @@ def test_gradients_equal_the_reference(backend: str) -> None:
         np.testing.assert_allclose(leaf.grad.cpu().numpy(), wanted, atol=1e-4, rtol=1e-3)
 
 
+@pytest.mark.parametrize("dtype", CLOSE, ids=str)
+@pytest.mark.parametrize("backend", ["sdpa", "chunked", "eager"])
+def test_queries_that_see_nothing_have_zero_gradients(backend: str, dtype: torch.dtype) -> None:
+    """cuDNN gives such rows the mean of the values; ours are zero, and so is what flows back through them."""
+    leaves = [x.requires_grad_() for x in on_device(arrays(), dtype)]
+    out = attend(*leaves, mask=Mask.causal() & Mask.padding(IDS), backend=backend)
+    out.float().sum().backward()
+    assert (out[1, :, :2] == 0).all()
+    assert (leaves[0].grad[1, :, :2] == 0).all()
+    for leaf in leaves:
+        assert leaf.grad.isfinite().all()
+
+
 def test_backends_answer_for_the_device() -> None:
     q, k, v = on_device(arrays())
     assert backends(q, k, v).chosen == "sdpa"

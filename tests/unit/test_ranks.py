@@ -59,14 +59,15 @@ TORCH = (
 DOORS = {
     ("regard.masks.rules", "torch"),
     ("regard.masks.mask", "torch"),
+    ("regard.masks.bound", "torch"),
     ("regard.masks.doors", "torch"),
     ("regard.dispatch.call", "regard.dispatch.torch_backends"),
     ("regard.dispatch.choice", "regard.dispatch.torch_backends"),
     ("regard.trace.trace", "regard.views.terminal"),
     ("regard.trace.trace", "regard.views.plots"),
     ("regard.dispatch.remember", "regard.dispatch.torch_backends"),
-    ("regard.dispatch.guard", "torch"),
     ("regard.cli.inspection", "torch"),
+    ("regard.dispatch.guard", "torch"),
     ("regard.dispatch.guard", "regard.dispatch.overflow"),
 }
 

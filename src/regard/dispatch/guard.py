@@ -59,16 +59,7 @@ def _bad_rows(x: Array) -> Array:
 
 def _may_see(call: Call, flagged: Array) -> Array:
     """B H T: the queries that may look at a flagged key."""
-    if call.bound is None:
-        return flagged.any(-1)[..., None]
-    parts = call.bound.sees(flagged)
-    if not parts:
-        return flagged[..., :0]
-    if not call.is_torch:
-        return np.concatenate(parts, axis=2)
-    import torch
-
-    return torch.cat(parts, dim=2)
+    return flagged.any(-1)[..., None] if call.bound is None else call.bound.sees(flagged)
 
 
 def _repeat(x: Array, times: int) -> Array:

@@ -53,7 +53,8 @@ def _fused(
         # Causal beside a mask is understood by the CPU kernel only; elsewhere, and with dropout, PyTorch refuses.
         together = keep is None or not causal or (q.device.type == "cpu" and not dropout)
         if (not causal or T == S) and together:
-            return F.scaled_dot_product_attention(q, k, v, attn_mask=keep, is_causal=causal, **options)
+            out = F.scaled_dot_product_attention(q, k, v, attn_mask=keep, is_causal=causal, **options)
+            return out if keep is None else _blind_rows_zero(out, keep)
     return _by_row_blocks(q, k, v, mask, bias, options)
 
 
@@ -78,12 +79,16 @@ def _by_row_blocks(
             attn_mask = None if seen is True else seen
         else:
             attn_mask = _as_added(added if seen is True else torch.where(seen, added, -torch.inf), q)
-        blocks.append(
-            F.scaled_dot_product_attention(
-                q[:, :, rows], k[:, :, low:high], v[:, :, low:high], attn_mask=attn_mask, **options
-            )
+        block = F.scaled_dot_product_attention(
+            q[:, :, rows], k[:, :, low:high], v[:, :, low:high], attn_mask=attn_mask, **options
         )
+        blocks.append(block if seen is True else _blind_rows_zero(block, seen))
     return blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=2)
+
+
+def _blind_rows_zero(out: Tensor, seen: Tensor) -> Tensor:
+    """Rows that see nothing as zeros: PyTorch's CPU kernel gives them so, cuDNN's gives the mean of the values."""
+    return out if out.device.type == "cpu" else out.masked_fill(~seen.any(-1, keepdim=True), 0)
 
 
 def _last_stride_one(x: Tensor) -> Tensor:

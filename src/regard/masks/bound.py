@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+
+import numpy as np
 
 from regard.kinds import Array
 from regard.masks.rules import Band, Both, Frame, Keys, Rule, Seen
@@ -61,16 +62,29 @@ class BoundMask:
                 return None
         return causal, keep
 
-    def sees(self, flagged: Array, rows_at_a_time: int = 256) -> list[Any]:
-        """For blocks of rows, in order: which of them may look at a flagged key (`flagged` is B H S, boolean)."""
+    def sees(self, flagged: Array, rows_at_a_time: int = 256) -> Array:
+        """B H T: which queries may look at a flagged key (`flagged` is B H S, boolean)."""
         T, S = self.frame.T, self.frame.S
+        if not T or not S:
+            return _all_rows(flagged[..., :0].any(-1)[..., None], T)
+        quick = self.rule.sees(self.frame, flagged)
+        if quick is not None:
+            return _all_rows(quick, T)
         answers = []
         for start in range(0, T, rows_at_a_time):
             rows = slice(start, min(T, start + rows_at_a_time))
             hit = (flagged[:, :, None, :] & self.block(rows, slice(0, S))).any(-1)
-            # A rule that does not tell the rows apart answered for one of them.
-            answers.append(hit if hit.shape[-1] > 1 else hit[:, :, [0] * (rows.stop - rows.start)])
-        return answers
+            answers.append(_all_rows(hit, rows.stop - rows.start))
+        if isinstance(flagged, np.ndarray):
+            return np.concatenate(answers, axis=2)
+        import torch
+
+        return torch.cat(answers, dim=2)
+
+
+def _all_rows(answer: Array, rows: int) -> Array:
+    """An answer for each row; a rule that does not tell rows apart answered for one of them."""
+    return answer if answer.shape[-1] == rows else answer[:, :, [0] * rows]
 
 
 def _is_causal(rule: Rule) -> bool:

@@ -64,6 +64,10 @@ class Rule:
         """A range of keys that all of these rows see; nothing, (0, 0), where that is not known beforehand."""
         return 0, 0
 
+    def sees(self, frame: Frame, flagged: Array) -> Array | None:
+        """B H T (or 1): which queries see a flagged key (B H S); None where there is no quick way to tell."""
+        return None
+
     def leads(self) -> Iterator[Shape]:
         """The leading axes that this rule's arrays bring along, heads included."""
         return iter(())
@@ -104,6 +108,16 @@ class Band(Rule):
         low = 0 if self.left is None else rows.stop - 1 + frame.offset - self.left
         high = frame.S if self.right is None else rows.start + frame.offset + self.right + 1
         return _clipped(low, high, frame.S)
+
+    def sees(self, frame: Frame, flagged: Array) -> Array | None:
+        # What a query sees is a range, so counting up to both its ends tells, without any rectangle.
+        counted = flagged.cumsum(-1)
+        here = frame.positions(frame.offset, frame.offset + frame.T)
+        low = here * 0 if self.left is None else (here - self.left).clip(0, frame.S)
+        high = here * 0 + frame.S if self.right is None else (here + self.right + 1).clip(0, frame.S)
+        before_high = counted[..., (high - 1).clip(0)] * (high > 0)
+        before_low = counted[..., (low - 1).clip(0)] * (low > 0)
+        return before_high > before_low
 
     def __and__(self, other: "Band") -> "Band":
         return Band(_least(self.left, other.left), _least(self.right, other.right))
@@ -157,6 +171,13 @@ class Keys(Rule):
 
     def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
         return self.keep[..., cols]
+
+    def sees(self, frame: Frame, flagged: Array) -> Array | None:
+        return self.kept(flagged).any(-1)[..., None]
+
+    def kept(self, flagged: Array) -> Array:
+        """Of the flagged keys (B H S) those that are kept."""
+        return flagged & self.keep[:, :, 0]
 
     def leads(self) -> Iterator[Shape]:
         if self.keep.ndim > 1:
@@ -277,6 +298,15 @@ class Both(Rule):
     def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
         return _common([rule.certain(frame, rows) for rule in self.rules])
 
+    def sees(self, frame: Frame, flagged: Array) -> Array | None:
+        # Kept keys only thin out what is flagged; then one rule by position is left to ask.
+        others = [rule for rule in self.rules if not isinstance(rule, Keys)]
+        for rule in self.rules:
+            flagged = rule.kept(flagged) if isinstance(rule, Keys) else flagged
+        if not others:
+            return flagged.any(-1)[..., None]
+        return others[0].sees(frame, flagged) if len(others) == 1 else None
+
     def leads(self) -> Iterator[Shape]:
         for rule in self.rules:
             yield from rule.leads()
@@ -299,6 +329,15 @@ class Either(Both):
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
         ranges = [rule.reach(frame, rows) for rule in self.rules]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+    def sees(self, frame: Frame, flagged: Array) -> Array | None:
+        answers = [rule.sees(frame, flagged) for rule in self.rules]
+        if any(answer is None for answer in answers):
+            return None
+        seen: Any = answers[0]
+        for answer in answers[1:]:
+            seen = seen | answer
+        return seen
 
     def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
         return max((rule.certain(frame, rows) for rule in self.rules), key=lambda part: part[1] - part[0])

@@ -107,9 +107,30 @@ def test_sees_tells_which_rows_meet_a_flagged_key(kind: str, rows_at_a_time: int
     flagged = rng.random((sizes.B, sizes.H, sizes.S)) < 0.3
     four = allowed.reshape(sizes.B, sizes.H, sizes.T, sizes.S)
     given_flags = flagged if LIKES[kind] is None else torch.from_numpy(flagged)
-    answers = mask.bind(sizes.lead, sizes.T, sizes.S, LIKES[kind]).sees(given_flags, rows_at_a_time)
-    found = np.concatenate([to_numpy(answer) for answer in answers], axis=-1)
-    np.testing.assert_array_equal(found, (four & flagged[:, :, None, :]).any(-1))
+    found = mask.bind(sizes.lead, sizes.T, sizes.S, LIKES[kind]).sees(given_flags, rows_at_a_time)
+    np.testing.assert_array_equal(to_numpy(found), (four & flagged[:, :, None, :]).any(-1))
+
+
+@pytest.mark.parametrize("kind", LIKES)
+@given(st.data())
+def test_what_is_certain_is_seen_by_all_and_what_is_out_of_reach_by_none(kind: str, data: st.DataObject) -> None:
+    sizes, (mask, allowed) = data.draw(laid())
+    four = allowed.reshape(sizes.B, sizes.H, sizes.T, sizes.S)
+    bound = mask.bind(sizes.lead, sizes.T, sizes.S, LIKES[kind])
+    start = data.draw(st.integers(0, max(0, sizes.T - 1)))
+    rows = slice(start, data.draw(st.integers(min(start + 1, sizes.T), sizes.T)))
+    if rows.start == rows.stop:
+        return
+    low, high = bound.rule.certain(bound.frame, rows)
+    assert four[..., rows, low:high].all()
+    low, high = bound.reach(rows)
+    assert not four[..., rows, :low].any()
+    assert not four[..., rows, high:].any()
+    # What is not doubtful is certain.
+    told = np.zeros(sizes.S, bool)
+    for part, _ in bound.doubtful(rows, 0, sizes.S, 3):
+        told[part] = True
+    assert four[..., rows, :][..., ~told].all()
 
 
 @pytest.mark.parametrize("kind", LIKES)

@@ -11,10 +11,10 @@ see: $(VENV)/.core                ## the small core, then the main job
 	@$(BIN)/regard see $(if $(TEXT),"$(TEXT)")
 
 test: $(VENV)/.test               ## what the tests need, then all tests
-	$(BIN)/python -m pytest -n auto -m "not slow and not gpu"
+	$(BIN)/python -m pytest -n auto -m "not gpu"
 
-test-slow: $(VENV)/.test          ## the long property runs
-	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "slow or not gpu"
+test-slow: $(VENV)/.test          ## twenty times as many examples of everything
+	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "not gpu"
 
 test-gpu: $(VENV)/.test           ## on a machine with CUDA
 	$(BIN)/python -m pytest -m gpu

@@ -6,15 +6,20 @@ it was computed: exact rectangles come from a function that the backend leaves w
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, Literal, NamedTuple
 
 from regard.axes import Shape, part_of
 from regard.errors import ArgumentError, NotKeptError
 from regard.kinds import Array, is_whole
+from regard.memory import require
 
 Kind = Literal["encoder", "decoder", "cross", "self"]
 Rectangle = Callable[[slice, slice], Array]
 """Exact weights of rows × cols, B H rows cols."""
+
+WORTH_ASKING = 2**24
+"""Weights from which on one asks first whether there is room for them: 64 MiB."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -97,6 +102,9 @@ class Record:
         T, S = self.shape[-2:]
         rows, cols = part_of(rows, T), part_of(cols, S)
         if self.rectangle is not None:
+            shape = (*self.shape[:2], rows.stop - rows.start, cols.stop - cols.start)
+            if prod(shape) > WORTH_ASKING:
+                require(4 * prod(shape), key="weights-too-large", shape=shape)
             return self.rectangle(rows, cols)
         if self.map is not None and tuple(self.map.shape[-2:]) == (T, S):
             return self.map[..., rows, cols]

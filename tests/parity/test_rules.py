@@ -127,6 +127,23 @@ def test_what_a_query_may_not_look_at_never_reaches_a_gradient(backend: str, gar
         assert_same_bits(spoilt, clean)
 
 
+@pytest.mark.parametrize("backend", ("sdpa", "chunked", "eager"))
+def test_a_huge_value_in_plain_view_costs_no_quadratic_memory(backend: str) -> None:
+    """Queries that see it are computed again in blocks of rows; those that do not get what they would without it."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, 2, 700, 8, generator=generator) for _ in range(3))
+    clean = attend(q, k, v, mask=Mask.window(5, 0), backend=backend)
+    v[:, :, 300] = 1e30
+    leaves = [x.requires_grad_() for x in (q, k, v)]
+    spoilt = attend(*leaves, mask=Mask.window(5, 0), backend=backend)
+    seeing = torch.zeros(700, dtype=torch.bool)
+    seeing[300:306] = True
+    assert torch.equal(spoilt[:, :, ~seeing], clean[:, :, ~seeing])
+    assert (spoilt[:, :, seeing].abs() > 1e20).all()
+    spoilt[:, :, ~seeing].sum().backward()
+    assert all(x.grad.isfinite().all() for x in leaves)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("bad", (np.nan, np.inf, -np.inf))
 def test_a_bad_query_spoils_itself_alone(backend: str, bad: float) -> None:

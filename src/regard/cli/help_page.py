@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from regard.words import catalogue, say
 
 WIDEST = 96
-# What every command understands; `entry` takes the first two before a command is chosen.
+# What every command understands; `entry` takes them before a command is chosen.
 GENERAL = (("--lang zh|en", "help-lang"), ("--debug", "help-debug"))
 
 # A space, one Chinese character with the punctuation that must not begin a line, or a run of anything else.

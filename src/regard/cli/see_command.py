@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from regard.records import Record
 
 MODEL = "handmade"
-NARROWEST = 20
 MOST_WORDS_IN_JSON = 1000
 """Four heads of 1000 × 1000 weights are some 80 MB of text; more is a file's work."""
 
@@ -81,6 +80,8 @@ def _heads(asked: str | None, names: tuple[str, ...]) -> list[int]:
 
 
 def _columns(width: str) -> int:
+    from regard.views.terminal import NARROWEST
+
     if not width.isdecimal() or int(width) < NARROWEST:
         raise ArgumentError("cli-width-value", found=width, least=NARROWEST)
     return int(width)

@@ -8,8 +8,6 @@ from regard.kinds import Array
 from regard.records import Statistics
 from regard.words import say
 
-Rectangle = Callable[[Call, Array, slice, slice], Array]
-
 
 class Answer(NamedTuple):
     """Yes, perhaps with a remark; or no, with the reason. The words are a key, to be said in any language."""

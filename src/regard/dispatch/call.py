@@ -58,6 +58,8 @@ def receive(
         from regard.dispatch.torch_backends import autocast
 
         q, k, v = autocast(q, k, v)
+    else:
+        q, k, v = (x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("=")) for x in (q, k, v))
     sizes = attention_sizes(q.shape, k.shape, v.shape)
     _check_dtypes(q, k, v)
     _check_numbers(scale, softcap, dropout)

@@ -87,17 +87,14 @@ def _all(call: Call) -> tuple[Backend, ...]:
 
 def _choose(call: Call, name: str) -> Backend:
     every = _all(call)
+    first = next(one for one in every if one.answer(call).yes)  # the last one can do anything
     if name == "auto":
-        for one in every:
-            if one.answer(call).yes:
-                return one
-        raise BackendError("no-backend", reasons="; ".join(f"{b.name}: {b.answer(call)}" for b in every))
+        return first
     named = next((one for one in every if one.name == name), None)
     if named is None:
         kind = "torch" if call.is_torch else "NumPy"
         raise UnknownNameError("backend-unknown", asked=name, kind=kind, names=", ".join(b.name for b in every))
     answer: Answer = named.answer(call)
     if not answer.yes:
-        other = next((one.name for one in every if one.answer(call).yes), None)
-        raise BackendError("backend-refuses", name=name, reason=str(answer), chosen=other)
+        raise BackendError("backend-refuses", name=name, reason=str(answer), chosen=first.name)
     return named

@@ -1,5 +1,7 @@
 """The backends for NumPy arrays: blocked (fast), then reference (the definition)."""
 
+from math import prod
+
 import numpy as np
 
 from regard.dispatch.backend import YES, Answer, Backend
@@ -10,7 +12,7 @@ from regard.memory import require
 from regard.records import Statistics
 from regard.reference import log_sum_exp, statistics_of
 from regard.reference.attention import attention_scores, weighted_sum
-from regard.reference.exponentials import softmax
+from regard.reference.exponentials import computing_dtype, softmax
 
 
 def _blocked_answer(call: Call) -> Answer:
@@ -25,7 +27,7 @@ def _reference(call: Call) -> tuple[Array, Statistics]:
     sizes = call.sizes
     shape = (sizes.B, sizes.H, sizes.T, sizes.S)
     # Scores, weights and the mask's matrix live at once.
-    require(3 * int(np.prod(shape)) * call.q.itemsize, key="weights-too-large", shape=shape)
+    require(3 * prod(shape) * computing_dtype(call.q).itemsize, key="weights-too-large", shape=shape)
     mask = None
     if call.bound is not None and sizes.T and sizes.S:
         seen = call.bound.block(slice(0, sizes.T), slice(0, sizes.S))

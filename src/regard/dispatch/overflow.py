@@ -1,8 +1,8 @@
 """Numbers so large that PyTorch's products of them are not finite, where hidden ones would leak after all.
 
 Forward, a mask that is added makes inf + (-inf) of a hidden huge key; backward, a hidden huge value gives a weight of
-0 an infinite gradient. So huge rows are kept from the kernel as bad ones are, and the few queries that may look at
-them are computed again, one by one, from what they may see and nothing else.
+0 an infinite gradient. So huge rows are kept from the kernel as bad ones are, and the queries that may look at them are
+computed again, eagerly, a block of rows at a time.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from regard.dispatch.call import Call
-from regard.functional.attention import scaled_dot_product_attention, serve_all_heads
+from regard.functional.attention import scaled_dot_product_attention
 from regard.functional.exponentials import computing_dtype
+from regard.kernels.tiles import SCORES_AT_A_TIME
 from regard.masks import Mask
 from regard.masks.rules import Dense
 from regard.records import Statistics
@@ -59,37 +60,35 @@ def despite_huge(call: Call, run: Callable[[Call], tuple[Tensor, Statistics]]) -
         # Forward, the kernels that give statistics replace hidden scores instead of adding to them.
         with torch.no_grad():
             _, found = run(call)
-    keys, values = serve_all_heads(call.k, call.sizes), serve_all_heads(call.v, call.sizes)
     wild = (huge_k | huge_v).repeat_interleave(call.sizes.H // call.sizes.G, dim=1)  # B H S
-    for row in range(call.sizes.T):
-        seen = _row(call, row)  # B H 1 S
-        looking = (seen & wild[:, :, None]).any(-1) | (huge_q[:, :, row : row + 1] & seen.any(-1))  # B H 1
-        if looking.any():
-            again = _one_row(call, keys, values, row, seen)
-            where = torch.tensor([row], device=out.device)
-            out = out.index_copy(2, where, torch.where(looking[..., None], again, out[:, :, row : row + 1]))
-    return out, found
+    looking = _may_see(call, wild) | (huge_q & _may_see(call, torch.ones_like(wild)))  # B H T
+    return torch.cat([_again(call, out, looking, rows) for rows in _row_blocks(call)], dim=2), found
 
 
-def _one_row(call: Call, keys: Tensor, values: Tensor, row: int, seen: Tensor) -> Tensor:
-    hidden = ~seen[:, :, 0, :, None]  # B H S 1
-    bias = None if call.bias is None else call.bias.expand(*seen.shape[:2], call.sizes.T, call.sizes.S)
-    out, _ = scaled_dot_product_attention(
-        call.q[:, :, row : row + 1],
-        keys.masked_fill(hidden, 0),
-        values.masked_fill(hidden, 0),
-        mask=Mask(Dense(seen), "row"),
-        bias=None if bias is None else bias[:, :, row : row + 1],
-        scale=call.scale,
-        softcap=call.softcap,
+def _again(call: Call, out: Tensor, looking: Tensor, rows: slice) -> Tensor:
+    """A block of the output, eager where someone may look at something huge: masks are filled in there, not added."""
+    if not looking[:, :, rows].any():
+        return out[:, :, rows]
+    S = call.sizes.S
+    seen = True if call.bound is None else call.bound.block(rows, slice(0, S))
+    allowed = torch.as_tensor(seen, device=out.device).expand(*looking.shape[:2], rows.stop - rows.start, S)
+    bias = None if call.bias is None else call.bias.expand(*looking.shape, S)[:, :, rows]
+    eager, _ = scaled_dot_product_attention(
+        call.q[:, :, rows], call.k, call.v, Mask(Dense(allowed), "rows"), bias, call.scale, call.softcap
     )
-    return out
+    return torch.where(looking[:, :, rows, None], eager, out[:, :, rows])
 
 
-def _row(call: Call, row: int) -> Tensor:
-    shape = (call.sizes.B, call.sizes.H, 1, call.sizes.S)
-    seen = True if call.bound is None else call.bound.block(slice(row, row + 1), slice(0, call.sizes.S))
-    return torch.as_tensor(seen, device=call.q.device).expand(shape)
+def _may_see(call: Call, flagged: Tensor) -> Tensor:
+    if call.bound is None:
+        return flagged.any(-1, keepdim=True).expand(-1, -1, call.sizes.T)
+    return call.bound.sees(flagged)
+
+
+def _row_blocks(call: Call) -> list[slice]:
+    sizes = call.sizes
+    step = max(1, SCORES_AT_A_TIME // max(1, sizes.B * sizes.H * sizes.S))
+    return [slice(first, min(sizes.T, first + step)) for first in range(0, sizes.T, step)] or [slice(0, 0)]
 
 
 def _tame(x: Tensor) -> bool:

@@ -1,5 +1,6 @@
 """From what a backend found to the Record that the caller gets."""
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from regard.records import Record, Statistics
 
 
 def record_of(call: Call, found: Statistics) -> Record:
-    """A Record of the call. With `See(qk=True)` it keeps copies of q and k, which later changes cannot reach."""
+    """A Record of the call; with `See(qk=True)` copies of what weights come from, out of reach of later changes."""
     assert call.see is not None
     sizes = call.sizes
     record = Record(
@@ -24,7 +25,16 @@ def record_of(call: Call, found: Statistics) -> Record:
     )
     if not call.see.qk:
         return record
-    kept = replace(call, q=_copy(call.q), k=_copy(call.k), v=call.v[..., :0])
+    mask = deepcopy(call.mask)
+    kept = replace(
+        call,
+        q=_copy(call.q),
+        k=_copy(call.k),
+        v=call.v[..., :0],
+        mask=mask,
+        bound=None if mask is None else mask.bind(sizes.lead, sizes.T, sizes.S, call.q),
+        bias=None if call.bias is None else _copy(call.bias),
+    )
     lse = found.lse
 
     def rectangle(rows: slice, cols: slice) -> Array:
@@ -34,9 +44,9 @@ def record_of(call: Call, found: Statistics) -> Record:
         "q": kept.q,
         "k": kept.k,
         "lse": lse,
-        "mask": call.mask,
+        "mask": mask,
         "lead": sizes.lead,
-        "bias": call.bias,
+        "bias": kept.bias,
         "scale": call.scale,
         "softcap": call.softcap,
     }

@@ -1,6 +1,7 @@
 """The backends for torch tensors: sdpa (fused), chunked (fused with statistics), eager (the whole matrix)."""
 
 from contextlib import AbstractContextManager, nullcontext
+from math import prod
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +10,7 @@ from torch import Tensor
 from regard.dispatch.backend import YES, Answer, Backend
 from regard.dispatch.call import Call
 from regard.functional.attention import attention_scores, attention_weights, weighted_sum
-from regard.functional.exponentials import log_sum_exp
+from regard.functional.exponentials import computing_dtype, log_sum_exp
 from regard.functional.fused import sdpa
 from regard.functional.statistics import statistics_of
 from regard.kernels import chunked
@@ -70,7 +71,7 @@ def _eager(call: Call) -> tuple[Tensor, Statistics]:
     sizes = call.sizes
     shape = (sizes.B, sizes.H, sizes.T, sizes.S)
     if not torch.compiler.is_compiling():
-        _require_room(call.q, 3 * 4 * sizes.B * sizes.H * sizes.T * sizes.S, shape)
+        _require_room(call.q, 3 * computing_dtype(call.q).itemsize * prod(shape), shape)
     mask = None
     if call.bound is not None:
         seen = call.bound.block(slice(0, sizes.T), slice(0, sizes.S))

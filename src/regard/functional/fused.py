@@ -62,9 +62,8 @@ def _by_row_blocks(
     q: Tensor, k: Tensor, v: Tensor, mask: BoundMask, bias: Tensor | None, options: dict[str, Any]
 ) -> Tensor:
     """One call per block of rows, each with the mask of that block and the keys it can reach."""
-    B, _, T, _ = q.shape
-    S = k.shape[2]
-    step = max(16, min(T, MASK_AT_A_TIME // max(1, S * B)))
+    T, S = q.shape[2], k.shape[2]
+    step = max(1, min(T, MASK_AT_A_TIME // _mask_numbers_per_row(mask, bias, S)))
     blocks = []
     for start in range(0, T, step):
         rows = slice(start, min(T, start + step))
@@ -84,6 +83,15 @@ def _by_row_blocks(
         )
         blocks.append(block if seen is True else _blind_rows_zero(block, seen))
     return blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=2)
+
+
+def _mask_numbers_per_row(mask: BoundMask, bias: Tensor | None, S: int) -> int:
+    """How many numbers one row of the mask to be added has, over all samples and heads that it tells apart."""
+    row, all_keys = slice(0, 1), slice(0, S)
+    seen = mask.block(row, all_keys)
+    numbers = S if isinstance(seen, bool) else seen.numel()
+    added = _block_of(bias, row, all_keys)
+    return max(1, numbers, S if added is None else added[..., :1, :].numel())
 
 
 def _blind_rows_zero(out: Tensor, seen: Tensor) -> Tensor:

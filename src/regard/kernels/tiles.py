@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from regard.axes import bin_count, bin_width
+from regard.kinds import Array
 from regard.records import See
 
 SCORES_AT_A_TIME = 2**20
@@ -30,6 +31,17 @@ class Bins:
         return cls(bin_width(T, see.map), bin_width(S, see.map), bin_count(T, see.map), bin_count(S, see.map))
 
 
+def head_of(x: Array | None, b: int, h: int) -> Array | None:
+    """One head of one sample of an array that broadcasts to B H · ·."""
+    return None if x is None else x[b if x.shape[0] > 1 else 0, h if x.shape[1] > 1 else 0]
+
+
+def block_of(x: Array, rows: slice, cols: slice) -> Array:
+    """A rectangle of an array that broadcasts to … T S."""
+    whole = slice(None)
+    return x[..., rows if x.shape[-2] > 1 else whole, cols if x.shape[-1] > 1 else whole]
+
+
 def cores() -> int:
     """How many cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -38,7 +50,10 @@ def cores() -> int:
 
 
 def rows_per_block(T: int, S: int, most: int, high: int | None = None) -> int:
-    """How many rows to take at a time: at most `most`, fewer when they are long, whole bins where bins are lower."""
+    """How many rows to take at a time: at most `most`, fewer when they are long, whole bins where bins are lower.
+
+    Never fewer than sixteen, however long they are.
+    """
     rows = max(16, min(most, SCORES_AT_A_TIME // max(1, S), max(1, T)))
     return rows if high is None or high > rows else rows // high * high
 

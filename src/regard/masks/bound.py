@@ -8,6 +8,9 @@ import numpy as np
 from regard.kinds import Array
 from regard.masks.rules import Band, Both, Frame, Keys, Rule, Seen
 
+ANSWERS_AT_A_TIME = 2**22
+"""Booleans made at once where a question has to be asked rectangle by rectangle."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoundMask:
@@ -51,7 +54,7 @@ class BoundMask:
 
         `keep` broadcasts to B 1 1 S. Such a mask needs no T × S array in any kernel.
         """
-        rules = self.rule.rules if type(self.rule) is Both else (self.rule,)
+        rules = self.rule.rules if isinstance(self.rule, Both) else (self.rule,)
         causal, keep = False, None
         for rule in rules:
             if _is_causal(rule):
@@ -62,9 +65,11 @@ class BoundMask:
                 return None
         return causal, keep
 
-    def sees(self, flagged: Array, rows_at_a_time: int = 256) -> Array:
+    def sees(self, flagged: Array, rows_at_a_time: int | None = None) -> Array:
         """B H T: which queries may look at a flagged key (`flagged` is B H S, boolean)."""
         T, S = self.frame.T, self.frame.S
+        if rows_at_a_time is None:
+            rows_at_a_time = max(1, ANSWERS_AT_A_TIME // max(1, flagged.shape[0] * flagged.shape[1] * S))
         if not T or not S:
             return _all_rows(flagged[..., :0].any(-1)[..., None], T)
         quick = self.rule.sees(self.frame, flagged)

@@ -11,7 +11,7 @@ from regard.kinds import Array, is_tensor, is_whole
 from regard.masks import doors
 from regard.masks.bound import BoundMask
 from regard.masks.picture import LARGEST, draw
-from regard.masks.rules import Band, Both, Dense, Either, Frame, Keys, Not, Prefix, Rule, Segments
+from regard.masks.rules import Band, Both, Dense, Either, Frame, Joined, Keys, Not, Prefix, Rule, Segments
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,14 +234,14 @@ def _known_sizes(rule: Rule) -> tuple[int | None, int | None]:
             return (None if T == 1 else T), (None if S == 1 else S)
         case Not(rule=inner):
             return _known_sizes(inner)
-        case Both(rules=rules):
+        case Joined(rules=rules):
             sizes = [_known_sizes(part) for part in rules]
             return next((t for t, _ in sizes if t), None), next((s for _, s in sizes if s), None)
     return None, None
 
 
-def _parts(rule: Rule, kind: type[Both]) -> tuple[Rule, ...]:
-    return rule.rules if isinstance(rule, Both) and type(rule) is kind else (rule,)
+def _parts(rule: Rule, kind: type[Joined]) -> tuple[Rule, ...]:
+    return rule.rules if isinstance(rule, kind) else (rule,)
 
 
 def _combined(other: Any, sign: str) -> Mask:

@@ -164,7 +164,7 @@ class Keys(Rule):
 
     def align(self, frame: Frame) -> Rule:
         _check_length(self.keep, frame.S, "keys", frame)
-        return Keys(_per_sample(self.keep, 1, frame, "keys")[..., None, :])
+        return Keys(_per_sample(self.keep, 1, frame, "padding")[..., None, :])
 
     def pick(self, b: int, h: int) -> Rule:
         return Keys(_one_sample(self.keep, b))
@@ -271,8 +271,8 @@ class Not(Rule):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Both(Rule):
-    """What all of the rules allow."""
+class Joined(Rule):
+    """Several rules asked together."""
 
     rules: tuple[Rule, ...]
 
@@ -281,6 +281,15 @@ class Both(Rule):
 
     def pick(self, b: int, h: int) -> Rule:
         return replace(self, rules=tuple([rule.pick(b, h) for rule in self.rules]))
+
+    def leads(self) -> Iterator[Shape]:
+        for rule in self.rules:
+            yield from rule.leads()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Both(Joined):
+    """What all of the rules allow."""
 
     def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
         seen: Seen = True
@@ -307,13 +316,9 @@ class Both(Rule):
             return flagged.any(-1)[..., None]
         return others[0].sees(frame, flagged) if len(others) == 1 else None
 
-    def leads(self) -> Iterator[Shape]:
-        for rule in self.rules:
-            yield from rule.leads()
-
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Either(Both):
+class Either(Joined):
     """What any of the rules allows."""
 
     def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
@@ -382,12 +387,16 @@ def _per_sample(x: Array, own: int, frame: Frame, what: str) -> Array:
         # One sample needs no axis for samples.
         if all(size == 1 for size in samples):
             return x.reshape(1, 1, *rest)
-        raise ShapeError("mask-samples", what=what, found=tuple(samples), wanted=tuple(wanted))
+        raise ShapeError("mask-samples", what=what, found=_times(samples), wanted=_times(wanted))
     if all(size == 1 for size in samples):
         return x.reshape(1, 1, *rest)
     if len(wanted) > 1:
         x = _broadcast(x, (*wanted, *rest)).reshape(split_lead(frame.lead)[0], *rest)
     return x[:, None]
+
+
+def _times(shape: Shape) -> str:
+    return "×".join(str(size) for size in shape) or "1"
 
 
 def _one_sample(x: Array, b: int) -> Array:

@@ -48,11 +48,11 @@ def _tree(rule: Rule, number: Callable[[Any], int]) -> dict[str, Any]:
                 "keys": number(keys),
                 "queries": None if queries is None else number(queries),
             }
-        case Dense(allowed=allowed):
-            return {"is": "dense", "allowed": number(allowed)}
+        case Dense(allowed=allowed, per_sample=per_sample):
+            return {"is": "dense", "allowed": number(allowed), "per_sample": per_sample}
         case Not(rule=inner):
             return {"is": "not", "rule": _tree(inner, number)}
-        case Either(rules=rules):  # before Both, of which it is a kind
+        case Either(rules=rules):
             return {"is": "either", "rules": [_tree(part, number) for part in rules]}
         case Both(rules=rules):
             return {"is": "both", "rules": [_tree(part, number) for part in rules]}
@@ -85,8 +85,8 @@ def _rule(tree: Any, array: Callable[[int], np.ndarray]) -> Rule:
         case {"is": "segments", "queries": queries}:
             ids = None if queries is None else numbered("queries", "iub", 1)
             return Segments(numbered("keys", "iub", 1), ids)
-        case {"is": "dense"}:
-            return Dense(numbered("allowed", "b", 2))
+        case {"is": "dense", "per_sample": bool(per_sample)}:
+            return Dense(numbered("allowed", "b", 3 if per_sample else 2), per_sample)
         case {"is": "not", "rule": inner}:
             return Not(_rule(inner, array))
         case {"is": "both" | "either" as name, "rules": [*rules]} if rules:

@@ -88,8 +88,8 @@ def _draw(ax: "Axes", one: Picture, title: str) -> None:
     """One picture with everything beside it."""
     finite = one.cells[np.isfinite(one.cells)]
     image = _cells(ax, one, title, float(finite.max()) if finite.size else 1.0)
-    _axis(ax, "x", one.keys, one.record.shape[3], one.wide)
-    _axis(ax, "y", one.queries, one.record.shape[2], one.high)
+    _axis(ax, "x", one.keys, one.record.shape[3])
+    _axis(ax, "y", one.queries, one.record.shape[2])
     ax.set_xlabel(drawable([say("plot-keys")])[0], **text_style())
     ax.set_ylabel(drawable([say("plot-queries")])[0], **text_style())
     if image is not None:
@@ -120,7 +120,7 @@ def _cells(ax: "Axes", one: Picture, title: str, highest: float) -> Any:
     return image
 
 
-def _axis(ax: "Axes", side: str, tokens: tuple[str, ...] | None, length: int, size: int) -> None:
+def _axis(ax: "Axes", side: str, tokens: tuple[str, ...] | None, length: int) -> None:
     """Tokens along one axis where they can be read, else positions as matplotlib likes them."""
     if tokens is None or not 0 < length <= _MOST_LABELS:
         return

@@ -1,4 +1,4 @@
-"""The terminal view: one head, the heads of a layer, or all layers, in true depth, 256 colours or none.
+"""The terminal view: one head, the heads of a layer, or all layers, in true colour, 256 colours or none.
 
 Here the terminal is asked what it can do and what is to be drawn is chosen; the drawing is done next door.
 """

@@ -12,8 +12,8 @@ WORDS: dict[str, Words] = {
     "help-commands": Words(en="Commands:", zh="命令："),
     "help-help": Words(en="show this page", zh="显示本页"),
     "help-lang": Words(
-        en="the language to speak; otherwise that of the environment (REGARD_LANG, LC_ALL, LANG)",
-        zh="使用的语言；不写则按环境变量（REGARD_LANG、LC_ALL、LANG）",
+        en="the language to speak; otherwise that of the environment (REGARD_LANG, LC_ALL, LC_MESSAGES, LANG)",
+        zh="使用的语言；不写则按环境变量（REGARD_LANG、LC_ALL、LC_MESSAGES、LANG）",
     ),
     "help-debug": Words(
         en="show the traceback when something goes wrong",
@@ -45,8 +45,8 @@ WORDS: dict[str, Words] = {
         "  regard explain\n"
         "  regard doctor\n"
         "\n"
-        "退出码：0 正常，1 检查未通过，2 用法不对，3 文件无法读写，4 缺少东西，\n"
-        "5 内存或磁盘不够，70 是我们的错误，130 被中断",
+        "退出码：0 正常，1 检查未通过，2 用法不对，3 文件无法读写，4 缺少依赖，\n"
+        "5 内存或磁盘不够，70 程序内部错误，130 被中断",
     ),
     # --- regard see ---
     "help-see": Words(
@@ -71,7 +71,7 @@ WORDS: dict[str, Words] = {
         en="one head in full, by number or name, or all of them one after another; without it, an overview",
         zh="完整显示一个头（编号或名字），all 则逐个显示全部；不写则显示总览",
     ),
-    "help-width": Words(en="draw in so many columns", zh="按这么多列来画"),
+    "help-width": Words(en="draw in so many columns", zh="绘图宽度（列数）"),
     "help-save": Words(
         en="also save the trace as a safetensors file, for regard.read_trace",
         zh="同时把记录存成 safetensors 文件，可用 regard.read_trace 读取",
@@ -99,7 +99,7 @@ WORDS: dict[str, Words] = {
     ),
     "head-all-so-far": Words(
         en="all so far (looks evenly at itself and everything before)",
-        zh="到此为止的全部（平均地看自己和前面的每个词）",
+        zh="此前的全部（均匀地看自己和前面的每个词）",
     ),
     "see-more": Words(
         en="--head 1 shows one head in full, --head all each of them; --json gives the numbers.",
@@ -185,7 +185,7 @@ WORDS: dict[str, Words] = {
         zh="缺失，而 regard 必须有它：pip install regard",
     ),
     "extra-torch": Words(
-        en="attend on PyTorch tensors, and deep_learning.nn", zh="对 PyTorch 张量使用 attend，以及 deep_learning.nn"
+        en="attend on PyTorch tensors, and deep_learning.nn", zh="对 PyTorch 张量使用 attend，并使用 deep_learning.nn"
     ),
     "extra-plot": Words(en="pictures with trace.plot()", zh="用 trace.plot() 画图"),
     "doctor-backends-numpy": Words(
@@ -281,6 +281,6 @@ WORDS: dict[str, Words] = {
     "cli-out-of-disk": Words(en="out of disk space", zh="磁盘空间不够"),
     "cli-unexpected": Words(
         en="a mistake of ours, {kind}: {message}; run again with --debug to see where",
-        zh="这是我们的错误，{kind}：{message}；加上 --debug 再运行可以看到出错的地方",
+        zh="regard 内部出错，{kind}：{message}；加上 --debug 再运行可以看到出错的地方",
     ),
 }

@@ -115,7 +115,7 @@ WORDS: dict[str, Words] = {
         en="a mask is boolean, True = may look; found {dtype} {shape}. If 1 means keep: Mask.from_keep(m). "
         "If 1 means hide: Mask.from_blocked(m). For token ids: Mask.padding(ids, pad=0)",
         zh="mask 是布尔型，True 表示可以看；现在是 {dtype} {shape}。若 1 为保留：Mask.from_keep(m)；"
-        "若 1 为遮住：Mask.from_blocked(m)；若是 token id：Mask.padding(ids, pad=0)",
+        "若 1 为遮住：Mask.from_blocked(m)；若是词元 id：Mask.padding(ids, pad=0)",
     ),
     "mask-dtype-other": Words(
         en="a mask is boolean, True = may look; found {dtype} {shape}",
@@ -142,11 +142,11 @@ WORDS: dict[str, Words] = {
     "mask-shape": Words(
         en="mask {found} does not fit the scores {scores}: it must be (T, S) or have as many axes as the scores, "
         "each of size 1 or the same",
-        zh="mask {found} 与分数 {scores} 不合：应为 (T, S)，或与分数同样多的轴，每轴大小为 1 或相同",
+        zh="mask {found} 与分数 {scores} 不匹配：应为 (T, S)，或与分数同样多的轴，每轴大小为 1 或相同",
     ),
     "mask-samples": Words(
-        en="the mask's {what} have {found} samples, but the call has {wanted}",
-        zh="mask 的 {what} 有 {found} 个样本，而这次调用有 {wanted} 个",
+        en="Mask.{what} was given {found} samples, but the call has {wanted}; give one row per sample, or one for all",
+        zh="Mask.{what} 给了 {found} 个样本，而这次调用有 {wanted} 个；请每个样本给一行，或所有样本共用一行",
     ),
     "mask-keys": Words(
         en="the mask's {what} {found} do not fit: the last axis must count the S={S} keys (T={T} queries)",
@@ -284,7 +284,7 @@ WORDS: dict[str, Words] = {
         en="positions {found} do not fit x {x}: give ({T},), or as many axes as x without its last, "
         "ending in {T}, the others of size 1 or the same; for one row per sample beside heads "
         "write positions[:, None]",
-        zh="positions {found} 与 x {x} 不合：应为 ({T},)，或与 x 去掉最后一轴后的轴数相同，"
+        zh="positions {found} 与 x {x} 不匹配：应为 ({T},)，或与 x 去掉最后一轴后的轴数相同，"
         "最后一轴为 {T}，其余各轴大小为 1 或相同；有头而每个样本一行时，请写 positions[:, None]",
     ),
     "positions-dtype": Words(
@@ -319,10 +319,6 @@ WORDS: dict[str, Words] = {
     "backend-refuses": Words(
         en="backend {name!r} cannot do this call: {reason}; backend='auto' would take {chosen}",
         zh="后端 {name!r} 做不了这次调用：{reason}；backend='auto' 会选择 {chosen}",
-    ),
-    "no-backend": Words(
-        en="no backend can do this call: {reasons}",
-        zh="没有后端能做这次调用：{reasons}",
     ),
     "weights-too-large": Words(
         en="the full weights need {need}, and {free} are free (B H T S = {shape}); "
@@ -450,7 +446,7 @@ WORDS: dict[str, Words] = {
     "trace-empty": Words(
         en="this trace holds no records, so there is nothing to draw: "
         "nothing was run while it watched, or select() matched nothing",
-        zh="这个 Trace 里没有记录，无可画之物：观察期间没有运行模型，或 select() 什么也没选中",
+        zh="这个 Trace 里没有记录，没有可画的内容：观察期间没有运行模型，或 select() 什么也没选中",
     ),
     "map-not-kept": Words(
         en="record {name!r} keeps no map, so it cannot be drawn; ask for one: see=See(map=256)",
@@ -511,7 +507,7 @@ WORDS: dict[str, Words] = {
     ),
     "trace-garbled": Words(
         en="{path} is damaged: {place} makes no sense; save the trace again with trace.save(path)",
-        zh="{path} 已损坏：{place} 处的内容不成立；请用 trace.save(path) 重新保存",
+        zh="{path} 已损坏：{place} 处的内容无效；请用 trace.save(path) 重新保存",
     ),
     "trace-tensor-missing": Words(
         en="{path} is damaged: tensor {tensor!r} is missing; save the trace again with trace.save(path)",

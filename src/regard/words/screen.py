@@ -24,7 +24,7 @@ WORDS: dict[str, Words] = {
     "screen-blind": Words(en="∅ sees nothing", zh="∅ 什么也看不到"),
     "screen-blind-count": Words(en="{count} rows see nothing", zh="有 {count} 行什么也看不到"),
     "screen-bad": Words(en="red or !: NaN", zh="红色或 !：NaN"),
-    "screen-nothing": Words(en="nothing to draw: {T} queries, {S} keys", zh="无可画之物：{T} 个查询，{S} 个键"),
+    "screen-nothing": Words(en="nothing to draw: {T} queries, {S} keys", zh="没有可画的内容：{T} 个查询，{S} 个键"),
     # --- what to notice ---
     "screen-first": Words(en="first token receives {share} %", zh="第一个词元得到 {share}% 的注意力"),
     "screen-first-heads": Words(

@@ -98,7 +98,7 @@ def test_long_text(run) -> None:
 def test_a_width_that_is_none(run, width: str) -> None:
     code, out, err = run("see", "--width", width, "a")
     assert (code, out) == (2, "")
-    assert "--width must be a whole number of at least 20" in err
+    assert "--width must be a whole number of at least 24" in err
 
 
 def test_save(run, tmp_path: Path) -> None:

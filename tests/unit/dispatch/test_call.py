@@ -108,7 +108,7 @@ WRONG: dict[str, tuple[type[RegardError], str, tuple[Any, Any, Any], dict[str, A
         "mask-samples",
         (x(2, 2, 3, 4),) * 3,
         {"mask": Mask.padding(np.ones((3, 3), int))},
-        ["(3,)", "(2,)"],
+        ["Mask.padding", "3", "2"],
     ),
     "boolean bias": (
         DtypeError,

@@ -1,5 +1,8 @@
 """Who is chosen, who refuses and why; fast paths reached; autocast and torch.compile."""
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -265,6 +268,41 @@ def test_blas_and_torch_get_their_threads_back() -> None:
     attend(*arrays)
     attend(*map(torch.from_numpy, arrays), see=See())
     assert ([pool["num_threads"] for pool in threadpool_info()], torch.get_num_threads()) == before
+
+
+def test_threads_started_later_keep_pytorchs_number() -> None:
+    attend(*tensors(1, 4, 64, 8), see=See())
+    seen: list[int] = []
+    thread = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    assert seen == [torch.get_num_threads()]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forked children are a matter of POSIX systems")
+def test_a_forked_child_computes_with_threads_of_its_own() -> None:
+    """Threads stay behind in the parent: a pool inherited by the child would wait for them for ever."""
+    code = (
+        "import os, numpy as np\n"
+        "from regard import attend\n"
+        "x = np.random.default_rng(0).standard_normal((1, 8, 600, 16))\n"
+        "right = attend(x, x, x)\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    os._exit(0 if (attend(x, x, x) == right).all() else 1)\n"
+        "raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"see": See()}, {"see": See(map=1)}, {"softcap": 5.0}, {"mask": Mask.window(3, 0)}], ids=str
+)
+def test_inference_mode(options: dict[str, Any]) -> None:
+    right = attend(*tensors(1, 4, 64, 8), **options)
+    with torch.inference_mode():
+        found = attend(*tensors(1, 4, 64, 8), **options)
+    assert torch.equal(*(x[0] if isinstance(x, tuple) else x for x in (found, right)))
 
 
 def test_pinning_another_sdpa_backend_changes_no_answer() -> None:

@@ -4,12 +4,13 @@ Per block: scores into a buffer, exponentials in place, the values' mean; while 
 what `see` asks for. The output is divided by the row sums at the end, T × E numbers instead of T × S.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
-from regard.kernels.blocked.scores import Head, hide
+from regard.kernels.blocked.scores import Head, exact_dtype, hide
 from regard.kernels.blocked.workers import run_all
 from regard.kernels.tiles import Bins, cores, row_blocks, rows_per_block, units_of_work
 from regard.masks import BoundMask
@@ -48,26 +49,17 @@ def attention(
     """Output B H T Ev and the statistics that `see` asks for. q B H T E, k B G S E, v B G S Ev, all finite."""
     B, H, T, _ = q.shape
     S = k.shape[2]
-    exact = np.dtype(np.float64 if q.dtype == np.float64 else np.float32)
-    results = _allocate(B * H, T, S, v.shape[-1], q.dtype, exact, see)
     bins = Bins.of(T, S, see)
+    results = _allocate(q, S, v.shape[-1], bins, see)
     step = rows_per_block(T, S, 256, bins.high if bins else None)
     if T and S and B * H:
-        served = H // k.shape[1]
-        scale_q = exact.type(scale)
 
         def work(unit: tuple[int, int, int]) -> np.ndarray | None:
             n, start, stop = unit
-            b, h = divmod(n, H)
-            head = Head(
-                q=_rows_together(q[b, h], exact) * scale_q,
-                k=_rows_together(k[b, h // served], exact),
-                v=_rows_together(v[b, h // served], exact),
-                mask=None if mask is None else mask.pick(b, h),
-                bias=None if bias is None else bias[b if bias.shape[0] > 1 else 0, h if bias.shape[1] > 1 else 0],
-                softcap=softcap,
-            )
-            return _one_head(head, n, start, stop, step, bins, results)
+            # What may overflow here is visible and huge, and NaN is what the reference says of it.
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                head = Head.of(q, k, v, *divmod(n, H), mask=mask, bias=bias, scale=scale, softcap=softcap)
+                return _one_head(head, n, row_blocks(start, stop, step), step, bins, results)
 
         units = units_of_work(B * H, T, max(step, bins.high) if bins else step, cores())
         alone = B * H * T * S < WORTH_THREADS
@@ -80,39 +72,46 @@ def attention(
 
 
 def _one_head(
-    head: Head, n: int, start: int, stop: int, step: int, bins: Bins | None, results: Results
+    head: Head, n: int, blocks: Iterable[slice], step: int, bins: Bins | None, results: Results
 ) -> np.ndarray | None:
-    """Rows start … stop of one head; returns what its keys received."""
-    S, exact = head.k.shape[0], head.q.dtype
+    """Some rows of one head, block by block; returns what its keys received."""
+    S, exact = head.k.shape[0], head.k.dtype
     # Fresh memory for every block would be paid for in page faults. Entropy needs scores and powers at once.
     buffers = [np.empty(step * S, exact) for _ in range(1 if results.entropy is None else 2)]
     received = np.zeros(S, exact) if results.received is not None else None
     shifted = not _small_scores(head)
-    # What may overflow here is visible and huge, and NaN is what the reference says of it.
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        for rows in row_blocks(start, stop, step):
-            low, high = head.reach(rows)
-            if low == high:
-                continue
-            shape = (rows.stop - rows.start, high - low)
-            scores, powers = (buffers[i][: shape[0] * shape[1]].reshape(shape) for i in (0, -1))
-            head.scores(rows, low, high, out=scores)
-            highest = _shift_by_maximum(scores) if shifted else 0.0
-            np.exp(scores, out=powers)
-            total = powers.sum(axis=1)
-            logarithm = np.log(total)
-            share = 1 / np.where(total == 0, 1, total)
-            results.lse[n, rows] = logarithm + highest
-            results.out[n, rows] = (powers @ head.v[low:high]) * share[:, None]
-            if results.entropy is not None:
-                if head.mask is not None:
-                    hide(scores, head.mask, rows, low, high, 0.0)  # 0 · -inf would be NaN
-                mean_score = np.vecdot(powers, scores) * share
-                results.entropy[n, rows] = np.where(total == 0, 0, logarithm - mean_score)
-            _pool_block(powers, share, rows, low, n, bins, received, results)
-            if results.top is not None:
-                _strongest(powers, share, rows, low, n, results.top)
+    for rows in blocks:
+        low, high = head.reach(rows)
+        if low == high:
+            continue
+        shape = (rows.stop - rows.start, high - low)
+        scores, powers = (buffers[i][: shape[0] * shape[1]].reshape(shape) for i in (0, -1))
+        head.scores(rows, low, high, out=scores)
+        highest = _shift_by_maximum(scores) if shifted else 0.0
+        np.exp(scores, out=powers)
+        total = powers.sum(axis=1)
+        logarithm = np.log(total)
+        share = 1 / np.where(total == 0, 1, total)
+        results.lse[n, rows] = logarithm + highest
+        results.out[n, rows] = (powers @ head.v[low:high]) * share[:, None]
+        if results.entropy is not None:
+            mean_score = _mean_score(powers, scores, head.mask, rows, low) * share
+            results.entropy[n, rows] = np.where(total == 0, 0, logarithm - mean_score)
+        _pool_block(powers, share, rows, low, n, bins, received, results)
+        if results.top is not None:
+            _strongest(powers, share, rows, low, n, results.top)
     return received
+
+
+def _mean_score(powers: np.ndarray, scores: np.ndarray, mask: BoundMask | None, rows: slice, low: int) -> np.ndarray:
+    """The sum of power times score in each row, where a power of 0 counts nothing, though its score be -inf."""
+    if mask is not None:
+        hide(scores, mask, rows, low, low + scores.shape[1], 0.0)
+    summed = np.vecdot(powers, scores)
+    if np.isnan(summed).any():  # a bias may hide as well
+        np.copyto(scores, 0, where=scores == -np.inf)
+        summed = np.vecdot(powers, scores)
+    return summed
 
 
 def _shift_by_maximum(scores: np.ndarray) -> np.ndarray:
@@ -176,16 +175,15 @@ def _small_scores(head: Head) -> bool:
     """
     if head.mask is not None or head.bias is not None or head.softcap is not None:
         return False
-    with np.errstate(over="ignore"):
-        longest = [float(np.vecdot(x, x).max()) for x in (head.q, head.k)]
-    return longest[0] * longest[1] < SAFE_EXPONENT**2
+    longest = [float(np.vecdot(x, x, dtype=head.k.dtype).max()) for x in (head.q, head.k)]
+    return longest[0] * longest[1] * float(head.scale) ** 2 < SAFE_EXPONENT**2
 
 
-def _allocate(heads: int, T: int, S: int, Ev: int, dtype: np.dtype, exact: np.dtype, see: See | None) -> Results:
-    bins = Bins.of(T, S, see)
+def _allocate(q: np.ndarray, S: int, Ev: int, bins: Bins | None, see: See | None) -> Results:
+    heads, T, exact = q.shape[0] * q.shape[1], q.shape[2], exact_dtype(q)
     k = min(see.top, S) if see is not None and see.top else None
     return Results(
-        out=np.zeros((heads, T, Ev), dtype),
+        out=np.zeros((heads, T, Ev), q.dtype),
         lse=np.full((heads, T), -np.inf, exact),
         map=np.zeros((heads, bins.R, bins.C), exact) if bins else None,
         received=np.zeros((heads, S), exact) if see is not None and see.received else None,
@@ -214,8 +212,3 @@ def _finish(results: Results, B: int, H: int, see: See | None, bins: Bins | None
         received=heads(results.received),
         top=None if top is None else Top(heads(top.indices), heads(top.weights)),
     )
-
-
-def _rows_together(x: np.ndarray, exact: np.dtype) -> np.ndarray:
-    """`x` in the computing dtype with its rows contiguous: BLAS copies anything else, once per block."""
-    return np.ascontiguousarray(x, dtype=exact)

@@ -4,6 +4,7 @@ BLAS' own threads leave the exponentials to one core, and both kinds of threads 
 The limit is global to the process, so it is counted: the last piece of work to finish puts back what was there.
 """
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -34,9 +35,9 @@ def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread while anyone is inside."""
     global _holders, _limit
     with _lock:
-        _holders += 1
-        if _holders == 1:
+        if _holders == 0:
             _limit = _controller().limit(limits=1, user_api="blas")
+        _holders += 1
     try:
         yield
     finally:
@@ -55,3 +56,14 @@ def _controller() -> ThreadpoolController:
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(cores(), thread_name_prefix="regard")
+
+
+def _start_anew() -> None:
+    """In a forked child: the threads of the pool stayed behind, and with them whoever held the lock."""
+    global _lock, _holders
+    _lock, _holders = threading.Lock(), 0
+    _pool.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)

@@ -41,13 +41,9 @@ def backward(
 
         def work(piece: tuple[tuple[int, ...], Slab]) -> None:
             at, slab = piece
-            with torch.no_grad():
-                _one_slab(slab, grad[at], delta[at], lse[at], scale, d_q[at], d_k[at], d_v[at])
+            _one_slab(slab, grad[at], delta[at], lse[at], scale, d_q[at], d_k[at], d_v[at])
 
-        if len(pieces) > 1:
-            run_all(work, pieces)
-        else:
-            work(pieces[0])
+        run_all(work, pieces)
     if G != H:
         d_k, d_v = (x.unflatten(1, (G, H // G)).sum(2) for x in (d_k, d_v))
     return d_q.to(q.dtype), d_k.to(k.dtype), d_v.to(v.dtype)

@@ -56,23 +56,19 @@ def forward(
 ) -> tuple[Tensor, Tensor, Statistics]:
     """Output, LSE and statistics; no gradients are recorded."""
     T, S = q.shape[2], k.shape[2]
-    results = _allocate(q, S, v.shape[-1], see)
     bins = Bins.of(T, S, see)
+    results = _allocate(q, S, v.shape[-1], bins, see)
     if T and S and q.shape[0] * q.shape[1]:
         pieces = slabs(q, k, v, mask, bias, scale, softcap)
 
         def work(piece: tuple[tuple[int, ...], Slab]) -> None:
             slab, own = piece[1], results.at(piece[0])
-            with torch.no_grad():
-                if bins is not None and own.map is not None and suits(q, slab, see, bins):
-                    attend_by_bins(slab, bins, own.out, own.lse, own.map)
-                else:
-                    _one_slab(slab, bins, own)
+            if bins is not None and own.map is not None and suits(q, slab, see, bins):
+                attend_by_bins(slab, bins, own.out, own.lse, own.map)
+            else:
+                _one_slab(slab, bins, own)
 
-        if len(pieces) > 1:
-            run_all(work, pieces)
-        else:
-            work(pieces[0])
+        run_all(work, pieces)
     return results.out, results.lse, _finish(results, see, bins)
 
 
@@ -98,13 +94,22 @@ def _one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:
         results.lse[..., rows] = lse.masked_fill_(sees_nothing, -torch.inf)
         results.out[..., rows, :] = weights @ slab.v[..., low:high, :]
         if results.entropy is not None:
-            if slab.mask is not None:
-                hide(scores, slab.mask, rows, low, high, 0.0)  # 0 · -inf would be NaN
-            mean_score = torch.linalg.vecdot(weights, scores)
+            mean_score = _mean_score(weights, scores, slab.mask, rows, low)
             results.entropy[..., rows] = (lse - mean_score).masked_fill_(sees_nothing, 0)
         _pool_block(weights, rows, low, bins, results)
         if results.top_indices is not None:
             _strongest(weights, rows, low, S, results)
+
+
+def _mean_score(weights: Tensor, scores: Tensor, mask: BoundMask | None, rows: slice, low: int) -> Tensor:
+    """The sum of weight times score in each row, where a weight of 0 counts nothing, though its score be -inf."""
+    if mask is not None:
+        hide(scores, mask, rows, low, low + scores.shape[-1], 0.0)
+    summed = torch.linalg.vecdot(weights, scores)
+    if summed.isnan().any():  # a bias may hide as well
+        scores.masked_fill_(scores == -torch.inf, 0)
+        summed = torch.linalg.vecdot(weights, scores)
+    return summed
 
 
 def _pool_block(weights: Tensor, rows: slice, low: int, bins: Bins | None, results: Results) -> None:
@@ -147,7 +152,7 @@ def _strongest(weights: Tensor, rows: slice, low: int, S: int, results: Results)
         results.top_indices[..., rows, found:] = torch.tensor(outside, device=weights.device)
 
 
-def _allocate(q: Tensor, S: int, Ev: int, see: See | None) -> Results:
+def _allocate(q: Tensor, S: int, Ev: int, bins: Bins | None, see: See | None) -> Results:
     exact = torch.float64 if q.dtype == torch.float64 else torch.float32
     B, H, T, _ = q.shape
     results = Results(
@@ -160,7 +165,6 @@ def _allocate(q: Tensor, S: int, Ev: int, see: See | None) -> Results:
     def zeros(*shape: int) -> Tensor:
         return torch.zeros((B, H, *shape), dtype=exact, device=q.device)
 
-    bins = Bins.of(T, S, see)
     if bins is not None:
         results.map = zeros(bins.R, bins.C)
     results.received = zeros(S) if see.received else None

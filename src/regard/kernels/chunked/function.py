@@ -42,7 +42,8 @@ class _Attention(torch.autograd.Function):
     ) -> Tensor:
         out, lse, statistics = forward(q, k, v, see=see, **options)
         found.append(statistics)
-        ctx.save_for_backward(q, k, v, out, lse)
+        # The Record gets the LSE itself, and whoever changes it there must not change it here.
+        ctx.save_for_backward(q, k, v, out, lse.clone())
         ctx.options = options
         return out
 

@@ -10,7 +10,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from regard.kernels.tiles import COLUMNS_PER_QUESTION
+from regard.kernels.tiles import COLUMNS_PER_QUESTION, block_of, head_of
 from regard.masks import BoundMask
 
 
@@ -34,7 +34,7 @@ class Slab:
         if self.softcap is not None:
             scores.div_(self.softcap).tanh_().mul_(self.softcap)
         if self.bias is not None:
-            scores.add_(bias_block(self.bias, rows, slice(low, high)))
+            scores.add_(block_of(self.bias, rows, slice(low, high)))
         if self.mask is not None:
             hide(scores, self.mask, rows, low, high, -torch.inf)
         return scores
@@ -48,11 +48,6 @@ def hide(scores: Tensor, mask: BoundMask, rows: slice, low: int, high: int, valu
             part.fill_(value)
         else:
             part.masked_fill_(~cast(Tensor, seen), value)
-
-
-def bias_block(bias: Tensor, rows: slice, cols: slice) -> Tensor:
-    whole = slice(None)
-    return bias[..., rows if bias.shape[-2] > 1 else whole, cols if bias.shape[-1] > 1 else whole]
 
 
 def slabs(
@@ -78,9 +73,8 @@ def slabs(
     made: list[tuple[tuple[int, ...], Slab]] = []
     for b in range(B):
         for h in range(H):
-            own = None
-            if bias is not None:
-                own = bias[b if bias.shape[0] > 1 else 0, h if bias.shape[1] > 1 else 0]
             picked = None if mask is None else mask.pick(b, h)
-            made.append(((b, h), Slab(q[b, h], k[b, h // served], v[b, h // served], picked, own, softcap)))
+            made.append(
+                ((b, h), Slab(q[b, h], k[b, h // served], v[b, h // served], picked, head_of(bias, b, h), softcap))
+            )
     return made

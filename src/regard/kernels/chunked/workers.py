@@ -4,7 +4,9 @@ Softmax and products of one block are too small to be shared out; a head to each
 of every block.
 """
 
-from collections.abc import Callable, Iterable
+import os
+import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TypeVar
@@ -15,12 +17,36 @@ Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 
-def run_all(work: Callable[[Piece], Result], pieces: Iterable[Piece]) -> list[Result]:
-    """The results of `work` on each piece, in order, computed side by side."""
-    return list(_pool(torch.get_num_threads()).map(work, pieces))
+def run_all(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
+    """The results of `work` on each piece, in order, without gradients: side by side, where there is enough to do."""
+    inference, workers = torch.is_inference_mode_enabled(), torch.get_num_threads()
+
+    def without_gradients(piece: Piece) -> Result:
+        # Both belong to a thread, and tensors made in inference mode may be written to only there.
+        with torch.inference_mode(inference), torch.no_grad():
+            return work(piece)
+
+    if len(pieces) < workers or workers == 1:
+        return [without_gradients(piece) for piece in pieces]
+    return list(_pool(workers).map(without_gradients, pieces))
 
 
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
-    # OpenMP's number of threads belongs to the thread that sets it, so nobody else's changes.
-    return ThreadPoolExecutor(workers, thread_name_prefix="regard", initializer=lambda: torch.set_num_threads(1))
+    """So many threads, each with one thread of PyTorch's own."""
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="regard")
+    everyone = threading.Barrier(workers)
+
+    def settle(_: int) -> None:
+        torch.set_num_threads(1)
+        everyone.wait()
+
+    list(pool.map(settle, range(workers)))
+    # The number was also noted for threads still to come, whoever starts them: put back what was there.
+    torch.set_num_threads(workers)
+    return pool
+
+
+if hasattr(os, "register_at_fork"):
+    # The threads stay behind in the parent; a child starts its own.
+    os.register_at_fork(after_in_child=_pool.cache_clear)

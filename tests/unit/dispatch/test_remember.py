@@ -1,0 +1,76 @@
+"""What a Record keeps: exact, out of reach of later changes, and never more than there is room for."""
+
+import numpy as np
+import pytest
+import torch
+from tolerances import assert_close
+
+from regard import Mask, See, attend, reference
+from regard.errors import TooLargeError
+from regard.kinds import Array
+
+
+def same(x: Array, kind: str) -> Array:
+    return x.copy() if kind == "numpy" else torch.from_numpy(x.copy())
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_later_changes_do_not_reach_a_record(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (same(rng.standard_normal((1, 2, 5, 4)), kind) for _ in range(3))
+    bias, mask = same(rng.standard_normal((5, 5)), kind), same(np.tri(5, dtype=bool), kind)
+    _, record = attend(q, k, v, mask=mask, bias=bias, see=See(map=2, qk=True))
+    before = record.weights()
+    for changed in (q, k, bias):
+        changed[...] = 7
+    mask[...] = False
+    assert_close(record.weights(), before, "weights")
+
+
+def test_a_changed_lse_does_not_reach_the_gradients() -> None:
+    q, k, v = (torch.randn(1, 2, 5, 4, requires_grad=True) for _ in range(3))
+    out, record = attend(q, k, v, see=See(map=2))
+    record.lse.add_(1)
+    out.sum().backward()
+    again = [x.detach().clone().requires_grad_() for x in (q, k, v)]
+    attend(*again).sum().backward()
+    for one, other in zip((q, k, v), again, strict=True):
+        assert_close(one.grad, other.grad, "gradient")
+
+
+def test_more_weights_than_there_is_room_for_are_refused() -> None:
+    x = np.zeros((2_000_000, 1), np.float32)
+    _, record = attend(x, x, x, mask=Mask.window(1), see=See(map=4, qk=True))
+    with pytest.raises(TooLargeError, match=r"TiB"):
+        record.weights()
+    assert record.weights(slice(5, 7), slice(4, 7)).tolist() == [[[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]]]
+
+
+@pytest.mark.parametrize("backend", ["blocked", "chunked", "reference", "eager"])
+def test_a_bias_may_hide_as_a_mask_does(backend: str) -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, 2, 5, 4)) for _ in range(3))
+    bias = np.where(np.tri(5, dtype=bool), 0.3, -np.inf)
+    bias[3] = -np.inf
+    kind = "numpy" if backend in ("blocked", "reference") else "torch"
+    see = See(map=2, entropy=True, received=True)
+    out, record = attend(*(same(x, kind) for x in (q, k, v)), bias=same(bias, kind), see=see, backend=backend)
+    scores = reference.attention_scores(q, k, bias=bias)
+    right = reference.statistics_of(reference.softmax(scores), reference.log_sum_exp(scores), see)
+    assert (out[:, :, 3] == 0).all()
+    for name in ("map", "lse", "entropy", "received"):
+        assert_close(getattr(record, name), getattr(right, name), "statistic")
+
+
+def test_numbers_of_another_byte_order_are_computed_as_precisely() -> None:
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, 2, 5, 4)) for _ in range(3))
+    out, record = attend(*(x.astype(">f8") for x in (q, k, v)), see=See())
+    assert_close(out.astype(np.float64), reference.scaled_dot_product_attention(q, k, v)[0])
+    assert record.lse.dtype == np.float64
+
+
+def test_overflow_is_silent_where_the_reference_is() -> None:
+    x = np.full((1, 1, 3, 4), 1e38, np.float32)
+    assert np.isnan(attend(x, x, x, scale=100.0)).all()
+    assert np.isnan(attend(x, x, x, scale=1e300)).all()

@@ -2,13 +2,14 @@
 PYTHON ?= python3
 VENV ?= .venv
 TEXT ?=
+export TEXT
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
 .PHONY: see test test-slow test-gpu check format bench clean
 
 see: $(VENV)/.core                ## the small core, then the main job
-	@$(BIN)/regard see $(if $(TEXT),"$(TEXT)")
+	@$(BIN)/regard see $(if $(TEXT),-- "$$TEXT")
 
 test: $(VENV)/.test               ## what the tests need, then all tests
 	$(BIN)/python -m pytest -n auto -m "not gpu"

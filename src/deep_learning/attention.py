@@ -5,7 +5,7 @@
 The arithmetic is `regard.reference`; here are the names, the masks and the weights that start at random.
 """
 
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -63,6 +63,10 @@ class MultiHeadAttention:
         limit = np.sqrt(6 / (self.d_model + self.d_model))
         drawn = np.random.default_rng(seed).uniform(-limit, limit, (4, self.d_model, self.d_model))
         self.W_q, self.W_k, self.W_v, self.W_o = drawn
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """The same as `forward`, for those who write `mha(x, x, x)` as with PyTorch."""
+        return self.forward(*arguments, **options)
 
     @overload
     def forward(

@@ -7,6 +7,7 @@ import numpy as np
 
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.kinds import Array, is_tensor
+from regard.spacing import check_counts
 
 
 def count(name: str, value: int, least: int = 1) -> int:
@@ -15,8 +16,9 @@ def count(name: str, value: int, least: int = 1) -> int:
     >>> count("num_heads", 8)
     8
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ArgumentError("count-wanted", name=name, least=least, value=value)
+    if np.ndim(value):  # an array given for a number: its shape says enough
+        raise ArgumentError("count-wanted", name=name, least=least, value=f"{type(value).__name__} {np.shape(value)}")
+    check_counts(**{name: (value, least)})
     return int(value)
 
 

@@ -15,6 +15,7 @@ from regard.errors import ArgumentError, DtypeError
 from regard.kinds import Array, is_tensor
 from regard.masks import Mask
 from regard.masks.doors import kind_of, zero_or_one
+from regard.words import say
 
 
 def from_added(mask: Mask | Array | None, axes: int) -> Mask | None:
@@ -34,6 +35,8 @@ def from_added(mask: Mask | Array | None, axes: int) -> Mask | None:
     try:
         return Mask.from_additive(array)
     except ArgumentError as error:
+        if ((array == 0) | (array == 1)).all():  # somebody's 0/1 mask, in floats
+            raise DtypeError("added-mask-dtype", dtype=array.dtype, found=tuple(np.shape(mask))) from None
         # The same refusal, but this door has no bias= to point to.
         raise ArgumentError("added-mask-values", value=error.values["value"]) from None
 
@@ -42,14 +45,23 @@ def from_hidden(mask: Mask | Array | None, axes: int) -> Mask | None:
     """The mask of 000 and 001 (1 = hidden), laid out for scores of `axes` axes."""
     if mask is None or isinstance(mask, Mask):
         return mask
-    return Mask.of(zero_or_one(_laid_out(mask, axes), "from_blocked") == 0)
+    return Mask.of(_zero_or_one(mask, axes, one="hidden", zero="visible") == 0)
 
 
 def from_visible(mask: Mask | Array | None, axes: int) -> Mask | None:
     """The mask of 002 and 004 (0 = hidden), laid out for scores of `axes` axes."""
     if mask is None or isinstance(mask, Mask):
         return mask
-    return Mask.of(zero_or_one(_laid_out(mask, axes), "from_keep") != 0)
+    return Mask.of(_zero_or_one(mask, axes, one="visible", zero="hidden") != 0)
+
+
+def _zero_or_one(mask: Array, axes: int, *, one: str, zero: str) -> Array:
+    """The mask, laid out; a refusal tells this door's own convention."""
+    try:
+        return zero_or_one(_laid_out(mask, axes), "from_keep")
+    except ArgumentError as error:
+        said = {"one": say(f"door-{one}"), "zero": say(f"door-{zero}")}
+        raise ArgumentError("door-mask-values", value=error.values["value"], **said) from None
 
 
 def _laid_out(mask: Array, axes: int) -> Array:

@@ -18,6 +18,12 @@ def is_tensor(x: object) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+def is_tracing() -> bool:
+    """Whether torch.compile is looking: then values cannot be, and NumPy's arrays have to become tensors."""
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.compiler.is_compiling()
+
+
 def is_whole(x: object) -> bool:
     """Whether `x` is a whole number, Python's, NumPy's or one that torch is tracing; True and False are not."""
     torch = sys.modules.get("torch")
@@ -41,6 +47,8 @@ def to_kind_of(x: Array, like: Array | None) -> Array:
     if is_tensor(x):
         return x.to(like.device)
     torch = sys.modules["torch"]
+    if is_tracing():
+        return torch.as_tensor(x, device=like.device)
     # A copy in native order: torch refuses negative strides and foreign bytes, and warns about read-only memory.
     x = np.asarray(x)
     return torch.as_tensor(x.astype(x.dtype.newbyteorder("=")), device=like.device)

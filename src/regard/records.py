@@ -65,7 +65,7 @@ class Statistics(NamedTuple):
     top: Top | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Record:
     """What one attention call left behind. B samples, H heads, T queries, S keys.
 
@@ -93,6 +93,12 @@ class Record:
     rectangle: Rectangle | None = field(default=None, repr=False)
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
     """What the rectangle is computed from (q, k, …), for those who save a Record."""
+
+    def __repr__(self) -> str:
+        """Name, kind, B H T S, and which fields there are: arrays themselves would flood a screen."""
+        fields = ("map", "lse", "entropy", "received", "top")
+        kept = [name for name in fields if getattr(self, name) is not None] + (["qk"] if self.rectangle else [])
+        return f"Record({self.name!r}, {self.kind}, shape={self.shape}, holds: {', '.join(kept) or 'nothing'})"
 
     def weights(self, rows: slice | None = None, cols: slice | None = None) -> Array:
         """The exact weights of a rectangle, B H rows cols, computed now from the kept q, k and LSE.

@@ -193,7 +193,9 @@ def test_a_picture_needs_nothing_from_elsewhere(draw: ModuleType, name: str) -> 
 
 
 def test_the_first_picture_is_of_make_see(draw: ModuleType) -> None:
-    assert draw.SCREENS[0].text == say("see-sentence", "en")
+    for screen in draw.SCREENS:
+        assert screen.text == say("see-sentence", screen.lang)
+        assert screen.typed == "make see"
     (given,) = re.findall(r"^TEXT \?=(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert given.strip() in ("", draw.SCREENS[0].text)
 

@@ -57,6 +57,7 @@ TORCH = (
 
 # Imports inside functions that go up, or to torch: (who, what). Each is a door that opens only when it is used.
 DOORS = {
+    ("regard.words", "regard.errors"),
     ("regard.masks.rules", "torch"),
     ("regard.masks.mask", "torch"),
     ("regard.masks.bound", "torch"),

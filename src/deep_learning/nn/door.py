@@ -31,6 +31,8 @@ def silence_blind(out: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
 def check_input(name: str, x: torch.Tensor, d_model: int) -> None:
     """Raise unless `x` is a tensor of shape (B, T, d_model)."""
     check_tensor(name, x)
+    if not x.is_floating_point():
+        raise DtypeError("float-wanted", name=name, dtype=x.dtype)
     last_axis(name, x, d_model, axes=3)
 
 

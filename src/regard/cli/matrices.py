@@ -1,10 +1,13 @@
 """Matrices on the command line: rows between semicolons or line ends, numbers between spaces or commas.
 
-Chinese keyboards write ； ， － ． and these mean the same.
+Chinese keyboards write ； ， － ． and these mean the same; so do the brackets of a matrix pasted from Python.
 """
+
+import re
 
 from regard.errors import ArgumentError
 
+_BETWEEN_ROWS = re.compile(r"\]\s*[,;]?\s*\[")
 _NARROW = str.maketrans({"；": ";", "\n": ";", "，": ",", "、": ",", "－": "-", "−": "-", "＋": "+", "．": "."})
 
 
@@ -13,8 +16,11 @@ def read_matrix(text: str, option: str) -> list[list[float]]:
 
     >>> read_matrix("1 0; 0, 1", "--q"), read_matrix("1，２；-3 4e1", "--q")
     ([[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [-3.0, 40.0]])
+    >>> read_matrix("[[1, 0], [0, 1]]", "--q")
+    [[1.0, 0.0], [0.0, 1.0]]
     """
-    lines = text.translate(_NARROW).strip().rstrip("; ").split(";")
+    plain = _BETWEEN_ROWS.sub(";", text.translate(_NARROW)).replace("[", " ").replace("]", " ")
+    lines = plain.strip().rstrip("; ").split(";")
     rows = [_read_row(line, number, option) for number, line in enumerate(lines, 1)]
     if not rows[0]:
         raise ArgumentError("cli-matrix-empty", option=option)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MODEL = "handmade"
 MOST_WORDS_IN_JSON = 1000
+MOST_WORDS = 20_000
+"""Time grows with the square of the words; so many take some ten seconds."""
 """Four heads of 1000 × 1000 weights are some 80 MB of text; more is a file's work."""
 
 
@@ -39,6 +41,8 @@ def see(
         raise ArgumentError("cli-text-empty")
     if as_json and len(words) > MOST_WORDS_IN_JSON:
         raise TooLargeError("cli-json-too-large", found=len(words), most=MOST_WORDS_IN_JSON)
+    if len(words) > MOST_WORDS:
+        raise TooLargeError("cli-text-too-long", found=len(words), most=MOST_WORDS)
     talk(say("see-handmade"))
     trace = look(words).trace
     if save is not None:
@@ -48,13 +52,15 @@ def see(
         records = [_as_json(record, heads, HEADS) for record in trace]
         write_json({"model": MODEL, "text": sentence, "output": None, "records": records})
         return
+    # Without --head an overview, all heads side by side; with it, each in full under its own line.
     for number in heads:
         print(say("see-head", number=number, does=say(f"head-{HEADS[number]}")))
-    # Without --head an overview, all heads side by side; with it, each in full.
-    for chosen in [None] if head is None else heads:
-        print()
-        trace.show(head=chosen, width=columns, file=sys.stdout)
+        if head is not None:
+            trace.show(head=number, width=columns, file=sys.stdout)
+            print()
     if head is None:
+        print()
+        trace.show(width=columns, file=sys.stdout)
         sys.stdout.flush()
         talk(say("see-more"))
 

@@ -10,6 +10,8 @@ from regard.words import say
 
 def read_stdin() -> str:
     """All of stdin as text; FileError where it is no UTF-8."""
+    if sys.stdin is None:
+        raise FileError("stdin-closed")
     if sys.stdin.isatty():
         talk(say("cli-reading-stdin"))
     raw = sys.stdin.buffer.read()

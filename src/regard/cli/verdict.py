@@ -42,7 +42,7 @@ def usage_sentence(error: Any) -> str:
     kind = type(error).__name__
     if kind == "NoSuchOption":
         asked = error.option_name
-        near = get_close_matches(asked, [*_options(context), *GENERAL], n=1, cutoff=0.5)
+        near = get_close_matches(asked, [*_options(context), *GENERAL], n=1, cutoff=0.7)
         if near:
             return say("cli-option-unknown-near", option=asked, nearest=near[0], command=command)
         return say("cli-option-unknown", option=asked, command=command)

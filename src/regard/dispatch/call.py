@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,8 @@ def receive(
 
         q, k, v = autocast(q, k, v)
     else:
-        q, k, v = (x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("=")) for x in (q, k, v))
+        # Subclasses such as np.matrix have their own idea of axes; foreign bytes are not what BLAS reads.
+        q, k, v = (np.asarray(x, dtype=x.dtype.newbyteorder("=")) for x in (q, k, v))
     sizes = attention_sizes(q.shape, k.shape, v.shape)
     _check_dtypes(q, k, v)
     _check_numbers(scale, softcap, dropout)
@@ -114,11 +116,11 @@ def _is_float(dtype: Any) -> bool:
 
 
 def _check_numbers(scale: float | None, softcap: float | None, dropout: float) -> None:
-    if scale is not None and not math.isfinite(scale):
-        raise ArgumentError("scale-value", value=scale)
-    if softcap is not None and not (math.isfinite(softcap) and softcap > 0):
+    if scale is not None and not (isinstance(scale, Real) and math.isfinite(scale)):
+        raise ArgumentError("scale-value", value=type(scale).__name__ if is_tensor(scale) else scale)
+    if softcap is not None and not (isinstance(softcap, Real) and math.isfinite(softcap) and softcap > 0):
         raise ArgumentError("softcap-value", value=softcap)
-    if not 0 <= dropout < 1:
+    if not (isinstance(dropout, Real) and 0 <= dropout < 1):
         raise ArgumentError("dropout-value", value=dropout)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from regard.dispatch.backend import Answer, Answers, Backend
 from regard.dispatch.call import Call, receive
 from regard.dispatch.guard import guarded
-from regard.dispatch.remember import record_of
+from regard.dispatch.remember import record_of, require_room_for
 from regard.errors import BackendError, UnknownNameError
 from regard.kinds import Array
 from regard.records import See
@@ -38,6 +38,7 @@ def attend(
     """
     call = receive(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see)
     chosen = _choose(call, backend)
+    require_room_for(call)
     if call.is_torch:
         from regard.dispatch.torch_backends import without_autocast
 

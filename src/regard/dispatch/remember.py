@@ -6,9 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from regard.axes import bin_count
 from regard.dispatch.call import Call
-from regard.kinds import Array
-from regard.records import Record, Statistics
+from regard.kinds import Array, is_tracing
+from regard.memory import require
+from regard.records import WORTH_ASKING, Record, Statistics
+
+
+def require_room_for(call: Call) -> None:
+    """Raise TooLargeError where the Record alone would not fit."""
+    see, sizes = call.see, call.sizes
+    if see is None or is_tracing():
+        return
+    numbers = 0
+    if see.map:
+        numbers += bin_count(sizes.T, see.map) * bin_count(sizes.S, see.map)
+    if see.top:
+        numbers += 3 * sizes.T * min(see.top, sizes.S)
+    if sizes.B * sizes.H * numbers > WORTH_ASKING:
+        require(4 * sizes.B * sizes.H * numbers, key="record-too-large")
 
 
 def record_of(call: Call, found: Statistics) -> Record:
@@ -18,7 +34,7 @@ def record_of(call: Call, found: Statistics) -> Record:
     record = Record(
         shape=(sizes.B, sizes.H, sizes.T, sizes.S),
         map=found.map,
-        lse=found.lse,
+        lse=found.lse if call.see.lse else None,
         entropy=found.entropy,
         received=found.received,
         top=found.top,

@@ -23,7 +23,7 @@ from regard.records import Statistics
 def autocast(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The three as autocast would have them, where it is on: PyTorch's own rule, applied before any backend."""
     device = q.device.type
-    if not torch.is_autocast_enabled(device):
+    if not _autocast_is_on(device):
         return q, k, v
     dtype = torch.get_autocast_dtype(device)
     q, k, v = (x.to(dtype) if x.is_floating_point() and x.dtype != torch.float64 else x for x in (q, k, v))
@@ -33,7 +33,11 @@ def autocast(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def without_autocast(call: Call) -> AbstractContextManager[None]:
     """Inside a backend the dtypes are chosen already."""
     device = call.q.device.type
-    return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else nullcontext()
+    return torch.autocast(device, enabled=False) if _autocast_is_on(device) else nullcontext()
+
+
+def _autocast_is_on(device: str) -> bool:
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def _sdpa_answer(call: Call) -> Answer:
@@ -49,6 +53,8 @@ def _sdpa_answer(call: Call) -> Answer:
 
 
 def _sdpa(call: Call) -> tuple[Tensor, Statistics]:
+    if _sdpa_answer(call) is not YES and not torch.compiler.is_compiling():
+        _require_room(call, "matrix-too-large")
     out = sdpa(call.q, call.k, call.v, mask=call.bound, bias=call.bias, scale=call.scale, dropout=call.dropout)
     return out, Statistics()
 
@@ -71,7 +77,7 @@ def _eager(call: Call) -> tuple[Tensor, Statistics]:
     sizes = call.sizes
     shape = (sizes.B, sizes.H, sizes.T, sizes.S)
     if not torch.compiler.is_compiling():
-        _require_room(call.q, 3 * computing_dtype(call.q).itemsize * prod(shape), shape)
+        _require_room(call, "weights-too-large")
     mask = None
     if call.bound is not None:
         seen = call.bound.block(slice(0, sizes.T), slice(0, sizes.S))
@@ -88,9 +94,11 @@ def _eager(call: Call) -> tuple[Tensor, Statistics]:
     return weighted_sum(weights, call.q, call.v, mask), found
 
 
-def _require_room(q: Tensor, count: int, shape: tuple[int, ...]) -> None:
-    free = torch.cuda.mem_get_info(q.device)[0] if q.device.type == "cuda" else None
-    require(count, key="weights-too-large", shape=shape, free=free)
+def _require_room(call: Call, key: str) -> None:
+    """Scores, weights and a mask's matrix live at once."""
+    shape = (call.sizes.B, call.sizes.H, call.sizes.T, call.sizes.S)
+    free = torch.cuda.mem_get_info(call.q.device)[0] if call.q.device.type == "cuda" else None
+    require(3 * computing_dtype(call.q).itemsize * prod(shape), key=key, shape=shape, free=free)
 
 
 def rectangle(call: Call, lse: Tensor, rows: slice, cols: slice) -> Tensor:

@@ -3,6 +3,13 @@
 `sdpa` has no twin: it is PyTorch's fused kernel, called so that it keeps our rules.
 """
 
+from importlib.util import find_spec
+
+from regard.errors import MissingPackageError
+
+if find_spec("torch") is None:
+    raise MissingPackageError("missing-package", what="regard.functional", package="torch", extra="torch")
+
 from regard.functional.activations import gelu, relu, silu
 from regard.functional.attention import attention_scores, scaled_dot_product_attention
 from regard.functional.exponentials import log_sum_exp, softmax

@@ -5,6 +5,7 @@ so that a row nobody uses cannot poison the gradients of its neighbours: NaN tim
 """
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
@@ -55,7 +56,7 @@ def attention_scores(
     factor = 1 / math.sqrt(sizes.E) if scale is None else scale
     clean_q = q.masked_fill(bad_queries[..., None], 0).to(exact) * factor
     clean_k = keys.masked_fill(bad_keys[..., None], 0).to(exact)
-    with torch.autocast(q.device.type, enabled=False):
+    with without_autocast(q):
         scores = clean_q @ clean_k.mT  # … T S, float32 at least, autocast or not
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
@@ -99,9 +100,16 @@ def weighted_sum(weights: Tensor, q: Tensor, v: Tensor, mask: MaskLike = None) -
         weights = weights.masked_fill(~allowed, 0)
     if torch.compiler.is_compiling() or lost.any():
         weights = weights.masked_fill(lost[..., None], 0)
-    with torch.autocast(q.device.type, enabled=False):
+    with without_autocast(q):
         output = weights @ clean  # … T Ev
     return output.masked_fill((lost | met_bad)[..., None], torch.nan).to(q.dtype)
+
+
+def without_autocast(q: Tensor) -> AbstractContextManager[None]:
+    """Where autocast would turn the products into half precision, it is off."""
+    device = q.device.type
+    on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
+    return torch.autocast(device, enabled=False) if on else nullcontext()
 
 
 def allowed_matrix(mask: MaskLike, sizes: Sizes, like: Tensor) -> Tensor | None:

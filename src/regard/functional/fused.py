@@ -43,8 +43,10 @@ def _fused(
     q: Tensor, k: Tensor, v: Tensor, mask: BoundMask | None, bias: Tensor | None, scale: float, dropout: float
 ) -> Tensor:
     """The cheapest call that means the same."""
-    T, S, grouped = q.shape[2], k.shape[2], q.shape[1] != k.shape[1]
-    options: dict[str, Any] = {"scale": scale, "dropout_p": dropout, "enable_gqa": grouped}
+    T, S = q.shape[2], k.shape[2]
+    options: dict[str, Any] = {"scale": scale, "dropout_p": dropout}
+    if q.shape[1] != k.shape[1]:  # a branch: traced sizes compare to something that is no bool
+        options["enable_gqa"] = True
     if mask is None or T == 0 or S == 0:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=_as_added(bias, q), **options)
     rows = mask.key_rows

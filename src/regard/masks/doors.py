@@ -4,12 +4,13 @@ A raw mask is judged by its dtype alone; a converter also looks at the values, b
 silent everywhere else: a 0/1 float mask added to scores hides nothing and raises nothing.
 """
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.kinds import Array, is_tensor
+from regard.kinds import Array, is_tensor, is_tracing
 
 
 def booleans(x: Any) -> Array:
@@ -47,7 +48,7 @@ def zero_or_one(x: Any, what: str) -> Array:
         raise DtypeError("mask-dtype-other", dtype=x.dtype, shape=tuple(x.shape))
     if x.ndim == 0:
         raise ShapeError("mask-ids-shape", what=f"Mask.{what}")
-    if kind_of(x) != "bool" and not is_traced(x):
+    if kind_of(x) != "bool" and not is_tracing():
         strange = x[(x != 0) & (x != 1)]
         if strange.shape[0]:
             raise ArgumentError("mask-not-zero-one", what=what, value=strange[0].item())
@@ -60,7 +61,7 @@ def zero_or_lowest(x: Any) -> Array:
     if kind_of(x) != "float":
         raise DtypeError("from-additive-dtype", dtype=x.dtype)
     two_axes(x, "Mask.from_additive")
-    if is_traced(x):
+    if is_tracing():
         return x
     strange = x[(x != 0) & (x > lowest(x))]
     nans = x[x != x]
@@ -78,7 +79,7 @@ def one_row_per_sample(x: Array, what: str) -> Array:
 
 def spell(x: Array) -> str:
     """How an array stands in a mask's name: by its shape."""
-    return f"[{'×'.join(str(size) for size in x.shape)}]"
+    return "[…]" if is_tracing() else f"[{'×'.join(str(size) for size in x.shape)}]"
 
 
 def kind_of(x: Array) -> str:
@@ -102,18 +103,13 @@ def lowest(x: Array) -> float:
     return float(np.finfo(x.dtype).min)
 
 
-def is_traced(x: Array) -> bool:
-    """Whether torch.compile is looking: then values cannot be."""
-    if not is_tensor(x):
-        return False
-    import torch
-
-    return torch.compiler.is_compiling()
-
-
 def _array(x: Any) -> Array:
-    if is_tensor(x) or isinstance(x, np.ndarray):
+    if is_tensor(x):
         return x
+    if isinstance(x, np.ndarray):
+        return sys.modules["torch"].as_tensor(x) if is_tracing() else x
+    if isinstance(x, str | bool) or callable(x):
+        raise DtypeError("mask-not-array", found=repr(x) if isinstance(x, str | bool) else type(x).__name__)
     try:
         array = np.asarray(x)
     except ValueError:  # a ragged list

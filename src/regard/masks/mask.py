@@ -1,17 +1,22 @@
 """The Mask value: made by name, combined with `&`, `|` and `~`, drawn when printed."""
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from regard.axes import Shape, part_of
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.kinds import Array, is_tensor, is_whole
+from regard.kinds import Array, is_tensor, is_tracing, is_whole
 from regard.masks import doors
 from regard.masks.bound import BoundMask
 from regard.masks.picture import LARGEST, draw
 from regard.masks.rules import Band, Both, Dense, Either, Frame, Joined, Keys, Not, Prefix, Rule, Segments
+from regard.memory import require
+
+WORTH_ASKING = 2**28
+"""Booleans from which on one asks first whether there is room for them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +70,7 @@ class Mask:
                 raise ArgumentError("prefix-negative", value=int(n))
             return cls(Prefix(int(n)), f"Mask.prefix({n})")
         counts = doors.whole_numbers(n, "prefix")
-        if not doors.is_traced(counts) and (counts < 0).any():
+        if not is_tracing() and (counts < 0).any():
             raise ArgumentError("prefix-negative", value=int(counts.min()))
         return cls(Prefix(counts), f"Mask.prefix({doors.spell(counts)})")
 
@@ -95,7 +100,8 @@ class Mask:
     def of(cls, allowed: "Mask | Array") -> "Mask":
         """A boolean array, True = may look, as a Mask; a Mask stays as it is.
 
-        (T, S), or as many axes as the scores. Any other dtype raises DtypeError, which names the converter.
+        (T, S), or as many axes as the scores; the array is kept, not copied. Any other dtype raises DtypeError,
+        which names the converter.
         """
         if isinstance(allowed, Mask):
             return allowed
@@ -185,6 +191,8 @@ class Mask:
         lead = self._own_lead()
         rows, cols = part_of(rows, T), part_of(cols, S)
         shape = (*lead, rows.stop - rows.start, cols.stop - cols.start)
+        if not is_tracing() and prod(shape) > WORTH_ASKING:
+            require(2 * prod(shape), key="mask-too-large", T=T, S=S)
         seen = False if 0 in shape else self.bind(lead, T, S, like).block(rows, cols)
         if like is not None and is_tensor(like):
             import torch

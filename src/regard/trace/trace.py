@@ -125,7 +125,7 @@ class Trace:
         names = self.names if len(self) <= 3 else [self.names[0], "…", self.names[-1]]
         kinds = dict.fromkeys(record.kind for record in self)
         sizes = dict.fromkeys(record.shape[1:] for record in self)
-        sizes_text = ", ".join(f"{H} heads {T} × {S}" for H, T, S in list(sizes)[:3])
+        sizes_text = ", ".join(f"{H} {'head' if H == 1 else 'heads'} {T} × {S}" for H, T, S in list(sizes)[:3])
         more = ", …" if len(sizes) > 3 else ""
         count = "1 record" if len(self) == 1 else f"{len(self)} records"
         return f"Trace({count}: {', '.join(names)}; {', '.join(kinds)}; {sizes_text}{more})"
@@ -156,11 +156,12 @@ class Trace:
         head: int | None = None,
         sample: int = 0,
         ax: "Axes | None" = None,
+        lang: Language | None = None,
     ) -> "Axes | np.ndarray":
         """Draw with matplotlib; the Axes, or an array of them where there are several pictures."""
         from regard.views.plots import plot
 
-        return plot(self, layer, head, sample, ax)
+        return plot(self, layer, head, sample, ax, lang)
 
     def save(self, path: str | os.PathLike[str], qk: bool = False) -> None:
         """Write a safetensors file; with `qk`, also what exact weights are computed from."""

@@ -15,7 +15,8 @@ from regard.trace.pooling import pool
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
-_BFLOAT16_STEP = 2.0**-7
+_STEPS = {"bfloat16": 2.0**-7, "float16": 2.0**-8}
+"""How far the sum of a row may be off, because each of its weights was rounded."""
 
 
 def record_of(
@@ -35,7 +36,7 @@ def record_of(
         raise ArgumentError("kind-unknown", asked=kind, kinds=", ".join(KINDS))
     see = See(map=map)
     given, four = _four_axes(weights)
-    _check(four, step=_BFLOAT16_STEP if str(given.dtype) == "torch.bfloat16" else 0.0)
+    _check(four, step=_STEPS.get(str(given.dtype).removeprefix("torch."), 0.0))
     B, H, T, S = four.shape
     kept = given.detach() if is_tensor(given) else given
     kept = kept.reshape(four.shape)
@@ -55,9 +56,11 @@ def record_of(
 def _four_axes(weights: Any) -> tuple[Array, np.ndarray]:
     """The weights as they were given, and as NumPy's B H T S."""
     try:
-        given = weights if is_tensor(weights) else np.asarray(weights)
+        given: Any = weights if is_tensor(weights) else np.asarray(weights)
     except ValueError:  # a list whose rows differ in length
         raise DtypeError("not-an-array", name="weights", found=type(weights).__name__) from None
+    if str(given.dtype).removeprefix("torch.") in ("bool", "int8", "int16", "int32", "int64", "uint8"):
+        given = given.float() if is_tensor(given) else given.astype(np.float64)  # an eye, a permutation
     if str(given.dtype).removeprefix("torch.") not in _FLOATS:
         raise DtypeError("float-wanted", name="weights", dtype=given.dtype)
     shape = tuple(given.shape)

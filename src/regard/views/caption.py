@@ -12,7 +12,7 @@ from regard.views.picture import Picture
 from regard.words import Language, say
 
 SINK = 0.3
-"""A first key that receives more than this share of all attention is pointed out."""
+"""A first key that receives more than this share of all attention is pointed out, if the text is not too short."""
 
 
 def title(name: str, pieces: Iterable[str], width: int) -> list[Text]:
@@ -62,21 +62,27 @@ def hidden(drawn: Iterable[Picture], lang: Language, *, dots: bool) -> list[str]
     return [say("screen-hidden" if dots else "screen-hidden-blank", lang)]
 
 
-def is_sink(share: float | None) -> bool:
+def sink_bar(wholes: Iterable[Picture]) -> float:
+    """The share above which a first key stands out: `SINK`, and twice an even share of the shortest text."""
+    return max([SINK, *(2 / S for whole in wholes if (S := whole.record.shape[3]))])
+
+
+def is_sink(share: float | None, bar: float) -> bool:
     """Whether the first key receives a lot."""
-    return share is not None and share > SINK
+    return share is not None and share > bar
 
 
-def sink(share: float | None, lang: Language) -> list[str]:
+def sink(share: float | None, bar: float, lang: Language) -> list[str]:
     """How much the first token receives, where it is a lot."""
-    return [say("screen-first", lang, share=round(100 * share))] if share is not None and share > SINK else []
+    return [say("screen-first", lang, share=round(100 * share))] if share is not None and share > bar else []
 
 
-def sinks(key: str, found: list[str], lang: Language, **values: int) -> list[str]:
+def sinks(key: str, found: list[str], bar: float, lang: Language, **values: int) -> list[str]:
     """Where it is a lot, of several pictures."""
     if not found:
         return []
-    return [say(key, lang, share=round(100 * SINK), found=", ".join(found), **values)]
+    names = say("screen-comma", lang).join(found)
+    return [say(key, lang, share=round(100 * bar), found=names, **values)]
 
 
 def tokens(record: Record, sample: int, lang: Language, width: int) -> list[Text]:

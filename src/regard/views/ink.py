@@ -39,7 +39,8 @@ class Ink:
             return cls(depth, 1.0)
         highest = float(seen.max())
         ceiling = float(np.quantile(seen, 0.99)) if seen.size >= _MANY else highest
-        return cls(depth, ceiling, clipped=ceiling < highest)
+        # As shown: a ceiling that reads the same as the highest clips nothing that a reader could tell.
+        return cls(depth, ceiling, clipped=short(ceiling) != short(highest))
 
     def level(self, value: float) -> float:
         """From 0 to 1, how strong the ink is."""

@@ -25,6 +25,8 @@ from regard.words import Language, say
 Mode = Literal["numbers", "tiles", "pixels", "strokes"]
 MOST_LINES = 64
 _WIDEST_TILE = 9
+_FEW_COLUMNS, _WIDEST_OF_FEW = 6, 18
+"""So few columns may be wider, so that their labels are whole."""
 _TALLEST_LABEL = 10
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 _LARGE, _LARGE_TILE = 6, 7
@@ -91,7 +93,8 @@ def _with_numbers(drawn: Picture, gutter: int, room: int, large: bool) -> Layout
     R, C = drawn.cells.shape
     large = large and R <= _LARGE and room >= _LARGE_TILE * C
     longest = max(cell_len(label) for label in _labels(drawn.keys, C, drawn.wide))
-    wanted = max(_LARGE_TILE if large else 5, min(longest + 2, _WIDEST_TILE))
+    widest = _WIDEST_OF_FEW if C <= _FEW_COLUMNS else _WIDEST_TILE
+    wanted = max(_LARGE_TILE if large else 5, min(longest + 2, widest))
     return Layout("numbers", gutter, min(room // C, wanted), drawn, tall=3 if large else 1)
 
 
@@ -194,6 +197,8 @@ def _pixel_rows(layout: Layout, ink: Ink) -> list[Text]:
 def _notes(whole: Picture, layout: Layout, lang: Language) -> list[str]:
     drawn = layout.drawn
     notes = [say("screen-rows-look", lang), *caption.cell(drawn, lang)]
+    if layout.mode == "pixels" and len(drawn.cells) > _FEW_ROWS:
+        notes.append(say("screen-two-rows", lang))
     notes += caption.hidden([drawn], lang, dots=layout.mode != "pixels")
     blind = int((drawn.looking == 0).sum())
     if blind and layout.mode == "pixels":
@@ -202,4 +207,4 @@ def _notes(whole: Picture, layout: Layout, lang: Language) -> list[str]:
         notes.append(say("screen-blind", lang))
     if layout.mode != "numbers" and (drawn.cells != drawn.cells).any():
         notes.append(say("screen-bad", lang))
-    return notes + caption.sink(first_share(whole, compute=True), lang)
+    return notes + caption.sink(first_share(whole, compute=True), caption.sink_bar([whole]), lang)

@@ -71,5 +71,6 @@ def _layer(name: str, row: list[Thumbnail], gutter: int, across: int, ink: Ink) 
 
 
 def _sinks(wholes: list[Picture], lang: Language) -> list[str]:
-    found = sum(caption.is_sink(first_share(whole)) for whole in wholes)
-    return caption.sinks("screen-first-count", [str(found)] if found else [], lang, count=len(wholes))
+    bar = caption.sink_bar(wholes)
+    found = sum(caption.is_sink(first_share(whole), bar) for whole in wholes)
+    return caption.sinks("screen-first-count", [str(found)] if found else [], bar, lang, count=len(wholes))

@@ -1,6 +1,6 @@
 """A Picture: one head of one sample, as NumPy, ready to be drawn small or large.
 
-Here a record, a head and a sample are chosen and checked; how a Picture is drawn is not known here.
+Here a record, a head, a sample and a language are chosen and checked; how a Picture is drawn is not known here.
 """
 
 import operator
@@ -14,6 +14,7 @@ from regard.kinds import to_numpy
 from regard.records import Record
 from regard.trace.pooling import bin_size, pool
 from regard.trace.trace import Trace
+from regard.words import LANGUAGES, Language, language, say
 
 Tokens = tuple[str, ...]
 
@@ -126,6 +127,13 @@ def chosen_sample(record: Record, sample: int) -> int:
     if not record.shape[0]:
         raise ArgumentError("choice-none", what="sample", asked=sample, name=record.name, shape=record.shape)
     return in_range("sample", sample, record.shape[0])
+
+
+def chosen_language(lang: Language | None) -> Language:
+    """The language asked for, else the one being spoken; ArgumentError for one that we do not speak."""
+    if lang is not None and lang not in LANGUAGES:
+        raise ArgumentError("option-unknown", option="lang", asked=lang, choices=say("screen-comma").join(LANGUAGES))
+    return lang or language()
 
 
 def in_range(what: str, asked: Any, count: int) -> int:

@@ -3,19 +3,23 @@
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from rich.cells import cell_len
 
 from regard.errors import ArgumentError, MissingPackageError
 from regard.trace.trace import Trace
 from regard.views.fonts import drawable, text_style
 from regard.views.labels import cut, short_names, visible
-from regard.views.picture import Picture, chosen_head, chosen_records, chosen_sample, picture
-from regard.words import say
+from regard.views.picture import Picture, chosen_head, chosen_language, chosen_records, chosen_sample, picture
+from regard.words import Language, say, speaking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_LABELS = 64
 _WIDEST_LABEL = 16
+_MOST_GRID_LABELS = 16
+_FLATTEST = 0.25
+"""A map flatter, or narrower, than this is stretched."""
 _HIDDEN, _BAD = "#eeeeee", "#d62728"
 
 
@@ -25,6 +29,7 @@ def plot(
     head: int | None = None,
     sample: int = 0,
     ax: "Axes | None" = None,
+    lang: Language | None = None,
 ) -> "Axes | np.ndarray":
     """Draw one head on an Axes, the heads of a layer on an array of them (rows, columns), or layers × heads.
 
@@ -35,9 +40,16 @@ def plot(
     except ImportError as error:
         raise MissingPackageError("missing-package", package="matplotlib", extra="plot", what="trace.plot") from error
     grid = _chosen(trace, layer, head, sample)
+    with speaking(chosen_language(lang)):
+        return _drawn(pyplot, grid, ax)
+
+
+def _drawn(pyplot: Any, grid: list[list[Picture]], ax: "Axes | None") -> "Axes | np.ndarray":
+    """The pictures, on new Axes unless one picture was given its own."""
+    wide, high = _proportions(grid)
     if len(grid) == len(grid[0]) == 1:
         if ax is None:
-            _, ax = pyplot.subplots(layout="constrained")
+            _, ax = pyplot.subplots(figsize=(1.8 + 4 * wide, 1.2 + 3.6 * high), layout="constrained")
         _draw(ax, grid[0][0], _title(grid[0][0]))
         return ax
     count = sum(len(row) for row in grid)
@@ -45,7 +57,11 @@ def plot(
         raise ArgumentError("ax-one-picture", count=count)
     rows, columns = len(grid), max(len(row) for row in grid)
     figure, axes = pyplot.subplots(
-        rows, columns, figsize=(1 + 2.2 * columns, 0.6 + 2.2 * rows), squeeze=False, layout="constrained"
+        rows,
+        columns,
+        figsize=(1.6 + 2.2 * wide * columns, 1.2 + (0.4 + 2 * high) * rows),
+        squeeze=False,
+        layout="constrained",
     )
     _fill(figure, axes, grid)
     return axes
@@ -64,24 +80,42 @@ def _chosen(trace: Trace, layer: int | str | None, head: int | None, sample: int
     return [rows[0][start : start + 4] for start in range(0, len(rows[0]), 4)]
 
 
+def _proportions(grid: list[list[Picture]]) -> tuple[float, float]:
+    """How wide and how high a map is, the longer side 1; of several the most that any needs."""
+    shapes = [(max(1, T), max(1, S)) for row in grid for T, S in [row[0].record.shape[2:]]]
+    wide, high = max(S / T for T, S in shapes), max(T / S for T, S in shapes)
+    return min(1.0, max(_FLATTEST, wide)), min(1.0, max(_FLATTEST, high))
+
+
 def _fill(figure: Any, axes: np.ndarray, grid: list[list[Picture]]) -> None:
     """The pictures on their Axes, all on one scale; places without a picture stay empty."""
     shown = [one.cells for row in grid for one in row if one.cells.size]
     highest = max((float(np.nanmax(cells)) for cells in shown if not np.isnan(cells).all()), default=1.0)
     image = None
-    for row, pictures in zip(axes, grid, strict=True):
-        for ax, one in zip(row, pictures, strict=False):
+    for at, (row, pictures) in enumerate(zip(axes, grid, strict=True)):
+        below = grid[at + 1] if at + 1 < len(grid) else []
+        for column, (ax, one) in enumerate(zip(row, pictures, strict=False)):
             image = _cells(ax, one, say("screen-head", head=one.head), highest) or image
             ax.set_xticks([])
             ax.set_yticks([])
+            if column == 0:
+                _axis(ax, "y", one.queries, one.record.shape[2], _MOST_GRID_LABELS)
+            # Maps above each other share the words under the lowest, where they are the same words.
+            if column >= len(below) or below[column].keys != one.keys:
+                _axis(ax, "x", one.keys, one.record.shape[3], _MOST_GRID_LABELS)
         for ax in row[len(pictures) :]:
             ax.set_axis_off()
-    records = [visible(row[0].record.name) for row in grid]
-    if len(set(records)) > 1:
-        for row, name in zip(axes, short_names(records)[0], strict=True):
+    records = list({id(row[0].record): row[0].record for row in grid}.values())
+    names, pattern = short_names([visible(record.name) for record in records])
+    kinds = dict.fromkeys(say(f"screen-{record.kind}") for record in records)
+    figure.suptitle(drawable([" · ".join([pattern, *kinds])])[0], fontsize="large", **text_style())
+    if len(records) > 1:
+        called = {id(record): name for record, name in zip(records, names, strict=True)}
+        for row, pictures in zip(axes, grid, strict=True):
+            name = called[id(pictures[0].record)]
             row[0].set_ylabel(drawable([cut(name, _WIDEST_LABEL)])[0], **text_style())
     if image is not None:
-        _colour_bar(figure.colorbar(image, ax=axes, shrink=0.6))
+        _colour_bar(figure.colorbar(image, ax=axes, shrink=0.6 if len(grid) > 1 else 0.9))
 
 
 def _draw(ax: "Axes", one: Picture, title: str) -> None:
@@ -93,7 +127,16 @@ def _draw(ax: "Axes", one: Picture, title: str) -> None:
     ax.set_xlabel(drawable([say("plot-keys")])[0], **text_style())
     ax.set_ylabel(drawable([say("plot-queries")])[0], **text_style())
     if image is not None:
-        _colour_bar(ax.get_figure().colorbar(image, ax=ax))  # type: ignore[union-attr]
+        _colour_bar(ax.get_figure().colorbar(image, ax=ax, shrink=_filled(ax)))  # type: ignore[union-attr]
+
+
+def _filled(ax: "Axes") -> float:
+    """The part of the height of its place that a map fills, so that its colour bar is no higher."""
+    if ax.get_aspect() == "auto":
+        return 1.0
+    left, right = ax.get_xlim()
+    bottom, top = ax.get_ylim()
+    return float(min(1.0, ax.bbox.width / ax.bbox.height * abs((top - bottom) / (right - left))))
 
 
 def _cells(ax: "Axes", one: Picture, title: str, highest: float) -> Any:
@@ -120,15 +163,18 @@ def _cells(ax: "Axes", one: Picture, title: str, highest: float) -> Any:
     return image
 
 
-def _axis(ax: "Axes", side: str, tokens: tuple[str, ...] | None, length: int) -> None:
+def _axis(ax: "Axes", side: str, tokens: tuple[str, ...] | None, length: int, most: int = _MOST_LABELS) -> None:
     """Tokens along one axis where they can be read, else positions as matplotlib likes them."""
-    if tokens is None or not 0 < length <= _MOST_LABELS:
+    if tokens is None or not 0 < length <= most:
         return
     labels = drawable(cut(visible(token), _WIDEST_LABEL) for token in tokens)
+    grid = most == _MOST_GRID_LABELS
+    size = "x-small" if grid else "medium"
     if side == "x":
-        ax.set_xticks(range(length), labels, rotation=90 if length > 8 else 0, **text_style())
+        upright = length * (max(cell_len(label) for label in labels) + 1) > (24 if grid else 48)
+        ax.set_xticks(range(length), labels, rotation=90 if upright else 0, fontsize=size, **text_style())
     else:
-        ax.set_yticks(range(length), labels, **text_style())
+        ax.set_yticks(range(length), labels, fontsize=size, **text_style())
 
 
 def _colour_bar(bar: Any) -> None:

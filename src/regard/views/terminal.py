@@ -15,9 +15,9 @@ from regard.trace.trace import Colour, Trace
 from regard.views.colours import Depth
 from regard.views.one_head import one_head
 from regard.views.overview import layers_by_heads
-from regard.views.picture import chosen_head, chosen_records, chosen_sample, picture
+from regard.views.picture import chosen_head, chosen_language, chosen_records, chosen_sample, picture
 from regard.views.thumbnails import heads_of, layers_of
-from regard.words import LANGUAGES, Language, language
+from regard.words import Language, say
 
 NARROWEST = 24
 # For files that cannot hold our signs: each has a neighbour that every encoding has.
@@ -36,14 +36,13 @@ def show(
     lang: Language | None = None,
 ) -> None:
     """Draw the trace on `file`, by default on the screen. Raises ArgumentError and NotKeptError."""
-    if lang is not None and lang not in LANGUAGES:
-        raise ArgumentError("option-unknown", option="lang", asked=lang, choices=", ".join(LANGUAGES))
+    spoken = chosen_language(lang)
     if width is not None and (not isinstance(width, int) or width < NARROWEST):
         raise ArgumentError("width-narrow", asked=width, least=NARROWEST)
     console = _console(file, color)
     columns = width or max(NARROWEST, console.width)
     depth = _depth(console)
-    lines = drawing(trace, layer, head, sample, width=columns, depth=depth, lang=lang or language())
+    lines = drawing(trace, layer, head, sample, width=columns, depth=depth, lang=spoken)
     _write(console, lines)
 
 
@@ -77,7 +76,9 @@ def _console(file: TextIO | None, color: Colour | None) -> Console:
     if color is None:
         return Console(file=file or sys.stdout, force_jupyter=elsewhere, highlight=False)
     if color not in get_args(Colour):
-        raise ArgumentError("option-unknown", option="color", asked=color, choices=", ".join(get_args(Colour)))
+        raise ArgumentError(
+            "option-unknown", option="color", asked=color, choices=say("screen-comma").join(get_args(Colour))
+        )
     system = None if color == "none" else color
     return Console(
         file=file or sys.stdout,

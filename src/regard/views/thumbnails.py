@@ -18,6 +18,7 @@ from regard.views.picture import Picture, first_share, picture
 from regard.words import Language, say
 
 _GAP = 2
+_MOST_TIMES = 4
 FEW = 8
 """So many heads may take several lines of pictures, so that none has to be pooled."""
 
@@ -57,8 +58,8 @@ class Thumbnail:
 
 
 def _enlarged(cells: np.ndarray, size: int) -> np.ndarray:
-    """The cells repeated as often as fits in so many pixels."""
-    times = max(1, size // max(cells.shape))
+    """The cells repeated as often as fits in so many pixels, within reason: one word needs no large block."""
+    times = max(1, min(_MOST_TIMES, size // max(cells.shape)))
     return cells.repeat(times, 0).repeat(times, 1)
 
 
@@ -69,8 +70,9 @@ def heads_of(record: Record, sample: int, width: int, depth: Depth | None, lang:
     pieces = caption.about(record, sample, lang)
     pieces.insert(1, say("screen-heads", lang, count=len(wholes)))
     lines = [*caption.title(record.name, pieces, width), *caption.tokens(record, sample, lang, width), Text()]
-    sinks = [str(whole.head) for whole in wholes if caption.is_sink(first_share(whole))]
-    notes = caption.sinks("screen-first-heads", sinks, lang)
+    bar = caption.sink_bar(wholes)
+    sinks = [str(whole.head) for whole in wholes if caption.is_sink(first_share(whole), bar)]
+    notes = caption.sinks("screen-first-heads", sinks, bar, lang)
     return lines + _grid(headings, wholes, notes, width, depth, lang)
 
 
@@ -82,8 +84,9 @@ def layers_of(
     names, pattern = short_names([visible(record.name) for record in records])
     pieces = [say("screen-head", lang, head=heads[0]), say("screen-layers", lang, count=len(records))]
     lines = [*caption.title(pattern, pieces, width), Text()]
-    sinks = [name for name, whole in zip(names, wholes, strict=True) if caption.is_sink(first_share(whole))]
-    notes = caption.sinks("screen-first-layers", sinks, lang)
+    bar = caption.sink_bar(wholes)
+    sinks = [name for name, whole in zip(names, wholes, strict=True) if caption.is_sink(first_share(whole), bar)]
+    notes = caption.sinks("screen-first-layers", sinks, bar, lang)
     return lines + _grid(names, wholes, notes, width, depth, lang)
 
 

@@ -52,9 +52,13 @@ def speaking(lang: Language) -> Iterator[None]:
 def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
     """The sentence called `key`, with its values filled in.
 
-    >>> say("missing-package", "en", package="torch", extra="torch", what="regard.functional")
-    "regard.functional needs torch, which is not installed: pip install 'regard[torch]'"
+    >>> say("prefix-negative", "en", value=-1)
+    'Mask.prefix(n) needs n of at least 0; found -1'
     """
+    if lang is not None and lang not in LANGUAGES:
+        from regard.errors import ArgumentError
+
+        raise ArgumentError("unknown-choice", name="lang", value=lang, choices=", ".join(LANGUAGES))
     words = catalogue()[key]
     return getattr(words, lang or language()).format(**values)
 

@@ -29,7 +29,7 @@ WORDS: dict[str, Words] = {
     # --- regard ---
     "help-regard": Words(
         en="See attention: build it, watch it, learn it.",
-        zh="让注意力看得见：动手搭、看它做、学明白。",
+        zh="让注意力看得见：动手搭、亲眼看、学明白。",
     ),
     "help-regard-examples": Words(
         en="Examples:\n"
@@ -38,7 +38,7 @@ WORDS: dict[str, Words] = {
         "  regard doctor\n"
         "\n"
         "Exit codes: 0 fine, 1 a check failed, 2 usage, 3 a file cannot be read or\n"
-        "written, 4 something is missing, 5 out of memory or disk, 70 a mistake of ours,\n"
+        "written, 4 something is missing, 5 out of memory or disk, 70 a bug in regard,\n"
         "130 interrupted",
         zh="例子：\n"
         "  regard see 小明去商店买了苹果\n"
@@ -46,7 +46,7 @@ WORDS: dict[str, Words] = {
         "  regard doctor\n"
         "\n"
         "退出码：0 正常，1 检查未通过，2 用法不对，3 文件无法读写，4 缺少依赖，\n"
-        "5 内存或磁盘不够，70 程序内部错误，130 被中断",
+        "5 内存或磁盘不够，70 程序自身的错误，130 被中断",
     ),
     # --- regard see ---
     "help-see": Words(
@@ -68,21 +68,23 @@ WORDS: dict[str, Words] = {
         zh="要看的文本；- 表示从标准输入读取；不写则用我们的例句",
     ),
     "help-head": Words(
-        en="one head in full, by number or name, or all of them one after another; without it, an overview",
-        zh="完整显示一个头（编号或名字），all 则逐个显示全部；不写则显示总览",
+        en="one head in full, by number or name (previous-word, same-word, first-word, all-so-far), or all of them one "
+        "after another; without it, an overview",
+        zh="完整显示一个头（编号，或名字 previous-word、same-word、first-word、all-so-far），"
+        "all 则逐个显示全部；不写则显示总览",
     ),
-    "help-width": Words(en="draw in so many columns", zh="绘图宽度（列数）"),
+    "help-width": Words(en="draw in N columns", zh="按 N 列的宽度绘制"),
     "help-save": Words(
         en="also save the trace as a safetensors file, for regard.read_trace",
         zh="同时把记录存成 safetensors 文件，可用 regard.read_trace 读取",
     ),
     "see-handmade": Words(
         en="No trained model: one layer built by hand; each head does what its name says.",
-        zh="这不是训练出来的模型：它只有一层手工搭成的注意力，每个头做的正是名字所说的事。",
+        zh="这不是训练出来的模型，只是手工搭成的一层注意力；每个头做的正是名字所说的事。中文按字切分。",
     ),
     "see-sentence": Words(
         en="the cat sat on the mat and the dog sat on the cat",
-        zh="小明去商店买了苹果，然后他回家了",
+        zh="小明爱看书，小红也爱看书",
     ),
     "see-head": Words(en="head {number}: {does}", zh="头 {number}：{does}"),
     "head-previous-word": Words(
@@ -141,7 +143,7 @@ WORDS: dict[str, Words] = {
     ),
     # --- regard doctor ---
     "help-doctor": Words(
-        en="Tell what can run on this machine, and why not.",
+        en="Tell what can run on this machine, what cannot, and why.",
         zh="检查这台机器上哪些能用，哪些不能用，为什么。",
     ),
     "doctor-machine": Words(en="machine", zh="机器"),
@@ -157,7 +159,7 @@ WORDS: dict[str, Words] = {
         zh="{colors}，{columns} 列，{encoding}",
     ),
     "doctor-colors": Words(en="colours: {system}", zh="颜色：{system}"),
-    "doctor-no-colors": Words(en="no colours, because stdout is no terminal", zh="没有颜色，因为标准输出不是终端"),
+    "doctor-no-colors": Words(en="no colours, because stdout is not a terminal", zh="没有颜色，因为标准输出不是终端"),
     "doctor-plain-terminal": Words(en="a terminal without colours", zh="没有颜色的终端"),
     "doctor-no-color-asked": Words(en="no colours, because of NO_COLOR", zh="没有颜色，因为设置了 NO_COLOR"),
     "doctor-blas": Words(en=", BLAS: {name}", zh="，BLAS：{name}"),
@@ -190,11 +192,11 @@ WORDS: dict[str, Words] = {
     "extra-plot": Words(en="pictures with trace.plot()", zh="用 trace.plot() 画图"),
     "doctor-backends-numpy": Words(
         en="who computes attention for NumPy arrays (the first yes is taken)",
-        zh="NumPy 数组的注意力由谁计算（取第一个可以的）",
+        zh="NumPy 数组的注意力由谁计算（从上往下取第一个可用的）",
     ),
     "doctor-backends-torch": Words(
         en="who computes attention for torch tensors (the first yes is taken)",
-        zh="torch 张量的注意力由谁计算（取第一个可以的）",
+        zh="torch 张量的注意力由谁计算（从上往下取第一个可用的）",
     ),
     # --- talk and complaints ---
     "cli-reading-stdin": Words(
@@ -220,6 +222,11 @@ WORDS: dict[str, Words] = {
     "cli-head-unknown": Words(
         en="there is no head {asked!r}; there are: {heads}, or all",
         zh="没有名为 {asked!r} 的头；现有：{heads}，或 all",
+    ),
+    "cli-text-too-long": Words(
+        en="{found} words are more than regard see draws at once ({most}); give a part of the text, "
+        "for example: head -c 50000",
+        zh="共 {found} 个词，超过 regard see 一次能画的 {most} 个；请只给一部分文本，例如：head -c 50000",
     ),
     "cli-width-value": Words(
         en="--width must be a whole number of at least {least}; found {found!r}",

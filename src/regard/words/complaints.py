@@ -31,8 +31,9 @@ WORDS: dict[str, Words] = {
     ),
     "heads-not-grouped": Words(
         en="{H} query heads cannot be shared among {G} key/value heads: {H} must be a multiple of {G}; "
-        "found q {q} and k {k}",
-        zh="{H} 个查询头无法由 {G} 个键值头分担：{H} 必须是 {G} 的倍数；现在 q {q}，k {k}",
+        "found q {q} and k {k}; axes are (samples, heads, positions, width): was transpose(1, 2) forgotten?",
+        zh="{H} 个查询头无法由 {G} 个键值头分担：{H} 必须是 {G} 的倍数；现在 q {q}，k {k}；"
+        "各轴依次是（样本，头，位置，宽度）：是不是忘了 transpose(1, 2)？",
     ),
     "heads-do-not-divide": Words(
         en="{heads_name}={n_heads} must divide {width_name}={d_model}; nearest widths are {below} and {above}",
@@ -85,8 +86,9 @@ WORDS: dict[str, Words] = {
         "每头一个请写 bias[None]，每样本一个请写 bias[:, None]",
     ),
     "scale-value": Words(
-        en="scale must be a finite number; found {value}; leave it out for 1/sqrt(width)",
-        zh="scale 必须是有限的数；现在是 {value}；省略即为 1/sqrt(宽度)",
+        en="scale must be a finite number; found {value}; leave it out for 1/sqrt(width), "
+        "and multiply q by one that is learned",
+        zh="scale 必须是有限的数；现在是 {value}；省略即为 1/sqrt(宽度)，要学习的缩放请直接乘到 q 上",
     ),
     "softcap-value": Words(
         en="softcap must be a positive finite number; found {value}; None turns it off",
@@ -118,12 +120,14 @@ WORDS: dict[str, Words] = {
         "若 1 为遮住：Mask.from_blocked(m)；若是词元 id：Mask.padding(ids, pad=0)",
     ),
     "mask-dtype-other": Words(
-        en="a mask is boolean, True = may look; found {dtype} {shape}",
-        zh="mask 是布尔型，True 表示可以看；现在是 {dtype} {shape}",
+        en="a mask is boolean, True = may look; found {dtype} {shape}; "
+        "converters: Mask.from_keep, Mask.from_blocked, Mask.from_additive",
+        zh="mask 是布尔型，True 表示可以看；现在是 {dtype} {shape}；"
+        "可用的转换：Mask.from_keep、Mask.from_blocked、Mask.from_additive",
     ),
     "mask-not-array": Words(
-        en="a mask is a Mask or a boolean array; found {found}",
-        zh="mask 应为 Mask 或布尔数组；现在是 {found}",
+        en="a mask is a Mask or a boolean array; found {found}; for the usual one write mask=Mask.causal()",
+        zh="mask 应为 Mask 或布尔数组；现在是 {found}；常用的写法是 mask=Mask.causal()",
     ),
     "mask-combined": Words(
         en="a Mask can be combined by {sign} with a Mask or a boolean array; found {found}",
@@ -320,6 +324,25 @@ WORDS: dict[str, Words] = {
         en="backend {name!r} cannot do this call: {reason}; backend='auto' would take {chosen}",
         zh="后端 {name!r} 做不了这次调用：{reason}；backend='auto' 会选择 {chosen}",
     ),
+    "no-second-gradients": Words(
+        en="backend 'chunked', which computes calls with see= or softcap=, has no gradients of gradients; "
+        "backend='eager' has them",
+        zh="计算带 see= 或 softcap= 的调用的后端 'chunked' 没有梯度的梯度；backend='eager' 有",
+    ),
+    "record-too-large": Words(
+        en="what see asks for would take {need}, and {free} are free; ask for a smaller map, or fewer of top",
+        zh="see 要求的内容需要 {need}，而可用内存只有 {free}；请把 map 或 top 改小",
+    ),
+    "mask-too-large": Words(
+        en="the whole mask ({T} × {S}) would take {need}, and {free} are free; ask for a block: rows=, cols=",
+        zh="完整的掩码（{T} × {S}）需要 {need}，而可用内存只有 {free}；请用 rows= 和 cols= 只取一块",
+    ),
+    "matrix-too-large": Words(
+        en="for this call PyTorch would build the whole matrix, {need}, and {free} are free (B H T S = {shape}); "
+        "leave out dropout, or the gradient of the bias",
+        zh="这次调用会让 PyTorch 建立完整的矩阵，需要 {need}，而可用内存只有 {free}（B H T S = {shape}）；"
+        "请去掉 dropout，或不要 bias 的梯度",
+    ),
     "weights-too-large": Words(
         en="the full weights need {need}, and {free} are free (B H T S = {shape}); "
         "ask for see=See(map=256) or a rectangle of weights instead",
@@ -328,8 +351,9 @@ WORDS: dict[str, Words] = {
     # --- records and traces ---
     "weights-not-kept": Words(
         en="record {name!r} ({T} × {S}) did not keep q and k, so exact weights cannot be computed; "
-        "ask for them beforehand: see=See(qk=True)",
-        zh="记录 {name!r}（{T} × {S}）没有保留 q 和 k，无法再算出精确权重；请事先要求保留：see=See(qk=True)",
+        "ask for them beforehand: see=See(qk=True), and save them with trace.save(path, qk=True)",
+        zh="记录 {name!r}（{T} × {S}）没有保留 q 和 k，无法再算出精确权重；"
+        "请事先要求保留：see=See(qk=True)，存文件时用 trace.save(path, qk=True)",
     ),
     "rectangle-step": Words(
         en="a rectangle is given by slices without a step, such as slice(0, 64); found {found}",
@@ -387,6 +411,15 @@ WORDS: dict[str, Words] = {
         zh="这里的 mask 会加到分数上，0 为可见、-inf 为遮住，如 create_causal_mask 所给；现在是 {dtype} {found}。"
         "若 1 为可见：regard.Mask.of(mask == 1)；若 1 为遮住：regard.Mask.of(mask == 0)",
     ),
+    "door-mask-values": Words(
+        en="this mask says 1 = {one} and 0 = {zero}, and takes nothing else; found {value}; "
+        "a mask of 0 and -inf goes in as regard.Mask.from_additive(mask)",
+        zh="这个掩码以 1 表示{one}、0 表示{zero}，不接受其他值；发现了 {value}；"
+        "由 0 与 -inf 组成的掩码请写成 regard.Mask.from_additive(mask)",
+    ),
+    "door-hidden": Words(en="hidden", zh="遮住"),
+    "door-visible": Words(en="visible", zh="可见"),
+    "stdin-closed": Words(en="- means stdin, and stdin is closed", zh="- 表示标准输入，但标准输入已关闭"),
     "added-mask-values": Words(
         en="this mask holds 0 (visible) and -inf (hidden) only; found {value}. To hide, write -inf; "
         "scores to be added are no mask: regard.attend(Q, K, V, bias=scores)",
@@ -399,15 +432,19 @@ WORDS: dict[str, Words] = {
     ),
     "weights-row-sum": Words(
         en="each row of attention weights sums to 1, or holds only 0; row {row} (sample, head, query) sums to "
-        "{sum:.4g}. If these are scores, apply softmax first: regard.reference.softmax(w)",
+        "{sum:.4g}. If these are scores, apply softmax first: regard.reference.softmax(w); "
+        "if after dropout, take them before it",
         zh="注意力权重的每一行之和为 1，或整行为 0；而第 {row} 行（样本，头，查询）之和为 {sum:.4g}。"
-        "如果这是分数，请先做 softmax：regard.reference.softmax(w)",
+        "如果这是分数，请先做 softmax：regard.reference.softmax(w)；"
+        "如果经过了 dropout，请取它之前的权重",
     ),
     "weights-negative": Words(
         en="attention weights are never negative; row {row} (sample, head, query) holds {value:.4g}. "
-        "If these are scores, apply softmax first: regard.reference.softmax(w)",
+        "If these are scores, apply softmax first: regard.reference.softmax(w); "
+        "if after dropout, take them before it",
         zh="注意力权重不会是负数；而第 {row} 行（样本，头，查询）里有 {value:.4g}。"
-        "如果这是分数，请先做 softmax：regard.reference.softmax(w)",
+        "如果这是分数，请先做 softmax：regard.reference.softmax(w)；"
+        "如果经过了 dropout，请取它之前的权重",
     ),
     "weights-all-nan": Words(
         en="every row of these weights {found} is NaN: there is nothing to see; look for NaN or Inf in q and k",
@@ -525,7 +562,9 @@ WORDS: dict[str, Words] = {
     ),
     # --- packages ---
     "missing-package": Words(
-        en="{what} needs {package}, which is not installed: pip install 'regard[{extra}]'",
-        zh="{what} 需要 {package}，但尚未安装：pip install 'regard[{extra}]'",
+        en="{what} needs {package}, which is not installed: pip install 'regard[{extra}]', or, in a clone, "
+        "pip install -c constraints.txt -e '.[{extra}]'",
+        zh="{what} 需要 {package}，但尚未安装：pip install 'regard[{extra}]'；在克隆的仓库里则是 "
+        "pip install -c constraints.txt -e '.[{extra}]'",
     ),
 }

@@ -9,8 +9,8 @@ WORDS: dict[str, Words] = {
         zh="手算注意力：output = {formula}",
     ),
     "hand-sizes": Words(
-        en="T = {T} (queries), S = {S} (keys), E = {E} (width of Q and K), Ev = {Ev} (width of V)",
-        zh="T = {T}（查询数），S = {S}（键数），E = {E}（Q、K 的宽度），Ev = {Ev}（V 的宽度）",
+        en="T = {T} (queries), S = {S} (keys), E = {E} (width of Q and K, often written d_k), Ev = {Ev} (width of V)",
+        zh="T = {T}（查询数），S = {S}（键数），E = {E}（Q、K 的宽度，常写作 d_k），Ev = {Ev}（V 的宽度）",
     ),
     "hand-foot": Words(
         en="Numbers are rounded only for display; every step is calculated with all digits.",

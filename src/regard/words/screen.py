@@ -16,7 +16,8 @@ WORDS: dict[str, Words] = {
     "screen-head": Words(en="head {head}", zh="头 {head}"),
     "screen-head-column": Words(en="head", zh="头"),
     # --- how to read it ---
-    "screen-rows-look": Words(en="rows look at columns", zh="行看列"),
+    "screen-rows-look": Words(en="rows look at columns", zh="行：谁在看；列：被看的"),
+    "screen-two-rows": Words(en="two rows a line", zh="每行文字对应上下两行"),
     "screen-cell": Words(en="each cell is {high} × {wide} tokens", zh="每格为 {high} × {wide} 个词元"),
     "screen-cell-most": Words(en="each cell is up to {high} × {wide} tokens", zh="每格至多 {high} × {wide} 个词元"),
     "screen-hidden": Words(en="dots: hidden or exactly 0", zh="点：不可见，或恰为 0"),
@@ -39,6 +40,7 @@ WORDS: dict[str, Words] = {
         en="first token receives over {share} % in {found} of {count} heads",
         zh="{count} 个头中有 {found} 个把 {share}% 以上的注意力给了第一个词元",
     ),
+    "screen-comma": Words(en=", ", zh="、"),
     "screen-tokens": Words(en="tokens: ", zh="词元："),
     "screen-queries": Words(en="queries: ", zh="查询："),
     "screen-keys": Words(en="keys: ", zh="键："),

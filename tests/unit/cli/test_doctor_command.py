@@ -64,7 +64,7 @@ def test_a_torch_that_cannot_be_imported(found: dict[str, Any]) -> None:
     [
         ({"colors": "truecolor"}, "colours: truecolor"),
         ({"colors": None, "no_color": True}, "because of NO_COLOR"),
-        ({"colors": None}, "stdout is no terminal"),
+        ({"colors": None}, "stdout is not a terminal"),
         ({"colors": None, "is_terminal": True}, "a terminal without colours"),
     ],
 )

@@ -18,6 +18,8 @@ from regard.errors import ArgumentError
         ("−1e-3 +2", [[-0.001, 2]]),
         ("1 0\n0 1\n", [[1, 0], [0, 1]]),
         ("7", [[7]]),
+        ("[[1, 0], [0.5, -1]]", [[1, 0], [0.5, -1]]),
+        ("[[1. 0.]\n [0. 1.]]", [[1, 0], [0, 1]]),
     ],
 )
 def test_read_matrix(text: str, rows: list[list[float]]) -> None:
@@ -29,7 +31,7 @@ def test_numbers_come_back_exactly(rows: list[list[float]]) -> None:
     assert read_matrix("; ".join(" ".join(map(repr, row)) for row in rows), "--q") == rows
 
 
-@pytest.mark.parametrize("text", ["", ";;", "1 0;;0 1", "1 0; 0", "1 O", "[[1, 0]]"])
+@pytest.mark.parametrize("text", ["", ";;", "1 0;;0 1", "1 0; 0", "1 O", "[[1, 0], [O, 1]]", "[[1, 0], [1]]"])
 def test_refusals_name_the_option(text: str) -> None:
     with pytest.raises(ArgumentError, match="--q"):
         read_matrix(text, "--q")

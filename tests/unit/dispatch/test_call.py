@@ -134,6 +134,15 @@ WRONG: dict[str, tuple[type[RegardError], str, tuple[Any, Any, Any], dict[str, A
     "scale": (ArgumentError, "scale-value", (x(3, 4),) * 3, {"scale": float("nan")}, ["nan", "1/sqrt"]),
     "softcap": (ArgumentError, "softcap-value", (x(3, 4),) * 3, {"softcap": 0.0}, ["0.0", "None"]),
     "dropout": (ArgumentError, "dropout-value", (x(3, 4),) * 3, {"dropout": 1.0}, ["1.0"]),
+    "scale in words": (ArgumentError, "scale-value", (x(3, 4),) * 3, {"scale": "sqrt"}, ["sqrt"]),
+    "learnable scale": (
+        ArgumentError,
+        "scale-value",
+        (x(3, 4),) * 3,
+        {"scale": torch.nn.Parameter(torch.tensor(0.3))},
+        ["Parameter", "q"],
+    ),
+    "dropout in words": (ArgumentError, "dropout-value", (x(3, 4),) * 3, {"dropout": None}, ["None"]),
     "see": (ArgumentError, "see-type", (x(3, 4),) * 3, {"see": True}, ["bool", "See("]),
 }
 
@@ -169,6 +178,19 @@ def test_a_mask_of_the_other_kind_is_welcome() -> None:
     right = attend(*arrays, mask=mask)
     np.testing.assert_allclose(attend(*tensors, mask=mask).numpy(), right, atol=1e-12)
     np.testing.assert_allclose(attend(*arrays, mask=torch.from_numpy(mask)), right, atol=1e-12)
+
+
+def test_subclasses_of_arrays_are_arrays() -> None:
+    """np.matrix keeps two axes whatever is done to it."""
+
+    class Flat(np.ndarray):
+        def reshape(self, *shape: Any, **options: Any) -> Any:
+            raise AssertionError("asked to be something else")
+
+    x = np.eye(3)
+    found = attend(*(x.view(Flat) for _ in range(3)))
+    assert type(found) is np.ndarray
+    np.testing.assert_array_equal(found, attend(x, x, x))
 
 
 def test_inputs_are_left_as_they_were() -> None:

@@ -148,6 +148,31 @@ def test_what_would_not_fit_is_refused_before_it_starts(backend: str) -> None:
         attend(q, k, v, backend=backend)
 
 
+def test_a_record_or_a_matrix_that_would_not_fit_is_refused() -> None:
+    q, k, v = (torch.zeros(1).expand(1, 64, 150_000, 1) for _ in range(3))
+    for see in (See(map=10**9), See(map=None, top=10**6)):
+        with pytest.raises(TooLargeError, match="smaller map"):
+            attend(q, k, v, see=see)
+        with pytest.raises(TooLargeError, match="smaller map"):
+            attend(*(np.broadcast_to(np.float32(0), q.shape) for _ in range(3)), see=see)
+    with pytest.raises(TooLargeError, match="leave out dropout"):
+        attend(q, k, v, dropout=0.1)
+    with pytest.raises(TooLargeError, match="rows=, cols="):
+        Mask.causal().dense(10**7, 10**7)
+
+
+def test_tensors_without_memory_have_shapes() -> None:
+    q, k, v = (torch.empty(2, 4, 5, 8, device="meta") for _ in range(3))
+    assert attend(q, k, v, mask=Mask.causal()).shape == (2, 4, 5, 8)
+
+
+def test_gradients_of_gradients_are_refused_where_there_are_none() -> None:
+    leaves = [torch.randn(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
+    with pytest.raises(BackendError, match="'eager' has them"):
+        torch.autograd.grad(attend(*leaves, softcap=3.0).sum(), leaves[0], create_graph=True)
+    assert torch.autograd.gradgradcheck(lambda q, k, v: attend(q, k, v, softcap=3.0, backend="eager"), leaves)
+
+
 # --- dropout ---------------------------------------------------------------------------------------------
 
 
@@ -227,6 +252,40 @@ def test_compiles_into_one_graph(name: str) -> None:
         right.sum().backward()
     for ours, theirs in zip(compiled, eager, strict=True):
         assert_close(ours.grad, theirs.grad, "gradient")
+
+
+PADDING = Mask.padding(np.array([1, 1, 1, 1, 1, 0, 0]))
+TRIANGLE = np.tri(7, dtype=bool)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda q, k, v: attend(q, k, v, mask=PADDING),
+        lambda q, k, v: attend(q, k, v, mask=PADDING & Mask.causal()),
+        lambda q, k, v: attend(q, k, v, mask=TRIANGLE),
+    ],
+    ids=["padding", "both", "array"],
+)
+def test_masks_of_numpy_arrays_are_traced(call: Callable[..., torch.Tensor]) -> None:
+    q, k, v = tensors(2, 4, 7, 8)
+    with fresh_compiler():
+        found = torch.compile(call, fullgraph=True, backend="aot_eager")(q, k, v)
+    assert_close(found, call(q, k, v))
+
+
+@pytest.mark.parametrize("dynamic", [None, True], ids=["default", "dynamic"])
+def test_a_compiled_call_takes_other_lengths_and_heads(dynamic: bool | None) -> None:
+    def call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        return attend(q, k, v, mask=Mask.causal() & Mask.padding(ids))
+
+    with fresh_compiler():
+        compiled = torch.compile(call, fullgraph=True, backend="aot_eager", dynamic=dynamic)
+        for length, H, G in ((5, 4, 2), (9, 4, 2), (12, 6, 3)):
+            q, k, v = tensors(2, H, length, 8)
+            ids = torch.ones(2, length, dtype=torch.int64)
+            ids[0, -2:] = 0
+            assert_close(compiled(q, k[:, :G], v[:, :G], ids), call(q, k[:, :G], v[:, :G], ids))
 
 
 def test_compiled_calls_keep_hidden_garbage_out() -> None:

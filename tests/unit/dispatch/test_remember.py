@@ -74,3 +74,20 @@ def test_overflow_is_silent_where_the_reference_is() -> None:
     x = np.full((1, 1, 3, 4), 1e38, np.float32)
     assert np.isnan(attend(x, x, x, scale=100.0)).all()
     assert np.isnan(attend(x, x, x, scale=1e300)).all()
+
+
+def test_values_near_the_largest_number_do_not_overflow() -> None:
+    """Powers up to exp(40) times such values would: there the weights are made whole first."""
+    q = k = np.full((1, 1, 3, 4), 4.0, np.float32)
+    v = np.full((1, 1, 3, 2), 1e30, np.float32)
+    np.testing.assert_allclose(attend(q, k, v), v, rtol=1e-5)
+    np.testing.assert_allclose(attend(q, k, v * 3e8, mask=Mask.causal()), v * 3e8, rtol=1e-5)
+
+
+def test_what_was_not_asked_for_is_not_there() -> None:
+    x = np.eye(3)
+    _, record = attend(x, x, x, see=See(map=None, lse=False, qk=True))
+    assert record.map is None
+    assert record.lse is None
+    assert record.weights().shape == (1, 1, 3, 3)
+    assert repr(record) == "Record('attention', self, shape=(1, 1, 3, 3), holds: qk)"

@@ -33,7 +33,9 @@ def test_a_raw_mask_is_refused_by_its_dtype_alone(dtype: str) -> None:
             assert ("Mask.from_additive" if dtype in FLOATS else "Mask.from_blocked") in str(caught.value)
 
 
-@pytest.mark.parametrize("raw", [None, "causal", object(), {}, np.array([["a"]]), np.ones((2, 2), complex)])
+@pytest.mark.parametrize(
+    "raw", [None, "causal", True, Mask.causal, object(), {}, np.array([["a"]]), np.ones((2, 2), complex)]
+)
 def test_what_is_no_mask_at_all(raw: Any) -> None:
     with pytest.raises(DtypeError):
         Mask.of(raw)
@@ -98,7 +100,6 @@ def test_whole_numbers_are_not_added(dtype: str) -> None:
         (lambda: Mask.from_blocked(np.ones((4, 3, 3), bool), keys=True), "mask-one-row"),
         (lambda: Mask.from_additive(np.zeros(3)), "mask-too-few-axes"),
         (lambda: Mask.from_keep(np.array(1)), "mask-ids-shape"),
-        (lambda: Mask.from_blocked(True), "mask-ids-shape"),
     ],
 )
 def test_shapes_that_no_door_takes(make: Any, key: str) -> None:

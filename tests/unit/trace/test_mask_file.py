@@ -36,6 +36,14 @@ def test_either_does_not_become_both() -> None:
     np.testing.assert_array_equal(again(mask).dense(6, 6), mask.dense(6, 6))
 
 
+@pytest.mark.parametrize("lead", [(2, 3), (2,)], ids=["heads", "no heads"])
+def test_one_per_sample_stays_one_per_sample(lead: tuple[int, ...]) -> None:
+    mask = Mask.from_keep(np.array([np.tri(4), np.eye(4)]))
+    whole = slice(0, 4)
+    before, after = (m.bind(lead, 4, 4).block(whole, whole) for m in (mask, again(mask)))
+    np.testing.assert_array_equal(after, before)
+
+
 def test_a_mask_of_tensors_comes_back_in_numpy() -> None:
     mask = Mask.padding(torch.tensor([[1, 2, 0]])) & Mask.segments(torch.tensor([0, 0, 1]))
     assert again(mask).dense(3, 3).tolist() == mask.dense(3, 3, like=torch.zeros(())).tolist()

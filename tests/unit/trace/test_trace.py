@@ -93,7 +93,7 @@ def test_select_by_kind_and_by_pattern(trace: Trace) -> None:
 
 def test_repr_is_one_short_line(trace: Trace) -> None:
     assert repr(trace) == (
-        "Trace(4 records: encoder.0.attn, …, decoder.0.cross; encoder, decoder, cross; 1 heads 2 × 2)"
+        "Trace(4 records: encoder.0.attn, …, decoder.0.cross; encoder, decoder, cross; 1 head 2 × 2)"
     )
     assert repr(Trace()) == "Trace(no records)"
     many = Trace(record(f"h.{i}", T=i, S=i) for i in range(100))

@@ -113,8 +113,17 @@ def test_nan_may_be_in_some_rows_but_not_in_all() -> None:
         Trace.from_weights(np.full((2, 2), np.nan))
 
 
-@pytest.mark.parametrize("wrong", [np.eye(2, dtype=int), np.eye(2, dtype=bool), [["a"]], np.eye(2) + 0j])
-def test_only_floating_point_numbers_are_weights(wrong: object) -> None:
+@pytest.mark.parametrize("whole", [np.eye(2, dtype=int), np.eye(2, dtype=bool), [[1, 0], [0, 1]]])
+def test_whole_numbers_may_be_weights(whole: object) -> None:
+    assert Trace.from_weights(whole)[0].map[0, 0].tolist() == [[1, 0], [0, 1]]
+
+
+def test_rounded_weights_of_a_long_row_are_weights() -> None:
+    assert Trace.from_weights(np.full((1, 100_000), 1e-5, np.float16))[0].shape == (1, 1, 1, 100_000)
+
+
+@pytest.mark.parametrize("wrong", [[["a"]], np.eye(2) + 0j])
+def test_only_numbers_are_weights(wrong: object) -> None:
     with pytest.raises(DtypeError, match="floating-point"):
         Trace.from_weights(wrong)
 

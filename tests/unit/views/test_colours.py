@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from matplotlib import colormaps
 
@@ -47,3 +48,11 @@ def test_hidden_and_broken_weights_are_no_colours_of_the_scale() -> None:
     assert ink.ground(float("nan")) == warning()
     assert ink.ground(1e-9) == paint(0.0)
     assert ink.ground(2.0) == paint(1.0)
+
+
+def test_the_legend_says_at_least_only_where_that_reads_differently() -> None:
+    last = np.full(400, 0.99991)
+    last[0] = 1.0
+    assert "≥" not in Ink.for_cells([last], "256").legend(80)[0].plain
+    last[1:] = 0.5
+    assert "≥ .5" in Ink.for_cells([last], "256").legend(80)[0].plain

@@ -66,6 +66,39 @@ def test_heads_and_layers_are_grids() -> None:
     assert isinstance(layers.plot(layer=1, head=1), Axes)
 
 
+def test_a_grid_has_a_title_and_words_at_its_edges(tmp_path: Path) -> None:
+    def words(ax: Axes, side: str) -> list[str]:
+        return [label.get_text() for label in getattr(ax, f"get_{side}ticklabels")()]
+
+    tokens = ["the", "cat", "sat", "注"]
+    heads = trace(H=6, tokens=tokens).plot(lang="zh")
+    assert isinstance(heads, np.ndarray)
+    figure = heads[0, 0].figure
+    figure.savefig(tmp_path / "p.png")
+    assert figure.get_suptitle().startswith("h.0.attn · ")
+    assert heads[1, 1].get_title() == fonts.drawable(["头 5"])[0]
+    assert words(heads[0, 0], "y")[:3] == words(heads[1, 0], "y")[:3] == tokens[:3]
+    assert words(heads[0, 1], "y") == words(heads[0, 0], "x") == []
+    assert words(heads[1, 0], "x")[:3] == words(heads[0, 3], "x")[:3] == tokens[:3]  # nothing is below the last two
+    long = trace(H=2, T=17, S=17, tokens=["a"] * 17).plot()
+    assert isinstance(long, np.ndarray)
+    assert words(long[0, 0], "y") == []
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_the_colour_bar_is_about_as_high_as_the_map(own: bool) -> None:
+    ax = trace(T=1, S=3).plot(ax=pyplot.subplots(layout="constrained")[1] if own else None)
+    assert isinstance(ax, Axes)
+    ax.figure.canvas.draw()
+    drawn, bar = (each.get_window_extent().height for each in ax.figure.axes)
+    assert 0.7 < bar / drawn < 1.4
+
+
+def test_an_unknown_language_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="en, zh"):
+        trace().plot(lang="fr")  # type: ignore[arg-type]
+
+
 def test_hidden_cells_are_off_the_scale_and_weights_on_it() -> None:
     w = np.array([[1, 0, 0], [0.5, 0.5, 0], [np.nan, np.nan, np.nan]])
     image = Trace.from_weights(w).plot().images[0]  # type: ignore[union-attr]

@@ -56,7 +56,7 @@ def test_a_hand_example_in_english() -> None:
         "爱  ░.07  █.85  ░.08\n"
         "你  ░.05  ▒.15  █.80\n"
         "\n"
-        "rows look at columns · first token receives 31 %\n"
+        "rows look at columns\n"
     )
 
 
@@ -69,7 +69,7 @@ def test_the_same_in_chinese() -> None:
         "爱  ░.07  █.85  ░.08\n"
         "你  ░.05  ▒.15  █.80\n"
         "\n"
-        "行看列 · 第一个词元得到 31% 的注意力\n"
+        "行：谁在看；列：被看的\n"
     )
 
 
@@ -100,7 +100,6 @@ def test_a_grid_of_heads() -> None:
         + "\n"
         "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64\n"
         "rows look at columns · dots: hidden or exactly 0\n"
-        "first token receives over 30 % in heads: 0, 1, 2\n"
     )
 
 
@@ -110,7 +109,7 @@ def test_layers_by_heads() -> None:
     assert lines[0] == "h.*.attn · decoder self-attention · 2 layers · 2 heads · queries × keys: 5 × 5"
     assert lines[2].split() == ["head", "0", "1"]
     assert [line.split()[0] for line in lines if re.match(r" +\d", line)] == ["0", "1"]
-    assert lines[-1] == "first token receives over 30 % in 4 of 4 heads"
+    assert lines[-1] == "first token receives over 40 % in 2 of 4 heads"
 
 
 def test_one_head_of_every_layer() -> None:
@@ -136,12 +135,40 @@ def test_samples_are_chosen_and_named() -> None:
     assert re.search(r"c +· +█1.0", shown(trace, sample=1))
 
 
+def test_a_first_token_stands_out_only_above_twice_an_even_share() -> None:
+    def text(share: float, **options: Any) -> str:
+        row = np.array([share, *[(1 - share) / 3] * 3])
+        return shown(Trace.from_weights(np.stack([np.tile(row, (4, 1))] * 2)), **options)
+
+    assert "first token" not in text(0.45)
+    assert "first token" not in text(0.45, head=0)
+    assert "first token receives 55 %" in text(0.55, head=0)
+    assert "first token receives over 50 % in heads: 0, 1" in text(0.55)
+    assert "50% 以上注意力的头：0、1" in text(0.55, lang="zh")
+
+
 # --- what fits -------------------------------------------------------------------------------------------
 
 
 def test_seventeen_words_get_numbers_in_eighty_columns() -> None:
     words = [f"w{i}" for i in range(17)]
     assert ".00" in shown(Trace.from_weights(np.full((17, 17), 1 / 17) * 0.02 + np.eye(17) * 0.98, words))
+
+
+def test_few_columns_show_their_labels_whole() -> None:
+    words = ["深度学习模型", "Deep Learning", "is"]
+    trace = Trace.from_weights(np.full((3, 3), 1 / 3), ["a", "b", "c"], words, kind="cross")
+    for color in ("none", "truecolor"):
+        text = ANSI.sub("", shown(trace, color=color))
+        assert all(word in text for word in words)
+    many = Trace.from_weights(np.full((1, 7), 1 / 7), ["a"], ["Deep Learning"] * 7, kind="cross")
+    assert "Deep Learning" not in shown(many, width=200)
+
+
+def test_one_word_is_a_small_block() -> None:
+    text = shown(Trace.from_weights(np.ones((4, 1, 1))))
+    assert text.count("█" * 8) == 4 * 4
+    assert "█" * 9 not in text
 
 
 def test_narrow_cells_get_upright_labels() -> None:
@@ -257,6 +284,10 @@ def test_pixels_hold_two_rows_a_line() -> None:
     text = shown(Trace.from_weights(causal(60)), color="truecolor")
     assert sum("▀" in line for line in text.splitlines()) == 30
     assert "blank: hidden" in text
+    assert "two rows a line" in text
+    assert "每行文字对应上下两行" in shown(Trace.from_weights(causal(60)), color="truecolor", lang="zh")
+    few = shown(Trace.from_weights(np.full((3, 90), 1 / 90)), color="truecolor")
+    assert "two rows" not in few  # so few get a line each
 
 
 def test_few_rows_are_drawn_large_in_colour() -> None:

@@ -93,7 +93,7 @@ def _one_head(
         logarithm = np.log(total)
         share = 1 / np.where(total == 0, 1, total)
         results.lse[n, rows] = logarithm + highest
-        results.out[n, rows] = (powers @ head.v[low:high]) * share[:, None]
+        results.out[n, rows] = _weighted_values(powers, share, head.v[low:high])
         if results.entropy is not None:
             mean_score = _mean_score(powers, scores, head.mask, rows, low) * share
             results.entropy[n, rows] = np.where(total == 0, 0, logarithm - mean_score)
@@ -101,6 +101,12 @@ def _one_head(
         if results.top is not None:
             _strongest(powers, share, rows, low, n, results.top)
     return received
+
+
+def _weighted_values(powers: np.ndarray, share: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """The mean of the values: divided last, T × Ev numbers, unless values are so large that the sum overflows."""
+    out = (powers @ values) * share[:, None]
+    return out if np.isfinite(out).all() else (powers * share[:, None]) @ values
 
 
 def _mean_score(powers: np.ndarray, scores: np.ndarray, mask: BoundMask | None, rows: slice, low: int) -> np.ndarray:

@@ -4,8 +4,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from regard.errors import BackendError
 from regard.kernels.chunked.backward import backward
 from regard.kernels.chunked.forward import forward
 from regard.masks import BoundMask
@@ -48,6 +48,7 @@ class _Attention(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():  # as it is only under create_graph=True
+            raise BackendError("no-second-gradients")
         return (*backward(grad, *ctx.saved_tensors, **ctx.options), None, None, None)

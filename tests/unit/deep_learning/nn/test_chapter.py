@@ -217,7 +217,7 @@ def test_what_every_class_refuses(module: torch.nn.Module) -> None:
         module(x.numpy())
     with pytest.raises(ShapeError, match="does not fit the scores"):
         module(x, torch.ones(3, 3))
-    with pytest.raises(ArgumentError, match=r"takes 0 and 1 only; found -inf.*Mask\.from_additive"):
+    with pytest.raises(ArgumentError, match=r"1 = visible and 0 = hidden.*found -inf.*Mask\.from_additive"):
         module(x, torch.zeros(4, 4).masked_fill(torch.ones(4, 4).triu(1).bool(), -torch.inf))
     with pytest.raises(DtypeError, match="complex64"):
         module(x, torch.ones(4, 4, dtype=torch.complex64))

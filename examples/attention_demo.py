@@ -134,7 +134,7 @@ def heads_compared(tell: Tell) -> Demonstration:
     _, weights = MultiHeadAttention(d_model=16, num_heads=4, seed=0).forward(x, x, x, return_weights=True)
     looker = 2
     favourites = [
-        tell(f"head {head} at ", f"头 {head} 看") + f"{words[row.argmax()]} {row.max():.3f}"
+        tell(f"head {head} at ", f"头 {head} 看") + f"“{words[row.argmax()]}” {row.max():.3f}"
         for head, row in enumerate(weights[0, :, looker])
     ]
     join = tell(", ", "，")

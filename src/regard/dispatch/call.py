@@ -120,7 +120,7 @@ def _check_numbers(scale: float | None, softcap: float | None, dropout: float) -
         raise ArgumentError("scale-value", value=type(scale).__name__ if is_tensor(scale) else scale)
     if softcap is not None and not (isinstance(softcap, Real) and math.isfinite(softcap) and softcap > 0):
         raise ArgumentError("softcap-value", value=softcap)
-    if not (isinstance(dropout, Real) and 0 <= dropout < 1):
+    if dropout != 0.0 and not (isinstance(dropout, Real) and 0 <= dropout < 1):
         raise ArgumentError("dropout-value", value=dropout)
 
 

@@ -28,12 +28,19 @@ def run_all(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Re
 
     if len(pieces) < workers or workers == 1:
         return [without_gradients(piece) for piece in pieces]
-    return list(_pool(workers).map(without_gradients, pieces))
+    # MKL's number of threads belongs to the process and OpenMP's to each thread, but PyTorch sets both at once: so the
+    # caller lends its number while the pool works, and takes it back.
+    pool = _pool(workers)
+    torch.set_num_threads(1)
+    try:
+        return list(pool.map(without_gradients, pieces))
+    finally:
+        torch.set_num_threads(workers)
 
 
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
-    """So many threads, each with one thread of PyTorch's own."""
+    """So many threads, each told once to work alone."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="regard")
     everyone = threading.Barrier(workers)
 
@@ -42,8 +49,6 @@ def _pool(workers: int) -> ThreadPoolExecutor:
         everyone.wait()
 
     list(pool.map(settle, range(workers)))
-    # The number was also noted for threads still to come, whoever starts them: put back what was there.
-    torch.set_num_threads(workers)
     return pool
 
 

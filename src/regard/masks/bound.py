@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from regard.kinds import Array
-from regard.masks.rules import Band, Both, Frame, Keys, Rule, Seen
+from regard.masks.combined import Both
+from regard.masks.rules import Band, Frame, Keys, Rule, Seen
 
 ANSWERS_AT_A_TIME = 2**22
 """Booleans made at once where a question has to be asked rectangle by rectangle."""

@@ -11,8 +11,9 @@ from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.kinds import Array, is_tensor, is_tracing, is_whole
 from regard.masks import doors
 from regard.masks.bound import BoundMask
+from regard.masks.combined import Both, Either, Joined, Not
 from regard.masks.picture import LARGEST, draw
-from regard.masks.rules import Band, Both, Dense, Either, Frame, Joined, Keys, Not, Prefix, Rule, Segments
+from regard.masks.rules import Band, Dense, Frame, Keys, Prefix, Rule, Segments
 from regard.memory import require
 
 WORTH_ASKING = 2**28

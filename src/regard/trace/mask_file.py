@@ -10,7 +10,8 @@ import numpy as np
 
 from regard.kinds import to_numpy
 from regard.masks import Mask
-from regard.masks.rules import Band, Both, Dense, Either, Keys, Not, Prefix, Rule, Segments
+from regard.masks.combined import Both, Either, Not
+from regard.masks.rules import Band, Dense, Keys, Prefix, Rule, Segments
 
 
 class MaskTreeError(ValueError):

@@ -169,6 +169,8 @@ def _by_position(draw: st.DrawFn, sizes: Sizes) -> MaskCase:
     query, key = _positions(sizes)
     kind = draw(st.sampled_from(("causal", "window", "prefix")))
     if kind == "causal":
+        if draw(st.booleans()):
+            return MaskCase(Mask.causal(align="first"), key <= np.arange(sizes.T)[:, None])
         return MaskCase(Mask.causal(), key <= query)
     if kind == "prefix":
         n = draw(st.integers(0, sizes.S + 1))

@@ -208,6 +208,18 @@ def test_causal_is_aligned_to_the_last_key(backend: str, T: int, S: int) -> None
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(("T", "S"), [(3, 6), (6, 6), (6, 3)])
+def test_causal_may_be_aligned_to_the_first_key(backend: str, T: int, S: int) -> None:
+    """As PyTorch's is_causal is, for those who port from it."""
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(1, 2, n, 4, generator=generator, dtype=torch.float64) for n in (T, S, S))
+    right = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    convert = to_numpy if backend in ("blocked", "reference") else torch.clone
+    found = attend(*map(convert, (q, k, v)), mask=Mask.causal(align="first"), backend=backend)
+    assert_close(found, right)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_half_precision_does_not_overflow(backend: str) -> None:
     rng = np.random.default_rng(0)
     q, k = (rng.uniform(-1e4, 1e4, (1, 2, 7, 64)).astype(np.float16) for _ in range(2))

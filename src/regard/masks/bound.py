@@ -94,4 +94,4 @@ def _all_rows(answer: Array, rows: int) -> Array:
 
 
 def _is_causal(rule: Rule) -> bool:
-    return isinstance(rule, Band) and rule.left is None and rule.right == 0
+    return isinstance(rule, Band) and rule.left is None and rule.right == 0 and not rule.from_first

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -43,9 +43,18 @@ class Mask:
     # --- by position -------------------------------------------------------------------------------------
 
     @classmethod
-    def causal(cls) -> "Mask":
-        """Each query sees itself and what is before it. With T != S the last query sees the last key."""
-        return cls(Band(None, 0), "Mask.causal()")
+    def causal(cls, align: Literal["last", "first"] = "last") -> "Mask":
+        """Each query sees itself and what is before it. With T != S the last query sees the last key.
+
+        `align="first"` puts the first query beside the first key instead, as PyTorch's `is_causal` does.
+
+        >>> Mask.causal(align="first").dense(2, 3).astype(int).tolist()
+        [[1, 0, 0], [1, 1, 0]]
+        """
+        if align not in ("last", "first"):
+            raise ArgumentError("unknown-choice", name="align", value=align, choices="last, first")
+        first = align == "first"
+        return cls(Band(None, 0, from_first=first), "Mask.causal(align='first')" if first else "Mask.causal()")
 
     @classmethod
     def window(cls, left: int | None, right: int | None = 0) -> "Mask":
@@ -145,11 +154,11 @@ class Mask:
         rules: list[Rule] = []
         for rule in (*_parts(self.rule, Both), *_parts(other.rule, Both)):
             # Two bands are one narrower band: causal & window stays on the fast paths.
-            at = next((i for i, r in enumerate(rules) if isinstance(r, Band)), None)
-            if isinstance(rule, Band) and at is not None:
-                rules[at] = rules[at] & rule  # type: ignore[operator]
-            else:
+            at = next((i for i, other_rule in enumerate(rules) if _same_band(other_rule, rule)), None)
+            if at is None:
                 rules.append(rule)
+            else:
+                rules[at] = rules[at] & rule  # type: ignore[operator]
         joined = rules[0] if len(rules) == 1 else Both(tuple(rules))
         return Mask(joined, f"{_bracket(self.name, '|')} & {_bracket(other.name, '|')}")
 
@@ -247,6 +256,10 @@ def _known_sizes(rule: Rule) -> tuple[int | None, int | None]:
             sizes = [_known_sizes(part) for part in rules]
             return next((t for t, _ in sizes if t), None), next((s for _, s in sizes if s), None)
     return None, None
+
+
+def _same_band(one: Rule, other: Rule) -> bool:
+    return isinstance(one, Band) and isinstance(other, Band) and one.from_first == other.from_first
 
 
 def _parts(rule: Rule, kind: type[Joined]) -> tuple[Rule, ...]:

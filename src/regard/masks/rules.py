@@ -77,13 +77,20 @@ class Rule(ABC):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Band(Rule):
-    """Keys from `left` before the query to `right` after it; None is without end. Causal is Band(None, 0)."""
+    """Keys from `left` before the query to `right` after it; None is without end. Causal is Band(None, 0).
+
+    `from_first`: query i stands at key i instead, the first query beside the first key.
+    """
 
     left: int | None
     right: int | None
+    from_first: bool = False
+
+    def offset(self, frame: Frame) -> int:
+        return 0 if self.from_first else frame.offset
 
     def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
-        first, last = rows.start + frame.offset, rows.stop - 1 + frame.offset
+        first, last = rows.start + self.offset(frame), rows.stop - 1 + self.offset(frame)
         nearest, furthest = cols.start - last, cols.stop - 1 - first
         left = -self.left if self.left is not None else nearest
         right = self.right if self.right is not None else furthest
@@ -102,19 +109,19 @@ class Band(Rule):
         return seen
 
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
-        low = 0 if self.left is None else rows.start + frame.offset - self.left
-        high = frame.S if self.right is None else rows.stop + frame.offset + self.right
+        low = 0 if self.left is None else rows.start + self.offset(frame) - self.left
+        high = frame.S if self.right is None else rows.stop + self.offset(frame) + self.right
         return _clipped(low, high, frame.S)
 
     def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
-        low = 0 if self.left is None else rows.stop - 1 + frame.offset - self.left
-        high = frame.S if self.right is None else rows.start + frame.offset + self.right + 1
+        low = 0 if self.left is None else rows.stop - 1 + self.offset(frame) - self.left
+        high = frame.S if self.right is None else rows.start + self.offset(frame) + self.right + 1
         return _clipped(low, high, frame.S)
 
     def sees(self, frame: Frame, flagged: Array) -> Array | None:
         # What a query sees is a range, so counting up to both its ends tells, without any rectangle.
         counted = flagged.cumsum(-1)
-        here = frame.positions(frame.offset, frame.offset + frame.T)
+        here = frame.positions(self.offset(frame), self.offset(frame) + frame.T)
         low = here * 0 if self.left is None else (here - self.left).clip(0, frame.S)
         high = here * 0 + frame.S if self.right is None else (here + self.right + 1).clip(0, frame.S)
         before_high = counted[..., (high - 1).clip(0)] * (high > 0)
@@ -122,7 +129,7 @@ class Band(Rule):
         return before_high > before_low
 
     def __and__(self, other: "Band") -> "Band":
-        return Band(_least(self.left, other.left), _least(self.right, other.right))
+        return Band(_least(self.left, other.left), _least(self.right, other.right), self.from_first)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -21,8 +21,8 @@ class MaskTreeError(ValueError):
 def mask_tree(mask: Mask) -> tuple[dict[str, Any], list[np.ndarray]]:
     """The mask as JSON, and the arrays that its numbers point to.
 
-    >>> mask_tree(Mask.causal())
-    ({'name': 'Mask.causal()', 'rule': {'is': 'band', 'left': None, 'right': 0}}, [])
+    >>> mask_tree(Mask.prefix(2))
+    ({'name': 'Mask.prefix(2)', 'rule': {'is': 'prefix', 'count': 2}}, [])
     """
     arrays: list[np.ndarray] = []
 
@@ -35,8 +35,8 @@ def mask_tree(mask: Mask) -> tuple[dict[str, Any], list[np.ndarray]]:
 
 def _tree(rule: Rule, number: Callable[[Any], int]) -> dict[str, Any]:
     match rule:
-        case Band(left=left, right=right):
-            return {"is": "band", "left": left, "right": right}
+        case Band(left=left, right=right, from_first=from_first):
+            return {"is": "band", "left": left, "right": right, "from_first": from_first}
         case Prefix(count=count) if isinstance(count, int):
             return {"is": "prefix", "count": count}
         case Prefix(count=counts):
@@ -75,8 +75,8 @@ def _rule(tree: Any, array: Callable[[int], np.ndarray]) -> Rule:
         return found
 
     match tree:
-        case {"is": "band", "left": left, "right": right}:
-            return Band(_whole_or_none(left), _whole_or_none(right))
+        case {"is": "band", "left": left, "right": right, "from_first": bool(from_first)}:
+            return Band(_whole_or_none(left), _whole_or_none(right), from_first)
         case {"is": "prefix", "count": count}:
             return Prefix(_whole(count))
         case {"is": "prefix"}:

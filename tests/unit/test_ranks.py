@@ -66,6 +66,7 @@ DOORS = {
     ("regard.dispatch.choice", "regard.dispatch.torch_backends"),
     ("regard.trace.trace", "regard.views.terminal"),
     ("regard.trace.trace", "regard.views.plots"),
+    ("regard.dispatch.choice", "regard.functional.attention"),
     ("regard.dispatch.remember", "regard.dispatch.torch_backends"),
     ("regard.cli.inspection", "torch"),
     ("regard.dispatch.guard", "torch"),

@@ -35,6 +35,10 @@ class Call:
     def is_torch(self) -> bool:
         return is_tensor(self.q)
 
+    def may_see(self, flagged: Array) -> Array:
+        """B H T (or 1, where all rows see alike): which queries may look at a flagged key, B H S."""
+        return flagged.any(-1)[..., None] if self.bound is None else self.bound.sees(flagged)
+
     @property
     def options(self) -> dict[str, Any]:
         """What a kernel takes beside q, k and v, by name."""

@@ -40,9 +40,9 @@ def attend(
     chosen = _choose(call, backend)
     require_room_for(call)
     if call.is_torch:
-        from regard.dispatch.torch_backends import without_autocast
+        from regard.functional.attention import without_autocast
 
-        with without_autocast(call):
+        with without_autocast(call.q):  # the dtypes are chosen already
             out, found = guarded(call, chosen)
     else:
         out, found = guarded(call, chosen)

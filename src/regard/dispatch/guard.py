@@ -35,8 +35,8 @@ def guarded(call: Call, backend: Backend) -> tuple[Array, Statistics]:
         out, found = despite_huge(clean, run)
     else:
         out, found = run(clean)
-    no_weights = _may_see(call, _repeat(bad_k, served)) | (bad_q & _may_see(call, _all_true(bad_k, served)))
-    no_output = no_weights | _may_see(call, _repeat(bad_v, served))
+    no_weights = call.may_see(_repeat(bad_k, served)) | (bad_q & call.may_see(_all_true(bad_k, served)))
+    no_output = no_weights | call.may_see(_repeat(bad_v, served))
     return _fill(out, no_output[..., None], np.nan), _without(found, no_weights, call)
 
 
@@ -55,11 +55,6 @@ def _bad_rows(x: Array) -> Array:
     from regard.dispatch.overflow import bad_rows
 
     return bad_rows(x)
-
-
-def _may_see(call: Call, flagged: Array) -> Array:
-    """B H T: the queries that may look at a flagged key."""
-    return flagged.any(-1)[..., None] if call.bound is None else call.bound.sees(flagged)
 
 
 def _repeat(x: Array, times: int) -> Array:

@@ -61,7 +61,7 @@ def despite_huge(call: Call, run: Callable[[Call], tuple[Tensor, Statistics]]) -
         with torch.no_grad():
             _, found = run(call)
     wild = (huge_k | huge_v).repeat_interleave(call.sizes.H // call.sizes.G, dim=1)  # B H S
-    looking = _may_see(call, wild) | (huge_q & _may_see(call, torch.ones_like(wild)))  # B H T
+    looking = call.may_see(wild) | (huge_q & call.may_see(torch.ones_like(wild)))  # B H T
     return torch.cat([_again(call, out, looking, rows) for rows in _row_blocks(call)], dim=2), found
 
 
@@ -77,12 +77,6 @@ def _again(call: Call, out: Tensor, looking: Tensor, rows: slice) -> Tensor:
         call.q[:, :, rows], call.k, call.v, Mask(Dense(allowed), "rows"), bias, call.scale, call.softcap
     )
     return torch.where(looking[:, :, rows, None], eager, out[:, :, rows])
-
-
-def _may_see(call: Call, flagged: Tensor) -> Tensor:
-    if call.bound is None:
-        return flagged.any(-1, keepdim=True).expand(-1, -1, call.sizes.T)
-    return call.bound.sees(flagged)
 
 
 def _row_blocks(call: Call) -> list[slice]:

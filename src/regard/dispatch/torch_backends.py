@@ -1,6 +1,5 @@
 """The backends for torch tensors: sdpa (fused), chunked (fused with statistics), eager (the whole matrix)."""
 
-from contextlib import AbstractContextManager, nullcontext
 from math import prod
 
 import torch
@@ -9,7 +8,7 @@ from torch import Tensor
 
 from regard.dispatch.backend import YES, Answer, Backend
 from regard.dispatch.call import Call
-from regard.functional.attention import attention_scores, attention_weights, weighted_sum
+from regard.functional.attention import attention_scores, attention_weights, autocast_is_on, weighted_sum
 from regard.functional.exponentials import computing_dtype, log_sum_exp
 from regard.functional.fused import sdpa
 from regard.functional.statistics import statistics_of
@@ -22,22 +21,11 @@ from regard.records import Statistics
 
 def autocast(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The three as autocast would have them, where it is on: PyTorch's own rule, applied before any backend."""
-    device = q.device.type
-    if not _autocast_is_on(device):
+    if not autocast_is_on(q):
         return q, k, v
-    dtype = torch.get_autocast_dtype(device)
+    dtype = torch.get_autocast_dtype(q.device.type)
     q, k, v = (x.to(dtype) if x.is_floating_point() and x.dtype != torch.float64 else x for x in (q, k, v))
     return q, k, v
-
-
-def without_autocast(call: Call) -> AbstractContextManager[None]:
-    """Inside a backend the dtypes are chosen already."""
-    device = call.q.device.type
-    return torch.autocast(device, enabled=False) if _autocast_is_on(device) else nullcontext()
-
-
-def _autocast_is_on(device: str) -> bool:
-    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def _sdpa_answer(call: Call) -> Answer:

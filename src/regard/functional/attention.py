@@ -107,9 +107,13 @@ def weighted_sum(weights: Tensor, q: Tensor, v: Tensor, mask: MaskLike = None) -
 
 def without_autocast(q: Tensor) -> AbstractContextManager[None]:
     """Where autocast would turn the products into half precision, it is off."""
+    return torch.autocast(q.device.type, enabled=False) if autocast_is_on(q) else nullcontext()
+
+
+def autocast_is_on(q: Tensor) -> bool:
+    """Whether autocast is on where q lies; some devices have none."""
     device = q.device.type
-    on = torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
-    return torch.autocast(device, enabled=False) if on else nullcontext()
+    return torch.amp.is_autocast_available(device) and torch.is_autocast_enabled(device)
 
 
 def allowed_matrix(mask: MaskLike, sizes: Sizes, like: Tensor) -> Tensor | None:

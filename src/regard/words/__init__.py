@@ -66,12 +66,14 @@ def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
 @cache
 def catalogue() -> dict[str, Words]:
     """All entries by key. Loaded on the first sentence, so that importing regard stays quick."""
-    from regard.words import commands, complaints, hand_calculation, reasons, screen
+    from regard.words import commands, hand_calculation, reasons, screen
+    from regard.words.complaints import attention, explaining, files, masks, parts, traces, tutorials
 
-    parts = (complaints.WORDS, reasons.WORDS, hand_calculation.WORDS, screen.WORDS, commands.WORDS)
+    subjects = (attention, masks, parts, explaining, traces, files, tutorials)
+    spoken = (*subjects, reasons, hand_calculation, screen, commands)
     merged: dict[str, Words] = {}
-    for part in parts:
-        repeated = merged.keys() & part.keys()
+    for module in spoken:
+        repeated = merged.keys() & module.WORDS.keys()
         assert not repeated, f"said twice: {sorted(repeated)}"
-        merged.update(part)
+        merged.update(module.WORDS)
     return merged

@@ -1,0 +1,46 @@
+"""What is said about records and traces, and pictures of them."""
+
+from regard.words import Words
+
+WORDS: dict[str, Words] = {
+    # --- records and traces ---
+    "weights-not-kept": Words(
+        en="record {name!r} ({T} × {S}) did not keep q and k, so exact weights cannot be computed; "
+        "ask for them beforehand: see=See(qk=True), and save them with trace.save(path, qk=True)",
+        zh="记录 {name!r}（{T} × {S}）没有保留 q 和 k，无法再算出精确权重；"
+        "请事先要求保留：see=See(qk=True)，存文件时用 trace.save(path, qk=True)",
+    ),
+    "rectangle-step": Words(
+        en="a rectangle is given by slices without a step, such as slice(0, 64); found {found}",
+        zh="矩形由不带步长的切片给出，例如 slice(0, 64)；现在是 {found}",
+    ),
+    "tokens-count": Words(
+        en="{side} names {found} tokens, but there are {wanted} positions",
+        zh="{side} 给了 {found} 个词元，但位置有 {wanted} 个",
+    ),
+    "tokens-samples": Words(
+        en="{side} has tokens for {found} samples, but there are {B}",
+        zh="{side} 给了 {found} 个样本的词元，但样本有 {B} 个",
+    ),
+    # --- views ---
+    "choice-range": Words(
+        en="{what}={asked!r} is not there: choose a whole number from 0 to {last}",
+        zh="没有 {what}={asked!r}：请选 0 到 {last} 之间的整数",
+    ),
+    "choice-none": Words(
+        en="{what}={asked!r} is not there: record {name!r} has none at all (B H T S = {shape})",
+        zh="没有 {what}={asked!r}：记录 {name!r} 一个也没有（B H T S = {shape}）",
+    ),
+    "option-unknown": Words(
+        en="{option}={asked!r} is not known; choose one of {choices}",
+        zh="不认识 {option}={asked!r}；请选 {choices} 之一",
+    ),
+    "width-narrow": Words(
+        en="width={asked!r} is too narrow to draw in; give a whole number of at least {least} columns",
+        zh="width={asked!r} 太窄，画不下；请给不小于 {least} 列的整数",
+    ),
+    "ax-one-picture": Words(
+        en="ax= holds one picture, but {count} were asked for; choose layer= and head=, or leave ax out",
+        zh="ax= 只能放一幅图，但这里要画 {count} 幅；请用 layer= 和 head= 选一幅，或去掉 ax",
+    ),
+}

@@ -1,0 +1,39 @@
+"""TransformerConfig and the values it is made of: which Transformer, described and checked, nothing computed."""
+
+from regard.config.positions import (
+    Alibi,
+    Learned,
+    LinearScaling,
+    Llama3Scaling,
+    NtkScaling,
+    Positions,
+    Relative,
+    Rotary,
+    Scaling,
+    Sinusoidal,
+    YarnScaling,
+)
+from regard.config.styles import AttentionStyle, Biases, Embeddings, Norm, Output
+from regard.config.transformer import GATES, Activation, TransformerConfig
+
+__all__ = [
+    "GATES",
+    "Activation",
+    "Alibi",
+    "AttentionStyle",
+    "Biases",
+    "Embeddings",
+    "Learned",
+    "LinearScaling",
+    "Llama3Scaling",
+    "Norm",
+    "NtkScaling",
+    "Output",
+    "Positions",
+    "Relative",
+    "Rotary",
+    "Scaling",
+    "Sinusoidal",
+    "TransformerConfig",
+    "YarnScaling",
+]

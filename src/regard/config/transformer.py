@@ -1,0 +1,213 @@
+"""TransformerConfig: everything that tells one Transformer from another, checked once, then never changed.
+
+It describes; it computes nothing and knows neither NumPy nor torch. `sizes.py` has the sizes people know by name.
+"""
+
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any, Literal, get_args
+
+from regard.axes import head_width
+from regard.config import sizes
+from regard.config.positions import Learned, Positions, Rotary, Sinusoidal
+from regard.config.styles import AttentionStyle, Biases, Embeddings, Norm, Output, check_dropout
+from regard.errors import ArgumentError, IndivisibleError, ShapeError, UnknownNameError
+from regard.spacing import check_counts
+
+Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu", "geglu_tanh"]
+GATES: dict[str, str] = {"swiglu": "silu", "geglu": "gelu", "geglu_tanh": "gelu_tanh"}
+"""Gated feed-forwards, and the activation inside: f(x W_gate) ∘ x W_up instead of f(x W_up)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TransformerConfig:
+    """One Transformer: which stacks it has, how large they are, and what they do differently.
+
+    vocab_size         None for a model without embeddings and output layer: vectors in, vectors out
+    n_encoder_layers   None for no encoder; likewise for the decoder. One of them, or both
+    max_len            how many positions there are; None for no end (Learned positions have one)
+    n_kv_heads         fewer heads for keys and values than for queries; None for as many
+    d_head             the width of a head; None for d_model / n_heads
+    positions          None for none
+    output             None for vectors in place of logits
+    dropout            on embeddings, in the feed-forward and on what each sub-layer adds; in training only
+
+    >>> TransformerConfig.gpt2(n_layers=2).kind, TransformerConfig.paper_2017().kind
+    ('decoder', 'encoder-decoder')
+    """
+
+    vocab_size: int | None
+    d_model: int
+    n_heads: int
+    d_ff: int
+    n_encoder_layers: int | None = None
+    n_decoder_layers: int | None = None
+    max_len: int | None = None
+    n_kv_heads: int | None = None
+    d_head: int | None = None
+    activation: Activation = "relu"
+    positions: Positions | None = Sinusoidal()
+    norm: Norm = Norm()
+    attention: AttentionStyle = AttentionStyle()
+    biases: Biases = Biases()
+    embeddings: Embeddings = Embeddings()
+    output: Output | None = Output()
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_kinds(self)
+        _check_sizes(self)
+        _check_heads(self)
+        _check_parts(self)
+        check_dropout(self.dropout)
+
+    # --- derived sizes -----------------------------------------------------------------------------------
+
+    @property
+    def kind(self) -> Literal["encoder", "decoder", "encoder-decoder"]:
+        """Which stacks there are."""
+        if self.n_decoder_layers is None:
+            return "encoder"
+        return "decoder" if self.n_encoder_layers is None else "encoder-decoder"
+
+    @property
+    def head_width(self) -> int:
+        """E, the width of one head."""
+        return self.d_model // self.n_heads if self.d_head is None else self.d_head
+
+    @property
+    def key_value_heads(self) -> int:
+        """G, the heads of keys and values."""
+        return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
+
+    # --- presets -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def paper_2017(cls, size: str = "base", *, tied: bool = True, **changes: Any) -> "TransformerConfig":
+        """Vaswani et al. 2017: encoder and decoder, post-norm, ReLU, sinusoidal positions, embeddings × √d_model.
+
+        The output layer shares the embedding's weights, as in the paper; `tied=False` gives it its own.
+        """
+        return _preset("paper_2017", size, changes, output=Output(tied=tied), embeddings=Embeddings(scaled=True))
+
+    @classmethod
+    def bert(cls, size: str = "base", **changes: Any) -> "TransformerConfig":
+        """Devlin et al. 2018: an encoder, post-norm, GELU, learned positions, two kinds of sentence."""
+        return _preset(
+            "bert",
+            size,
+            changes,
+            activation="gelu",
+            positions=Learned(),
+            norm=Norm(eps=1e-12),
+            embeddings=Embeddings(norm=True, n_segments=2),
+            output=Output(transform=True),
+            biases=Biases(output=True),
+        )
+
+    @classmethod
+    def gpt2(cls, size: str = "124M", **changes: Any) -> "TransformerConfig":
+        """Radford et al. 2019: a decoder, pre-norm, GELU in its tanh form, learned positions."""
+        return _preset(
+            "gpt2", size, changes, activation="gelu_tanh", positions=Learned(), norm=Norm(place="pre", final=True)
+        )
+
+    @classmethod
+    def llama(cls, size: str = "1B", **changes: Any) -> "TransformerConfig":
+        """Touvron et al. 2023: a decoder, pre-norm with RMSNorm, SwiGLU, rotary positions, no biases, grouped heads."""
+        return _preset(
+            "llama",
+            size,
+            changes,
+            activation="swiglu",
+            norm=Norm(kind="rms", place="pre", final=True),
+            biases=Biases.none(),
+        )
+
+
+def _preset(name: str, size: str, changes: dict[str, Any], **style: Any) -> TransformerConfig:
+    """A preset's style and size with the caller's changes on top; `n_layers` means every stack that it has."""
+    table = sizes.SIZES[name]
+    if size not in table:
+        raise ArgumentError("unknown-choice", name="size", value=size, choices=", ".join(table))
+    values = style | table[size]
+    stacks = [stack for stack in ("n_encoder_layers", "n_decoder_layers") if stack in values]
+    if "n_layers" in changes:
+        changes = dict.fromkeys(stacks, changes["n_layers"]) | changes
+        del changes["n_layers"]
+    known = [field.name for field in fields(TransformerConfig)]
+    for asked in changes:
+        if asked not in known:
+            nearest = get_close_matches(asked, [*known, "n_layers"], n=1, cutoff=0.0)[0]
+            raise UnknownNameError("config-unknown", asked=asked, nearest=nearest)
+    return TransformerConfig(**(values | changes))
+
+
+def _check_kinds(config: TransformerConfig) -> None:
+    """Each part is of the class that it must be: a string where a Norm belongs would fail much later."""
+    for name, kinds in (
+        ("positions", (*get_args(Positions), type(None))),
+        ("norm", (Norm,)),
+        ("attention", (AttentionStyle,)),
+        ("biases", (Biases,)),
+        ("embeddings", (Embeddings,)),
+        ("output", (Output, type(None))),
+    ):
+        found = getattr(config, name)
+        if not isinstance(found, kinds):
+            choices = ", ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+            raise ArgumentError("config-kind", name=name, found=type(found).__name__, choices=choices)
+    if config.activation not in get_args(Activation):
+        choices = ", ".join(get_args(Activation))
+        raise ArgumentError("unknown-choice", name="activation", value=config.activation, choices=choices)
+
+
+def _check_sizes(config: TransformerConfig) -> None:
+    for name in ("vocab_size", "n_encoder_layers", "n_decoder_layers", "max_len", "n_kv_heads", "d_head"):
+        if getattr(config, name) is not None:
+            check_counts(**{name: (getattr(config, name), 1)})
+    for name in ("d_model", "n_heads", "d_ff"):
+        check_counts(**{name: (getattr(config, name), 1)})
+    if config.n_encoder_layers is None and config.n_decoder_layers is None:
+        raise ArgumentError("config-no-stack")
+
+
+def _check_heads(config: TransformerConfig) -> None:
+    if config.d_head is None:
+        check_head_count(config.d_model, config.n_heads)
+    check_groups(config.n_heads, config.key_value_heads)
+    width = config.head_width
+    if isinstance(config.positions, Rotary) and width % 2:
+        raise ShapeError("rotary-odd-width", E=width, below=width - 1, above=width + 1)
+
+
+def _check_parts(config: TransformerConfig) -> None:
+    if isinstance(config.positions, Learned) and config.max_len is None:
+        raise ArgumentError("config-learned-length")
+    if config.vocab_size is None and (config.output is not None or config.embeddings != Embeddings()):
+        raise ArgumentError("config-vectors")
+    if config.embeddings.source_vocab_size is not None and config.kind != "encoder-decoder":
+        raise ArgumentError("config-source-vocabulary", kind=config.kind)
+
+
+def check_head_count(d_model: int, n_heads: int) -> None:
+    """IndivisibleError, with the nearest widths and head counts, unless n_heads divides d_model.
+
+    >>> check_head_count(1600, 25)
+    """
+    check_counts(d_model=(d_model, 1), n_heads=(n_heads, 1))
+    try:
+        head_width(d_model, n_heads)
+    except IndivisibleError as error:
+        dividing = [n for n in range(1, d_model + 1) if d_model % n == 0]
+        near = sorted(sorted(dividing, key=lambda n: abs(n - n_heads))[:3])
+        values = {name: error.values[name] for name in ("d_model", "n_heads", "below", "above")}
+        raise IndivisibleError("heads-swapped", **values, counts=", ".join(map(str, near))) from None
+
+
+def check_groups(n_heads: int, n_kv_heads: int) -> None:
+    """Each key/value head serves as many query heads."""
+    check_counts(n_heads=(n_heads, 1), n_kv_heads=(n_kv_heads, 1))
+    if n_heads % n_kv_heads:
+        dividing = ", ".join(str(n) for n in range(1, n_heads + 1) if n_heads % n == 0)
+        raise ShapeError("config-groups", n_heads=n_heads, n_kv_heads=n_kv_heads, counts=dividing)

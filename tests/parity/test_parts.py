@@ -19,6 +19,7 @@ from tolerances import assert_close, assert_same_bits
 from torch import Tensor
 from torch.nn import functional as torchs_own
 
+from regard.config import YarnScaling
 from regard.errors import RegardError
 from regard.functional import activations as f_activations
 from regard.functional import norms as f_norms
@@ -347,7 +348,8 @@ def test_autocast_keeps_norms_and_angles_exact() -> None:
 
 # --- both rooms refuse alike -----------------------------------------------------------------------------
 
-ONES = {shape: np.ones(shape) for shape in [(), (2, 0), (3,), (2, 3), (3, 5), (5, 3), (5,), (4, 4, 4, 6), (2, 4, 5)]}
+SIZES = [(), (2, 0), (3,), (2, 3), (3, 5), (5, 3), (5,), (4, 4, 4, 6), (2, 4, 5), (4, 2), (4, 4, 3)]
+ONES = {shape: np.ones(shape) for shape in SIZES}
 WRONG_CALLS: dict[str, tuple[ModuleType, str, tuple[Any, ...], dict[str, Any]]] = {
     "activation": (r_activations, "activation_called", ("swish",), {}),
     "approximate": (r_activations, "gelu", (ONES[3,], "erf"), {}),
@@ -375,6 +377,18 @@ WRONG_CALLS: dict[str, tuple[ModuleType, str, tuple[Any, ...], dict[str, Any]]] 
     "positions shape": (r_positions, "rotate", (ONES[4, 4, 4, 6], np.zeros((4, 4), int)), {}),
     "positions length": (r_positions, "rotate", (ONES[4, 4, 4, 6], np.zeros(1, int)), {}),
     "heads": (r_positions, "alibi_slopes", (0,), {}),
+    "position after the table": (r_positions, "learned_at", (ONES[5, 3], np.array([[0, 4], [5, 1]])), {}),
+    "position before the table": (r_positions, "learned_at", (ONES[5, 3], np.array([0, -1])), {}),
+    "no table": (r_positions, "learned_at", (ONES[5,], np.arange(3)), {}),
+    "sinusoidal pairing": (r_positions, "sinusoidal_at", (np.arange(3), 4), {"pairing": "marian"}),
+    "sinusoidal width": (r_positions, "sinusoidal_at", (np.arange(3), 0), {}),
+    "scaling": (r_positions, "rotary_frequencies", (4,), {"scaling": "linear"}),
+    "yarn base": (r_positions, "rotary_frequencies", (4, 1.0, YarnScaling(factor=2.0, original_len=8)), {}),
+    "turns width": (r_positions, "turn", (ONES[4, 4, 4, 6], (ONES[4, 2], ONES[4, 2])), {}),
+    "turns axes": (r_positions, "turn", (ONES[4, 4, 4, 6], (ONES[4, 4, 3], ONES[4, 4, 3])), {}),
+    "turns of nothing": (r_positions, "turn", (ONES[3,], (ONES[5, 3], ONES[5, 3])), {}),
+    "places samples": (r_positions, "alibi_bias_at", (2, np.zeros((2, 3), int), np.zeros((4, 3), int)), {}),
+    "places axes": (r_positions, "relative_bias_at", (ONES[4, 2], np.zeros((1, 2, 3), int), np.arange(3)), {}),
     "T": (r_positions, "alibi_bias", (2, -1, 3), {}),
     "buckets": (r_positions, "relative_position_buckets", (3, 3, 2), {}),
     "odd buckets": (r_positions, "relative_position_buckets", (3, 3, 31), {}),
@@ -403,3 +417,16 @@ def test_positions_in_a_dtype_that_cannot_count_are_refused(dtype: str) -> None:
         RegardError, match=f"positions must be whole numbers, or float32 or float64; found torch.{dtype}"
     ):
         f_positions.rotate(torch.ones(4, 6), at)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bool"])
+def test_places_are_whole_numbers(dtype: str) -> None:
+    at, whole, table = np.zeros(3, dtype), np.arange(3), np.ones((8, 2))
+    for room, made, spelled in ((r_positions, np.asarray, dtype), (f_positions, torch.tensor, f"torch.{dtype}")):
+        for name, call in (
+            ("positions", lambda f, a: f.learned_at(a(table), a(at))),
+            ("queries", lambda f, a: f.alibi_bias_at(2, a(at), a(whole))),
+            ("keys", lambda f, a: f.relative_bias_at(a(table), a(whole), a(at))),
+        ):
+            with pytest.raises(RegardError, match=f"^{name} must be whole numbers.* found {spelled}$"):
+                call(room, made)

@@ -9,16 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.config import LinearScaling, Llama3Scaling, NtkScaling, Scaling, YarnScaling
 from regard.errors import ArgumentError, DtypeError, RegardError, ShapeError
 from regard.reference.positions import (
     alibi_bias,
+    alibi_bias_at,
     alibi_slopes,
+    learned_at,
     learned_positions,
     relative_bias,
+    relative_bias_at,
     relative_position_buckets,
     rotary_angles,
+    rotary_frequencies,
+    rotary_turns,
     rotate,
+    sinusoidal_at,
     sinusoidal_positions,
+    turn,
 )
 
 PAIRINGS = ("halves", "pairs")
@@ -59,6 +67,28 @@ def test_start_continues_where_the_last_call_ended() -> None:
     np.testing.assert_array_equal(
         np.concatenate([sinusoidal_positions(4, 5), sinusoidal_positions(3, 5, start=4)]), whole
     )
+
+
+@pytest.mark.parametrize("d_model", [1, 6, 7])
+def test_the_sinusoidal_pairings_are_one_up_to_the_order_of_columns(d_model: int) -> None:
+    pairs, halves = (sinusoidal_positions(9, d_model, pairing=pairing) for pairing in ("pairs", "halves"))
+    np.testing.assert_array_equal(np.concatenate([pairs[:, 0::2], pairs[:, 1::2]], axis=1), halves)
+
+
+@pytest.mark.parametrize("pairing", PAIRINGS)
+def test_sinusoidal_at_given_places_is_rows_of_the_table(pairing: str) -> None:
+    places = np.array([[3, 0, 7], [7, 7, 1]])
+    table = sinusoidal_positions(8, 5, pairing=pairing)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(sinusoidal_at(places, 5, pairing=pairing), table[places])  # type: ignore[arg-type]
+    # A text padded on the left stands where it stands alone.
+    padded = sinusoidal_at(np.array([0, 0, 0, 1, 2]), 5, pairing=pairing)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(padded[2:], table[:3])
+
+
+def test_sinusoidal_at_refusals() -> None:
+    refused(DtypeError, "float16", call=lambda: sinusoidal_at(np.zeros(2, np.float16), 4))
+    refused(ArgumentError, "d_model", "0", call=lambda: sinusoidal_at(np.arange(2), 0))
+    refused(ArgumentError, "'marian'", call=lambda: sinusoidal_at(np.arange(2), 4, pairing="marian"))  # type: ignore[arg-type]
 
 
 def test_like_gives_the_dtype_and_angles_stay_exact() -> None:
@@ -105,6 +135,26 @@ def test_beyond_the_table_is_an_error_with_value_limit_and_fix() -> None:
     # A negative start would silently read from the end.
     refused(ArgumentError, "start", "-2", call=lambda: learned_positions(table, 2, start=-2))
     refused(ShapeError, "(max_len, D)", "(5,)", call=lambda: learned_positions(table[:, 0], 2))
+
+
+@pytest.mark.parametrize("shape", [(0,), (3,), (2, 3), (2, 1, 3)])
+def test_learned_at_given_places_is_rows_of_the_table(shape: tuple[int, ...]) -> None:
+    table = np.arange(10.0).reshape(5, 2)
+    places = np.random.default_rng(0).integers(0, 5, shape)
+    np.testing.assert_array_equal(learned_at(table, places), table[places])
+    np.testing.assert_array_equal(learned_at(table, np.arange(1, 4)), learned_positions(table, 3, start=1))
+
+
+@pytest.mark.parametrize(("places", "value"), [([0, 5], 5), ([[4], [9]], 9), ([1, -1], -1)])
+def test_a_place_outside_the_table_is_an_error(places: list[Any], value: int) -> None:
+    table = np.zeros((5, 2))
+    refused(ArgumentError, f" {value} ", "max_len=5", call=lambda: learned_at(table, np.array(places)))
+
+
+def test_learned_at_refusals() -> None:
+    refused(ArgumentError, "max_len=0", call=lambda: learned_at(np.zeros((0, 2)), np.array([0])))
+    refused(DtypeError, "positions", "float64", call=lambda: learned_at(np.zeros((5, 2)), np.array([0.0])))
+    refused(ShapeError, "(max_len, D)", "(5,)", call=lambda: learned_at(np.zeros(5), np.array([0])))
 
 
 # --- rotary ----------------------------------------------------------------------------------------------
@@ -221,6 +271,110 @@ def test_rotary_refusals() -> None:
     for dtype in ("float16", "bool", "complex128"):
         refused(DtypeError, dtype, call=lambda d=dtype: rotate(x, positions.astype(d)))
     refused(ArgumentError, "d_head", "-2", call=lambda: rotary_angles(positions, -2))
+
+
+@given(rotations, st.lists(st.integers(0, 500), min_size=1, max_size=4))
+def test_rotate_is_turn_by_turns(rotation: tuple[str, int, int], places: list[int]) -> None:
+    pairing, E, seed = rotation
+    x, at = np.random.default_rng(seed).standard_normal((3, len(places), E)), np.array(places)
+    turned = turn(x, rotary_turns(at, E), pairing=pairing)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(turned, rotate(x, at, pairing=pairing))  # type: ignore[arg-type]
+
+
+def test_turns_may_differ_by_sample() -> None:
+    x, places = np.random.default_rng(2).standard_normal((2, 3, 4, 6)), np.array([[0, 0, 0, 1], [5, 6, 7, 8]])
+    turned = turn(x, rotary_turns(places[:, None], 6))
+    for b in range(2):
+        np.testing.assert_array_equal(turned[b], turn(x[b], rotary_turns(places[b], 6)))
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (4, 6), (3, 3), (2, 4, 3), (1, 2, 1, 4, 3), (3,), ()])
+def test_turns_that_do_not_fit_are_refused(shape: tuple[int, ...]) -> None:
+    x, turns = np.ones((2, 5, 4, 6)), (np.ones(shape), np.ones(shape))
+    refused(ShapeError, str(shape), str(x.shape), "d_head=6", call=lambda: turn(x, turns))  # type: ignore[arg-type]
+    refused(ShapeError, "(6,)", call=lambda: turn(np.ones(6), turns))  # type: ignore[arg-type]
+
+
+# --- rotary scalings -------------------------------------------------------------------------------------
+
+
+def test_linear_scaling_divides_positions() -> None:
+    scaled = rotary_angles(np.arange(9), 6, scaling=LinearScaling(factor=4.0))
+    np.testing.assert_allclose(scaled, rotary_angles(np.arange(9) / 4, 6), rtol=1e-15)
+
+
+@pytest.mark.parametrize("E", [4, 6, 64])
+def test_ntk_scaling_is_a_larger_base(E: int) -> None:
+    scaled = rotary_frequencies(E, 100.0, NtkScaling(factor=3.0))
+    np.testing.assert_allclose(scaled, rotary_frequencies(E, 100.0 * 3.0 ** (E / (E - 2))))
+    plain = rotary_frequencies(E, 100.0)
+    assert scaled[0] == plain[0] == 1.0
+    assert scaled[-1] == pytest.approx(plain[-1] / 3)
+    assert rotary_frequencies(2, scaling=NtkScaling(factor=3.0)).tolist() == [1.0]  # one wave, and it is the first
+
+
+@pytest.mark.parametrize(
+    "scaling", [YarnScaling(factor=8.0, original_len=4096), Llama3Scaling(factor=8.0, original_len=8192)]
+)
+def test_fast_waves_are_kept_and_slow_ones_divided(scaling: YarnScaling | Llama3Scaling) -> None:
+    plain = rotary_frequencies(128)
+    ratio = plain / rotary_frequencies(128, scaling=scaling)
+    rounds = scaling.original_len * plain / (2 * math.pi)
+    # YaRN rounds its ramp outwards to whole pairs, so the neighbours of its ends belong to the ramp.
+    np.testing.assert_allclose(ratio[rounds > 1.2 * scaling.fast], 1.0)
+    np.testing.assert_allclose(ratio[rounds < scaling.slow / 1.2], 8.0)
+    between = ratio[(rounds < scaling.fast) & (rounds > scaling.slow)]
+    assert len(between) > 5
+    assert (np.diff(between) > 0).all()
+    assert (between > 1).all()
+    assert (between < 8).all()
+
+
+def test_a_ramp_within_one_pair_is_a_step() -> None:
+    # Both ends would be pair 0: nothing may be 0 / 0.
+    frequencies = rotary_frequencies(8, 10_000.0, YarnScaling(factor=2.0, original_len=6, fast=2.0, slow=1.0))
+    np.testing.assert_allclose(frequencies, rotary_frequencies(8) / [1, 2, 2, 2])
+
+
+@pytest.mark.parametrize(("given_sharpness", "expected"), [(None, 0.1 * math.log(4) + 1), (0.5, 0.5)])
+def test_yarn_sharpens(given_sharpness: float | None, expected: float) -> None:
+    scaling = YarnScaling(factor=4.0, original_len=64, sharpness=given_sharpness)
+    x = np.random.default_rng(0).standard_normal((5, 8))
+    lengths = np.linalg.norm(rotate(x, np.arange(5), scaling=scaling), axis=-1) / np.linalg.norm(x, axis=-1)
+    np.testing.assert_allclose(lengths, expected)
+
+
+SCALINGS: tuple[Scaling, ...] = (
+    LinearScaling(factor=4.0),
+    NtkScaling(factor=4.0),
+    YarnScaling(factor=4.0, original_len=64),
+    Llama3Scaling(factor=4.0, original_len=64),
+)
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+@given(st.integers(0, 500), st.integers(0, 500), st.integers(0, 2000))
+def test_scaled_scores_depend_on_the_distance_only(scaling: Scaling, m: int, n: int, shift: int) -> None:
+    q, k = np.random.default_rng(m).standard_normal((2, 1, 8))
+
+    def score(at_q: int, at_k: int) -> float:
+        turned = (rotate(x, np.array([p]), scaling=scaling) for x, p in ((q, at_q), (k, at_k)))
+        return (next(turned) @ next(turned).T).item()
+
+    assert score(m + shift, n + shift) == pytest.approx(score(m, n), abs=1e-9)
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_no_width_has_no_waves(scaling: Scaling) -> None:
+    assert rotary_frequencies(0, scaling=scaling).shape == (0,)
+
+
+def test_scaling_refusals() -> None:
+    refused(ArgumentError, "scaling", "LinearScaling", "str", call=lambda: rotary_frequencies(4, scaling="linear"))  # type: ignore[arg-type]
+    yarn = YarnScaling(factor=2.0, original_len=8)
+    refused(ArgumentError, "YarnScaling", "0.5", call=lambda: rotary_frequencies(4, 0.5, yarn))
+    half = np.zeros(1, np.float16)
+    assert rotary_frequencies(4, like=half).dtype == np.float16
 
 
 # --- ALiBi -----------------------------------------------------------------------------------------------
@@ -344,3 +498,51 @@ def test_bucket_refusals() -> None:
     )
     refused(ArgumentError, "T", "-1", call=lambda: relative_position_buckets(-1, 3))
     refused(ShapeError, "(n_buckets, H)", "(32,)", call=lambda: relative_bias(np.ones(32), 3, 3))
+
+
+# --- biases at given places ------------------------------------------------------------------------------
+
+several = st.lists(st.integers(0, 300), max_size=5)
+
+
+@given(several, several)
+def test_a_bias_at_given_places_is_read_off_the_whole_one(queries: list[int], keys: list[int]) -> None:
+    table, at = np.random.default_rng(0).standard_normal((8, 3)), (np.array(queries, int), np.array(keys, int))
+    cut = np.ix_(range(3), queries, keys)
+    np.testing.assert_array_equal(alibi_bias_at(3, *at), alibi_bias(3, 301, 301)[cut])
+    for bidirectional in (True, False):
+        whole = relative_bias(table, 301, 301, 50, bidirectional)
+        np.testing.assert_array_equal(relative_bias_at(table, *at, 50, bidirectional), whole[cut])
+
+
+@pytest.mark.parametrize(("T", "S"), [(3, 3), (2, 5), (4, 2), (0, 3)])
+def test_a_bias_at_places_that_nobody_gave(T: int, S: int) -> None:
+    table, at = np.random.default_rng(0).standard_normal((8, 3)), (np.arange(T) + S - T, np.arange(S))
+    np.testing.assert_array_equal(alibi_bias_at(3, *at), alibi_bias(3, T, S))
+    np.testing.assert_array_equal(relative_bias_at(table, *at), relative_bias(table, T, S))
+
+
+def test_places_may_differ_by_sample() -> None:
+    queries, keys = np.array([[4, 5], [1, 2]]), np.array([[0, 3, 4, 5], [0, 0, 1, 2]], np.uint8)
+    table = np.random.default_rng(0).standard_normal((8, 3))
+    for bias in (lambda q, k: alibi_bias_at(3, q, k), lambda q, k: relative_bias_at(table, q, k)):
+        both, shared = bias(queries, keys), bias(queries, keys[0])
+        assert both.shape == shared.shape == (2, 3, 2, 4)
+        for b in range(2):
+            np.testing.assert_array_equal(both[b], bias(queries[b], keys[b]))
+            np.testing.assert_array_equal(shared[b], bias(queries[b], keys[0]))
+        # The second text is padded on the left: its two tokens see each other as they do alone.
+        np.testing.assert_array_equal(both[1, :, :, 2:], bias(np.arange(2), np.arange(2)))
+
+
+@pytest.mark.parametrize(("queries", "keys"), [((), (3,)), ((1, 2, 3), (3,)), ((2, 3), (4, 3)), ((2,), ())])
+def test_places_that_do_not_fit_are_refused(queries: tuple[int, ...], keys: tuple[int, ...]) -> None:
+    at = np.zeros(queries, int), np.zeros(keys, int)
+    refused(ShapeError, str(queries), str(keys), call=lambda: alibi_bias_at(2, *at))
+    refused(ShapeError, str(queries), str(keys), call=lambda: relative_bias_at(np.ones((8, 2)), *at))
+
+
+def test_places_are_whole_numbers() -> None:
+    whole = np.arange(3)
+    refused(DtypeError, "queries", "float64", call=lambda: alibi_bias_at(2, whole / 2, whole))
+    refused(DtypeError, "keys", "bool", call=lambda: relative_bias_at(np.ones((8, 2)), whole, whole > 1))

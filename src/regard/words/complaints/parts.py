@@ -39,6 +39,20 @@ WORDS: dict[str, Words] = {
         zh="要从位置 {start} 起取 {length} 个位置，但位置表只到 max_len={max_len}："
         "请缩短输入，或使用 max_len 不小于 {needed} 的位置表",
     ),
+    "position-outside-table": Words(
+        en="position {value} is outside the table, which has rows for positions from 0 up to, but not including, "
+        "max_len={max_len}: shorten the input, or use a longer table",
+        zh="位置 {value} 不在位置表内：表中只有从 0 到 max_len={max_len}（不含）的位置；请缩短输入，或使用更长的位置表",
+    ),
+    "places-dtype": Words(
+        en="{name} must be whole numbers, each the place of a token; found {dtype}",
+        zh="{name} 必须是整数，每个数是一个词元的位置；现在是 {dtype}",
+    ),
+    "places-shape": Words(
+        en="queries stand at places (T,) or (B, T) and keys at (S,) or (B, S), for the same samples; "
+        "found queries {queries}, keys {keys}",
+        zh="查询的位置应为 (T,) 或 (B, T)，键的位置应为 (S,) 或 (B, S)，样本数相同；现在查询是 {queries}，键是 {keys}",
+    ),
     "positions-shape": Words(
         en="positions {found} do not fit x {x}: give ({T},), or as many axes as x without its last, "
         "ending in {T}, the others of size 1 or the same; for one row per sample beside heads "
@@ -52,8 +66,19 @@ WORDS: dict[str, Words] = {
         zh="positions 必须是整数，或 float32、float64；现在是 {dtype}；半精度分不清远处的位置",
     ),
     "rotary-axes": Words(
-        en="rotate needs at least two axes, (…, positions, width); found x {found}",
-        zh="rotate 至少需要两个轴（…，位置，宽度）；现在 x {found}",
+        en="rotary positions need at least two axes, (…, positions, width); found x {found}",
+        zh="旋转位置编码至少需要两个轴（…，位置，宽度）；现在 x {found}",
+    ),
+    "turns-shape": Words(
+        en="turns {found} do not fit x {x}: make them for d_head={E} and as many positions as x has, {T}; "
+        "for one row per sample beside heads make them from positions[:, None]",
+        zh="turns {found} 与 x {x} 不匹配：请按 d_head={E}、与 x 相同的 {T} 个位置计算；"
+        "有头而每个样本一行时，请用 positions[:, None] 计算",
+    ),
+    "yarn-base": Words(
+        en="YarnScaling needs waves that grow longer from pair to pair, so base must be larger than 1; "
+        "found {value!r}; the papers use 10000",
+        zh="YarnScaling 要求各对的波长逐对增大，所以 base 必须大于 1；现在是 {value!r}；论文用的是 10000",
     ),
     "rotary-odd-width": Words(
         en="rotary positions turn numbers in pairs, so the width of a head must be even; found {E}; "

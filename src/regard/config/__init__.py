@@ -14,11 +14,11 @@ from regard.config.positions import (
     YarnScaling,
 )
 from regard.config.styles import AttentionStyle, Biases, Embeddings, Norm, Output
-from regard.config.transformer import GATES, Activation, TransformerConfig
+from regard.config.transformer import GATES, TransformerConfig
+from regard.config.tree import from_tree, to_tree
 
 __all__ = [
     "GATES",
-    "Activation",
     "Alibi",
     "AttentionStyle",
     "Biases",
@@ -36,4 +36,6 @@ __all__ = [
     "Sinusoidal",
     "TransformerConfig",
     "YarnScaling",
+    "from_tree",
+    "to_tree",
 ]

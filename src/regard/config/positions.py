@@ -6,7 +6,7 @@ Added to the input: Sinusoidal, Learned. Turned into q and k: Rotary. Added to t
 from dataclasses import dataclass
 
 from regard.errors import ArgumentError
-from regard.spacing import Pairing, buckets_per_side, check_base, check_counts, check_pairing
+from regard.spacing import Pairing, buckets_per_side, check_base, check_counts, check_pairing, is_number
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,7 +136,7 @@ Positions = Sinusoidal | Learned | Rotary | Alibi | Relative
 
 def _check_positive(**values: float) -> None:
     for name, value in values.items():
-        if not (isinstance(value, int | float) and 0 < value < float("inf")):
+        if not (is_number(value) and value > 0):
             raise ArgumentError("config-positive", name=name, value=value)
 
 

@@ -1,11 +1,10 @@
 """What the four families do differently, as small values: norms, attention, biases, both ends of the model."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
 from regard.errors import ArgumentError
-from regard.spacing import check_counts
+from regard.spacing import check_counts, is_number
 
 Window = int | None | tuple[int | None, ...]
 
@@ -27,8 +26,9 @@ class Norm:
     def __post_init__(self) -> None:
         _check_choice("norm.kind", self.kind, ("layer", "rms"))
         _check_choice("norm.place", self.place, ("pre", "post"))
-        if not (isinstance(self.eps, int | float) and math.isfinite(self.eps) and self.eps >= 0):
+        if not (is_number(self.eps) and self.eps >= 0):
             raise ArgumentError("eps-value", value=self.eps)
+        _check_switches(self, "final")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,17 +50,17 @@ class AttentionStyle:
     dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.scale is not None and not (isinstance(self.scale, int | float) and math.isfinite(self.scale)):
+        if self.scale is not None and not is_number(self.scale):
             raise ArgumentError("scale-value", value=self.scale)
-        cap = self.softcap
-        if cap is not None and not (isinstance(cap, int | float) and math.isfinite(cap) and cap > 0):
-            raise ArgumentError("softcap-value", value=cap)
+        if self.softcap is not None and not (is_number(self.softcap) and self.softcap > 0):
+            raise ArgumentError("softcap-value", value=self.softcap)
         if self.window == ():
             raise ArgumentError("count-wanted", name="window", value=self.window, least=1)
         for window in self.window if isinstance(self.window, tuple) else (self.window,):
             if window is not None:
                 check_counts(window=(window, 1))
         check_dropout(self.dropout)
+        _check_switches(self, "qk_norm")
 
     def window_of(self, layer: int) -> int | None:
         """The window of the layer with that number."""
@@ -76,6 +76,9 @@ class Biases:
     feed_forward: bool = True
     norm: bool = True
     output: bool = False
+
+    def __post_init__(self) -> None:
+        _check_switches(self, "attention", "attention_output", "feed_forward", "norm", "output")
 
     @classmethod
     def none(cls) -> "Biases":
@@ -103,6 +106,7 @@ class Embeddings:
             value = getattr(self, name)
             if value is not None:
                 check_counts(**{name: (value, 1)})
+        _check_switches(self, "scaled", "norm")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,11 +122,22 @@ class Output:
     scaled: bool = False
     transform: bool = False
 
+    def __post_init__(self) -> None:
+        _check_switches(self, "tied", "scaled", "transform")
+
 
 def check_dropout(value: float) -> None:
     """A share of at least 0 and less than 1."""
-    if not (isinstance(value, int | float) and 0 <= value < 1):
+    if not (is_number(value) and 0 <= value < 1):
         raise ArgumentError("dropout-value", value=value)
+
+
+def _check_switches(style: object, *names: str) -> None:
+    """Each is True or False: "no" would count as yes."""
+    for name in names:
+        if not isinstance(getattr(style, name), bool):
+            where = f"{type(style).__name__}.{name}"
+            raise ArgumentError("unknown-choice", name=where, value=getattr(style, name), choices="True, False")
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

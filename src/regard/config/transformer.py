@@ -5,6 +5,7 @@ It describes; it computes nothing and knows neither NumPy nor torch. `sizes.py` 
 
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from math import isqrt
 from typing import Any, Literal, get_args
 
 from regard.axes import head_width
@@ -128,7 +129,7 @@ class TransformerConfig:
 def _preset(name: str, size: str, changes: dict[str, Any], **style: Any) -> TransformerConfig:
     """A preset's style and size with the caller's changes on top; `n_layers` means every stack that it has."""
     table = sizes.SIZES[name]
-    if size not in table:
+    if not isinstance(size, str) or size not in table:
         raise ArgumentError("unknown-choice", name="size", value=size, choices=", ".join(table))
     values = style | table[size]
     stacks = [stack for stack in ("n_encoder_layers", "n_decoder_layers") if stack in values]
@@ -199,8 +200,9 @@ def check_head_count(d_model: int, n_heads: int) -> None:
     try:
         head_width(d_model, n_heads)
     except IndivisibleError as error:
-        dividing = [n for n in range(1, d_model + 1) if d_model % n == 0]
-        near = sorted(sorted(dividing, key=lambda n: abs(n - n_heads))[:3])
+        small = [n for n in range(1, isqrt(d_model) + 1) if d_model % n == 0]
+        dividing = {*small, *(d_model // n for n in small)}
+        near = sorted(sorted(dividing, key=lambda n: (abs(n - n_heads), n))[:3])
         values = {name: error.values[name] for name in ("d_model", "n_heads", "below", "above")}
         raise IndivisibleError("heads-swapped", **values, counts=", ".join(map(str, near))) from None
 

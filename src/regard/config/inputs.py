@@ -1,0 +1,121 @@
+"""What may be put into a Transformer, checked before anything runs: the same for NumPy and for torch.
+
+Only shapes, names of types and single numbers come in here; each model reads them off its own kind of array.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from regard.axes import Shape
+from regard.config.transformer import TransformerConfig
+from regard.errors import ArgumentError, DtypeError, ShapeError
+from regard.kinds import is_whole
+
+NumberKind = Literal["whole", "float", "bool", "other"]
+"""What kind of number an array holds."""
+
+
+def check_ids(what: str, shape: Shape, kind: NumberKind, dtype: object, config: TransformerConfig) -> None:
+    """Ids are whole numbers (B, T); without a vocabulary they are vectors (B, T, D).
+
+    >>> check_ids("ids", (2, 5), "whole", "int64", TransformerConfig.gpt2())
+    """
+    shape = tuple(shape)
+    if config.vocab_size is None:
+        if kind != "float" or len(shape) != 3 or shape[1] == 0 or shape[2] != config.d_model:
+            raise ShapeError("vectors-wanted", what=what, D=config.d_model, shape=shape, found=dtype)
+        return
+    if kind != "whole":
+        raise DtypeError("ids-kind", what=what, found=dtype)
+    if len(shape) != 2 or shape[1] == 0:
+        raise ShapeError("ids-axes", what=what, found=shape)
+
+
+def check_range(what: str, lowest: int, highest: int, size: int, place: Callable[[int], tuple[int, ...]]) -> None:
+    """All from 0 to size − 1; `place` tells where a value stands and is asked only if it is wrong.
+
+    >>> check_range("ids", 0, 49, 50, lambda value: (0, 0))
+    """
+    if lowest < 0 or highest >= size:
+        value = int(lowest if lowest < 0 else highest)
+        raise ArgumentError("ids-out-of-range", what=what, place=list(place(value)), value=value, last=size - 1)
+
+
+def check_length(what: str, length: int, config: TransformerConfig) -> None:
+    """No more positions than the model has; `length` counts those that a cache holds already.
+
+    >>> check_length("ids", 1024, TransformerConfig.gpt2())
+    """
+    if config.max_len is not None and length > config.max_len:
+        excess = length - config.max_len
+        raise ArgumentError("ids-too-long", what=what, length=length, max_len=config.max_len, excess=excess)
+
+
+def check_room(length: int, max_len: int | None) -> None:
+    """No more columns than a decoding has room for, those that it has read already counted in."""
+    if max_len is not None and length > max_len:
+        raise ArgumentError("decoding-full", length=length, max_len=max_len)
+
+
+def check_sides(config: TransformerConfig, ids: Shape | None, source: Shape | None, source_mask: bool = False) -> None:
+    """A source where there are two stacks and only there, with as many samples as ids, where these are known.
+
+    >>> check_sides(TransformerConfig.paper_2017(), ids=(2, 5), source=(2, 7))
+    """
+    if config.kind != "encoder-decoder":
+        if source is not None or source_mask:
+            raise ArgumentError("source-unneeded", kind=config.kind)
+    elif source is None:
+        raise ArgumentError("source-missing")
+    elif ids and source:  # what has no axes at all is said elsewhere
+        check_samples("source", source[0], ids[0])
+
+
+def check_samples(what: str, found: int, wanted: int) -> None:
+    """As many samples as there are already."""
+    if found != wanted:
+        raise ShapeError("batches-of-source", what=what, found=found, wanted=wanted)
+
+
+def check_segments(shape: Shape, kind: NumberKind, dtype: object, ids: Shape, config: TransformerConfig) -> None:
+    """Segments are whole numbers, one for each id, in a model that tells them apart."""
+    if config.embeddings.n_segments is None:
+        raise ArgumentError("segments-unneeded")
+    if kind != "whole" or tuple(shape) != tuple(ids):
+        raise ShapeError("segments-shape", wanted=tuple(ids), shape=tuple(shape), found=dtype)
+
+
+def check_places(shape: Shape, kind: NumberKind, dtype: object, ids: Shape) -> None:
+    """Positions are whole numbers, (T,) or (B, T)."""
+    B, T = ids[:2]
+    if kind != "whole" or tuple(shape) not in ((T,), (B, T)):
+        raise ShapeError("positions-of-ids", B=B, T=T, shape=tuple(shape), found=dtype)
+
+
+def check_keep(shape: Shape, kind: NumberKind, dtype: object, ids: Shape) -> None:
+    """One boolean for each id."""
+    if kind != "bool" or tuple(shape) != tuple(ids):
+        raise ShapeError("keep-shape", wanted=tuple(ids), shape=tuple(shape), found=dtype)
+
+
+def check_decodes(config: TransformerConfig) -> None:
+    """Only a model with a decoder and logits can write a text.
+
+    >>> check_decodes(TransformerConfig.llama())
+    """
+    if config.kind == "encoder":
+        raise ArgumentError("decoding-encoder")
+    if config.output is None:
+        raise ArgumentError("decoding-vectors")
+
+
+def check_rows(rows: Sequence[int], samples: int) -> None:
+    """Each a sample that is being decoded, and at least one."""
+    if len(rows) == 0 or not all(is_whole(row) and 0 <= row < samples for row in rows):
+        raise ArgumentError("rows-out-of-range", last=samples - 1, found=list(rows))
+
+
+def check_crop(length: int, longest: int) -> None:
+    """Back to a length that was there."""
+    if not is_whole(length) or not 0 <= length <= longest:
+        raise ArgumentError("crop-length", value=length, longest=longest)

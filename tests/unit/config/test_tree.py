@@ -1,0 +1,198 @@
+"""A config as a tree: every one comes back the same, through JSON too; anything else is our error with the place."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from models import CONFIGS
+
+from regard.config import (
+    Alibi,
+    AttentionStyle,
+    Learned,
+    LinearScaling,
+    Llama3Scaling,
+    NtkScaling,
+    Positions,
+    Relative,
+    Rotary,
+    Scaling,
+    Sinusoidal,
+    TransformerConfig,
+    YarnScaling,
+    from_tree,
+    to_tree,
+)
+from regard.config.sizes import SIZES
+from regard.config.tree import KINDS
+from regard.errors import ArgumentError, RegardError
+
+PRESETS = {f"{name} {size}": getattr(TransformerConfig, name)(size) for name, table in SIZES.items() for size in table}
+LLAMA = TransformerConfig.llama()
+
+
+def changed(place: str, value: Any) -> dict[str, Any]:
+    """Llama's tree with another value at a place such as `norm.eps`."""
+    tree: dict[str, Any] = json.loads(json.dumps(to_tree(LLAMA)))
+    *path, last = place.split(".")
+    part = tree
+    for name in path:
+        part = part[name]
+    part[last] = value
+    return tree
+
+
+@pytest.mark.parametrize("config", [*PRESETS.values(), *CONFIGS.values()], ids=[*PRESETS, *CONFIGS])
+def test_every_config_comes_back_through_json(config: TransformerConfig) -> None:
+    tree = json.loads(json.dumps(to_tree(config), allow_nan=False))
+    assert tree == to_tree(config)
+    assert from_tree(tree) == config
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [
+        None,
+        Sinusoidal(base=3.5, pairing="halves"),
+        Learned(),
+        Alibi(),
+        Relative(n_buckets=6, max_distance=9),
+        Rotary(pairing="pairs", scaling=LinearScaling(factor=2.0)),
+        Rotary(scaling=NtkScaling(factor=2.0)),
+        Rotary(scaling=YarnScaling(factor=2.0, original_len=8, sharpness=1.5)),
+        Rotary(scaling=Llama3Scaling(factor=2.0, original_len=8)),
+    ],
+)
+def test_every_kind_of_positions_comes_back(positions: Positions | None) -> None:
+    config = TransformerConfig.llama(positions=positions)
+    assert from_tree(to_tree(config)) == config
+
+
+def test_every_kind_has_a_word() -> None:
+    assert set(KINDS.values()) == set((Positions | Scaling).__args__)  # type: ignore[attr-defined]
+
+
+def test_windows_in_turn_are_a_list() -> None:
+    for window, written in (((4, None), [4, None]), (4, 4), (None, None)):
+        config = TransformerConfig.llama(attention=AttentionStyle(window=window))
+        assert to_tree(config)["attention"]["window"] == written
+        assert from_tree(to_tree(config)).attention.window == window
+
+
+def test_numbers_from_numpy_are_written_as_plain_ones() -> None:
+    tree = to_tree(TransformerConfig.gpt2(vocab_size=np.int64(7), dropout=np.float64(0.5)))
+    assert (type(tree["vocab_size"]), type(tree["dropout"])) == (int, float)
+
+
+def test_a_whole_number_may_stand_for_a_float_but_never_the_other_way() -> None:
+    assert from_tree(changed("dropout", 0)).dropout == 0.0
+    assert type(from_tree(changed("positions.base", 500_000)).positions.base) is float  # type: ignore[union-attr]
+    with pytest.raises(ArgumentError, match=r"config\.d_ff must be one of: int; found 8192\.0"):
+        from_tree(changed("d_ff", 8192.0))
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        ("d_model", "2048", "config.d_model must be one of: int; found '2048'"),
+        ("d_model", True, "config.d_model must be one of: int; found bool"),
+        ("d_model", None, "config.d_model must be one of: int; found null"),
+        ("max_len", "8", "config.max_len must be one of: int, null; found '8'"),
+        ("norm", None, "config.norm must be one of: object; found null"),
+        ("norm", [], "config.norm must be one of: object; found list"),
+        ("output", 5, "config.output must be one of: object, null; found int"),
+        ("positions", "rotary", "config.positions must be one of: object, null; found 'rotary'"),
+        ("norm.eps", "1e-5", "config.norm.eps must be one of: float; found '1e-5'"),
+        ("norm.eps", float("nan"), "config.norm.eps must be one of: float; found nan"),
+        ("norm.eps", float("inf"), "config.norm.eps must be one of: float; found inf"),
+        ("norm.eps", 10**400, "config.norm.eps must be one of: float; found int"),
+        ("norm.eps", False, "config.norm.eps must be one of: float; found bool"),
+        ("norm.final", 1, "config.norm.final must be one of: bool; found int"),
+        ("norm.final", "yes", "config.norm.final must be one of: bool; found 'yes'"),
+        ("norm.kind", "batch", "there is no config.norm.kind='batch'; choose one of: layer, rms"),
+        ("norm.kind", 3, "config.norm.kind must be one of: str; found int"),
+        ("activation", ["relu"], "config.activation must be one of: str; found list"),
+        ("attention.window", [4, "8"], "config.attention.window[1] must be one of: int, null; found '8'"),
+        ("attention.window", [[4]], "config.attention.window[0] must be one of: int, null; found list"),
+        ("attention.window", "4", "config.attention.window must be one of: int, null, list; found '4'"),
+        ("attention.window", [], "window must be a whole number of at least 1; found ()"),
+        ("positions.is", "os.system", "there is no config.positions.is='os.system'; choose one of: sinusoidal"),
+        ("positions.is", "yarn", "there is no config.positions.is='yarn'"),
+        ("positions.is", {}, "config.positions.is must be one of: str; found object"),
+        ("positions.is", "alibi", "config.positions has what no configuration has: 'base', 'pairing', 'scaling'"),
+        ("positions.scaling.factor", -1.0, "factor must be a number greater than 0; found -1.0"),
+        ("positions.scaling", {"is": "linear"}, "config.positions.scaling lacks: factor"),
+        ("positions.scaling", {"factor": 2.0}, "config.positions.scaling.is must be one of: str; found null"),
+        ("norm.trust", True, "config.norm has what no configuration has: 'trust'; known are: kind, place, eps, final"),
+        ("norm.is", "Norm", "config.norm has what no configuration has: 'is'"),
+        ("auto_map", {}, "config has what no configuration has: 'auto_map'"),
+        ("n_heads", 12, "n_heads=12 must divide d_model=2048"),
+        ("d_model", 0, "d_model must be a whole number of at least 1; found 0"),
+        ("n_decoder_layers", 1025, "config.n_decoder_layers is larger than 1024"),
+        ("d_model", 10**15, "config.d_model is larger than 131072"),
+        ("vocab_size", 10**400, "config.vocab_size is larger than 4194304"),
+        ("n_heads", -(10**400), "config.n_heads is larger than 131072"),
+        ("attention.window", 10**400, "config.attention.window is larger than 2147483648"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_its_place(place: str, value: Any, said: str) -> None:
+    with pytest.raises(RegardError) as caught:
+        from_tree(changed(place, value))
+    assert said in caught.value.text("en")
+    assert caught.value.text("zh") != caught.value.text("en")
+
+
+@pytest.mark.parametrize("place", ["d_model", "norm.eps", "norm.final", "norm.kind", "attention.window", "positions"])
+def test_a_number_that_python_will_not_write_is_told_too(place: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        from_tree(changed(place, 10**5000))
+    assert f"config.{place} " in str(caught.value)
+
+
+@pytest.mark.parametrize("tree", [None, [], "llama", 5, {}, {1: 2}, {"is": "rotary"}])
+def test_what_is_no_tree_is_told(tree: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"^config "):
+        from_tree(tree)
+
+
+def places(tree: dict[str, Any], prefix: str = "") -> Iterator[str]:
+    for name, value in tree.items():
+        yield prefix + name
+        if isinstance(value, dict):
+            yield from places(value, f"{prefix}{name}.")
+
+
+PLACES = list(places(to_tree(LLAMA)))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_nothing_may_be_left_out(place: str) -> None:
+    tree = changed(place, None)
+    *path, last = place.split(".")
+    part = tree
+    for name in path:
+        part = part[name]
+    del part[last]
+    with pytest.raises(ArgumentError, match=rf"^config.*{last}"):
+        from_tree(tree)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["is", "eps", "x"]), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(place=st.sampled_from(PLACES), value=JSON)
+def test_any_value_anywhere_is_a_config_or_our_error(place: str, value: Any) -> None:
+    try:
+        config = from_tree(changed(place, value))
+    except RegardError as error:
+        error.text("zh")
+    else:
+        assert from_tree(to_tree(config)) == config

@@ -53,6 +53,76 @@ WORDS: dict[str, Words] = {
         "save the trace again with trace.save(path)",
         zh="{path} 已损坏：张量 {tensor!r} 的 dtype（{found}）不该出现在这里；请用 trace.save(path) 重新保存",
     ),
+    # --- a model's folder ---
+    "model-no-folder": Words(
+        en="there is no folder {path}",
+        zh="没有文件夹 {path}",
+    ),
+    "model-not-folder": Words(
+        en="{path} is a file; a model is a folder with config.json and model.safetensors",
+        zh="{path} 是文件；模型是一个文件夹，里面有 config.json 和 model.safetensors",
+    ),
+    "model-outside": Words(
+        en="{path} is a link to {target}, outside the model's folder; put the file itself there",
+        zh="{path} 是指向 {target} 的链接，在模型文件夹之外；请把文件本身放进来",
+    ),
+    "model-unreadable": Words(
+        en="{path} could not be read ({reason})",
+        zh="无法读取 {path}（{reason}）",
+    ),
+    "model-garbled": Words(
+        en="{path} is damaged: {place} makes no sense; save the model again with save_model(folder, config, tensors)",
+        zh="{path} 已损坏：{place} 处的内容无效；请用 save_model(folder, config, tensors) 重新保存",
+    ),
+    "model-part-large": Words(
+        en="{path} is damaged: its {place} takes {found}, where {most} is the most; "
+        "save the model again with save_model(folder, config, tensors)",
+        zh="{path} 已损坏：其中的 {place} 占 {found}，最多只能是 {most}；"
+        "请用 save_model(folder, config, tensors) 重新保存",
+    ),
+    "model-cut": Words(
+        en="{path} holds {found} of numbers, but its header speaks of {wanted}: it was cut short or changed; "
+        "copy it again",
+        zh="{path} 里的数据有 {found}，但文件头说有 {wanted}：文件不完整或被改动过；请重新复制",
+    ),
+    "model-tensor-dtype": Words(
+        en="{path}: tensor {tensor!r} has dtype {found}; a model's weights are one of: {choices}",
+        zh="{path}：张量 {tensor!r} 的 dtype 是 {found}；模型权重只能是其中之一：{choices}",
+    ),
+    "model-not-ours": Words(
+        en="{path} is not the configuration of a model that regard.checkpoints.save_model wrote",
+        zh="{path} 不是 regard.checkpoints.save_model 写的模型配置",
+    ),
+    "model-newer": Words(
+        en="{path} was written by a newer regard (model version {found}; this one reads up to {known}): "
+        "pip install --upgrade regard",
+        zh="{path} 由更新版本的 regard 写成（模型版本 {found}；当前最高读到 {known}）：pip install --upgrade regard",
+    ),
+    "model-config": Words(
+        en="{path} describes no model: {reason}",
+        zh="{path} 描述的不是可用的模型：{reason}",
+    ),
+    "model-weights": Words(
+        en="{path} does not hold the model of its config.json: {reason}",
+        zh="{path} 与同一文件夹里 config.json 描述的模型不符：{reason}",
+    ),
+    # --- a configuration written down ---
+    "tree-type": Words(
+        en="{place} must be one of: {wanted}; found {found}",
+        zh="{place} 的类型应为其中之一：{wanted}；现在是 {found}",
+    ),
+    "tree-large": Words(
+        en="{place} is larger than {most}, beyond any model that regard reads",
+        zh="{place} 超过 {most}，regard 不读这样大的模型",
+    ),
+    "tree-missing": Words(
+        en="{place} lacks: {missing}; every field is written down, also where it has its default",
+        zh="{place} 缺少：{missing}；每个字段都要写明，取默认值时也一样",
+    ),
+    "tree-unknown": Words(
+        en="{place} has what no configuration has: {unknown}; known are: {known}",
+        zh="{place} 里有配置中不存在的字段：{unknown}；可用的有：{known}",
+    ),
     # --- packages ---
     "missing-package": Words(
         en="{what} needs {package}, which is not installed: pip install 'regard[{extra}]', or, in a clone, "

@@ -1,0 +1,137 @@
+"""A model's folder: config.json says which Transformer, model.safetensors holds its weights. Nothing else is opened.
+
+    config.json   {"format": "regard-model", "version": 1, "config": {…}}, where … is what `regard.config.to_tree` gives
+
+Each file is written aside and renamed, so that a stopped write leaves the old one. Both are held against each other
+before a number is read. What runs the model, and how other people's folders look, is not known here.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from regard.checkpoints.strict_json import JsonError, parse
+from regard.checkpoints.tensor_file import TensorFile, check_dtypes, write_tensors
+from regard.config import TransformerConfig, from_tree, to_tree
+from regard.config.weights import check_weights
+from regard.errors import FileError, RegardError
+from regard.kinds import Array
+from regard.memory import spell
+
+FORMAT, VERSION = "regard-model", 1
+CONFIG, TENSORS = "config.json", "model.safetensors"
+LARGEST_CONFIG = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A model as it lies on disk: `tensors` by name, each read when it is asked for; `tensors.arrays()` for all."""
+
+    config: TransformerConfig
+    tensors: TensorFile
+
+
+def save_model(folder: str | os.PathLike[str], config: TransformerConfig, tensors: Mapping[str, Array]) -> None:
+    """Write a model: its config, and its weights by name, NumPy or torch, each in the dtype it has.
+
+    The folder is made where there is none. Raises before anything is written where weights are missing, nobody's, of
+    another shape or no floating-point numbers; FileError where the disk refuses.
+    """
+    check_dtypes(tensors)
+    check_weights({name: tuple(tensor.shape) for name, tensor in tensors.items()}, config)
+    tree = to_tree(config)
+    from_tree(tree)  # what could not be read again is not written
+    about = {"format": FORMAT, "version": VERSION, "config": tree}
+    text = json.dumps(about, indent=2, allow_nan=False) + "\n"
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise FileError("model-not-folder", path=str(target))
+    if not target.parent.is_dir():
+        raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
+    try:
+        target.mkdir(exist_ok=True)
+    except OSError as error:
+        raise FileError("file-unwritable", path=str(target), reason=error.strerror or str(error)) from error
+    _write(target / TENSORS, lambda file: write_tensors(file, tensors))
+    _write(target / CONFIG, lambda file: file.write(text.encode()))
+
+
+def _write(target: Path, write: Callable[[BinaryIO], object]) -> None:
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    try:
+        with aside.open("xb") as file:
+            write(file)
+        os.replace(aside, target)
+    except OSError as error:
+        raise FileError("file-unwritable", path=str(target), reason=error.strerror or str(error)) from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def read_model(folder: str | os.PathLike[str]) -> Stored:
+    """The model that `save_model` wrote. Raises FileError with what was found and what to do, before a weight is read.
+
+    >>> import numpy as np, tempfile
+    >>> from regard.config.weights import weight_shapes
+    >>> config = TransformerConfig.gpt2(vocab_size=9, d_model=4, n_heads=2, d_ff=8, n_layers=1, max_len=5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(folder, config, {name: np.ones(shape) for name, shape in weight_shapes(config).items()})
+    ...     stored = read_model(folder)
+    >>> stored.config == config, stored.tensors["embedding.weight"].shape
+    (True, (9, 4))
+    """
+    source = Path(folder)
+    if not source.is_dir():
+        raise FileError("model-not-folder" if source.exists() else "model-no-folder", path=str(source))
+    config = _config(_inside(source, CONFIG))
+    tensors = TensorFile(_inside(source, TENSORS))
+    try:
+        check_weights(tensors.shapes, config)
+    except RegardError as error:
+        raise FileError("model-weights", path=str(tensors.path), reason=error) from error
+    return Stored(config, tensors)
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """A file of the folder; a link that leads out of it is not followed."""
+    path = folder / name
+    if not path.is_file():
+        raise FileError("file-absent", path=str(path))
+    if path.resolve().parent != folder.resolve():
+        raise FileError("model-outside", path=str(path), target=str(path.resolve()))
+    return path
+
+
+def _config(path: Path) -> TransformerConfig:
+    about = _json(path)
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise FileError("model-not-ours", path=str(path))
+    version = about.get("version")
+    if type(version) is not int or version < 1:
+        raise FileError("model-garbled", path=str(path), place="version")
+    if version > VERSION:
+        raise FileError("model-newer", path=str(path), found=version, known=VERSION)
+    if set(about) != {"format", "version", "config"}:
+        raise FileError("model-garbled", path=str(path), place=", ".join(sorted(about))[:80])
+    try:
+        return from_tree(about["config"])
+    except RegardError as error:
+        raise FileError("model-config", path=str(path), reason=error) from error
+
+
+def _json(path: Path) -> Any:
+    try:
+        size = path.stat().st_size
+        if size > LARGEST_CONFIG:
+            raise FileError(
+                "model-part-large", path=str(path), place="JSON", found=spell(size), most=spell(LARGEST_CONFIG)
+            )
+        return parse(path.read_bytes())
+    except OSError as error:
+        raise FileError("model-unreadable", path=str(path), reason=error.strerror or str(error)) from error
+    except JsonError as error:
+        raise FileError("model-garbled", path=str(path), place=str(error)) from error

@@ -1,0 +1,50 @@
+"""JSON from elsewhere: one kind of error, with the place, whatever the bytes are."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.checkpoints.strict_json import JsonError, parse
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@given(VALUES)
+def test_what_json_writes_comes_back(value: Any) -> None:
+    assert parse(json.dumps(value).encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (b"", "1:1"),
+        (b'{"a": 1,\n "b" 2}', "2:6"),
+        (b'{"a": {"b": 1, "b": 1}}', "b"),
+        (b"[NaN]", "NaN"),
+        (b"-Infinity", "-Infinity"),
+        (b"\xff", "JSON"),
+        (b"[" * 100_000, "JSON"),
+        (b"9" * 5000, "JSON"),
+        (b"\xef\xbb\xbf{}", "1:1"),
+    ],
+    ids=["nothing", "colon", "key twice", "NaN", "infinity", "no UTF-8", "deep", "digits", "BOM"],
+)
+def test_the_place_is_told(content: bytes, place: str) -> None:
+    with pytest.raises(JsonError) as caught:
+        parse(content)
+    assert str(caught.value) == place
+
+
+@given(st.binary(max_size=20))
+def test_any_bytes_are_a_value_or_our_error(content: bytes) -> None:
+    try:
+        parse(content)
+    except JsonError as error:
+        str(error)

@@ -1,0 +1,172 @@
+"""The file of tensors: what safetensors itself writes and reads, and nothing that its header does not account for."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from safetensors.torch import load, save_file
+from tolerances import assert_same_bits
+
+from regard.checkpoints.tensor_file import TensorFile, write_tensors
+from regard.errors import FileError
+
+DTYPES = ("float16", "float32", "float64", "bfloat16")
+
+
+def written(tensors: dict[str, Any]) -> bytes:
+    file = io.BytesIO()
+    write_tensors(file, tensors)
+    return file.getvalue()
+
+
+def opened(path: Path, header: Any, size: int) -> TensorFile:
+    """A file with that header and so many bytes after it."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(size))
+    return TensorFile(path)
+
+
+def entry(dtype: Any = "F32", shape: Any = (2,), offsets: Any = (0, 8), **more: Any) -> dict[str, Any]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": offsets, **more}
+
+
+@given(st.data())
+def test_safetensors_reads_what_we_write_and_we_what_it_does(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    shapes = data.draw(st.lists(arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5), max_size=4))
+    tensors = {}
+    for number, shape in enumerate(shapes):
+        dtype = getattr(torch, data.draw(st.sampled_from(DTYPES)))
+        tensors[f"层.{number}"] = torch.randn(shape, generator=torch.Generator().manual_seed(number)).to(dtype)
+    theirs = load(written(tensors))
+    path = tmp_path_factory.mktemp("tensors") / "t.safetensors"
+    save_file(tensors, path, {"metadata": "is left alone"})
+    ours = TensorFile(path)
+    assert set(theirs) == set(ours) == set(tensors)
+    for name, tensor in tensors.items():
+        assert theirs[name].dtype == tensor.dtype
+        assert torch.equal(theirs[name], tensor)
+        assert (ours.shapes[name], ours.dtypes[name]) == (tuple(tensor.shape), str(tensor.dtype)[6:])
+        np.testing.assert_array_equal(ours[name], tensor.double().numpy())
+
+
+def test_bfloat16_keeps_every_bit(tmp_path: Path) -> None:
+    every = torch.arange(-(2**15), 2**15, dtype=torch.int16).view(torch.bfloat16)
+    (tmp_path / "t").write_bytes(written({"x": every}))
+    found = TensorFile(tmp_path / "t")["x"]
+    np.testing.assert_array_equal(found.view(np.uint32), every.float().numpy().view(np.uint32))
+
+
+def test_odd_memory_is_written_as_it_reads(tmp_path: Path) -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    odd = {"t": x.T, "reversed": x[::-1], "foreign": x.astype(">f4"), "torch": torch.from_numpy(x).T[1:]}
+    (tmp_path / "t").write_bytes(written(odd))
+    file = TensorFile(tmp_path / "t")
+    for name, array in odd.items():
+        np.testing.assert_array_equal(file[name], np.asarray(array))
+        assert file[name].dtype.isnative
+        assert file[name].flags.aligned
+
+
+def test_numbers_that_others_left_unaligned_come_aligned(tmp_path: Path) -> None:
+    file = opened(tmp_path / "t", {"h": entry("F16", [1], [0, 2]), "x": entry("F64", [2], [2, 18])}, 18)
+    assert file["x"].flags.aligned
+    assert file["x"].tolist() == [0, 0]
+
+
+def test_reading_is_lazy_and_views_cannot_be_changed(tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(written({"x": np.ones(3, np.float32), "h": np.ones(2, np.float16)}))
+    file = TensorFile(tmp_path / "t")
+    assert np.shares_memory(file["x"], file["x"])  # the file itself
+    with pytest.raises(ValueError, match="read-only"):
+        file["x"][0] = 2
+    with pytest.raises(KeyError):
+        file["absent"]
+    mine = file.arrays()
+    mine["x"][0] = 2
+    assert_same_bits(file["x"], np.ones(3, np.float32))
+    assert {name: array.dtype.name for name, array in mine.items()} == {"x": "float32", "h": "float16"}
+    assert {array.dtype.name for array in file.arrays("float32").values()} == {"float32"}
+
+
+# --- files that are not what they should be --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "size", "key"),
+    [
+        (b"", 0, "model-garbled"),
+        (b"\xff\xff", 0, "model-garbled"),
+        (b"[]", 0, "model-garbled"),
+        (b'{"x": 1, "x": 2}', 0, "model-garbled"),
+        ({"x": 5}, 8, "model-garbled"),
+        ({"x": entry(more=1)}, 8, "model-garbled"),
+        ({"x": entry(shape=[2.0])}, 8, "model-garbled"),
+        ({"x": entry(shape=[True, 2])}, 8, "model-garbled"),
+        ({"x": entry(shape=[-1, -2])}, 8, "model-garbled"),
+        ({"x": entry(shape="2")}, 8, "model-garbled"),
+        ({"x": entry(shape=[1] * 8 + [2])}, 8, "model-garbled"),
+        ({"x": entry(shape=[3])}, 8, "model-garbled"),
+        ({"x": entry(shape=[2**40, 2**40])}, 8, "model-garbled"),
+        ({"x": entry(offsets=[8, 0])}, 8, "model-garbled"),
+        ({"x": entry(offsets=[0, 8, 9])}, 8, "model-garbled"),
+        ({"x": entry(offsets=[4, 12])}, 12, "model-garbled"),
+        ({"x": entry(), "y": entry()}, 8, "model-garbled"),
+        ({"x": entry(), "y": entry(offsets=[12, 20])}, 20, "model-garbled"),
+        ({"x": entry()}, 7, "model-cut"),
+        ({"x": entry()}, 9, "model-cut"),
+        ({}, 1, "model-cut"),
+        ({"x": entry("I64", [1])}, 8, "model-tensor-dtype"),
+        ({"x": entry("evil", [1])}, 8, "model-tensor-dtype"),
+        ({"x": entry(["F32"], [1])}, 8, "model-garbled"),
+    ],
+)
+def test_a_header_that_does_not_account_for_the_file_is_refused(
+    tmp_path: Path, header: Any, size: int, key: str
+) -> None:
+    with pytest.raises(FileError) as caught:
+        opened(tmp_path / "t", header, size)
+    assert caught.value.key == key
+    assert caught.value.exit_code == 3
+    assert str(tmp_path / "t") in str(caught.value)
+
+
+def test_the_helper_itself_makes_good_files(tmp_path: Path) -> None:
+    assert opened(tmp_path / "t", {"x": entry(), "y": entry(offsets=[8, 16])}, 16)["y"].tolist() == [0, 0]
+    assert len(opened(tmp_path / "t", {}, 0)) == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"1234567", b"\xff" * 100, b"version https://git-lfs", b"\x80\x04pickle.."])
+def test_what_is_no_safetensors_file_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "t").write_bytes(content)
+    with pytest.raises(FileError) as caught:
+        TensorFile(tmp_path / "t")
+    assert caught.value.key == ("model-garbled" if len(content) < 8 else "model-part-large")
+
+
+def test_a_file_cut_short_or_changed_anywhere_is_refused_or_read(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    whole = written({"a.b": np.ones((2, 3)), "c": torch.ones(5).bfloat16()})
+    for length in range(len(whole)):
+        path.write_bytes(whole[:length])
+        with pytest.raises(FileError):
+            TensorFile(path)
+    refused = 0
+    for place in range(len(whole) - 58):
+        for flip in (0x01, 0x80):
+            changed = bytearray(whole)
+            changed[place] ^= flip
+            path.write_bytes(changed)
+            try:
+                TensorFile(path).arrays()
+            except FileError:
+                refused += 1
+    assert refused > len(whole) // 2

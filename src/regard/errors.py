@@ -6,7 +6,7 @@ kinds, each also the built-in kind that people already catch.
 
 from typing import Any
 
-from regard.words import Language, say
+from regard.words import Language, say, speaking
 
 
 class RegardError(Exception):
@@ -21,7 +21,10 @@ class RegardError(Exception):
 
     def text(self, lang: Language | None = None) -> str:
         """The sentence, in `lang` or in the language of the moment."""
-        return say(self.key, lang, **self.values)
+        if lang is None:
+            return say(self.key, **self.values)
+        with speaking(lang):  # an error told as the reason of another speaks the same language
+            return say(self.key, lang, **self.values)
 
     def __str__(self) -> str:
         return self.text()

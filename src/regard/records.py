@@ -1,4 +1,4 @@
-"""See: what to look at. Record: what one attention call left behind.
+"""See: what to look at. Record: what one attention call left behind. Attend: how a model calls attention.
 
 A Record holds the caller's kind of array and never anything T × S that was not asked for. It knows nothing of how
 it was computed: exact rectangles come from a function that the backend leaves with it.
@@ -7,7 +7,7 @@ it was computed: exact rectangles come from a function that the backend leaves w
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from regard.axes import Shape, part_of
 from regard.errors import ArgumentError, NotKeptError
@@ -46,6 +46,28 @@ class See:
             value = getattr(self, name)
             if value is not None and not (is_whole(value) and value >= 1):
                 raise ArgumentError("see-count", name=name, value=value)
+
+
+class Attend(Protocol):
+    """How a model calls attention: a value that is passed in, so that who computes and who looks is not its business.
+
+    q B H T E, k and v B G S E. `name` is the module's path, which is also the prefix of its weights' names.
+    """
+
+    def __call__(
+        self,
+        q: Array,
+        k: Array,
+        v: Array,
+        *,
+        name: str,
+        kind: Kind,
+        mask: Any = None,
+        bias: Any = None,
+        scale: float | None = None,
+        softcap: float | None = None,
+        dropout: float = 0.0,
+    ) -> Array: ...
 
 
 class Top(NamedTuple):

@@ -66,6 +66,7 @@ DOORS = {
     ("regard.dispatch.choice", "regard.dispatch.torch_backends"),
     ("regard.trace.trace", "regard.views.terminal"),
     ("regard.trace.trace", "regard.views.plots"),
+    ("regard.dispatch.choice", "regard.dispatch.overflow"),
     ("regard.dispatch.choice", "regard.functional.attention"),
     ("regard.dispatch.remember", "regard.dispatch.torch_backends"),
     ("regard.cli.inspection", "torch"),
@@ -159,7 +160,19 @@ def test_no_module_bears_the_name_of_a_public_function() -> None:
     assert not clashing, f"a module would hide a function: {clashing}"
 
 
-@pytest.mark.parametrize("name", ["regard.reference", "regard.functional", "regard.kernels.blocked"])
+WITH_FUNCTIONS = [
+    "reference",
+    "functional",
+    "kernels.blocked",
+    "config",
+    "layers",
+    "models",
+    "checkpoints",
+    "generation",
+]
+
+
+@pytest.mark.parametrize("name", [f"regard.{room}" for room in WITH_FUNCTIONS])
 def test_no_module_hides_a_function_of_its_room(name: str) -> None:
     """`from regard.reference import softmax` must not depend on which of two things was imported last."""
     exported = set(import_module(name).__all__)

@@ -1,5 +1,6 @@
-"""attend: one call for attention, NumPy or torch; backends: who could do it, and why not."""
+"""attend: one call for attention, NumPy or torch; backends: who could do it, and why not; attend_within: for models."""
 
 from regard.dispatch.choice import attend, backends
+from regard.dispatch.within import attend_within
 
-__all__ = ["attend", "backends"]
+__all__ = ["attend", "attend_within", "backends"]

@@ -8,7 +8,7 @@ from regard.dispatch.guard import guarded
 from regard.dispatch.remember import record_of, require_room_for
 from regard.errors import BackendError, UnknownNameError
 from regard.kinds import Array
-from regard.records import See
+from regard.records import See, Statistics
 
 
 def attend(
@@ -37,15 +37,9 @@ def attend(
     [[1.0, 0.0, 0.0], [0.36, 0.64, 0.0], [0.26, 0.26, 0.47]]
     """
     call = receive(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see)
-    chosen = _choose(call, backend)
+    chosen = choose(call, backend)
     require_room_for(call)
-    if call.is_torch:
-        from regard.functional.attention import without_autocast
-
-        with without_autocast(call.q):  # the dtypes are chosen already
-            out, found = guarded(call, chosen)
-    else:
-        out, found = guarded(call, chosen)
+    out, found = computed(call, chosen)
     out = out.reshape(*call.sizes.lead, call.sizes.T, call.sizes.Ev)
     return out if see is None else (out, record_of(call, found))
 
@@ -76,6 +70,17 @@ def backends(
     return answers
 
 
+def computed(call: Call, chosen: Backend, trusted: bool = False) -> tuple[Array, Statistics]:
+    """The chosen backend's answer, guarded; if `trusted`, only where the guard may look at values."""
+    if not call.is_torch:
+        return guarded(call, chosen)
+    from regard.dispatch.overflow import may_branch
+    from regard.functional.attention import without_autocast
+
+    with without_autocast(call.q):  # the dtypes are chosen already
+        return chosen.run(call) if trusted and not may_branch(call.q) else guarded(call, chosen)
+
+
 def _all(call: Call) -> tuple[Backend, ...]:
     if call.is_torch:
         from regard.dispatch.torch_backends import BACKENDS
@@ -86,7 +91,8 @@ def _all(call: Call) -> tuple[Backend, ...]:
     return NUMPY_BACKENDS
 
 
-def _choose(call: Call, name: str) -> Backend:
+def choose(call: Call, name: str) -> Backend:
+    """The backend of that name if it can do the call; for "auto" the first that can."""
     every = _all(call)
     first = next(one for one in every if one.answer(call).yes)  # the last one can do anything
     if name == "auto":

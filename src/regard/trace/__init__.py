@@ -1,9 +1,10 @@
-"""Trace: the records of a run in call order, with their tokens; and its file.
+"""Trace: the records of a run in call order, with their tokens; its file; and Looking, which fills one.
 
 Views draw a Trace; nothing here draws, and nothing here runs a model.
 """
 
 from regard.trace.file import read_trace
+from regard.trace.looking import Looking
 from regard.trace.trace import Trace
 
-__all__ = ["Trace", "read_trace"]
+__all__ = ["Looking", "Trace", "read_trace"]

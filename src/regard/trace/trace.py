@@ -33,6 +33,7 @@ class Trace:
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self._records: list[Record] = []
         self._by_name: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
         for record in records:
             self.append(record)
 
@@ -59,10 +60,11 @@ class Trace:
         """Add the next call's record."""
         if not isinstance(record, Record):
             raise ArgumentError("not-a-record", found=type(record).__name__)
-        name, count = record.name, 0
+        name, count = record.name, self._counts.get(record.name, 0)
         while name in self._by_name:
             count += 1
             name = f"{record.name}#{count}"
+        self._counts[record.name] = count  # a text of a thousand steps calls each name a thousand times
         self._by_name[name] = len(self._records)
         self._records.append(record if name == record.name else record.named(name))
 

@@ -22,6 +22,21 @@ WORDS: dict[str, Words] = {
         en="{side} has tokens for {found} samples, but there are {B}",
         zh="{side} 给了 {found} 个样本的词元，但样本有 {B} 个",
     ),
+    "label-tokens": Words(
+        en="{side} must be a list of strings, or one such list per sample; turn ids into tokens first",
+        zh="{side} 应为字符串列表，或每个样本一个这样的列表；请先把 id 变成词元",
+    ),
+    "label-ragged": Words(
+        en="{side} has rows of {shortest} to {longest} tokens, but samples in one batch are equally long: "
+        "write the padding too, for example as ''",
+        zh="{side} 各行有 {shortest} 到 {longest} 个词元，但同一批的样本一样长：请把填充也写上，例如写成 ''",
+    ),
+    "label-count": Words(
+        en="{side} names {found} tokens, but {name!r} read {wanted}; give all that went in, padding included, "
+        "and use a new Looking for each run",
+        zh="{side} 给了 {found} 个词元，但 {name!r} 读了 {wanted} 个；请给出读入的全部词元（包括填充），"
+        "并且每次运行用一个新的 Looking",
+    ),
     # --- views ---
     "choice-range": Words(
         en="{what}={asked!r} is not there: choose a whole number from 0 to {last}",

@@ -45,6 +45,8 @@ TOLERANCES: dict[str, dict[str, Tolerance]] = {
         "float16": Tolerance(1e-2, 1e-2),
         "bfloat16": Tolerance(6e-2, 6e-2),
     },
+    # Whole models: logits of the order of one, and the attention weights of any layer.
+    "logits": {"float64": Tolerance(1e-10, 0.0), "float32": Tolerance(1e-5, 0.0)},
     # Central differences with step 1e-6 in float64 carry about eight digits.
     "finite difference": {"float64": Tolerance(1e-7, 1e-6)},
 }

@@ -1,0 +1,93 @@
+"""What callers put into a model, as NumPy arrays that are believed only after a look.
+
+The rules stand in `config.inputs`, which torch's model follows too; here values are read off arrays for them.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from regard.config import TransformerConfig
+from regard.config.inputs import (
+    NumberKind,
+    check_ids,
+    check_keep,
+    check_length,
+    check_places,
+    check_range,
+    check_segments,
+)
+from regard.errors import ArgumentError
+from regard.masks import Mask
+
+_KINDS: dict[str, NumberKind] = {"i": "whole", "u": "whole", "f": "float", "b": "bool"}
+
+
+def given_ids(what: str, ids: Any, config: TransformerConfig, vocab_size: int | None = None) -> np.ndarray:
+    """Ids (B, T) of that vocabulary, the model's own unless told, and no longer than the model reads."""
+    ids = np.asarray(ids)
+    check_ids(what, ids.shape, _kind(ids), ids.dtype, config)
+    check_length(what, ids.shape[1], config)
+    if config.vocab_size is not None:
+        _in_range(what, ids, vocab_size or config.vocab_size)
+    return ids
+
+
+def given_segments(segments: Any, ids: np.ndarray, config: TransformerConfig) -> np.ndarray | None:
+    """Segments (B, T), or None."""
+    if segments is None:
+        return None
+    segments = np.asarray(segments)
+    check_segments(segments.shape, _kind(segments), segments.dtype, ids.shape[:2], config)
+    _in_range("segments", segments, config.embeddings.n_segments or 0)
+    return segments
+
+
+def given_positions(positions: Any, ids: np.ndarray, config: TransformerConfig) -> np.ndarray:
+    """Positions (T,) or (B, T); 0 … T − 1 unless told."""
+    if positions is None:
+        return np.arange(ids.shape[1])
+    positions = np.asarray(positions)
+    check_places(positions.shape, _kind(positions), positions.dtype, ids.shape)
+    _in_range("positions", positions, config.max_len or np.iinfo(np.int64).max)
+    return positions
+
+
+def given_mask(mask: Any, keys: np.ndarray, config: TransformerConfig, *queries: np.ndarray) -> Mask | None:
+    """A Mask that fits the attention of keys to themselves, and of `queries` to them; or None."""
+    if mask is None:
+        return None
+    mask = Mask.of(mask)
+    B, S = keys.shape[:2]
+    for side in (keys, *queries):
+        mask.bind((B, config.n_heads), side.shape[1], S)  # what does not fit is said before anything runs
+    return mask
+
+
+def given_keep(keep: Any, ids: np.ndarray) -> np.ndarray | None:
+    """Booleans (B, T), or None where everything is kept."""
+    if keep is None:
+        return None
+    keep = np.asarray(keep)
+    check_keep(keep.shape, _kind(keep), keep.dtype, ids.shape)
+    return None if keep.all() else keep
+
+
+def kept_keys(mask: Mask, source: np.ndarray) -> np.ndarray:
+    """Which tokens of the source may be looked at, (B, S), by a mask that is alike for all queries."""
+    B, S = source.shape[:2]
+    seen = mask.bind((B, 1), S, S).block(slice(0, S), slice(0, S))
+    if isinstance(seen, bool):
+        return np.full((B, S), seen)
+    if seen.shape[-2] != 1:
+        raise ArgumentError("source-mask-keys", mask=mask.name)
+    return np.broadcast_to(seen.reshape(-1, seen.shape[-1]), (B, S))
+
+
+def _kind(x: np.ndarray) -> NumberKind:
+    return _KINDS.get(x.dtype.kind, "other")
+
+
+def _in_range(what: str, x: np.ndarray, size: int) -> None:
+    if x.size:
+        check_range(what, x.min(), x.max(), size, lambda value: tuple(np.argwhere(x == value)[0].tolist()))

@@ -1,0 +1,139 @@
+"""The whole Transformer in NumPy: the definition of what a config and its weights mean.
+
+It runs from the same weights as `models.Transformer`, with the same call, and `begin` decodes with a cache. It knows
+no text and no files, and who computes attention is a value: by default the definition itself.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from regard.config import TransformerConfig
+from regard.config.inputs import check_decodes, check_sides
+from regard.config.weights import check_weight_names, check_weights
+from regard.errors import DtypeError
+from regard.kinds import to_numpy
+from regard.masks import Mask
+from regard.records import Attend, Kind
+from regard.reference.attention import scaled_dot_product_attention
+from regard.reference.blocks import Run, Side, Span, Tell, keys_and_values, stack
+from regard.reference.cache import KeysAndValues
+from regard.reference.decoding import Decoding
+from regard.reference.ends import embed, logits_of
+from regard.reference.given import given_ids, given_mask, given_positions, given_segments, kept_keys
+
+
+class Transformer:
+    """A config and its weights, by the names and shapes of `config.weights`; checked once, used as they lie.
+
+    >>> from regard.config.weights import weight_shapes
+    >>> config = TransformerConfig.gpt2(n_layers=1, d_model=8, n_heads=2, d_ff=16, vocab_size=10)
+    >>> model = Transformer(config, {name: np.ones(shape) for name, shape in weight_shapes(config).items()})
+    >>> model(np.array([[3, 1, 4]])).shape
+    (1, 3, 10)
+    """
+
+    def __init__(
+        self, config: TransformerConfig, weights: Mapping[str, np.ndarray], attend: Attend | None = None
+    ) -> None:
+        check_weight_names(weights, config)
+        self.config = config
+        self.weights = {name: to_numpy(weight) for name, weight in weights.items()}
+        self.attend: Attend = attend_by_definition if attend is None else attend
+        check_weights({name: weight.shape for name, weight in self.weights.items()}, config)
+        dtypes = sorted({str(weight.dtype) for weight in self.weights.values()})
+        if len(dtypes) != 1 or dtypes[0] not in ("float16", "float32", "float64"):
+            raise DtypeError("weights-dtype", found=", ".join(dtypes))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def __call__(
+        self,
+        ids: Any,
+        source: Any = None,
+        *,
+        mask: Any = None,
+        source_mask: Any = None,
+        segments: Any = None,
+        positions: Any = None,
+        attend: Attend | None = None,
+        tell: Tell | None = None,
+    ) -> np.ndarray:
+        """Logits (B, T, W) for ids (B, T); vectors (B, T, D) where the config has no output.
+
+        source        (B, S), read by the encoder where there is a decoder too
+        mask          who may look where among ids, beside what the model itself allows; a Mask or booleans
+        source_mask   the same among the source, and for the decoder that looks at it
+        segments      (B, T), which kind of sentence each token belongs to; 0 unless told
+        positions     (T,) or (B, T); 0 … T − 1 unless told
+        tell          told the name and the value of everything on the way
+        """
+        config = self.config
+        ids, source = self._sides(ids, source, source_mask)
+        segments, at = given_segments(segments, ids, config), given_positions(positions, ids, config)
+        mask = given_mask(mask, ids, config)
+        source_mask = None if source is None else given_mask(source_mask, source, config, ids)
+        run = self._run(attend, tell)
+        memory = {} if source is None else remember(run, source, source_mask)
+        side: Side = "encoder" if config.kind == "encoder" else "decoder"
+        span = Span(side=side, positions=at, keys=at, mask=mask, memory=memory, memory_mask=source_mask)
+        return logits_of(run, stack(run, span, embed(run, ids, segments)))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def begin(self, source: Any = None, *, source_mask: Any = None, attend: Attend | None = None) -> Decoding:
+        """Start to write: the source is read now, ids follow step by step.
+
+        >>> from regard.config.weights import weight_shapes
+        >>> config = TransformerConfig.llama(n_layers=1, d_model=8, n_heads=2, n_kv_heads=1, d_ff=16, vocab_size=10)
+        >>> model = Transformer(config, {name: np.ones(shape) for name, shape in weight_shapes(config).items()})
+        >>> decoding = model.begin()
+        >>> decoding.step([[3, 1, 4]]).shape, decoding.step([[1]]).shape, decoding.length
+        ((1, 10), (1, 10), 4)
+        """
+        check_decodes(self.config)
+        _, source = self._sides(None, source, source_mask)
+        run = self._run(attend)
+        if source is None:
+            return Decoding(run)
+        mask = given_mask(source_mask, source, self.config)
+        keep = None if mask is None else kept_keys(mask, source)
+        return Decoding(run, remember(run, source, mask), keep)
+
+    def _run(self, attend: Attend | None, tell: Tell | None = None) -> Run:
+        return Run(self.config, self.weights, self.attend if attend is None else attend, tell)
+
+    def _sides(self, ids: Any, source: Any, source_mask: Any) -> tuple[Any, np.ndarray | None]:
+        """ids and source as arrays of known ids, if they go together."""
+        config = self.config
+        ids_shape, source_shape = (None if given is None else np.shape(given) for given in (ids, source))
+        check_sides(config, ids_shape, source_shape, source_mask is not None)
+        ids = None if ids is None else given_ids("ids", ids, config)
+        if source is None:
+            return ids, None
+        return ids, given_ids("source", source, config, config.embeddings.source_vocab_size)
+
+
+def remember(run: Run, source: np.ndarray, mask: Mask | None) -> dict[str, KeysAndValues]:
+    """The source through the encoder, as keys and values for every cross-attention of the decoder, by its name."""
+    at = np.arange(source.shape[1])
+    encoded = stack(run, Span(side="encoder", positions=at, keys=at, mask=mask), embed(run, source, source=True))
+    names = [f"decoder.layers.{i}.cross_attention" for i in range(run.config.n_decoder_layers or 0)]
+    return {name: keys_and_values(run, name, encoded) for name in names}
+
+
+def attend_by_definition(
+    q: np.ndarray,
+    k: np.ndarray,
+    v: np.ndarray,
+    *,
+    name: str = "attention",
+    kind: Kind = "self",
+    mask: Mask | np.ndarray | None = None,
+    bias: np.ndarray | None = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    dropout: float = 0.0,
+) -> np.ndarray:
+    """`scaled_dot_product_attention` as a model calls it: nobody looks, and nothing is dropped."""
+    assert not dropout
+    return scaled_dot_product_attention(q, k, v, mask, bias, scale, softcap)[0]

@@ -1,0 +1,39 @@
+"""The parts of a Transformer as PyTorch modules: they hold weights and call `functional`.
+
+What varies is passed in as a value: the mask, the positions, the cache, the attention that computes or looks.
+"""
+
+from importlib.util import find_spec
+
+from regard.errors import MissingPackageError
+
+if find_spec("torch") is None:
+    raise MissingPackageError("missing-package", what="regard.layers", package="torch", extra="torch")
+
+from regard.layers.attention import MultiHeadAttention
+from regard.layers.embeddings import OutputLayer, TokenEmbedding
+from regard.layers.feed_forward import FeedForward
+from regard.layers.norms import LayerNorm, RMSNorm
+from regard.layers.positions import (
+    AlibiPositions,
+    LearnedPositions,
+    NoPositions,
+    RelativePositions,
+    RotaryPositions,
+    SinusoidalPositions,
+)
+
+__all__ = [
+    "AlibiPositions",
+    "FeedForward",
+    "LayerNorm",
+    "LearnedPositions",
+    "MultiHeadAttention",
+    "NoPositions",
+    "OutputLayer",
+    "RMSNorm",
+    "RelativePositions",
+    "RotaryPositions",
+    "SinusoidalPositions",
+    "TokenEmbedding",
+]

@@ -1,0 +1,102 @@
+"""MultiHeadAttention: project, split into heads, attend, merge, project. Self- or cross-, grouped, cached.
+
+It holds weights. Who may look where, how positions enter and who computes are values that it is given.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from regard.config.transformer import check_groups, check_head_count
+from regard.dispatch import attend_within
+from regard.functional import merge_heads, split_heads
+from regard.layers.cache import UNCACHED, LayerCache
+from regard.masks import Mask
+from regard.records import Attend, Kind
+
+Turn = Callable[[Tensor], Tensor]
+"""Rotary positions, ready to be applied to q and k."""
+
+
+class MultiHeadAttention(nn.Module):
+    """MultiHead(Q, K, V) = Concat(head₁ … head_H) W_o (Vaswani et al. 2017, section 3.2.2).
+
+    n_kv_heads    fewer heads for keys and values: each serves as many neighbouring query heads
+    d_head        the width of a head, where it is not d_model / n_heads
+    bias          of the projections of q, k and v; `output_bias` is that of the last one, None for the same
+    norm          makes the norm of each head's queries and keys, given their width; None for none
+    name, kind    what a Record of this attention is called
+
+    >>> import torch
+    >>> MultiHeadAttention(16, n_heads=4, n_kv_heads=2)(torch.zeros(2, 5, 16), mask=Mask.causal()).shape
+    torch.Size([2, 5, 16])
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        d_head: int | None = None,
+        bias: bool = True,
+        output_bias: bool | None = None,
+        norm: Callable[[int], nn.Module] | None = None,
+        scale: float | None = None,
+        softcap: float | None = None,
+        dropout: float = 0.0,
+        name: str = "attention",
+        kind: Kind = "self",
+    ) -> None:
+        super().__init__()
+        if d_head is None:
+            check_head_count(d_model, n_heads)
+            d_head = d_model // n_heads
+        self.n_heads = n_heads
+        self.n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
+        check_groups(self.n_heads, self.n_kv_heads)
+        self.scale, self.softcap, self.dropout = scale, softcap, dropout
+        self.name, self.kind = name, kind
+        self.q_proj = nn.Linear(d_model, self.n_heads * d_head, bias)
+        self.k_proj = nn.Linear(d_model, self.n_kv_heads * d_head, bias)
+        self.v_proj = nn.Linear(d_model, self.n_kv_heads * d_head, bias)
+        self.o_proj = nn.Linear(self.n_heads * d_head, d_model, bias if output_bias is None else output_bias)
+        self.q_norm = None if norm is None else norm(d_head)
+        self.k_norm = None if norm is None else norm(d_head)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor | None = None,
+        *,
+        mask: Mask | Tensor | None = None,
+        bias: Tensor | None = None,
+        turn: Turn | None = None,
+        cache: LayerCache = UNCACHED,
+        attend: Attend = attend_within,
+    ) -> Tensor:
+        """x (B, T, D) looks at `memory` (B, S, D), or at itself; what comes back is (B, T, D)."""
+        q = split_heads(self.q_proj(x), self.n_heads)  # B H T E
+        q = q if self.q_norm is None else self.q_norm(q)
+        q = q if turn is None else turn(q)
+        k, v = cache.extended(lambda: self.keys_and_values(x if memory is None else memory, turn))  # B G S E
+        dropout = self.dropout if self.training else 0.0
+        out = attend(
+            q,
+            k,
+            v,
+            name=self.name,
+            kind=self.kind,
+            mask=mask,
+            bias=bias,
+            scale=self.scale,
+            softcap=self.softcap,
+            dropout=dropout,
+        )
+        return self.o_proj(merge_heads(out))
+
+    def keys_and_values(self, x: Tensor, turn: Turn | None = None) -> tuple[Tensor, Tensor]:
+        """What there is to be looked at, B G S E twice."""
+        k = split_heads(self.k_proj(x), self.n_kv_heads)
+        k = k if self.k_norm is None else self.k_norm(k)
+        return (k if turn is None else turn(k)), split_heads(self.v_proj(x), self.n_kv_heads)

@@ -1,0 +1,44 @@
+"""The feed-forward part: each position by itself, widened, bent, narrowed again; plain or gated."""
+
+from torch import Tensor, nn
+
+from regard.config import GATES
+from regard.config.transformer import Activation
+from regard.errors import ArgumentError
+from regard.functional.activations import ACTIVATIONS, activation_called
+
+
+class FeedForward(nn.Module):
+    """down(f(up(x))) with f ReLU, GELU or SiLU; for SwiGLU and GeGLU down(f(gate(x)) ∘ up(x)).
+
+    >>> import torch
+    >>> FeedForward(8)(torch.zeros(2, 3, 8)).shape, FeedForward(8, 16, activation="swiglu").gate
+    (torch.Size([2, 3, 8]), Linear(in_features=8, out_features=16, bias=True))
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        d_ff: int | None = None,
+        *,
+        activation: Activation = "relu",
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        if activation not in ACTIVATIONS and activation not in GATES:
+            choices = ", ".join((*ACTIVATIONS, *GATES))
+            raise ArgumentError("unknown-choice", name="activation", value=activation, choices=choices)
+        d_ff = 4 * d_model if d_ff is None else d_ff
+        self.activation = activation_called(GATES.get(activation, activation))  # type: ignore[arg-type]
+        self.gate = nn.Linear(d_model, d_ff, bias) if activation in GATES else None
+        self.up = nn.Linear(d_model, d_ff, bias)
+        self.down = nn.Linear(d_ff, d_model, bias)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.gate is None:
+            hidden = self.activation(self.up(x))  # … F
+        else:
+            hidden = self.activation(self.gate(x)) * self.up(x)
+        return self.down(self.dropout(hidden))

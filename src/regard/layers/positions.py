@@ -1,0 +1,139 @@
+"""The five ways to tell a model where a token stands, behind one interface, so that a stack need not ask which.
+
+Positions may be added to the input, turn queries and keys, or bias the scores. Each kind does one of the three and
+leaves the others as they are; the formulas stand in `functional`.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from regard import functional
+from regard.config import Alibi, Learned, Relative, Rotary, Scaling, Sinusoidal, TransformerConfig
+from regard.spacing import Pairing
+
+
+class NoPositions(nn.Module):
+    """Nothing is told: what every kind of positions does where it is not asked to do its own."""
+
+    def added(self, x: Tensor, positions: Tensor) -> Tensor:
+        """x (B, T, D) with positions (T,) or (B, T) added."""
+        return x
+
+    def turn(self, positions: Tensor, like: Tensor) -> Callable[[Tensor], Tensor] | None:
+        """What turns queries and keys (B, H, T, E) at these positions; None for nothing."""
+        return None
+
+    def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor | None:
+        """What is added to the scores of queries (T,) or (B, T) and keys, (1 or B, H, T, S); None for nothing."""
+        return None
+
+
+class SinusoidalPositions(NoPositions):
+    """x plus sines and cosines of falling frequency (Vaswani et al. 2017, section 3.5). No weights, no end.
+
+    >>> SinusoidalPositions(4)(torch.zeros(1, 2, 4))[0, 0].tolist()
+    [0.0, 1.0, 0.0, 1.0]
+    """
+
+    def __init__(self, d_model: int, base: float = 10_000.0, pairing: Pairing = "pairs") -> None:
+        super().__init__()
+        self.d_model, self.base, self.pairing = d_model, base, pairing
+
+    def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        return self.added(x, _from_zero(x) if positions is None else positions)
+
+    def added(self, x: Tensor, positions: Tensor) -> Tensor:
+        """x (B, T, D) with positions (T,) or (B, T) added."""
+        return x + functional.sinusoidal_at(positions, self.d_model, self.base, self.pairing, like=x)
+
+
+class LearnedPositions(NoPositions):
+    """x plus a learned vector for each of `max_len` positions, as in BERT and GPT-2."""
+
+    def __init__(self, max_len: int, d_model: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.empty(max_len, d_model).normal_(std=0.02))
+
+    def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        return self.added(x, _from_zero(x) if positions is None else positions)
+
+    def added(self, x: Tensor, positions: Tensor) -> Tensor:
+        """x (B, T, D) with positions (T,) or (B, T) added."""
+        return x + functional.learned_at(self.table, positions)
+
+
+class RotaryPositions(NoPositions):
+    """Queries and keys turned by an angle that grows with the position (Su et al. 2021). No weights, no end.
+
+    >>> RotaryPositions(2)(torch.tensor([[[[1.0, 0.0], [1.0, 0.0]]]])).round(decimals=2)
+    tensor([[[[1.0000, 0.0000],
+              [0.5400, 0.8400]]]])
+    """
+
+    def __init__(
+        self, d_head: int, base: float = 10_000.0, pairing: Pairing = "halves", scaling: Scaling | None = None
+    ) -> None:
+        super().__init__()
+        self.d_head, self.base, self.pairing, self.scaling = d_head, base, pairing, scaling
+
+    def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Queries or keys (B, H, T, E), turned."""
+        return self.turn(_from_zero(x) if positions is None else positions, like=x)(x)
+
+    def turn(self, positions: Tensor, like: Tensor) -> Callable[[Tensor], Tensor]:
+        """What turns queries and keys (B, H, T, E) at these positions; cosines are computed once for all layers."""
+        beside_heads = positions[:, None] if positions.ndim == 2 else positions  # B 1 T
+        turns = functional.rotary_turns(beside_heads, self.d_head, self.base, self.scaling, like)
+        return lambda x: functional.turn(x, turns, self.pairing)
+
+
+class AlibiPositions(NoPositions):
+    """Scores lowered in proportion to the distance, a slope per head (Press et al. 2021). No weights, no end."""
+
+    def __init__(self, n_heads: int) -> None:
+        super().__init__()
+        self.n_heads = n_heads
+
+    def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
+        """What is added to the scores of queries (T,) or (B, T) and keys, (1 or B, H, T, S)."""
+        return _four_axes(functional.alibi_bias_at(self.n_heads, queries, keys, like))
+
+
+class RelativePositions(NoPositions):
+    """A learned number per head and bucket of distances, added to the scores (T5, Raffel et al. 2020)."""
+
+    def __init__(self, n_heads: int, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True) -> None:
+        super().__init__()
+        self.max_distance, self.bidirectional = max_distance, bidirectional
+        self.table = nn.Parameter(torch.empty(n_buckets, n_heads).normal_(std=0.02))
+
+    def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
+        """What is added to the scores of queries (T,) or (B, T) and keys, (1 or B, H, T, S)."""
+        return _four_axes(functional.relative_bias_at(self.table, queries, keys, self.max_distance, self.bidirectional))
+
+
+def positions_of(config: TransformerConfig, *, bidirectional: bool) -> NoPositions:
+    """The positions that a config names, for an encoder (which looks both ways) or a decoder."""
+    match config.positions:
+        case Sinusoidal(base=base, pairing=pairing):
+            return SinusoidalPositions(config.d_model, base, pairing)
+        case Learned():
+            assert config.max_len is not None  # the config sees to it
+            return LearnedPositions(config.max_len, config.d_model)
+        case Rotary(base=base, pairing=pairing, scaling=scaling):
+            return RotaryPositions(config.head_width, base, pairing, scaling)
+        case Alibi():
+            return AlibiPositions(config.n_heads)
+        case Relative(n_buckets=n_buckets, max_distance=max_distance):
+            return RelativePositions(config.n_heads, n_buckets, max_distance, bidirectional)
+    return NoPositions()
+
+
+def _four_axes(bias: Tensor) -> Tensor:
+    return bias if bias.ndim == 4 else bias[None]
+
+
+def _from_zero(x: Tensor) -> Tensor:
+    return torch.arange(x.shape[-2], device=x.device)

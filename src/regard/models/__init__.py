@@ -1,0 +1,16 @@
+"""One readable Transformer: the 2017 paper's, BERT's, GPT-2's and Llama's, told apart by a config alone."""
+
+from importlib.util import find_spec
+
+from regard.errors import MissingPackageError
+
+if find_spec("torch") is None:
+    raise MissingPackageError("missing-package", what="regard.models", package="torch", extra="torch")
+
+from regard.models.block import Block
+from regard.models.decoding import Decoding
+from regard.models.interchange import from_torch, to_torch
+from regard.models.stacks import Stack
+from regard.models.transformer import Transformer
+
+__all__ = ["Block", "Decoding", "Stack", "Transformer", "from_torch", "to_torch"]

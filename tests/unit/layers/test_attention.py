@@ -1,0 +1,170 @@
+"""MultiHeadAttention equals the definition, hands on what it is given, and says what does not fit."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tolerances import assert_close, assert_same_bits
+from torch import Tensor, nn
+
+from regard import Mask, reference
+from regard.dispatch import attend_within
+from regard.errors import IndivisibleError, ShapeError
+from regard.kinds import to_numpy
+from regard.layers import LayerNorm, MultiHeadAttention, RMSNorm, RotaryPositions
+from regard.layers.cache import Growing, Kept, Static
+from regard.projections import Projections
+
+
+def vectors(*shape: int, seed: int = 0) -> Tensor:
+    return torch.from_numpy(np.random.default_rng(seed).standard_normal(shape))
+
+
+def made(*args: Any, **options: Any) -> MultiHeadAttention:
+    """With biases that are not 0."""
+    layer = MultiHeadAttention(*args, **options).double()
+    for i, weight in enumerate(layer.parameters()):
+        weight.data = vectors(*weight.shape, seed=i) / 2
+    return layer
+
+
+def projections(layer: MultiHeadAttention) -> Projections:
+    """Its weights as the paper writes them: x @ W."""
+    parts = (layer.q_proj, layer.k_proj, layer.v_proj, layer.o_proj)
+    matrices = [to_numpy(part.weight).T for part in parts]
+    return Projections(*matrices, *(None if part.bias is None else to_numpy(part.bias) for part in parts))
+
+
+class Spy:
+    """An attend that keeps what it was given."""
+
+    def __call__(self, q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
+        self.q, self.k, self.v, self.options = q, k, v, options
+        return attend_within(q, k, v, **options)
+
+
+# --- what it computes ------------------------------------------------------------------------------------
+
+
+@given(
+    heads=st.sampled_from([(1, 1), (4, 4), (6, 2), (6, 1), (3, 3)]),
+    d_head=st.integers(1, 5),
+    sizes=st.tuples(st.integers(1, 3), st.sampled_from([1, 2, 7]), st.sampled_from([1, 3, 9])),
+    bias=st.booleans(),
+    cross=st.booleans(),
+)
+def test_it_is_the_definition(
+    heads: tuple[int, int], d_head: int, sizes: tuple[int, int, int], bias: bool, cross: bool
+) -> None:
+    (H, G), (B, T, S), D = heads, sizes, 7
+    layer = made(D, H, n_kv_heads=G, d_head=d_head, bias=bias)
+    x, memory = vectors(B, T, D, seed=1), vectors(B, S, D, seed=2)
+    seen = memory if cross else x
+    mask = None if cross else Mask.causal()
+    inputs = (to_numpy(x), to_numpy(seen), to_numpy(seen))
+    expected = reference.multi_head_attention(*inputs, projections(layer), H, G, mask=mask)[0]
+    assert_close(layer(x, memory if cross else None, mask=mask).detach(), expected)
+
+
+def test_a_key_value_head_serves_neighbouring_query_heads() -> None:
+    """Grouped heads are as many heads, some of them alike."""
+    grouped, full = made(8, 4, n_kv_heads=2), made(8, 4)
+    weights = grouped.state_dict()
+    for name in ("k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"):
+        first, second = weights[name].chunk(2)
+        weights[name] = torch.cat([first, first, second, second])
+    full.load_state_dict(weights)
+    x = vectors(2, 5, 8)
+    assert_close(grouped(x).detach(), full(x).detach())
+
+
+@pytest.mark.parametrize("norm", [LayerNorm, RMSNorm])
+def test_queries_and_keys_of_each_head_are_normed_before_they_turn(norm: type[nn.Module]) -> None:
+    layer, x, spy = made(8, 2, norm=norm), vectors(1, 3, 8), Spy()
+    turn = RotaryPositions(4)
+    layer(x, turn=turn, attend=spy)
+    plain, bare = made(8, 2), Spy()
+    plain.load_state_dict(layer.state_dict(), strict=False)
+    plain(x, attend=bare)
+    assert layer.q_norm is not None
+    assert layer.k_norm is not None
+    assert_close(spy.q.detach(), turn(layer.q_norm(bare.q)).detach())
+    assert_close(spy.k.detach(), turn(layer.k_norm(bare.k)).detach())
+    assert_same_bits(spy.v.detach(), bare.v.detach())
+
+
+def test_it_hands_on_what_it_was_given() -> None:
+    layer = made(8, 2, scale=0.3, softcap=4.0, dropout=0.25, name="encoder.layers.0.self_attention", kind="encoder")
+    spy, mask, bias = Spy(), Mask.causal(), vectors(1, 2, 3, 3)
+    layer(vectors(1, 3, 8), mask=mask, bias=bias, attend=spy)
+    assert spy.options == {
+        "name": "encoder.layers.0.self_attention",
+        "kind": "encoder",
+        "mask": mask,
+        "bias": bias,
+        "scale": 0.3,
+        "softcap": 4.0,
+        "dropout": 0.25,
+    }
+    layer.eval()(vectors(1, 3, 8), attend=spy)
+    assert spy.options["dropout"] == 0
+
+
+def test_the_last_projection_may_do_without_its_bias() -> None:
+    assert made(8, 2, output_bias=False).o_proj.bias is None
+    assert made(8, 2, bias=False, output_bias=True).q_proj.bias is None
+    assert made(8, 2, bias=False, output_bias=True).o_proj.bias is not None
+    assert made(8, 2, bias=False).o_proj.bias is None
+
+
+# --- a text read in pieces -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pieces", [(5,), (1, 1, 1, 1, 1), (2, 3), (4, 1)], ids=str)
+def test_with_a_growing_cache_it_goes_on_where_it_stopped(pieces: tuple[int, ...]) -> None:
+    layer, x, cache = made(8, 4, n_kv_heads=2), vectors(2, 5, 8), Growing()
+    parts = [layer(part, mask=Mask.causal(), cache=cache) for part in x.split(pieces, dim=1)]
+    assert_close(torch.cat(parts, dim=1).detach(), layer(x, mask=Mask.causal()).detach())
+
+
+@torch.no_grad()
+def test_with_a_static_cache_it_goes_on_where_it_stopped() -> None:
+    layer, x, at = made(8, 4, n_kv_heads=2), vectors(2, 5, 8), torch.arange(0)
+    cache, out = Static(lambda: at, max_len=7), []
+    for at in torch.arange(5).split((3, 1, 1)):
+        out.append(layer(x[:, at], mask=torch.arange(7) <= at[:, None], cache=cache))
+    assert_close(torch.cat(out, dim=1), layer(x, mask=Mask.causal()))
+
+
+def test_with_a_kept_cache_the_memory_is_projected_once() -> None:
+    layer, x, memory, cache = made(8, 2), vectors(2, 3, 8), vectors(2, 5, 8, seed=1), Kept()
+    first = layer(x, memory, cache=cache)
+    assert_same_bits(layer(x, torch.full_like(memory, float("nan")), cache=cache).detach(), first.detach())
+
+
+# --- what does not fit -----------------------------------------------------------------------------------
+
+
+def test_heads_that_do_not_divide_the_width() -> None:
+    with pytest.raises(IndivisibleError) as caught:
+        MultiHeadAttention(770, n_heads=12)
+    assert str(caught.value) == (
+        "n_heads=12 must divide d_model=770; nearest widths are 768 and 780, nearest numbers of heads 10, 11, 14; "
+        "did you swap layers and heads?"
+    )
+    assert "是不是把层数和头数写反了" in caught.value.text("zh")
+    assert MultiHeadAttention(770, n_heads=12, d_head=64).q_proj.out_features == 768
+
+
+def test_key_value_heads_that_do_not_divide_the_heads() -> None:
+    with pytest.raises(ShapeError, match=r"n_kv_heads=4 must divide n_heads=6.*possible: 1, 2, 3, 6"):
+        MultiHeadAttention(12, 6, n_kv_heads=4)
+
+
+@pytest.mark.parametrize("sizes", [{"n_heads": 0}, {"n_heads": -2}, {"n_heads": 2.0}, {"n_heads": 2, "n_kv_heads": 0}])
+def test_sizes_that_are_none(sizes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="heads"):
+        MultiHeadAttention(12, **sizes)

@@ -1,0 +1,56 @@
+"""LayerNorm and RMSNorm as modules: the definition, with weights of their own."""
+
+import numpy as np
+import pytest
+import torch
+from tolerances import assert_close
+from torch import nn
+
+from regard import reference
+from regard.kinds import to_numpy
+from regard.layers import LayerNorm, RMSNorm
+from regard.layers.norms import norm_of
+
+X = torch.from_numpy(np.random.default_rng(0).standard_normal((3, 5)) * 4 + 2)
+
+
+def drawn(norm: nn.Module) -> nn.Module:
+    for i, weight in enumerate(norm.parameters()):
+        weight.data = torch.from_numpy(np.random.default_rng(i).standard_normal(weight.shape))
+    return norm
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("eps", [1e-5, 0.5])
+def test_layer_norm(eps: float, bias: bool) -> None:
+    norm = drawn(LayerNorm(5, eps, bias))
+    assert len(list(norm.parameters())) == 1 + bias
+    parts = [to_numpy(weight.detach()) for weight in norm.parameters()]
+    assert_close(norm(X).detach(), reference.layer_norm(to_numpy(X), *parts, eps=eps))
+
+
+@pytest.mark.parametrize("eps", [1e-6, 0.5])
+def test_rms_norm(eps: float) -> None:
+    norm = drawn(RMSNorm(5, eps))
+    (weight,) = norm.parameters()
+    assert_close(norm(X).detach(), reference.rms_norm(to_numpy(X), to_numpy(weight.detach()), eps))
+
+
+def test_new_norms_do_nothing_but_norm() -> None:
+    for norm in (LayerNorm(5), RMSNorm(5)):
+        y = norm(X.float()).double()
+        assert_close((y**2).mean(-1), torch.ones(3), "output", "float16")
+
+
+def test_a_config_names_them() -> None:
+    layer, rms = norm_of("layer", 5, 1e-3, bias=False), norm_of("rms", 5, 1e-4)
+    assert (type(layer), layer.eps, len(list(layer.parameters()))) == (LayerNorm, 1e-3, 1)
+    assert (type(rms), rms.eps) == (RMSNorm, 1e-4)
+
+
+def test_half_precision_with_norms_in_float32() -> None:
+    """As models keep them: the input's dtype comes out, and nothing is rounded on the way."""
+    x = X.bfloat16()
+    for norm in (LayerNorm(5), RMSNorm(5)):
+        assert norm(x).dtype == torch.bfloat16
+        assert_close(norm(x).detach(), norm(x.float()).detach())

@@ -1,0 +1,127 @@
+"""Five kinds of positions behind one interface: each does its own and leaves the rest alone."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tolerances import assert_close, assert_same_bits
+from torch import Tensor
+
+from regard import reference
+from regard.config import Alibi, Learned, LinearScaling, Relative, Rotary, Sinusoidal, TransformerConfig
+from regard.errors import RegardError
+from regard.kinds import to_numpy
+from regard.layers import (
+    AlibiPositions,
+    LearnedPositions,
+    NoPositions,
+    RelativePositions,
+    RotaryPositions,
+    SinusoidalPositions,
+)
+from regard.layers.positions import positions_of
+
+D, H, E, T = 8, 2, 4, 5
+PLACES = torch.tensor([3, 0, 1, 7, 7])
+PER_SAMPLE = torch.stack([PLACES, PLACES.flip(0)])
+
+KINDS: dict[str, NoPositions] = {
+    "none": NoPositions(),
+    "sinusoidal": SinusoidalPositions(D),
+    "learned": LearnedPositions(9, D).double(),
+    "rotary": RotaryPositions(E),
+    "alibi": AlibiPositions(H),
+    "relative": RelativePositions(H, n_buckets=8, max_distance=6).double(),
+}
+ADD, TURN, BIAS = {"sinusoidal", "learned"}, {"rotary"}, {"alibi", "relative"}
+
+
+def vectors(*shape: int) -> Tensor:
+    return torch.from_numpy(np.random.default_rng(0).standard_normal(shape))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_does_one_of_three_things(name: str) -> None:
+    kind, x = KINDS[name], vectors(2, T, D)
+    assert torch.equal(kind.added(x, PLACES), x) == (name not in ADD)
+    assert (kind.turn(PLACES, like=x) is None) == (name not in TURN)
+    assert (kind.bias(PLACES, PLACES, like=x) is None) == (name not in BIAS)
+
+
+@pytest.mark.parametrize("name", sorted(ADD))
+def test_what_is_added_may_differ_from_sample_to_sample(name: str) -> None:
+    kind, x = KINDS[name], vectors(2, T, D)
+    added = kind.added(x, PER_SAMPLE).detach()
+    for i in range(2):
+        assert_same_bits(added[i], kind.added(x[i : i + 1], PER_SAMPLE[i])[0].detach())
+    assert_same_bits(kind(x).detach(), kind.added(x, torch.arange(T)).detach())
+
+
+@pytest.mark.parametrize("pairing", ["pairs", "halves"])
+def test_sinusoidal(pairing: Any) -> None:
+    kind, x = SinusoidalPositions(D, 100.0, pairing), vectors(2, T, D)
+    expected = to_numpy(x) + reference.sinusoidal_at(to_numpy(PLACES), D, 100.0, pairing)
+    assert_close(kind.added(x, PLACES), expected)
+    assert not list(kind.parameters())
+
+
+def test_learned() -> None:
+    kind = LearnedPositions(9, D)
+    assert_same_bits(kind.added(torch.zeros(1, T, D), PLACES)[0].detach(), kind.table[PLACES].detach())
+    kind.added(torch.zeros(1, T, D), PLACES).sum().backward()
+    assert kind.table.grad is not None
+    assert kind.table.grad[:, 0].tolist() == [1, 1, 0, 1, 0, 0, 0, 2, 0]
+
+
+def test_learned_positions_end() -> None:
+    with pytest.raises(RegardError, match=r"position 9 is outside the table.*max_len=9"):
+        LearnedPositions(9, D)(torch.zeros(1, 10, D))
+
+
+@pytest.mark.parametrize("pairing", ["pairs", "halves"])
+def test_rotary(pairing: Any) -> None:
+    scaling = LinearScaling(factor=2.0)
+    kind, q = RotaryPositions(E, 100.0, pairing, scaling), vectors(2, H, T, E)
+    turned = kind.turn(PER_SAMPLE, like=q)(q)
+    for i in range(2):
+        expected = reference.rotate(to_numpy(q[i]), to_numpy(PER_SAMPLE[i]), 100.0, pairing, scaling=scaling)
+        assert_close(turned[i], expected)
+    assert_close(kind(q), kind.turn(torch.arange(T), like=q)(q))
+
+
+def test_alibi_and_relative_bias() -> None:
+    alibi, relative = KINDS["alibi"], KINDS["relative"]
+    assert isinstance(relative, RelativePositions)
+    queries, keys, like = torch.arange(3, 5), torch.arange(5), torch.zeros(1, dtype=torch.float64)
+    assert_close(alibi.bias(queries, keys, like)[0], reference.alibi_bias(H, 2, 5))  # type: ignore[index]
+    table = to_numpy(relative.table.detach())
+    expected = reference.relative_bias(table, 2, 5, max_distance=6)
+    assert_close(relative.bias(queries, keys, like)[0].detach(), expected)
+    one_way = RelativePositions(H, 8, 6, bidirectional=False).double()
+    one_way.table = relative.table
+    expected = reference.relative_bias(table, 2, 5, max_distance=6, bidirectional=False)
+    assert_close(one_way.bias(queries, keys, like)[0].detach(), expected)
+
+
+def test_a_config_names_them() -> None:
+    sizes = {"vocab_size": 9, "d_model": D, "n_heads": H, "d_ff": 8, "n_decoder_layers": 1, "max_len": 9}
+    classes = {
+        Sinusoidal(base=5.0): SinusoidalPositions,
+        Learned(): LearnedPositions,
+        Rotary(base=7.0): RotaryPositions,
+        Alibi(): AlibiPositions,
+        Relative(n_buckets=6): RelativePositions,
+        None: NoPositions,
+    }
+    made = {
+        type(given): positions_of(TransformerConfig(**sizes, positions=given), bidirectional=False)  # type: ignore[arg-type]
+        for given in classes
+    }
+    for given, kind in classes.items():
+        assert type(made[type(given)]) is kind
+    assert made[Sinusoidal].base == 5.0
+    assert (made[Rotary].base, made[Rotary].d_head) == (7.0, D // H)
+    assert made[Learned].table.shape == (9, D)
+    assert made[Relative].table.shape == (6, H)
+    assert made[Relative].bidirectional is False

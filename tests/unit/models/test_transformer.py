@@ -1,0 +1,323 @@
+"""One model, all families: the right weights, the right errors, files, devices, precisions, and a trace of it all."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from models import CONFIGS, DECODERS, random_ids, random_weights
+from tolerances import assert_close, assert_same_bits
+
+from regard import Mask, See, reference
+from regard.checkpoints import read_model
+from regard.config import TransformerConfig
+from regard.config.weights import weight_shapes
+from regard.errors import RegardError
+from regard.models import Transformer
+from regard.trace import Looking
+
+TRANSLATORS = [name for name, config in CONFIGS.items() if config.kind == "encoder-decoder"]
+
+
+def model_called(name: str, dtype: str = "float32", seed: int = 0) -> Transformer:
+    weights = random_weights(CONFIGS[name], seed, dtype)
+    with torch.device("meta"):
+        model = Transformer(CONFIGS[name])
+    model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()}, assign=True)
+    return model.eval()
+
+
+def texts_of(model: Transformer, T: int = 9, S: int = 7) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """Ids, and a source where the model reads one; vectors where it has no vocabulary."""
+    config, dtype = model.config, next(model.parameters()).dtype
+
+    def given(length: int, source: bool) -> torch.Tensor:
+        x = torch.from_numpy(random_ids(config, (2, length), seed=length, source=source))
+        return x if config.vocab_size is not None else x.to(dtype)
+
+    return given(T, False), given(S, True) if config.kind == "encoder-decoder" else None
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_weights_have_the_names_and_shapes_that_the_config_tells(name: str) -> None:
+    found = {weight: tuple(x.shape) for weight, x in Transformer(CONFIGS[name]).state_dict().items()}
+    assert found == weight_shapes(CONFIGS[name])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", CONFIGS)
+def test_torch_and_numpy_agree(name: str, dtype: str) -> None:
+    model = model_called(name, dtype)
+    ids, source = texts_of(model)
+    there = {weight: x.numpy() for weight, x in model.state_dict().items()}
+    expected = reference.Transformer(model.config, there)(ids.numpy(), None if source is None else source.numpy())
+    with torch.no_grad():
+        assert_close(model(ids, source), expected, "logits")
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_torch_and_numpy_agree_about_masks_and_positions(name: str) -> None:
+    model = model_called(name, "float64")
+    ids, source = texts_of(model)
+    positions = torch.tensor([[0, 0, 0, 1, 2, 3, 4, 7, 8], [0, 1, 2, 3, 4, 6, 8, 9, 10]])
+    keep = np.array([[0, 0, 1, 1, 1, 1, 1, 1, 1], [1] * 9])
+    source_keep = np.array([[1] * 7, [1, 1, 1, 1, 0, 0, 0]])
+    options: dict[str, Any] = {"mask": Mask.from_keep(keep)}
+    if source is not None:
+        options["source_mask"] = Mask.from_keep(source_keep)
+    if model.config.embeddings.n_segments is not None:
+        options["segments"] = np.array([[0] * 5 + [1] * 4] * 2)
+    there = {weight: x.numpy() for weight, x in model.state_dict().items()}
+    expected = reference.Transformer(model.config, there)(
+        ids.numpy(), None if source is None else source.numpy(), positions=positions.numpy(), **options
+    )
+    if "segments" in options:
+        options["segments"] = torch.from_numpy(options["segments"])
+    with torch.no_grad():
+        assert_close(model(ids, source, positions=positions, **options), expected, "logits")
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_nothing_of_the_future_reaches_the_past(name: str) -> None:
+    """By the Jacobian: what a position says does not depend on what comes after it, to the last bit."""
+    model = model_called(name, "float64")
+    ids, source = texts_of(model)
+    x = model.embed(ids).detach().requires_grad_()
+    assert model.decoder is not None
+    from regard.layers.span import whole
+
+    memory = None if source is None else model.encode(model.embed(source, source=True))
+    hidden = model.decoder(x, whole(x, len(model.decoder.layers), causal=True), memory)
+    for t in range(ids.shape[1]):
+        (gradient,) = torch.autograd.grad(hidden[:, t].square().sum(), x, retain_graph=True)
+        assert not gradient[:, t + 1 :].any(), t
+        assert gradient[:, t].any(), t
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_weight_is_used(name: str) -> None:
+    model = model_called(name, "float64")
+    ids, source = texts_of(model)
+    segments = torch.arange(9).remainder(2).expand(2, 9) if model.config.embeddings.n_segments else None
+    model(ids, source, segments=segments).square().sum().backward()
+    unused = [name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()]
+    # Where a layer sees one key only, its weights are 1 whatever q and k are.
+    alone = [f"decoder.layers.{i}.self_attention" for i, w in enumerate(_windows(model)) if w == 1]
+    assert not [name for name in unused if not name.startswith(tuple(alone) or ("-",))]
+
+
+def _windows(model: Transformer) -> list[int | None]:
+    return [] if model.decoder is None else model.decoder.windows
+
+
+# --- seen ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_attention_is_seen(name: str) -> None:
+    model = model_called(name)
+    ids, source = texts_of(model)
+    look = Looking(See(map=32))
+    with torch.no_grad():
+        seen, plain = model(ids, source, attend=look), model(ids, source)
+    assert_close(seen, plain, "logits")
+    config, names = model.config, look.trace.names
+    encoder = [f"encoder.layers.{i}.self_attention" for i in range(config.n_encoder_layers or 0)]
+    decoder = [f"decoder.layers.{i}.{part}" for i in range(config.n_decoder_layers or 0) for part in _parts(config)]
+    assert names == encoder + decoder
+    assert [r.kind for r in look.trace] == ["encoder"] * len(encoder) + [
+        "cross" if "cross" in name else "decoder" for name in decoder
+    ]
+    modules = dict(model.named_modules())
+    assert all(name in modules for name in names)
+    for record in look.trace:
+        assert_close(record.map.sum(-1), torch.ones(record.map.shape[:-1]), "weights")
+
+
+def _parts(config: TransformerConfig) -> list[str]:
+    return ["self_attention", "cross_attention"] if config.kind == "encoder-decoder" else ["self_attention"]
+
+
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_tokens_stand_where_they_belong(name: str) -> None:
+    model = model_called(name)
+    ids, source = texts_of(model, T=3, S=2)
+    look = Looking()
+    with torch.no_grad():
+        model(ids, source, attend=look)
+    if model.config.vocab_size is None:
+        return
+    trace = look.label(["<s>", "我", "爱"], ["I", "love"])
+    assert trace["encoder.layers.0.self_attention"].queries == (("I", "love"),)
+    assert trace["decoder.layers.0.self_attention"].keys == (("<s>", "我", "爱"),)
+    cross = trace["decoder.layers.0.cross_attention"]
+    assert (cross.queries, cross.keys) == ((("<s>", "我", "爱"),), (("I", "love"),))
+
+
+def test_torch_and_numpy_see_the_same() -> None:
+    model = model_called("paper_2017")
+    ids, source = texts_of(model)
+    assert source is not None
+    ours, theirs = Looking(See(entropy=True)), Looking(See(entropy=True))
+    with torch.no_grad():
+        model(ids, source, attend=ours)
+    there = {weight: x.numpy() for weight, x in model.state_dict().items()}
+    reference.Transformer(model.config, there)(ids.numpy(), source.numpy(), attend=theirs)
+    assert ours.trace.names == theirs.trace.names
+    for one, other in zip(ours.trace, theirs.trace, strict=True):
+        np.testing.assert_allclose(one.map.numpy(), other.map, atol=1e-5)
+        np.testing.assert_allclose(one.entropy.numpy(), other.entropy, atol=1e-5)
+
+
+def test_no_weights_are_computed_when_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every call goes to PyTorch's fused kernel; nobody else is asked, and nothing T × S is made."""
+    from regard.dispatch import torch_backends
+
+    sdpa, asked = torch_backends.BACKENDS[0], []
+    counting = sdpa._replace(run=lambda call: asked.append(call.sizes) or sdpa.run(call))
+    monkeypatch.setattr(torch_backends, "BACKENDS", (counting,))
+    model = model_called("paper_2017")
+    ids, source = texts_of(model)
+    with torch.no_grad():
+        model(ids, source)
+    assert len(asked) == 6
+
+
+# --- files, devices, precisions ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["paper_2017", "bert", "gpt2", "llama", "gemma"])
+def test_a_folder_holds_the_model(name: str, tmp_path: Path) -> None:
+    model = model_called(name)
+    model.save(tmp_path / "model")
+    again = Transformer.read(tmp_path / "model")
+    ids, source = texts_of(model)
+    with torch.no_grad():
+        assert_same_bits(again(ids, source), model(ids, source))
+    assert not again.training
+    stored = read_model(tmp_path / "model")
+    numpy = reference.Transformer(stored.config, stored.tensors)
+    with torch.no_grad():
+        logits = model(ids, source)
+    assert_close(logits, numpy(ids.numpy(), None if source is None else source.numpy()), "logits")
+
+
+def test_a_state_dict_goes_round() -> None:
+    model, other = model_called("gemma"), Transformer(CONFIGS["gemma"]).eval()
+    other.load_state_dict(model.state_dict())
+    ids, _ = texts_of(model)
+    with torch.no_grad():
+        assert_same_bits(other(ids), model(ids))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_model_can_be_made_without_memory(name: str) -> None:
+    """On the meta device, then given memory and weights: nothing that is not a weight may be left behind there."""
+    with torch.device("meta"):
+        model = Transformer(CONFIGS[name])
+    assert all(x.is_meta for x in model.parameters())
+    ids, source = texts_of(model_called(name))
+    model.to_empty(device="cpu").load_state_dict(model_called(name).state_dict())
+    with torch.no_grad():
+        assert_same_bits(model.eval()(ids, source), model_called(name)(ids, source))
+
+
+@pytest.mark.parametrize("name", ["paper_2017", "bert", "gpt2", "llama", "t5", "bloom", "gemma"])
+def test_autocast_computes_in_half_precision_and_comes_near(name: str) -> None:
+    model = model_called(name)
+    ids, source = texts_of(model)
+    exact = model(ids, source)
+    with torch.autocast("cpu", torch.bfloat16):
+        rough = model(ids, source)
+    rough.float().square().sum().backward()
+    assert all(weight.grad is not None and weight.grad.isfinite().all() for weight in model.parameters())
+    assert rough.dtype == torch.bfloat16
+    assert 0 < (rough - exact).abs().max() < 0.1 * exact.abs().max()
+
+
+@pytest.mark.parametrize("name", ["paper_2017", "gpt2", "llama", "gemma"])
+def test_half_precision_comes_near(name: str) -> None:
+    model = model_called(name)
+    ids, source = texts_of(model)
+    with torch.no_grad():
+        exact, rough = model(ids, source), model.bfloat16()(ids, source)
+    assert rough.dtype == torch.bfloat16
+    assert (rough - exact).abs().max() < 0.15 * exact.abs().max()
+
+
+@pytest.mark.parametrize("name", ["paper_2017", "bert", "llama", "t5", "gemma"])
+def test_it_compiles_in_one_piece(name: str) -> None:
+    model = model_called(name)
+    ids, source = texts_of(model)
+    torch._dynamo.reset()
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    assert_close(compiled(ids, source), model(ids, source), "logits")
+    compiled(ids, source).sum().backward()
+
+
+def test_dropout_is_there_in_training_and_nowhere_else() -> None:
+    model = Transformer(TransformerConfig.gpt2(vocab_size=9, d_model=8, n_heads=2, d_ff=8, n_layers=1, dropout=0.5))
+    ids = torch.tensor([[1, 2, 3]])
+    with torch.no_grad():
+        assert not torch.equal(model(ids), model(ids))
+        model.eval()
+        assert_same_bits(model(ids), model(ids))
+
+
+@pytest.mark.parametrize(("name", "depth"), [("gpt2", 24), ("paper_2017", 6)])
+def test_a_new_model_neither_dies_nor_explodes(name: str, depth: int) -> None:
+    """Post-norm is tried at the paper's depth: deeper, its gradients do die, and need a warm-up."""
+    torch.manual_seed(0)
+    deep = {"d_model": 64, "n_heads": 4, "d_ff": 128, "n_layers": depth, "vocab_size": 50}
+    model = Transformer(getattr(TransformerConfig, name)(**deep)).eval()
+    ids = torch.randint(0, 50, (2, 16))
+    logits = model(ids, ids if name == "paper_2017" else None)
+    assert 0.05 < logits.std() < 5
+    logits.square().mean().backward()
+    assert model.decoder is not None
+    first, last = (model.decoder.layers[i].feed_forward.up.weight.grad.norm() for i in (0, -1))
+    assert 0.02 < first / last < 50
+
+
+# --- what cannot be done ----------------------------------------------------------------------------------
+
+IDS = torch.tensor([[1, 2, 3]])
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "options", "key"),
+    [
+        ("gpt2", (torch.tensor([[1, 31]]),), {}, "ids-out-of-range"),
+        ("gpt2", (torch.tensor([[1, -1]]),), {}, "ids-out-of-range"),
+        ("gpt2", (torch.tensor([[1.0, 2.0]]),), {}, "ids-kind"),
+        ("gpt2", (torch.tensor([1, 2]),), {}, "ids-axes"),
+        ("gpt2", (torch.zeros(1, 0, dtype=torch.long),), {}, "ids-axes"),
+        ("gpt2", (torch.zeros(1, 30, dtype=torch.long),), {}, "ids-too-long"),
+        ("gpt2", (IDS, IDS), {}, "source-unneeded"),
+        ("gpt2", (IDS,), {"source_mask": Mask.prefix(1)}, "source-unneeded"),
+        ("gpt2", (IDS,), {"segments": IDS}, "segments-unneeded"),
+        ("gpt2", (IDS,), {"positions": torch.tensor([0, 1])}, "positions-of-ids"),
+        ("gpt2", (IDS,), {"positions": torch.tensor([0, 1, 29])}, "ids-out-of-range"),
+        ("bert", (IDS,), {"segments": torch.tensor([[0, 1]])}, "segments-shape"),
+        ("bert", (IDS,), {"segments": torch.tensor([[0, 1, 2]])}, "ids-out-of-range"),
+        ("paper_2017", (IDS,), {}, "source-missing"),
+        ("paper_2017", (IDS, IDS.expand(2, 3)), {}, "batches-of-source"),
+        ("pre-norm translator", (IDS, torch.tensor([[41]])), {}, "ids-out-of-range"),
+        ("vectors", (IDS, IDS), {}, "vectors-wanted"),
+    ],
+)
+def test_bad_input_is_told_with_values(name: str, args: tuple[Any, ...], options: dict[str, Any], key: str) -> None:
+    with pytest.raises(RegardError) as caught:
+        model_called(name)(*args, **options)
+    assert caught.value.key == key
+    assert caught.value.text("en")
+    assert caught.value.text("zh")
+
+
+def test_an_id_outside_the_vocabulary_is_named_with_its_place() -> None:
+    with pytest.raises(RegardError) as caught:
+        model_called("gpt2")(torch.tensor([[1, 2], [3, 99]]))
+    assert caught.value.values["value"] == 99
+    assert caught.value.values["place"] == [1, 1]
+    assert caught.value.values["last"] == 30

@@ -67,9 +67,20 @@ def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
 def catalogue() -> dict[str, Words]:
     """All entries by key. Loaded on the first sentence, so that importing regard stays quick."""
     from regard.words import commands, hand_calculation, reasons, screen
-    from regard.words.complaints import attention, explaining, files, masks, models, parts, traces, tutorials
+    from regard.words.complaints import (
+        attention,
+        explaining,
+        files,
+        generation,
+        interchange,
+        masks,
+        models,
+        parts,
+        traces,
+        tutorials,
+    )
 
-    subjects = (attention, masks, parts, models, explaining, traces, files, tutorials)
+    subjects = (attention, masks, parts, models, interchange, generation, explaining, traces, files, tutorials)
     spoken = (*subjects, reasons, hand_calculation, screen, commands)
     merged: dict[str, Words] = {}
     for module in spoken:

@@ -1,0 +1,14 @@
+"""Generation: a prompt is read, then ids are picked one after the other, or many at once with beams.
+
+The room knows token ids and `Decoding`, nothing else: no text, no weights, no torch. The same code drives the models
+of `regard.reference` and of `regard.models`.
+"""
+
+from regard.generation.beams import Beam, beam_search
+from regard.generation.decoding import Decoding
+from regard.generation.loop import generate, stream
+from regard.generation.picking import GREEDY, Sampling
+from regard.generation.reading import prefill
+from regard.generation.session import Session
+
+__all__ = ["GREEDY", "Beam", "Decoding", "Sampling", "Session", "beam_search", "generate", "prefill", "stream"]

@@ -1,0 +1,170 @@
+"""Beam search: several texts are continued side by side, and the best that end are kept.
+
+Log-probabilities are computed in NumPy's float64 whatever the model, and of equals the earlier beam and the lower id
+win, so that the same logits give the same texts.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from regard.errors import ArgumentError
+from regard.generation.decoding import Begins, Decoding
+from regard.generation.picking import is_finite, scores_of
+from regard.generation.prompts import Ids, check_ids, check_room, rows_of, special_ids
+from regard.generation.reading import begun, check_chunk, read
+from regard.kinds import Array
+from regard.reference import log_sum_exp
+from regard.spacing import check_counts
+
+
+class Beam(NamedTuple):
+    """A text that was found, without its prompt and its eos, and its score."""
+
+    ids: list[int]
+    score: float
+
+
+class _Open(NamedTuple):
+    """A text that is still being written: it goes on from `row` of the decoding."""
+
+    ids: list[int]
+    total: float
+    row: int
+
+
+class _Rules(NamedTuple):
+    """What one search is asked for."""
+
+    beams: int
+    max_new: int
+    eos: tuple[int, ...]
+    length_penalty: float
+    early_stopping: bool
+    best: int
+
+    def score(self, total: float, length: int) -> float:
+        """A sum of log-probabilities, made comparable between lengths."""
+        return total / length**self.length_penalty
+
+
+def beam_search(
+    model: Begins,
+    prompts: Any,
+    *,
+    sources: Any = None,
+    beams: int = 4,
+    max_new: int,
+    eos: Ids,
+    length_penalty: float = 1.0,
+    early_stopping: bool = True,
+    best: int = 1,
+    chunk: int | None = None,
+    **begin_options: Any,
+) -> list[Any]:
+    """The `best` texts that a search with so many beams finds for each prompt, best first.
+
+    score = sum of log-probabilities / length ** length_penalty. The length is the number of new ids, the eos among
+    them (its probability is in the sum too); the prompt does not count. Log-probabilities are negative: a penalty
+    above 0 is kind to long texts, one below 0 to short ones.
+
+    At each step the `beams` likeliest continuations count: those that end with an eos are finished, and the likeliest
+    `beams` of the others are continued; at `max_new` all end. early_stopping=True stops when so many are finished as
+    there are beams; False goes on until nothing that is still open can become one of the `best`.
+
+    One flat prompt gives a list of Beams, several give a list each. Raises ArgumentError before anything runs.
+    """
+    rows = rows_of(prompts)
+    check_counts(max_new=(max_new, 1), beams=(beams, 1), best=(best, 1))
+    check_chunk(chunk)
+    if best > beams:
+        raise ArgumentError("beams-best", best=best, beams=beams)
+    _check_penalty(length_penalty, max_new)
+    decoding = begun(model, sources, len(rows.ids), begin_options)
+    if beams > decoding.vocab_size:
+        raise ArgumentError("beams-vocabulary", beams=beams, W=decoding.vocab_size)
+    check_ids(rows, decoding.vocab_size)
+    rules = _Rules(
+        beams, max_new, special_ids(eos, "eos", decoding.vocab_size), length_penalty, bool(early_stopping), best
+    )
+    check_room(decoding, rows.longest, max_new)
+    searches = [_Search(rules) for _ in rows.ids]
+    _search(decoding, read(decoding.step, rows, chunk), searches)
+    found = [search.finished[:best] for search in searches]
+    return found[0] if rows.alone else found
+
+
+def _search(decoding: Decoding, logits: Array, searches: list["_Search"]) -> None:
+    """Advance all searches together until none has anything open."""
+    length = 0
+    while True:
+        length += 1
+        scores = scores_of(logits)  # N W, the open beams of all searches one after the other
+        chances = scores - log_sum_exp(scores)[:, None]
+        rows: list[int] = []
+        at = 0
+        for search in searches:
+            n = len(search.open)
+            search.advance(chances[at : at + n], length)
+            rows += [at + beam.row for beam in search.open]
+            at += n
+        if not rows:
+            return
+        if rows != list(range(at)):
+            decoding.select(rows)
+        logits = decoding.step(np.array([[beam.ids[-1]] for search in searches for beam in search.open]))
+
+
+class _Search:
+    """The search of one sample: what is open and what is finished, each best first."""
+
+    def __init__(self, rules: _Rules) -> None:
+        self.rules = rules
+        self.open = [_Open([], 0.0, 0)]
+        self.finished: list[Beam] = []
+
+    def advance(self, chances: np.ndarray, length: int) -> None:
+        """Every open beam grows to `length` ids, given the log-probabilities of each next id, (beams, W)."""
+        if not self.open:
+            return
+        beams, eos = self.rules.beams, self.rules.eos
+        last = length == self.rules.max_new
+        totals = np.array([beam.total for beam in self.open])[:, None] + chances
+        going: list[_Open] = []
+        # Of so many, at least `beams` do not end: each beam has only len(eos) ways to.
+        for rank, (row, id) in enumerate(_likeliest(totals, beams * (1 + len(eos)))):
+            ids, total = self.open[row].ids, float(totals[row, id])
+            if id in eos or last:
+                if rank < beams:
+                    self.finished.append(Beam(ids if id in eos else [*ids, id], self.rules.score(total, length)))
+            elif len(going) < beams:
+                going.append(_Open([*ids, id], total, row))
+        self.finished = sorted(self.finished, key=lambda beam: -beam.score)[:beams]
+        self.open = [] if self._settled(going, length) else going
+
+    def _settled(self, going: list[_Open], length: int) -> bool:
+        """Whether nothing that could still come is wanted."""
+        rules = self.rules
+        if not going or rules.early_stopping:
+            return len(self.finished) >= rules.beams or not going
+        if len(self.finished) < rules.best:
+            return False
+        # A total only falls. Divided by length ** penalty it is highest at the longest length, or at the next one.
+        kindest = rules.max_new if rules.length_penalty > 0 else length + 1
+        return rules.score(going[0].total, kindest) <= self.finished[rules.best - 1].score
+
+
+def _likeliest(totals: np.ndarray, n: int) -> list[tuple[int, int]]:
+    """Where the n highest stand, highest first; of equals the first in reading order; what cannot be is left out."""
+    flat = totals.ravel()
+    n = min(n, flat.size)
+    found = np.flatnonzero((flat >= np.partition(flat, -n)[-n]) & (flat > -np.inf))
+    order = found[np.argsort(-flat[found], kind="stable")][:n]
+    return [divmod(at, totals.shape[1]) for at in order.tolist()]
+
+
+def _check_penalty(value: float, max_new: int) -> None:
+    """The penalty is a number whose powers can be computed: e^700 is about the largest float64."""
+    if not is_finite(value) or abs(value) * math.log(max_new + 1) > 700:
+        raise ArgumentError("length-penalty-value", value=value)

@@ -1,0 +1,58 @@
+"""Reading what is already there: a model begun on its sources, and a batch of prompts read in one go or in chunks."""
+
+from collections.abc import Callable
+from typing import Any
+
+from regard.errors import ArgumentError
+from regard.generation.decoding import Begins, Decoding
+from regard.generation.prompts import Rows, check_ids, check_room, left_padded, right_padded, rows_of
+from regard.kinds import Array
+from regard.masks import Mask
+from regard.spacing import check_counts
+
+
+def prefill(decoding: Decoding, prompts: Any, chunk: int | None = None) -> Array:
+    """Read prompts of any lengths as one batch, `chunk` columns at a time, and give the logits after them, (B, W).
+
+    Shorter prompts are filled up on the left, so that all end together; what is filled in does not count. Chunks bound
+    the memory that a long prompt takes, and change nothing else. Raises ArgumentError before anything is read.
+    """
+    rows = rows_of(prompts)
+    check_chunk(chunk)
+    check_ids(rows, decoding.vocab_size)
+    check_room(decoding, rows.longest, already=decoding.length)
+    return read(decoding.step, rows, chunk)
+
+
+def check_chunk(chunk: int | None) -> None:
+    """How many columns are read at a time: at least one; None for all."""
+    if chunk is not None:
+        check_counts(chunk=(chunk, 1))
+
+
+def read(step: Callable[[Array, Array | None], Array], rows: Rows, chunk: int | None) -> Array:
+    """Prompts that have been looked at, read by `step`."""
+    ids, keep = left_padded(rows.ids)  # B T
+    width = chunk or rows.longest
+    for start in range(0, rows.longest, width):
+        columns = slice(start, start + width)
+        logits = step(ids[:, columns], None if keep is None else keep[:, columns])
+    return logits
+
+
+def begun(model: Begins, sources: Any, samples: int, options: dict[str, Any]) -> Decoding:
+    """The model's Decoding, on its sources where there are any: as many as prompts, and as ragged as they come."""
+    if not callable(getattr(model, "begin", None)):
+        raise ArgumentError("model-begins", found=type(model).__name__)
+    if sources is None:
+        return model.begin(**options)
+    if getattr(sources, "ndim", 0) >= 2:  # a batch already, of ids or of vectors: the model's to judge
+        batch, keep = sources, None
+    else:
+        batch, keep = right_padded(rows_of(sources, "sources").ids)
+    if len(batch) != samples:
+        raise ArgumentError("sources-count", found=len(batch), wanted=samples)
+    if keep is not None:
+        mask, given = Mask.from_keep(keep), options.get("source_mask")
+        options = {**options, "source_mask": mask if given is None else mask & given}
+    return model.begin(batch, **options)

@@ -1,0 +1,214 @@
+"""generate and stream: what the definition gives, for any batch; whatever is wrong is said before anything runs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard import Mask
+from regard.errors import ArgumentError
+from regard.generation import GREEDY, Sampling, Session, generate, stream
+
+ragged = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=5), min_size=1, max_size=4)
+
+
+def until(text: list[int], *eos: int) -> list[int]:
+    return text[: min([text.index(id) for id in eos if id in text], default=len(text))]
+
+
+# --- what comes out --------------------------------------------------------------------------------------
+
+
+@given(prompts=ragged, max_new=st.integers(1, 8), chunk=st.none() | st.integers(1, 3), seed=st.integers(0, 5))
+def test_a_batch_is_each_alone(toy: Any, prompts: list[list[int]], max_new: int, chunk: int | None, seed: int) -> None:
+    model = toy(seed=seed)
+    wanted = [model.greedy(row, max_new) for row in prompts]
+    assert generate(model, prompts, max_new=max_new, chunk=chunk) == wanted
+    assert [generate(model, row, max_new=max_new) for row in prompts] == wanted
+
+
+@given(
+    prompts=ragged,
+    eos=st.integers(0, 6) | st.lists(st.integers(0, 6), max_size=3),
+    pad=st.integers(0, 6),
+    seed=st.integers(0, 5),
+)
+def test_a_text_ends_before_its_eos(toy: Any, prompts: list[list[int]], eos: Any, pad: int, seed: int) -> None:
+    model = toy(seed=seed)
+    ends = [eos] if isinstance(eos, int) else eos
+    wanted = [until(model.greedy(row, 8), *ends) for row in prompts]
+    assert generate(model, prompts, max_new=8, eos=eos, pad=pad) == wanted
+    told = list(stream(model, prompts, max_new=8, eos=eos, pad=pad))
+    texts = [[step[row] for step in told if step[row] is not None] for row in range(len(prompts))]
+    assert texts == wanted
+    # None comes at the end of a row and nowhere else, and the stream ends with its longest row.
+    assert all(step[row] is None for row, text in enumerate(wanted) for step in told[len(text) :])
+    assert len(told) == max(map(len, wanted))
+
+
+def test_numpy_and_torch_give_the_same(toy: Any, xp: Any) -> None:
+    model, prompts = toy(xp), [[1, 2, 3], [4], [6, 5]]
+    wanted = [toy().greedy(row, 9) for row in prompts]
+    assert generate(model, xp.asarray(prompts[0]), max_new=9) == wanted[0]
+    assert generate(model, prompts, max_new=9) == wanted
+    assert generate(model, prompts, max_new=9, eos=3) == [until(text, 3) for text in wanted]
+    assert list(stream(model, prompts[0], max_new=9)) == wanted[0]
+    assert list(stream(model, prompts[:1], max_new=3)) == [[id] for id in wanted[0][:3]]
+    sampling = Sampling(seed=3, top_k=5, repetition_penalty=1.2)
+    assert generate(model, prompts, max_new=9, pick=sampling) == generate(toy(), prompts, max_new=9, pick=sampling)
+
+
+def test_sampling_a_batch_is_each_in_its_row(toy: Any) -> None:
+    how = Sampling(seed=3)
+    texts = generate(toy(), [[1, 2, 3], [4]], max_new=9, pick=how, eos=2)
+    assert generate(toy(), [[1, 2, 3], [5, 5]], max_new=9, pick=how, eos=2)[0] == texts[0]
+    assert generate(toy(), [1, 2, 3], max_new=9, pick=how, eos=2) == texts[0]
+
+
+def test_sources_are_read_as_each_alone(toy: Any, xp: Any) -> None:
+    model = toy(xp, encodes=True)
+    sources, prompts = [[3, 1, 2], [4], [6, 6]], [[0], [1, 2], [0]]
+    wanted = [model.greedy(prompt, 6, source) for prompt, source in zip(prompts, sources, strict=True)]
+    assert generate(model, prompts, sources=sources, max_new=6) == wanted
+    assert generate(model, prompts[0], sources=sources[0], max_new=6) == wanted[0]
+    assert generate(model, prompts[2], sources=xp.asarray([sources[2]]), max_new=6) == wanted[2]
+
+
+def test_a_mask_of_the_caller_is_kept_beside_ours(toy: Any) -> None:
+    model = toy(encodes=True)
+    hides_first = Mask.from_keep(np.array([[0, 1, 1]]))
+    texts = generate(model, [[0], [0]], sources=[[5, 1, 2], [4, 3]], max_new=6, source_mask=hides_first)
+    assert texts == [model.greedy([0], 6, [-1, 1, 2]), model.greedy([0], 6, [-1, 3])]  # −1 adds nothing to the state
+
+
+def test_options_reach_the_model(toy: Any) -> None:
+    model = toy()
+    generate(model, [1], max_new=1, cache="static")
+    assert model.options == {"cache": "static"}
+
+
+# --- what it costs ---------------------------------------------------------------------------------------
+
+
+def test_only_what_is_needed_is_read(toy: Any) -> None:
+    model = toy()
+    generate(model, [[1, 2, 3], [4]], max_new=4)
+    assert model.begun[-1].steps == [(2, 3), (2, 1), (2, 1), (2, 1)]
+    first = model.greedy([1], 1)[0]
+    assert generate(model, [1], max_new=4, eos=first) == []
+    assert model.begun[-1].steps == [(1, 1)]
+
+
+def test_a_text_that_has_ended_goes_on_as_pad(toy: Any, xp: Any) -> None:
+    model = toy(xp)
+    eos = model.greedy([1], 1)[0]
+    assert generate(model, [[1], [2]], max_new=4, eos=eos, pad=5)[0] == []
+    assert model.begun[-1].ids[0].tolist() == [1, eos, 5, 5]
+
+
+def test_greedy_waits_for_no_device(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the last step of the model, nothing may ask a tensor for its values: that is what waits for a GPU."""
+    asked: list[str] = []
+    model = toy(torch)
+    for name in ("cpu", "numpy", "item", "tolist", "__bool__", "__float__", "__int__", "__index__", "__array__"):
+        real = getattr(torch.Tensor, name)
+
+        def spy(x: Any, *args: Any, real: Any = real, name: str = name, **options: Any) -> Any:
+            asked.append(f"{name} after {len(model.begun[-1].steps)}")
+            return real(x, *args, **options)
+
+        monkeypatch.setattr(torch.Tensor, name, spy)
+    text = generate(model, [[1, 2], [3, 4]], max_new=5)
+    assert asked
+    assert all(each.endswith("after 5") for each in asked)
+    asked.clear()
+    assert generate(model, [[1, 2], [3, 4]], max_new=5, eos=6) == [until(row, 6) for row in text]
+    assert any(each.endswith("after 1") for each in asked)  # the spy can see
+
+
+# --- streaming -------------------------------------------------------------------------------------------
+
+
+def test_an_id_comes_before_the_next_is_computed(toy: Any) -> None:
+    model = toy()
+    ids = stream(model, [1, 2], max_new=5)
+    assert model.begun[-1].steps == []
+    for n in range(1, 4):
+        next(ids)
+        assert len(model.begun[-1].steps) == n
+
+
+def test_stopping_early_loses_nothing(toy: Any) -> None:
+    model = toy()
+    session = Session(model.begin())
+    ids = stream(model, [1, 2], max_new=9, session=session)
+    heard = [next(ids), next(ids), next(ids)]
+    ids.close()  # type: ignore[attr-defined]
+    assert heard == model.greedy([1, 2], 3)
+    assert session.ids == [1, 2, *heard[:2]]  # the last one was given out and not read
+    assert generate(model, [1, 2, *heard], max_new=4, session=session) == model.greedy([1, 2], 7)[3:]
+    assert model.begun[-1].steps == [(1, 2), *[(1, 1)] * 6]
+
+
+def test_a_stream_complains_when_it_is_made(toy: Any) -> None:
+    with pytest.raises(ArgumentError, match="start token"):
+        stream(toy(), [], max_new=1)
+
+
+# --- what is refused -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prompts", "options", "said"),
+    [
+        ([], {}, "prompts is empty"),
+        ([[1], [7]], {}, r"prompts\[1\]\[0\]=7 is not in the vocabulary of 7: ids go from 0 to 6"),
+        ([1], {"max_new": 0}, "max_new must be a whole number of at least 1; found 0"),
+        ([1], {"chunk": 0}, "chunk must be .* at least 1; found 0"),
+        ([1], {"eos": 7}, "eos=7 is not in the vocabulary of 7: give an id from 0 to 6"),
+        ([1], {"eos": [1, -1]}, "eos=-1 is not in"),
+        ([1], {"eos": "</s>"}, "eos='<' is not in"),
+        ([1], {"eos": 1.0}, "eos=1.0 is not in"),
+        ([1], {"pad": 7}, "pad=7 is not in"),
+        ([1], {"pad": None}, "pad=None is not in"),
+        ([1], {"pick": Sampling}, "pick must be GREEDY or a Sampling.*found <class"),
+        ([1], {"pick": "greedy"}, "found 'greedy'"),
+        ([1], {"pick": Sampling(top_k=8)}, "top_k=8 is more than the 7"),
+        ([1] * 7, {}, "7 ids to read, but the model has 6 positions: leave out at least 1"),
+        ([1] * 4, {"max_new": 4}, r"4 ids and max_new=4 more need 7 positions .*has 6: give max_new of at most 3"),
+        ([[1], [1] * 4], {"max_new": 4}, "4 ids and max_new=4"),
+        ([[1], [2]], {"sources": [1, 2]}, r"found 1 sources and 2 prompts; repeat the prompt, \[\[start\]\] \* 1"),
+        ([[1], [2]], {"session": True}, "a Session remembers one text: give one prompt; found 2"),
+        ([1], {"session": True, "sources": [1], "cache": 1}, "begun already, so sources, cache cannot be given here"),
+    ],
+)
+def test_nothing_runs_where_something_is_wrong(toy: Any, prompts: Any, options: dict[str, Any], said: str) -> None:
+    model = toy(max_len=6)
+    session = {"session": Session(model.begin())} if "session" in options else {}
+    for call in (generate, stream):
+        with pytest.raises(ArgumentError, match=said):
+            call(model, prompts, **{"max_new": 1, **options, **session})
+    assert all(decoding.steps == [] for decoding in model.begun)
+
+
+def test_the_last_position_can_be_used(toy: Any) -> None:
+    assert generate(toy(max_len=6), [1] * 4, max_new=3) == toy().greedy([1] * 4, 3)
+
+
+def test_what_cannot_begin_is_no_model(toy: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"must have a method `begin`.*found ToyDecoding"):
+        generate(toy().begin(), [1], max_new=1)
+
+
+@pytest.mark.parametrize("pick", [GREEDY, Sampling(seed=0)])
+@pytest.mark.parametrize("eos", [None, 3])
+def test_nan_is_told(toy: Any, xp: Any, pick: Any, eos: int | None) -> None:
+    table = np.zeros((97, 7), np.float32)
+    table[:, 4] = np.nan
+    with pytest.raises(ArgumentError, match="the highest logit of row 0 is nan"):
+        generate(toy(xp, table=table), [[1], [2]], max_new=3, pick=pick, eos=eos)
+    with pytest.raises(ArgumentError, match="nan"):
+        next(stream(toy(xp, table=table), [1], max_new=3, pick=pick, eos=eos))

@@ -1,0 +1,57 @@
+"""Prompts of any lengths, read in any chunks, leave what each of them leaves alone."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tolerances import assert_same_bits
+
+from regard.errors import ArgumentError
+from regard.generation import prefill
+
+ragged = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=6), min_size=1, max_size=4)
+
+
+@given(prompts=ragged, chunk=st.none() | st.integers(1, 7))
+def test_a_batch_in_chunks_is_each_alone(toy: Any, prompts: list[list[int]], chunk: int | None) -> None:
+    model = toy()
+    decoding = model.begin()
+    assert_same_bits(prefill(decoding, prompts, chunk), np.stack([model.after(row) for row in prompts]))
+    assert decoding.length == max(map(len, prompts))
+    assert max(columns for _, columns in decoding.steps) <= (chunk or decoding.length)
+
+
+def test_torch_gives_torch(toy: Any, xp: Any) -> None:
+    model = toy(xp)
+    logits = prefill(model.begin(), [[1, 2, 3], [4]], chunk=2)
+    assert type(logits) is type(model.table)
+    assert_same_bits(logits, np.stack([model.after([1, 2, 3]), model.after([4])]))
+
+
+def test_reading_goes_on_where_it_stopped(toy: Any) -> None:
+    model = toy(max_len=5)
+    decoding = model.begin()
+    prefill(decoding, [1, 2])
+    assert_same_bits(prefill(decoding, [3, 4]), model.after([1, 2, 3, 4])[None])
+    with pytest.raises(ArgumentError, match=r"6 ids to read.* 5 positions: leave out at least 1"):
+        prefill(decoding, [5, 6])
+    assert decoding.length == 4
+
+
+@pytest.mark.parametrize(
+    ("prompts", "chunk", "said"),
+    [
+        ([], None, "start token"),
+        ([[1], [2, 7]], None, r"prompts\[1\]\[1\]=7 is not in the vocabulary of 7: ids go from 0 to 6; was the text"),
+        ([1, -1], None, r"prompts\[1\]=-1 is not in"),
+        ([1], 0, "chunk must be a whole number of at least 1; found 0"),
+        ([1] * 6, None, "6 ids to read, but the model has 5 positions: leave out at least 1"),
+    ],
+)
+def test_nothing_is_read_where_something_is_wrong(toy: Any, prompts: Any, chunk: int | None, said: str) -> None:
+    decoding = toy(max_len=5).begin()
+    with pytest.raises(ArgumentError, match=said):
+        prefill(decoding, prompts, chunk)
+    assert decoding.steps == []

@@ -49,6 +49,15 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 @pytest.fixture(scope="session", autouse=True)
+def one_thread_each() -> None:
+    """Beside other workers, torch's threads only get in each other's way."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        import torch
+
+        torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
 def english() -> Iterator[None]:
     """Errors speak English for the whole run, subprocesses included, whatever the machine's language."""
     with pytest.MonkeyPatch.context() as patch:

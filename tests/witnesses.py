@@ -1,0 +1,284 @@
+"""The witnesses: Hugging Face's models, small, of odd sizes and with random weights, each beside ours with the same.
+
+Which cases there are, how weights are drawn, and what both models are given. Nothing is compared here.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import torch
+from families import config_of, weights_of
+from torch import Tensor, nn
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MarianConfig,
+    MarianMTModel,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+from transformers.pytorch_utils import Conv1D
+
+from regard import Mask, reference
+from regard.config import TransformerConfig
+from regard.models import Transformer
+
+MODELS = {
+    "gpt2": GPT2LMHeadModel,
+    "llama": LlamaForCausalLM,
+    "mistral": MistralForCausalLM,
+    "qwen2": Qwen2ForCausalLM,
+    "qwen3": Qwen3ForCausalLM,
+    "bert": BertForMaskedLM,
+    "t5": T5ForConditionalGeneration,
+    "marian": MarianMTModel,
+}
+
+# --- the cases --------------------------------------------------------------------------------------------
+
+gpt2 = partial(
+    GPT2Config, vocab_size=31, n_embd=24, n_head=3, n_layer=2, n_positions=40, bos_token_id=None, eos_token_id=None
+)
+bert = partial(
+    BertConfig,
+    vocab_size=37,
+    hidden_size=24,
+    num_attention_heads=4,
+    num_hidden_layers=2,
+    intermediate_size=40,
+    max_position_embeddings=19,
+)
+DECODER: dict[str, Any] = {
+    "vocab_size": 33,
+    "hidden_size": 24,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 2,
+    "intermediate_size": 28,
+    "max_position_embeddings": 64,
+}
+llama = partial(LlamaConfig, **DECODER)
+
+
+def rope(kind: str, **more: float) -> dict[str, Any]:
+    """A base so small that twelve positions turn even the slow waves, where the kinds differ."""
+    return {"rope_type": kind, "rope_theta": 100.0, **more}
+
+
+t5 = partial(T5Config, vocab_size=35, d_model=20, d_kv=6, d_ff=28, num_layers=2, num_heads=4, decoder_start_token_id=0)
+marian = partial(
+    MarianConfig,
+    vocab_size=36,
+    d_model=24,
+    encoder_layers=2,
+    decoder_layers=2,
+    encoder_attention_heads=3,
+    decoder_attention_heads=3,
+    encoder_ffn_dim=30,
+    decoder_ffn_dim=30,
+    max_position_embeddings=40,
+    pad_token_id=35,
+    decoder_start_token_id=35,
+    forced_eos_token_id=None,
+)
+
+# What each name does not say is as above; every number that a config has is somewhere not the usual one.
+CASES: dict[str, Callable[[], Any]] = {
+    "gpt2": gpt2,
+    "gpt2 untied, one head, narrow": lambda: gpt2(n_head=1, n_layer=3, n_inner=10, tie_word_embeddings=False),
+    "gpt2 relu, scores unscaled": lambda: gpt2(
+        activation_function="relu", scale_attn_weights=False, layer_norm_epsilon=1e-2
+    ),
+    "llama": llama,
+    "llama all heads, biases, tied": lambda: llama(
+        num_key_value_heads=4, attention_bias=True, mlp_bias=True, tie_word_embeddings=True
+    ),
+    "llama one key head, wide heads": lambda: llama(num_key_value_heads=1, head_dim=10, rms_norm_eps=1e-2),
+    "llama biased attention, gelu": lambda: llama(attention_bias=True, head_dim=4, hidden_act="gelu"),
+    "llama biased feed-forward, base 7": lambda: llama(
+        mlp_bias=True, num_hidden_layers=3, rope_parameters={"rope_type": "default", "rope_theta": 7.0}
+    ),
+    "llama linear": lambda: llama(head_dim=8, rope_parameters=rope("linear", factor=3.0)),
+    "llama llama3": lambda: llama(
+        head_dim=8,
+        rope_parameters=rope(
+            "llama3", factor=8.0, original_max_position_embeddings=40, high_freq_factor=4.0, low_freq_factor=1.0
+        ),
+    ),
+    "llama yarn": lambda: llama(
+        head_dim=8,
+        max_position_embeddings=160,
+        rope_parameters=rope("yarn", factor=4.0, original_max_position_embeddings=40),
+    ),
+    "llama yarn, its own numbers": lambda: llama(
+        head_dim=12,
+        max_position_embeddings=60,
+        rope_parameters=rope(
+            "yarn",
+            factor=2.5,
+            original_max_position_embeddings=24,
+            beta_fast=1.5,
+            beta_slow=0.1,
+            attention_factor=0.8,
+        ),
+    ),
+    "mistral": lambda: MistralConfig(**DECODER, sliding_window=4),
+    "qwen2 window in one layer": lambda: Qwen2Config(
+        **DECODER, use_sliding_window=True, sliding_window=3, max_window_layers=1
+    ),
+    "qwen3": lambda: Qwen3Config(**DECODER, head_dim=10, rms_norm_eps=1e-2),
+    "bert": bert,
+    "bert untied, three segments, relu": lambda: bert(
+        num_hidden_layers=3, type_vocab_size=3, hidden_act="relu", layer_norm_eps=1e-2, tie_word_embeddings=False
+    ),
+    "t5": lambda: t5(relative_attention_num_buckets=8, relative_attention_max_distance=10),
+    "t5 gated, untied": lambda: t5(
+        feed_forward_proj="gated-gelu",
+        tie_word_embeddings=False,
+        num_decoder_layers=3,
+        d_kv=3,
+        layer_norm_epsilon=1e-2,
+    ),
+    "t5 silu, few buckets": lambda: t5(
+        feed_forward_proj="silu",
+        num_layers=1,
+        relative_attention_num_buckets=4,
+        relative_attention_max_distance=4,
+    ),
+    "marian": lambda: marian(activation_function="silu", scale_embedding=True),
+    "marian relu, one layer and three": lambda: marian(activation_function="relu", encoder_layers=1, decoder_layers=3),
+    "marian two vocabularies": lambda: marian(
+        share_encoder_decoder_embeddings=False, decoder_vocab_size=38, scale_embedding=True
+    ),
+}
+
+# --- the same model, two and three times ------------------------------------------------------------------
+
+
+class Pair(NamedTuple):
+    """The same model twice, and our words for it."""
+
+    theirs: Any
+    ours: Transformer
+    config: TransformerConfig
+    weights: dict[str, Tensor]
+
+
+@cache
+def pair(name: str) -> Pair:
+    """Their model with random weights, and ours with the same."""
+    settings = CASES[name]()
+    settings._attn_implementation = "eager"  # the one that also gives weights
+    theirs = MODELS[settings.model_type](settings).eval()
+    if settings.model_type == "t5" and not settings.scale_decoder_outputs:
+        theirs.lm_head.weight = nn.Parameter(torch.empty_like(theirs.lm_head.weight))  # as in files of version 1.1
+    spread(theirs)
+    config = config_of(settings)
+    weights = weights_of(theirs.state_dict(), settings)
+    ours = Transformer(config).eval()
+    ours.load_state_dict(weights)
+    return Pair(theirs, ours, config, weights)
+
+
+def by_definition(name: str) -> reference.Transformer:
+    """The same once more, in NumPy."""
+    _, _, config, weights = pair(name)
+    return reference.Transformer(config, {name: weight.numpy() for name, weight in weights.items()})
+
+
+@torch.no_grad()
+def spread(model: nn.Module) -> None:
+    """Weights so large that attention is far from even, and no norm or bias is left as if it were not there.
+
+    Not larger: half as much again, and one rounding of float32 in the first layer is 1e-4 in the last.
+    """
+    draw = torch.Generator().manual_seed(11)
+    drawn: set[int] = set()
+    for module in model.modules():
+        if isinstance(module, nn.Embedding):
+            module.padding_idx = None  # or that row would get no gradient
+        for name, weight in module.named_parameters(recurse=False):
+            if not weight.requires_grad or id(weight) in drawn:  # Marian's computed positions; what is shared
+                continue
+            drawn.add(id(weight))
+            numbers = torch.empty_like(weight).normal_(generator=draw)
+            if weight.ndim == 1 and name == "weight":  # of either sign, or a tied model only repeats itself
+                weight.copy_(torch.sign(numbers) + 0.2 * numbers)
+            elif weight.ndim == 1:
+                weight.copy_(0.2 * numbers)
+            elif isinstance(module, nn.Embedding):
+                weight.copy_(0.4 * numbers)
+            else:
+                inputs = weight.shape[0 if isinstance(module, Conv1D) else 1]
+                weight.copy_(numbers / inputs**0.5)
+        if "final_logits_bias" in dict(module.named_buffers(recurse=False)):
+            module.final_logits_bias.normal_(std=0.3, generator=draw)
+
+
+# --- what they are given ----------------------------------------------------------------------------------
+
+
+class Batch(NamedTuple):
+    """What both models are given. A prompt is padded before its first id, every other text after its last."""
+
+    ids: Tensor
+    keep: Tensor
+    segments: Tensor | None = None
+    positions: Tensor | None = None
+    source: Tensor | None = None
+    source_keep: Tensor | None = None
+
+    def to_theirs(self) -> dict[str, Any]:
+        if self.source is None:
+            given = {"input_ids": self.ids, "attention_mask": self.keep.long()}
+            given |= {} if self.segments is None else {"token_type_ids": self.segments}
+            return given if self.positions is None else given | {"position_ids": self.positions}
+        assert self.source_keep is not None
+        return {
+            "input_ids": self.source,
+            "attention_mask": self.source_keep.long(),
+            "decoder_input_ids": self.ids,
+            "decoder_attention_mask": self.keep.long(),
+        }
+
+    def to_ours(self, masked: bool, as_given: Callable[[Tensor], Any] = lambda x: x) -> dict[str, Any]:
+        given = {name: getattr(self, name) for name in ("ids", "segments", "positions", "source")}
+        given = {name: as_given(x) for name, x in given.items() if x is not None}
+        if masked:
+            given["mask"] = Mask.from_keep(as_given(self.keep))
+            if self.source_keep is not None:
+                given["source_mask"] = Mask.from_keep(as_given(self.source_keep))
+        return given
+
+
+def batch(config: TransformerConfig, padded: bool) -> Batch:
+    """Three texts of at most thirteen ids, from at most nine where there is a source."""
+    draw = partial(torch.randint, 0, generator=torch.Generator().manual_seed(3))
+    lengths = torch.tensor([13, 6, 1] if padded else [13, 13, 13])
+    keep = torch.arange(13) < lengths[:, None]
+    assert config.vocab_size is not None
+    if config.kind == "encoder":
+        segments = draw(config.embeddings.n_segments, (3, 13))
+        return Batch(draw(config.vocab_size, (3, 13)), keep, segments)
+    if config.kind == "decoder":
+        keep = keep.flip(1)
+        positions = (keep.cumsum(1) - 1).clamp(min=0)
+        return Batch(draw(config.vocab_size, (3, 13)), keep, positions=positions if padded else None)
+    source_lengths = torch.tensor([2, 9, 5] if padded else [9, 9, 9])
+    return Batch(
+        ids=draw(config.vocab_size, (3, 13)),
+        keep=keep,
+        source=draw(config.embeddings.source_vocab_size or config.vocab_size, (3, 9)),
+        source_keep=torch.arange(9) < source_lengths[:, None],
+    )

@@ -68,6 +68,7 @@ DOORS = {
     ("regard.trace.trace", "regard.views.plots"),
     ("regard.dispatch.choice", "regard.dispatch.overflow"),
     ("regard.dispatch.choice", "regard.functional.attention"),
+    ("regard.dispatch.within", "regard.functional.fused"),
     ("regard.dispatch.remember", "regard.dispatch.torch_backends"),
     ("regard.cli.inspection", "torch"),
     ("regard.dispatch.guard", "torch"),

@@ -71,14 +71,15 @@ def backends(
 
 
 def computed(call: Call, chosen: Backend, trusted: bool = False) -> tuple[Array, Statistics]:
-    """The chosen backend's answer, guarded; if `trusted`, only where the guard may look at values."""
+    """The chosen backend's answer, guarded; if `trusted`, only where something is hidden and may be looked at."""
     if not call.is_torch:
-        return guarded(call, chosen)
+        return chosen.run(call) if trusted and call.bound is None else guarded(call, chosen)
     from regard.dispatch.overflow import may_branch
     from regard.functional.attention import without_autocast
 
     with without_autocast(call.q):  # the dtypes are chosen already
-        return chosen.run(call) if trusted and not may_branch(call.q) else guarded(call, chosen)
+        unguarded = trusted and (call.bound is None or not may_branch(call.q))
+        return chosen.run(call) if unguarded else guarded(call, chosen)
 
 
 def _all(call: Call) -> tuple[Backend, ...]:

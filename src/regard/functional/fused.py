@@ -32,7 +32,7 @@ def sdpa(
 ) -> Tensor:
     """Attention by `F.scaled_dot_product_attention`. q B H T E, k B G S E, v B G S Ev, bias broadcasts to B H T S."""
     Ev = v.shape[-1]
-    q, k, v = _one_width(*(_last_stride_one(x) for x in (q, k, v)))
+    q, k, v = _one_width(_as_kernels_like(q), _as_kernels_like(k), _as_kernels_like(v))
     if scale <= 0:
         # PyTorch's backward multiplies hidden scores, -inf, by the scale: 0 makes them NaN, less makes them +inf.
         q, scale = q * scale, 1.0
@@ -106,8 +106,11 @@ def _blind_rows_zero(out: Tensor, seen: Tensor) -> Tensor:
     return out if out.device.type == "cpu" else out.masked_fill(~seen.any(-1, keepdim=True), 0)
 
 
-def _last_stride_one(x: Tensor) -> Tensor:
-    return x if x.stride(-1) == 1 or x.shape[-1] == 1 else x.contiguous()
+def _as_kernels_like(x: Tensor) -> Tensor:
+    """Copied where rows do not lie in one piece, or are repeated: what replaces hidden garbage has no repeated memory,
+    and rounding depends on how memory lies."""
+    strides = x.stride()
+    return x if (strides[-1] == 1 or x.shape[-1] == 1) and 0 not in strides else x.contiguous()
 
 
 def _one_width(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:

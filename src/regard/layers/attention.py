@@ -11,6 +11,7 @@ from regard.config.transformer import check_groups, check_head_count
 from regard.dispatch import attend_within
 from regard.functional import merge_heads, split_heads
 from regard.layers.cache import UNCACHED, LayerCache
+from regard.layers.linear import Linear
 from regard.masks import Mask
 from regard.records import Attend, Kind
 
@@ -57,10 +58,10 @@ class MultiHeadAttention(nn.Module):
         check_groups(self.n_heads, self.n_kv_heads)
         self.scale, self.softcap, self.dropout = scale, softcap, dropout
         self.name, self.kind = name, kind
-        self.q_proj = nn.Linear(d_model, self.n_heads * d_head, bias)
-        self.k_proj = nn.Linear(d_model, self.n_kv_heads * d_head, bias)
-        self.v_proj = nn.Linear(d_model, self.n_kv_heads * d_head, bias)
-        self.o_proj = nn.Linear(self.n_heads * d_head, d_model, bias if output_bias is None else output_bias)
+        self.q_proj = Linear(d_model, self.n_heads * d_head, bias)
+        self.k_proj = Linear(d_model, self.n_kv_heads * d_head, bias)
+        self.v_proj = Linear(d_model, self.n_kv_heads * d_head, bias)
+        self.o_proj = Linear(self.n_heads * d_head, d_model, bias if output_bias is None else output_bias)
         self.q_norm = None if norm is None else norm(d_head)
         self.k_norm = None if norm is None else norm(d_head)
 

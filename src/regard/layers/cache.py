@@ -55,12 +55,12 @@ class Growing:
 
     def extended(self, newest: Callable[[], KeysAndValues]) -> KeysAndValues:
         k, v = newest()
-        stop = self.length + k.shape[2]
-        room = self._with_room_for(stop, k, v)
-        for whole, new in zip(room, (k, v), strict=True):
-            whole[:, :, self.length : stop] = new
+        start, stop = self.length, self.length + k.shape[2]
+        k_room, v_room = self._with_room_for(stop, k, v)
+        k_room[:, :, start:stop] = k
+        v_room[:, :, start:stop] = v
         self.length = stop
-        return room[0][:, :, :stop], room[1][:, :, :stop]
+        return k_room[:, :, :stop], v_room[:, :, :stop]
 
     def _with_room_for(self, length: int, k: Tensor, v: Tensor) -> KeysAndValues:
         if self._room is None or length > self._room[0].shape[2]:

@@ -7,6 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.functional.activations import Activation
+from regard.functional.few_rows import linear_rows
+from regard.layers.linear import Linear
 
 
 class TokenEmbedding(nn.Module):
@@ -52,7 +54,7 @@ class OutputLayer(nn.Module):
         self.factor = 1 / math.sqrt(d_model) if scaled else None
         self.weight = None if tied else nn.Parameter(torch.empty(vocab_size, d_model).normal_(std=0.02))
         self.bias = nn.Parameter(torch.zeros(vocab_size)) if bias else None
-        self.transform = None if transform is None else nn.Linear(d_model, d_model, bias)
+        self.transform = None if transform is None else Linear(d_model, d_model, bias)
         self.activation = None if transform is None else transform[0]
         self.transform_norm = None if transform is None else transform[1]
 
@@ -61,4 +63,4 @@ class OutputLayer(nn.Module):
         if self.transform is not None and self.activation is not None and self.transform_norm is not None:
             x = self.transform_norm(self.activation(self.transform(x)))
         x = x if self.factor is None else x * self.factor
-        return F.linear(x, rows if self.weight is None else self.weight, self.bias)
+        return linear_rows(x, rows if self.weight is None else self.weight, self.bias)

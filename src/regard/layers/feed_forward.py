@@ -6,6 +6,7 @@ from regard.config import GATES
 from regard.config.transformer import Activation
 from regard.errors import ArgumentError
 from regard.functional.activations import ACTIVATIONS, activation_called
+from regard.layers.linear import Linear
 
 
 class FeedForward(nn.Module):
@@ -31,9 +32,9 @@ class FeedForward(nn.Module):
             raise ArgumentError("unknown-choice", name="activation", value=activation, choices=choices)
         d_ff = 4 * d_model if d_ff is None else d_ff
         self.activation = activation_called(GATES.get(activation, activation))  # type: ignore[arg-type]
-        self.gate = nn.Linear(d_model, d_ff, bias) if activation in GATES else None
-        self.up = nn.Linear(d_model, d_ff, bias)
-        self.down = nn.Linear(d_ff, d_model, bias)
+        self.gate = Linear(d_model, d_ff, bias) if activation in GATES else None
+        self.up = Linear(d_model, d_ff, bias)
+        self.down = Linear(d_ff, d_model, bias)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -41,4 +42,4 @@ class FeedForward(nn.Module):
             hidden = self.activation(self.up(x))  # … F
         else:
             hidden = self.activation(self.gate(x)) * self.up(x)
-        return self.down(self.dropout(hidden))
+        return self.down(self.dropout(hidden) if self.training else hidden)

@@ -66,8 +66,11 @@ class Block(nn.Module):
 
     def _residual(self, x: Tensor, norm: nn.Module, part: Callable[[Tensor], Tensor]) -> Tensor:
         if self.pre_norm:
-            return x + self.dropout(part(norm(x)))
-        return norm(x + self.dropout(part(x)))
+            return x + self._dropped(part(norm(x)))
+        return norm(x + self._dropped(part(x)))
+
+    def _dropped(self, x: Tensor) -> Tensor:
+        return self.dropout(x) if self.training else x  # a module that does nothing still costs a call
 
 
 def attention_of(config: TransformerConfig, name: str, kind: Kind) -> MultiHeadAttention:

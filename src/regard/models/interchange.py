@@ -16,6 +16,7 @@ from regard.config import AttentionStyle, Biases, Norm, TransformerConfig
 from regard.errors import ArgumentError
 from regard.functional.activations import ACTIVATIONS
 from regard.layers import FeedForward, LayerNorm, MultiHeadAttention, NoPositions
+from regard.layers.linear import Linear
 from regard.models.block import Block
 from regard.models.stacks import Stack
 from regard.models.transformer import Transformer
@@ -67,7 +68,7 @@ PARTS: set[type[nn.Module]] = {
     *(nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer),
     *(nn.Transformer, nn.TransformerEncoder, nn.TransformerDecoder),
     *(MultiHeadAttention, Block, Transformer, Stack, NoPositions, FeedForward, LayerNorm),
-    *(nn.ModuleList, nn.Linear, NonDynamicallyQuantizableLinear, nn.LayerNorm, nn.Dropout),
+    *(nn.ModuleList, nn.Linear, Linear, NonDynamicallyQuantizableLinear, nn.LayerNorm, nn.Dropout),
 }
 """What has a counterpart on the other side. Subclasses are not meant: nobody knows what they do."""
 

@@ -1,0 +1,234 @@
+"""Step by step gives what reading at once gives: every decoder, both caches, and whatever was done before."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from models import CONFIGS, DECODERS, random_ids, random_weights
+from tolerances import assert_close, assert_same_bits
+
+from regard import Mask, See
+from regard.config import TransformerConfig
+from regard.errors import RegardError
+from regard.models import Decoding, Transformer
+from regard.trace import Looking
+
+CACHES = ("growing", "static")
+T = 9
+
+
+def model_of(config: TransformerConfig, dtype: str = "float32") -> Transformer:
+    with torch.device("meta"):
+        model = Transformer(config)
+    weights = random_weights(config, dtype=dtype)
+    model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()}, assign=True)
+    return model.eval()
+
+
+def source_of(config: TransformerConfig, B: int = 2) -> torch.Tensor | None:
+    return torch.from_numpy(random_ids(config, (B, 7), 1, source=True)) if config.kind == "encoder-decoder" else None
+
+
+def ids_of(config: TransformerConfig, B: int = 2) -> torch.Tensor:
+    return torch.from_numpy(random_ids(config, (B, T)))
+
+
+@pytest.fixture(params=DECODERS)
+def model(request: pytest.FixtureRequest) -> Transformer:
+    return model_of(CONFIGS[request.param])
+
+
+@pytest.fixture(params=CACHES)
+def begin(request: pytest.FixtureRequest, model: Transformer) -> Callable[..., Decoding]:
+    return partial(model.begin, cache=request.param, max_len=24)
+
+
+def whole(model: Transformer, ids: torch.Tensor, source: torch.Tensor | None, **options: Any) -> torch.Tensor:
+    with torch.no_grad():
+        return model(ids, source, **options)
+
+
+def test_token_by_token(model: Transformer, begin: Callable[..., Decoding]) -> None:
+    ids, source = ids_of(model.config), source_of(model.config)
+    decoding = begin(source)
+    steps = [decoding.step(ids[:, t : t + 1]) for t in range(T)]
+    assert_close(torch.stack(steps, dim=1), whole(model, ids, source), "logits")
+    assert decoding.length == T
+
+
+def test_in_chunks_of_any_size(model: Transformer, begin: Callable[..., Decoding]) -> None:
+    ids, source = ids_of(model.config), source_of(model.config)
+    expected = whole(model, ids, source)
+    for cuts in ([T], [4, T], [1, 2, 7, T], [3, 4, 5, T]):
+        decoding, start = begin(source), 0
+        for stop in cuts:
+            assert_close(decoding.step(ids[:, start:stop].numpy()), expected[:, stop - 1], "logits")
+            start = stop
+
+
+def test_left_padding_changes_nothing(model: Transformer, begin: Callable[..., Decoding]) -> None:
+    """A short text beside a long one, filled up on its left: its logits are those it has alone."""
+    ids, source = ids_of(model.config), source_of(model.config)
+    keep = np.ones((2, T), dtype=bool)
+    keep[0, :4] = False
+    decoding = begin(source)
+    decoding.step(ids[:, :6], keep[:, :6])
+    steps = [decoding.step(ids[:, 6:7], keep[:, 6:7]), *(decoding.step(ids[:, t : t + 1]) for t in (7, 8))]
+    for row, first in ((0, 4), (1, 0)):
+        alone = whole(model, ids[row : row + 1, first:], None if source is None else source[row : row + 1])
+        assert_close(torch.stack(steps, dim=1)[row], alone[0, -3:], "logits")
+
+
+def test_a_padded_source_changes_nothing(model: Transformer, begin: Callable[..., Decoding]) -> None:
+    ids, source = ids_of(model.config), source_of(model.config)
+    if source is None:
+        return
+    keep = np.ones((2, 7), dtype=bool)
+    keep[1, 5:] = False
+    decoding = begin(source, source_mask=Mask.from_keep(keep))
+    decoding.step(ids[:, :4])
+    found = decoding.step(ids[:, 4:])
+    assert_close(found[1], whole(model, ids[1:], source[1:, :5])[0, -1], "logits")
+    assert_close(found, whole(model, ids, source, source_mask=Mask.from_keep(keep))[:, -1], "logits")
+
+
+def test_samples_can_be_reordered_repeated_and_dropped(model: Transformer, begin: Callable[..., Decoding]) -> None:
+    ids, source = ids_of(model.config, B=3), source_of(model.config, B=3)
+    keep = np.ones((3, T), dtype=bool)
+    keep[1, :2] = False
+    decoding = begin(source)
+    decoding.step(ids[:, :5], keep[:, :5])
+    rows = [2, 0, 1, 1]
+    decoding.select(rows)
+    decoding.step(ids[rows, 5:6])
+    decoding.select([1, 3])
+    found = decoding.step(ids[[0, 1], 6:])
+    for at, (row, first) in enumerate(((0, 0), (1, 2))):
+        alone = whole(model, ids[row : row + 1, first:], None if source is None else source[row : row + 1])
+        assert_close(found[at], alone[0, -1], "logits")
+
+
+def test_what_was_read_can_be_taken_back(model: Transformer, begin: Callable[..., Decoding]) -> None:
+    ids, source = ids_of(model.config), source_of(model.config)
+    decoding = begin(source)
+    decoding.step(ids)
+    for length in (5, 2, 0):
+        decoding.crop(length)
+        assert decoding.length == length
+        assert_close(decoding.step(ids[:, length:]), whole(model, ids, source)[:, -1], "logits")
+
+
+def test_a_step_that_was_stopped_half_way_is_forgotten(model: Transformer, begin: Callable[..., Decoding]) -> None:
+    ids, source = ids_of(model.config), source_of(model.config)
+    last = model.decoder.layers[-1]
+    decoding = begin(source)
+    decoding.step(ids[:, :5])
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    hook = last.feed_forward.register_forward_hook(stop)
+    with pytest.raises(KeyboardInterrupt):
+        decoding.step(ids[:, 5:7])
+    hook.remove()
+    assert decoding.length == 5
+    assert_close(decoding.step(ids[:, 5:]), whole(model, ids, source)[:, -1], "logits")
+
+
+def test_logits_stay_what_they_were(model: Transformer, begin: Callable[..., Decoding]) -> None:
+    ids, source = ids_of(model.config), source_of(model.config)
+    decoding = begin(source)
+    first = decoding.step(ids[:, :3])
+    kept = first.clone()
+    for t in range(3, T):
+        decoding.step(ids[:, t : t + 1])
+    assert_same_bits(first, kept)
+    assert not first.requires_grad
+
+
+@pytest.mark.parametrize("name", ["paper_2017", "gpt2", "llama", "t5", "gemma"])
+def test_a_step_compiles_in_one_piece(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without breaks, once: the second step needs no other graph than the first."""
+    torch._dynamo.reset()
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
+    model = model_of(CONFIGS[name])
+    ids, source = ids_of(model.config), source_of(model.config)
+    decoding = model.begin(source, cache="static", max_len=24, compile=True)
+    decoding.step(ids[:, :3])
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        for t in range(3, T):
+            found = decoding.step(ids[:, t : t + 1])
+    assert_close(found, whole(model, ids, source)[:, -1], "logits")
+
+
+@pytest.mark.parametrize("cache", CACHES)
+def test_a_generation_is_seen_step_by_step(cache: str) -> None:
+    model = model_of(CONFIGS["paper_2017"])
+    ids, source = ids_of(model.config), source_of(model.config)
+    look, at_once = Looking(See(map=32)), Looking(See(map=32))
+    decoding = model.begin(source, cache=cache, max_len=12, attend=look)
+    for part in (ids[:, :3], ids[:, 3:4], ids[:, 4:5]):
+        decoding.step(part)
+    whole(model, ids[:, :5], source, attend=at_once)
+    tokens, words = [f"t{i}" for i in range(5)], [f"s{i}" for i in range(7)]
+    trace = look.label(tokens, words)
+    assert [name for name in trace.names if name.startswith("encoder")] == at_once.trace.names[:2]
+    name = "decoder.layers.1.self_attention"
+    assert trace[f"{name}#2"].queries == (("t4",),)
+    assert trace[f"{name}#2"].keys[0][:5] == tuple(tokens)
+    assert_close(trace[f"{name}#2"].map[..., :5], at_once.trace[name].map[:, :, 4:], "logits")
+    cross = trace["decoder.layers.0.cross_attention#1"]
+    assert (cross.queries, cross.keys) == ((("t3",),), (tuple(words),))
+
+
+# --- what cannot be done ----------------------------------------------------------------------------------
+
+
+def refused(key: str, call: Callable[[], object]) -> RegardError:
+    with pytest.raises(RegardError) as caught:
+        call()
+    assert caught.value.key == key
+    assert caught.value.text("zh")
+    return caught.value
+
+
+def test_what_a_decoding_refuses() -> None:
+    model = model_of(CONFIGS["gpt2"])
+    begin, ids = model.begin, torch.tensor([[1, 2, 3]])
+    refused("unknown-choice", lambda: begin(cache="other"))
+    refused("compile-growing", lambda: begin(compile=True))
+    refused("static-without-length", lambda: model_of(replace(CONFIGS["llama"], max_len=None)).begin(cache="static"))
+    refused("source-unneeded", lambda: begin(ids))
+    refused("source-missing", lambda: model_of(CONFIGS["paper_2017"]).begin())
+    refused("decoding-encoder", lambda: model_of(CONFIGS["bert"]).begin())
+    refused("decoding-vectors", lambda: model_of(CONFIGS["vectors"]).begin(torch.zeros(1, 2, 12)))
+    refused("ids-out-of-range", lambda: begin().step([[31]]))
+    refused("ids-axes", lambda: begin().step([1, 2]))
+    refused("keep-shape", lambda: begin().step(ids, [[True]]))
+    error = refused("decoding-full", lambda: begin(max_len=4).step([[1] * 5]))
+    assert (error.values["length"], error.values["max_len"]) == (5, 4)
+    assert begin(max_len=1000).max_len == 29
+    decoding = begin()
+    decoding.step(ids)
+    refused("batches-of-source", lambda: decoding.step(ids.expand(2, 3)))
+    refused("rows-out-of-range", lambda: decoding.select([1]))
+    refused("rows-out-of-range", lambda: decoding.select([]))
+    refused("crop-length", lambda: decoding.crop(4))
+    assert decoding.length == 3
+
+
+def test_dropout_would_make_every_text_differ() -> None:
+    config = replace(CONFIGS["gpt2"], dropout=0.1)
+    refused("decoding-training", lambda: Transformer(config).begin())
+    Transformer(replace(config, dropout=0.0)).begin()
+
+
+def test_a_source_mask_is_about_keys() -> None:
+    model = model_of(CONFIGS["paper_2017"])
+    source = source_of(model.config)
+    refused("source-mask-keys", lambda: model.begin(source, source_mask=Mask.causal()))
+    assert model.begin(source, source_mask=Mask.prefix(3)).step([[1], [2]]).shape == (2, 23)

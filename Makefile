@@ -6,7 +6,7 @@ export TEXT
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: see test test-slow test-gpu check format bench clean
+.PHONY: see test test-slow test-gpu check format bench bench-gpu clean
 
 see: $(VENV)/.core                ## the small core, then the main job
 	@$(BIN)/regard see $(if $(TEXT),-- "$$TEXT")
@@ -32,6 +32,9 @@ format: $(VENV)/.test
 
 bench: $(VENV)/.test              ## ratios against peers, measured in one run
 	$(BIN)/python -m benchmarks.run
+
+bench-gpu: $(VENV)/.test          ## the same on a CUDA device; NANOGPT names the folder of nanoGPT's model.py
+	$(BIN)/python -m benchmarks.run --gpu
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

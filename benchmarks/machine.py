@@ -12,10 +12,19 @@ def machine() -> dict[str, str]:
     return {
         "processor": _processor(),
         "cores": str(cores()),
+        **_device(),
         "python": platform.python_version(),
-        **{name: _version(name) for name in ("numpy", "torch", "regard")},
+        **{name: _version(name) for name in ("numpy", "torch", "transformers", "regard")},
         "system": f"{platform.system()} {platform.machine()}",
     }
+
+
+def _device() -> dict[str, str]:
+    try:
+        import torch
+    except ImportError:
+        return {}
+    return {"device": torch.cuda.get_device_name()} if torch.cuda.is_available() else {}
 
 
 def _version(name: str) -> str:

@@ -27,7 +27,7 @@ def main() -> None:
         measured = CASES[options.alone].run(options.rounds)
         json.dump({"times": measured.times, "facts": measured.facts}, sys.stdout)
         return
-    names = options.cases or list(CASES)
+    names = options.cases or [name for name, case in CASES.items() if case.gpu == options.gpu]
     results = {name: measure_apart(name, options.rounds, ROOT / "src") for name in names}
     for name, measured in results.items():
         print_table(name, measured)
@@ -37,7 +37,8 @@ def main() -> None:
         Path(options.json).write_text(json.dumps(report.as_json(results, machine()), indent=1), encoding="utf-8")
     if options.report:
         day = datetime.now(UTC).date()
-        path = ROOT / "benchmarks" / "results" / f"{'all' if len(names) == len(CASES) else '_'.join(names)}_{day}.md"
+        which = "_".join(options.cases) if options.cases else "gpu" if options.gpu else "all"
+        path = ROOT / "benchmarks" / "results" / f"{which}_{day}.md"
         path.write_text(report.markdown(results, machine(), day), encoding="utf-8")
         print(f"written: {path.relative_to(ROOT)}", file=sys.stderr)
 
@@ -45,6 +46,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.run", description=__doc__)
     parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of: {', '.join(CASES)} (default: all)")
+    parser.add_argument("--gpu", action="store_true", help="the cases that need a CUDA device, instead of the others")
     parser.add_argument("--rounds", type=int, help="rounds per case (default: the case's own)")
     parser.add_argument("--json", metavar="FILE", help="also write every time and ratio")
     parser.add_argument("--report", action="store_true", help="also write a dated report to benchmarks/results/")
@@ -66,7 +68,7 @@ def measure_apart(name: str, rounds: int | None, source: Path) -> Measured:
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, check=True, stdout=subprocess.PIPE, text=True
     )
-    return Measured(**json.loads(done.stdout))
+    return Measured(**json.loads(done.stdout.splitlines()[-1]))  # contenders may print while they are made
 
 
 def print_table(name: str, measured: Measured) -> None:

@@ -1,37 +1,15 @@
-"""What is measured: operations, shapes and the numbers asked of them. Baselines are imported, not rewritten."""
+"""Attention by itself, on the CPU, and how long it takes to start."""
 
 import subprocess
 import sys
 import tracemalloc
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from benchmarks.measure import Contender, Measured, Ratio, race
+from benchmarks.cases.case import Case
+from benchmarks.measure import Contender, Measured, Ratio
 
 if TYPE_CHECKING:
     import numpy as np
-
-
-@dataclass(frozen=True, kw_only=True)
-class Case:
-    """One table of the report."""
-
-    name: str
-    what: str
-    prepare: Callable[[], dict[str, Contender]]
-    ratios: tuple[Ratio, ...]
-    rounds: int = 15
-    pause: float = 0.0
-    facts: Callable[[Measured], dict[str, float]] = lambda _: {}
-    """What is measured beside the race, or worked out from it, by name."""
-    fact_bounds: tuple[tuple[str, str, float | None], ...] = ()
-    """(name, unit, at most) of each fact."""
-
-    def run(self, rounds: int | None = None) -> Measured:
-        measured = race(self.prepare(), rounds or self.rounds, self.pause)
-        measured.facts = self.facts(measured)
-        return measured
 
 
 H, E = 12, 64
@@ -273,4 +251,4 @@ START = Case(
     rounds=30,
 )
 
-CASES = {case.name: case for case in (NUMPY, STATISTICS, TORCH, SEE, START)}
+CASES = (NUMPY, STATISTICS, TORCH, SEE, START)

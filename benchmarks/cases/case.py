@@ -1,0 +1,30 @@
+"""What one table of a report is: contenders, and the numbers asked of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from benchmarks.measure import Contender, Measured, Ratio, race
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One table of the report."""
+
+    name: str
+    what: str
+    prepare: Callable[[], dict[str, Contender]]
+    ratios: tuple[Ratio, ...]
+    rounds: int = 15
+    pause: float = 0.0
+    warm_up: int = 2
+    gpu: bool = False
+    """Whether it needs a CUDA device; on a machine that has one, only such cases are measured unless named."""
+    facts: Callable[[Measured], dict[str, float]] = lambda _: {}
+    """What is measured beside the race, or worked out from it, by name."""
+    fact_bounds: tuple[tuple[str, str, float | None], ...] = ()
+    """(name, unit, at most) of each fact."""
+
+    def run(self, rounds: int | None = None) -> Measured:
+        measured = race(self.prepare(), rounds or self.rounds, self.pause, self.warm_up)
+        measured.facts = self.facts(measured)
+        return measured

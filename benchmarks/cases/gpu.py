@@ -1,0 +1,158 @@
+"""Whole models on a CUDA device: training beside nanoGPT, decoding beside Hugging Face's compiled `generate`.
+
+nanoGPT is looked for in the folder that NANOGPT names (its model.py); it is not part of this repository.
+"""
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.cases.case import Case
+from benchmarks.measure import Contender, Measured, Ratio
+
+if TYPE_CHECKING:
+    import torch
+
+# --- training --------------------------------------------------------------------------------------------
+
+BATCH, LENGTH, VOCABULARY = 32, 1024, 50_304
+
+
+def train() -> dict[str, Contender]:
+    import torch
+    import torch.nn.functional as F
+
+    from regard.config import TransformerConfig
+    from regard.models import Transformer
+
+    sys.path.insert(0, os.environ.get("NANOGPT", "."))
+    from model import GPT, GPTConfig  # type: ignore[import-not-found]
+
+    torch.manual_seed(0)
+    torch.set_float32_matmul_precision("high")
+    ids, targets = (torch.randint(0, VOCABULARY, (BATCH, LENGTH), device="cuda") for _ in range(2))
+    ours = Transformer(TransformerConfig.gpt2(vocab_size=VOCABULARY, dropout=0.0)).cuda()
+    theirs = GPT(GPTConfig(block_size=LENGTH, vocab_size=VOCABULARY, dropout=0.0, bias=True)).cuda()
+
+    def our_loss(ids: "torch.Tensor", targets: "torch.Tensor") -> "torch.Tensor":
+        return F.cross_entropy(ours(ids).flatten(0, 1), targets.flatten())
+
+    def their_loss(ids: "torch.Tensor", targets: "torch.Tensor") -> "torch.Tensor":
+        return theirs(ids, targets)[1]
+
+    def step(model: Any, loss: Any) -> Contender:
+        compiled = torch.compile(loss)
+
+        def run() -> None:
+            with torch.autocast("cuda", torch.bfloat16):
+                value = compiled(ids, targets)
+            value.backward()
+            model.zero_grad(set_to_none=True)
+            torch.cuda.synchronize()
+
+        return run
+
+    return {"regard": step(ours, our_loss), "nanoGPT": step(theirs, their_loss)}
+
+
+def training_rates(measured: Measured) -> dict[str, float]:
+    """Tokens per second, and which share of this device's own matrix products they come to."""
+    import torch
+
+    parameters = 123.6e6  # GPT-2 124M without the table of positions, which multiplies nothing
+    per_token = 6 * parameters + 12 * 12 * 768 * LENGTH  # forward and backward, attention included
+    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    for _ in range(3):
+        a @ b
+    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    for _ in range(10):
+        a @ b
+    stop.record()
+    torch.cuda.synchronize()
+    peak = 10 * 2 * 8192**3 / (start.elapsed_time(stop) / 1e3)
+    ours = BATCH * LENGTH / measured.median("regard")
+    return {
+        "regard, tokens/s": ours,
+        "nanoGPT, tokens/s": BATCH * LENGTH / measured.median("nanoGPT"),
+        "regard, share of the matrix products' rate": ours * per_token / peak,
+    }
+
+
+TRAIN = Case(
+    name="gpu-train",
+    what=f"GPT-2 124M shape, forward and backward, bfloat16 autocast, batch {BATCH} × {LENGTH}, compiled",
+    prepare=train,
+    rounds=15,
+    warm_up=4,
+    gpu=True,
+    facts=training_rates,
+    fact_bounds=(
+        ("regard, tokens/s", "", None),
+        ("nanoGPT, tokens/s", "", None),
+        ("regard, share of the matrix products' rate", "", None),
+    ),
+    ratios=(Ratio(label="speed over nanoGPT", over="nanoGPT", under="regard", must=1.0, higher_is_better=True),),
+)
+
+# --- decoding --------------------------------------------------------------------------------------------
+
+PROMPT, NEW = 64, 256
+
+
+def decode(batch: int) -> dict[str, Contender]:
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    from regard.config import TransformerConfig
+    from regard.models import Transformer
+
+    torch.manual_seed(0)
+    ours = Transformer(TransformerConfig.gpt2()).to("cuda", torch.bfloat16).eval()
+    theirs: Any = GPT2LMHeadModel(GPT2Config())  # whose methods mypy cannot follow
+    theirs = theirs.to("cuda", torch.bfloat16).eval()
+    theirs.generation_config.eos_token_id = None
+    prompt = torch.randint(0, 50_257, (batch, PROMPT), device="cuda")
+    decoding = ours.begin(cache="static", max_len=PROMPT + NEW, compile=True)
+
+    def regard() -> None:
+        decoding.crop(0)
+        ids = decoding.step(prompt).argmax(-1)
+        for _ in range(NEW - 1):
+            ids = decoding.step(ids[:, None]).argmax(-1)
+        torch.cuda.synchronize()
+
+    def hugging_face() -> None:
+        theirs.generate(prompt, max_new_tokens=NEW, do_sample=False, cache_implementation="static", pad_token_id=0)
+        torch.cuda.synchronize()
+
+    return {"regard": regard, "Hugging Face generate": hugging_face}
+
+
+def decode_case(batch: int, must: float) -> Case:
+    def rates(measured: Measured) -> dict[str, float]:
+        return {f"{name}, tokens/s": batch * NEW / measured.median(name) for name in measured.times}
+
+    return Case(
+        name=f"gpu-decode-{batch}",
+        what=f"GPT-2 124M shape, bfloat16, greedy, batch {batch}, {PROMPT} tokens in and {NEW} out; static caches, "
+        "compiled, ours captured as a graph",
+        prepare=lambda: decode(batch),
+        rounds=7,
+        warm_up=3,
+        gpu=True,
+        facts=rates,
+        fact_bounds=(("regard, tokens/s", "", None), ("Hugging Face generate, tokens/s", "", None)),
+        ratios=(
+            Ratio(
+                label="speed over Hugging Face generate, static cache and compile",
+                over="Hugging Face generate",
+                under="regard",
+                must=must,
+                higher_is_better=True,
+            ),
+        ),
+    )
+
+
+CASES = (TRAIN, decode_case(1, must=2.0), decode_case(32, must=1.2))

@@ -115,16 +115,37 @@ def short_names(names: list[str]) -> tuple[list[str], str]:
 
     >>> short_names(["h.0.attn", "h.1.attn"])
     (['0', '1'], 'h.*.attn')
+    >>> short_names(["encoder.layers.0.self_attention", "decoder.layers.0.cross_attention"])
+    (['encoder.self', 'decoder.cross'], '*.layers.0.*_attention')
     """
     if len(names) < 2:
         return names, names[0] if names else ""
     parts = [name.split(".") for name in names]
+    if len({len(part) for part in parts}) == 1 and len(set(names)) > 1:
+        return _without_shared_columns(parts)
     shortest = min(len(part) for part in parts) - 1
     start = min(_shared(parts), shortest)
     end = min(_shared([part[::-1] for part in parts]), shortest - start)
     short = [".".join(part[start : len(part) - end]) for part in parts]
     shared = [*parts[0][:start], "*", *parts[0][len(parts[0]) - end :]]
     return short, ".".join(shared)
+
+
+def _without_shared_columns(parts: list[list[str]]) -> tuple[list[str], str]:
+    """Names of equally many parts: where all say the same it is left out, also at the end of a part, after a "_"."""
+    short: list[list[str]] = [[] for _ in parts]
+    pattern = []
+    for column in zip(*parts, strict=True):
+        if len(set(column)) == 1:
+            pattern.append(column[0])
+            continue
+        words = [part.split("_")[::-1] for part in column]
+        count = min(_shared(words), min(map(len, words)) - 1)
+        ending = "".join(f"_{word}" for word in words[0][:count][::-1])
+        pattern.append(f"*{ending}")
+        for name, part in zip(short, column, strict=True):
+            name.append(part.removesuffix(ending))
+    return [".".join(name) for name in short], ".".join(pattern)
 
 
 def _shared(parts: list[list[str]]) -> int:

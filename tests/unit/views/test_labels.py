@@ -76,7 +76,7 @@ def test_upright_keeps_accents_on_their_letter() -> None:
     ("names", "short", "pattern"),
     [
         (["h.0.attn", "h.1.attn", "h.10.attn"], ["0", "1", "10"], "h.*.attn"),
-        (["encoder.0.attn", "decoder.0.cross"], ["encoder.0.attn", "decoder.0.cross"], "*"),
+        (["encoder.0.attn", "decoder.0.cross"], ["encoder.attn", "decoder.cross"], "*.0.*"),
         (["a", "a#1"], ["a", "a#1"], "*"),
         (["h.0", "h.0.attn"], ["0", "0.attn"], "h.*"),
         (["only.one"], ["only.one"], "only.one"),

@@ -11,12 +11,12 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.generation.decoding import Begins, Decoding
-from regard.generation.picking import is_finite, scores_of
-from regard.generation.prompts import Ids, check_ids, check_room, rows_of, special_ids
+from regard.generation.picking import scores_of
+from regard.generation.prompts import Ids, ends_of, rows_of
 from regard.generation.reading import begun, check_chunk, read
 from regard.kinds import Array
 from regard.reference import log_sum_exp
-from regard.spacing import check_counts
+from regard.spacing import check_counts, is_number
 
 
 class Beam(NamedTuple):
@@ -63,40 +63,32 @@ def beam_search(
     chunk: int | None = None,
     **begin_options: Any,
 ) -> list[Any]:
-    """The `best` texts that a search with so many beams finds for each prompt, best first.
+    """The `best` texts that a search with this many beams finds for each prompt, best first.
 
     score = sum of log-probabilities / length ** length_penalty. The length is the number of new ids, the eos among
     them (its probability is in the sum too); the prompt does not count. Log-probabilities are negative: a penalty
     above 0 is kind to long texts, one below 0 to short ones.
 
     At each step the `beams` likeliest continuations count: those that end with an eos are finished, and the likeliest
-    `beams` of the others are continued; at `max_new` all end. early_stopping=True stops when so many are finished as
-    there are beams; False goes on until nothing that is still open can become one of the `best`.
+    `beams` of the others are continued; at `max_new` all end. early_stopping=True stops when as many are finished
+    as there are beams; False goes on until nothing that is still open can become one of the `best`.
 
     One flat prompt gives a list of Beams, several give a list each. Raises ArgumentError before anything runs.
     """
     rows = rows_of(prompts)
-    check_counts(max_new=(max_new, 1), beams=(beams, 1), best=(best, 1))
     check_chunk(chunk)
-    if best > beams:
-        raise ArgumentError("beams-best", best=best, beams=beams)
-    _check_penalty(length_penalty, max_new)
+    _check_asked(beams, best, max_new, length_penalty)
     decoding = begun(model, sources, len(rows.ids), begin_options)
     if beams > decoding.vocab_size:
         raise ArgumentError("beams-vocabulary", beams=beams, W=decoding.vocab_size)
-    check_ids(rows, decoding.vocab_size)
-    rules = _Rules(
-        beams, max_new, special_ids(eos, "eos", decoding.vocab_size), length_penalty, bool(early_stopping), best
-    )
-    check_room(decoding, rows.longest, max_new)
-    searches = [_Search(rules) for _ in rows.ids]
-    _search(decoding, read(decoding.step, rows, chunk), searches)
-    found = [search.finished[:best] for search in searches]
+    ends = ends_of(eos, decoding, rows, max_new)
+    rules = _Rules(beams, max_new, ends, length_penalty, bool(early_stopping), best)
+    found = _search(decoding, read(decoding.step, rows, chunk), [_Search(rules) for _ in rows.ids])
     return found[0] if rows.alone else found
 
 
-def _search(decoding: Decoding, logits: Array, searches: list["_Search"]) -> None:
-    """Advance all searches together until none has anything open."""
+def _search(decoding: Decoding, logits: Array, searches: list["_Search"]) -> list[list[Beam]]:
+    """Advance all searches together until none has anything open; the best that each has found."""
     length = 0
     while True:
         length += 1
@@ -110,7 +102,7 @@ def _search(decoding: Decoding, logits: Array, searches: list["_Search"]) -> Non
             rows += [at + beam.row for beam in search.open]
             at += n
         if not rows:
-            return
+            return [search.finished[: search.rules.best] for search in searches]
         if rows != list(range(at)):
             decoding.select(rows)
         logits = decoding.step(np.array([[beam.ids[-1]] for search in searches for beam in search.open]))
@@ -132,7 +124,7 @@ class _Search:
         last = length == self.rules.max_new
         totals = np.array([beam.total for beam in self.open])[:, None] + chances
         going: list[_Open] = []
-        # Of so many, at least `beams` do not end: each beam has only len(eos) ways to.
+        # Of this many, at least `beams` do not end: each beam has only len(eos) ways to.
         for rank, (row, id) in enumerate(_likeliest(totals, beams * (1 + len(eos)))):
             ids, total = self.open[row].ids, float(totals[row, id])
             if id in eos or last:
@@ -164,7 +156,11 @@ def _likeliest(totals: np.ndarray, n: int) -> list[tuple[int, int]]:
     return [divmod(at, totals.shape[1]) for at in order.tolist()]
 
 
-def _check_penalty(value: float, max_new: int) -> None:
-    """The penalty is a number whose powers can be computed: e^700 is about the largest float64."""
-    if not is_finite(value) or abs(value) * math.log(max_new + 1) > 700:
-        raise ArgumentError("length-penalty-value", value=value)
+def _check_asked(beams: int, best: int, max_new: int, length_penalty: float) -> None:
+    """What can be wrong whatever the model: the numbers asked for."""
+    check_counts(max_new=(max_new, 1), beams=(beams, 1), best=(best, 1))
+    if best > beams:
+        raise ArgumentError("beams-best", best=best, beams=beams)
+    # Powers of a length must be computable: e^700 is about the largest float64.
+    if not is_number(length_penalty) or abs(length_penalty) * math.log(max_new + 1) > 700:
+        raise ArgumentError("length-penalty-value", value=length_penalty)

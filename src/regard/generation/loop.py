@@ -11,35 +11,33 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.generation.decoding import Begins
-from regard.generation.picking import GREEDY, Pick, Picker, check_logits
-from regard.generation.prompts import Ids, Rows, check_ids, check_room, rows_of, special_ids
-from regard.generation.reading import begun, check_chunk, read
-from regard.generation.session import Session
-from regard.kinds import Array, is_tensor, to_numpy
+from regard.generation.picking import GREEDY, Pick, Picker, check_logits, check_not_sampling, doubt_about, is_elsewhere
+from regard.generation.prompts import Ids, Rows, ends_of, rows_of
+from regard.generation.reading import Batch, Reader, begun, check_chunk
+from regard.generation.session import Session, one_text
+from regard.kinds import Array, to_numpy
 from regard.spacing import check_counts
 
 
 def generate(
-    model: Begins,
+    model: Begins | Session,
     prompts: Any,
     *,
     sources: Any = None,
     max_new: int,
     pick: Pick = GREEDY,
     eos: Ids = None,
-    pad: int = 0,
     chunk: int | None = None,
-    session: Session | None = None,
     **begin_options: Any,
 ) -> list[Any]:
     """The ids that the model adds to each prompt: at most `max_new`, up to an `eos`, which is left out.
 
+    model     what writes; or a Session, to go on where an earlier call with the same beginning stopped: one prompt
     prompts   one list of ids, which gives one list; or several of any lengths, which give a list each
     sources   for a model with an encoder: as many as prompts, of any lengths
     pick      GREEDY, or Sampling(…)
-    eos       the id, or the ids, that end a text; a text that has ended goes on as `pad`, which nobody sees
-    chunk     read the prompts so many columns at a time
-    session   go on where an earlier call with the same beginning stopped; one prompt
+    eos       the id, or the ids, that end a text
+    chunk     read the prompts this many columns at a time
 
     What else is given goes to `model.begin`. Raises ArgumentError before anything runs, and where logits are NaN.
 
@@ -51,23 +49,23 @@ def generate(
     >>> generate(Transformer(config, weights), [3, 1], max_new=4)  # all ids equally likely: the lowest
     [0, 0, 0, 0]
     """
-    run = _begin(model, prompts, sources, max_new, pick, eos, pad, chunk, session, begin_options)
+    run = _begin(
+        model, prompts, sources=sources, max_new=max_new, pick=pick, eos=eos, chunk=chunk, options=begin_options
+    )
     columns = list(run.columns(watched=bool(run.eos)))  # all of them, before anyone asks for values
     texts = [_until(text, run.eos) for text in zip(*(to_numpy(ids).tolist() for ids in columns), strict=True)]
     return texts[0] if run.rows.alone else texts
 
 
 def stream(
-    model: Begins,
+    model: Begins | Session,
     prompts: Any,
     *,
     sources: Any = None,
     max_new: int,
     pick: Pick = GREEDY,
     eos: Ids = None,
-    pad: int = 0,
     chunk: int | None = None,
-    session: Session | None = None,
     **begin_options: Any,
 ) -> Iterator[Any]:
     """What `generate` gives, while it comes: for one flat prompt its ids, else one list per step with an id per row.
@@ -75,7 +73,9 @@ def stream(
     A row that has ended has None; the stream ends when all have. Arguments are looked at now, not when the first id is
     asked for. Whoever stops early has lost nothing: a session knows exactly what was read.
     """
-    run = _begin(model, prompts, sources, max_new, pick, eos, pad, chunk, session, begin_options)
+    run = _begin(
+        model, prompts, sources=sources, max_new=max_new, pick=pick, eos=eos, chunk=chunk, options=begin_options
+    )
     return _told(run)
 
 
@@ -98,48 +98,45 @@ def _until(text: tuple[int, ...], eos: tuple[int, ...]) -> list[int]:
 class _Run(NamedTuple):
     """One request, looked at and ready to go."""
 
-    decoding: Any
-    """A Decoding, or the Session around one."""
+    reader: Reader
     rows: Rows
     picker: Picker
     max_new: int
     eos: tuple[int, ...]
-    pad: int
     chunk: int | None
 
     def columns(self, watched: bool) -> Iterator[Array]:
         """The picked ids, (B,), step after step. Unless `watched`, they stay on the model's device and nobody waits."""
-        given = self.decoding
-        if isinstance(given, Session):
-            logits = given.read(self.rows.ids, self.chunk)
-        else:
-            logits = read(given.step, self.rows, self.chunk)
+        logits = self.reader.read(self.rows.ids, self.chunk)
         ended = np.zeros(len(self.rows.ids), dtype=bool)
+        doubt: Any = 0
         for left in reversed(range(self.max_new)):
-            # NaN stays: what went wrong unwatched still shows in the last logits.
-            if watched or left == 0 or not is_tensor(logits):
+            if watched or not is_elsewhere(logits):
                 check_logits(logits)
+            else:  # remembered where the logits are, and asked for once, at the end
+                doubt = doubt + doubt_about(logits)
+                if left == 0:
+                    check_logits(doubt[:, None])
             ids = self.picker(logits)
             if self.eos:
-                values = np.where(ended, self.pad, to_numpy(ids))
+                values = np.where(ended, 0, to_numpy(ids))  # a text that has ended goes on as anything: nobody sees it
                 ids = values if ended.any() else ids  # what need not change stays on its device
                 ended |= np.isin(values, self.eos)
             yield ids
             if left == 0 or ended.all():
                 return
-            logits = given.step(ids[:, None])
+            logits = self.reader.step(ids[:, None])
 
 
 def _begin(
-    model: Begins,
+    model: Begins | Session,
     prompts: Any,
+    *,
     sources: Any,
     max_new: int,
     pick: Pick,
     eos: Ids,
-    pad: int,
     chunk: int | None,
-    session: Session | None,
     options: dict[str, Any],
 ) -> _Run:
     """Everything that can be wrong is found here: first what needs no model, then what its vocabulary decides."""
@@ -148,19 +145,20 @@ def _begin(
     check_chunk(chunk)
     if isinstance(pick, type) or not callable(getattr(pick, "start", None)):
         raise ArgumentError("pick-kind", found=repr(pick))
-    if session is None:
-        decoding = begun(model, sources, len(rows.ids), options)
+    reader: Reader
+    if isinstance(model, Session):
+        _check_session(rows, sources, options)
+        reader = model
     else:
-        if len(rows.ids) != 1:
-            raise ArgumentError("session-one", found=len(rows.ids))
-        if sources is not None or options:
-            named = ", ".join((["sources"] if sources is not None else []) + list(options))
-            raise ArgumentError("session-begun", names=named)
-        decoding = session.decoding
-    vocab_size = decoding.vocab_size
-    check_ids(rows, vocab_size)
-    ends = special_ids(eos, "eos", vocab_size)
-    (filler,) = special_ids((pad,), "pad", vocab_size)
-    check_room(decoding, rows.longest, max_new)
-    picker = pick.start(rows.ids, vocab_size)
-    return _Run(session or decoding, rows, picker, max_new, ends, filler, chunk)
+        reader = Batch(begun(model, sources, len(rows.ids), options))
+    ends = ends_of(eos, reader.decoding, rows, max_new)
+    return _Run(reader, rows, pick.start(rows.ids, reader.decoding.vocab_size), max_new, ends, chunk)
+
+
+def _check_session(rows: Rows, sources: Any, options: dict[str, Any]) -> None:
+    """A Session takes one prompt, and nothing that is decided when a model begins."""
+    one_text(rows)
+    check_not_sampling(options)
+    given = options if sources is None else ["sources", *options]
+    if given:
+        raise ArgumentError("session-begun", names=", ".join(given))

@@ -6,14 +6,14 @@ A way of picking is a frozen value; `start` gives the function that picks for on
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol, TypeGuard
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
 
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.kinds import Array, to_numpy
-from regard.spacing import check_counts
+from regard.kinds import Array, is_tensor, to_numpy
+from regard.spacing import check_counts, is_number
 
 Picker = Callable[[Array], Array]
 """From logits (B, W) to ids (B,)."""
@@ -43,10 +43,10 @@ class Sampling:
     """Ids drawn by chance, after what is done to the logits in this order; None means "not at all".
 
     repetition_penalty   of ids in the prompt or the text so far: positive logits divided by it, negative multiplied
-    temperature          logits divided by it: below 1 bolder, above 1 more even
+    temperature          logits divided by it: below 1 sharper, above 1 more even
     top_k                only the k most likely
-    top_p                only the most likely, as few as together reach so much probability
-    min_p                only what is at least so many times as likely as the most likely
+    top_p                only the most likely, as few as together reach this probability
+    min_p                only ids with at least this share of the likeliest one's probability
     seed                 the same seed gives the same ids, in NumPy and in torch
 
     Ids as likely as the last one that stays, stay too; the most likely always does. Row r of a batch draws from its
@@ -64,16 +64,16 @@ class Sampling:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        if not (is_finite(self.temperature) and self.temperature > 0):
+        if not (is_number(self.temperature) and self.temperature > 0):
             raise ArgumentError("temperature-value", value=self.temperature)
         if self.top_k is not None:
             check_counts(top_k=(self.top_k, 1))
-        if self.top_p is not None and not (is_finite(self.top_p) and 0 < self.top_p <= 1):
+        if self.top_p is not None and not (is_number(self.top_p) and 0 < self.top_p <= 1):
             raise ArgumentError("top-p-value", value=self.top_p)
-        if self.min_p is not None and not (is_finite(self.min_p) and 0 <= self.min_p <= 1):
+        if self.min_p is not None and not (is_number(self.min_p) and 0 <= self.min_p <= 1):
             raise ArgumentError("min-p-value", value=self.min_p)
         penalty = self.repetition_penalty
-        if penalty is not None and not (is_finite(penalty) and penalty > 0):
+        if penalty is not None and not (is_number(penalty) and penalty > 0):
             raise ArgumentError("repetition-penalty-value", value=penalty)
         if self.seed is not None:
             check_counts(seed=(self.seed, 0))
@@ -120,10 +120,11 @@ class Sampling:
         return p / p.sum(-1, keepdims=True)
 
 
-def is_finite(value: object) -> TypeGuard[float]:
-    """Whether `value` is a finite number; True and False are not."""
-    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return number and math.isfinite(value)  # type: ignore[arg-type]
+def check_not_sampling(options: dict[str, Any]) -> None:
+    """No option is a field of Sampling, which goes into `pick`; else an ArgumentError that shows how."""
+    for field in fields(Sampling):
+        if field.name in options:
+            raise ArgumentError("sampling-option", name=field.name, value=options[field.name])
 
 
 def _drawn(chances: np.ndarray, generator: np.random.Generator) -> int:
@@ -146,3 +147,15 @@ def check_logits(logits: Array) -> None:
     """The same question asked where the logits are, all rows at once: their highest is NaN where any is."""
     if not math.isfinite(to_numpy(logits.max())):
         scores_of(logits)  # which says the row
+
+
+def is_elsewhere(logits: Array) -> bool:
+    """Whether looking at the logits would mean to wait for another device."""
+    return is_tensor(logits) and logits.device.type != "cpu"
+
+
+def doubt_about(logits: Array) -> Array:
+    """0 for each row with something to choose, NaN for the others, (B,); nobody waits for it."""
+    highest = logits.max(-1)
+    highest = getattr(highest, "values", highest)  # torch says where they are, too
+    return highest - highest

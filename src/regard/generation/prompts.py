@@ -27,6 +27,11 @@ class Rows(NamedTuple):
         """The length of the longest text."""
         return max(len(row) for row in self.ids)
 
+    @property
+    def shortest(self) -> int:
+        """The length of the shortest text."""
+        return min(len(row) for row in self.ids)
+
 
 def rows_of(given: Any, name: str = "prompts") -> Rows:
     """What was given as rows of ints, or an ArgumentError that says what is wrong with it.
@@ -95,9 +100,16 @@ def check_ids(rows: Rows, vocab_size: int, name: str = "prompts") -> None:
         raise ArgumentError("prompt-id", where=f"{where}[{at}]", value=row[at], last=vocab_size - 1, W=vocab_size)
 
 
+def ends_of(eos: Ids, decoding: Decoding, rows: Rows, max_new: int) -> tuple[int, ...]:
+    """The ids that end a text, once these, the prompts and what is generated are known to fit the decoding."""
+    check_ids(rows, decoding.vocab_size)
+    check_room(decoding, rows.longest, max_new)
+    return special_ids(eos, "eos", decoding.vocab_size)
+
+
 def special_ids(given: Ids, name: str, vocab_size: int) -> tuple[int, ...]:
     """One id, several or none as a tuple, each of them in the vocabulary."""
-    plain: Any = to_numpy(given).tolist() if is_tensor(given) else given
+    plain: Any = to_numpy(given).tolist() if is_tensor(given) or isinstance(given, np.ndarray) else given
     several = () if plain is None else tuple(plain) if isinstance(plain, Iterable) else (plain,)
     for id in several:
         if not (is_whole(id) and 0 <= id < vocab_size):

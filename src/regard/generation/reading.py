@@ -1,10 +1,12 @@
 """Reading what is already there: a model begun on its sources, and a batch of prompts read in one go or in chunks."""
 
+import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 from regard.errors import ArgumentError
 from regard.generation.decoding import Begins, Decoding
+from regard.generation.picking import check_not_sampling
 from regard.generation.prompts import Rows, check_ids, check_room, left_padded, right_padded, rows_of
 from regard.kinds import Array
 from regard.masks import Mask
@@ -14,14 +16,46 @@ from regard.spacing import check_counts
 def prefill(decoding: Decoding, prompts: Any, chunk: int | None = None) -> Array:
     """Read prompts of any lengths as one batch, `chunk` columns at a time, and give the logits after them, (B, W).
 
-    Shorter prompts are filled up on the left, so that all end together; what is filled in does not count. Chunks bound
-    the memory that a long prompt takes, and change nothing else. Raises ArgumentError before anything is read.
+    Shorter prompts are filled up on the left, so that all end together; what is filled in does not count. A decoding
+    that has already read something takes equally long prompts only. Chunks bound the memory that a long prompt takes,
+    and change nothing else. Raises ArgumentError before anything is read.
     """
     rows = rows_of(prompts)
     check_chunk(chunk)
     check_ids(rows, decoding.vocab_size)
-    check_room(decoding, rows.longest, already=decoding.length)
+    shortest, longest, length = rows.shortest, rows.longest, decoding.length
+    if length and shortest < longest:
+        raise ArgumentError("prefill-ragged", shortest=shortest, longest=longest, length=length)
+    check_room(decoding, longest, already=length)
     return read(decoding.step, rows, chunk)
+
+
+class Reader(Protocol):
+    """Reads prompts, then id after id: a `Batch`, or a `Session`, which knows what it has read."""
+
+    @property
+    def decoding(self) -> Decoding:
+        """What remembers."""
+
+    def read(self, prompts: Any, /, chunk: int | None = None) -> Array:
+        """Read prompts and give the logits after them, (B, W)."""
+
+    def step(self, ids: Array) -> Array:
+        """Read one more id of each, (B, 1), and give the logits after it."""
+
+
+class Batch(NamedTuple):
+    """A Decoding as a Reader of prompts of any lengths."""
+
+    decoding: Decoding
+
+    def read(self, prompts: Any, chunk: int | None = None) -> Array:
+        """As `prefill` does."""
+        return prefill(self.decoding, prompts, chunk)
+
+    def step(self, ids: Array) -> Array:
+        """As the decoding does."""
+        return self.decoding.step(ids)
 
 
 def check_chunk(chunk: int | None) -> None:
@@ -42,8 +76,9 @@ def read(step: Callable[[Array, Array | None], Array], rows: Rows, chunk: int | 
 
 def begun(model: Begins, sources: Any, samples: int, options: dict[str, Any]) -> Decoding:
     """The model's Decoding, on its sources where there are any: as many as prompts, and as ragged as they come."""
-    if not callable(getattr(model, "begin", None)):
+    if isinstance(model, type) or not callable(getattr(model, "begin", None)):
         raise ArgumentError("model-begins", found=type(model).__name__)
+    _check_options(model, options)
     if sources is None:
         return model.begin(**options)
     if getattr(sources, "ndim", 0) >= 2:  # a batch already, of ids or of vectors: the model's to judge
@@ -56,3 +91,16 @@ def begun(model: Begins, sources: Any, samples: int, options: dict[str, Any]) ->
         mask, given = Mask.from_keep(keep), options.get("source_mask")
         options = {**options, "source_mask": mask if given is None else mask & given}
     return model.begin(batch, **options)
+
+
+def _check_options(model: Begins, options: dict[str, Any]) -> None:
+    """Each option is one that `begin` takes; its first argument, the source, comes from `sources`."""
+    taken = inspect.signature(model.begin).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+        return
+    known = list(taken)[1:]
+    unknown = {name: value for name, value in options.items() if name not in known}
+    check_not_sampling(unknown)
+    if unknown:
+        names = {"name": next(iter(unknown)), "model": type(model).__name__, "known": ", ".join(["sources", *known])}
+        raise ArgumentError("begin-option", **names)

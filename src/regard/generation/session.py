@@ -10,13 +10,13 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.generation.decoding import Decoding
-from regard.generation.prompts import check_ids, check_room, rows_of
+from regard.generation.prompts import Rows, check_ids, check_room, rows_of
 from regard.generation.reading import check_chunk, read
-from regard.kinds import Array, to_numpy
+from regard.kinds import Array, is_tensor, to_numpy
 
 
 class Session:
-    """What a Decoding of one sample has read: `Session(model.begin())`, then `generate(model, ids, session=…)`."""
+    """What a Decoding of one sample has read: `session = Session(model.begin())`, then `generate(session, ids, …)`."""
 
     def __init__(self, decoding: Decoding) -> None:
         self.decoding = decoding
@@ -33,18 +33,17 @@ class Session:
         What was read before and is the same again is not read twice, except the last id: its logits are the answer.
         """
         rows = rows_of(ids, "ids")
-        if len(rows.ids) != 1:
-            raise ArgumentError("session-one", found=len(rows.ids))
+        text = one_text(rows)
         check_chunk(chunk)
         check_ids(rows, self.decoding.vocab_size, "ids")
-        check_room(self.decoding, rows.longest)
-        shared = self._keep(rows.ids[0])
-        return read(self.step, rows._replace(ids=[rows.ids[0][shared:]]), chunk)
+        check_room(self.decoding, len(text))
+        shared = self._keep(text)
+        return read(self.step, Rows([text[shared:]], rows.alone), chunk)
 
     def step(self, ids: Array, keep: Array | None = None) -> Array:
         """Read ids (1, T) after the others."""
         logits = self.decoding.step(ids, keep)
-        self._read.append(ids)
+        self._read.append(ids if is_tensor(ids) else np.array(ids))  # a copy: callers may use their array again
         return logits
 
     def _keep(self, ids: list[int]) -> int:
@@ -55,3 +54,10 @@ class Session:
         self.decoding.crop(shared)
         self._read = [np.array(known[:shared], dtype=np.int64)]
         return shared
+
+
+def one_text(rows: Rows) -> list[int]:
+    """The only text there is, or an ArgumentError."""
+    if len(rows.ids) != 1:
+        raise ArgumentError("session-one", found=len(rows.ids))
+    return rows.ids[0]

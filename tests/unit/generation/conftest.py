@@ -38,11 +38,13 @@ class ToyDecoding:
     def step(self, ids: Any, keep: Any = None) -> Any:
         xp = self.toy.xp
         ids = xp.asarray(ids)
-        keep = xp.ones_like(ids, dtype=bool) if keep is None else xp.asarray(keep)
+        padded = keep is not None
+        keep = xp.asarray(keep) if padded else xp.ones_like(ids, dtype=bool)
         assert ids.ndim == 2
         assert ids.shape == keep.shape
         self.ids = ids if self.ids is None else xp.concatenate([self.ids, ids], 1)
         self.keep = keep if self.keep is None else xp.concatenate([self.keep, keep], 1)
+        assert not (padded and (self.keep[:, :-1] & ~self.keep[:, 1:]).any())  # no padding once a text has begun
         self.steps.append(tuple(ids.shape))
         places = self.keep.cumsum(-1) * self.keep  # 1, 2, … for what counts, 0 for padding
         state = self.start + (places * places * (self.ids + 1)).sum(-1)
@@ -75,12 +77,12 @@ class Toy:
         self.xp, self.max_len, self.encodes = xp, max_len, encodes
         self.table = xp.asarray(random if table is None else table)
         self.begun: list[ToyDecoding] = []
-        self.options: dict[str, Any] = {}
+        self.cache = ""  # the option of `begin` that came last
 
     def rows(self, state: Any) -> Any:
         return self.table[state]
 
-    def begin(self, source: Any = None, *, source_mask: Mask | None = None, **options: Any) -> ToyDecoding:
+    def begin(self, source: Any = None, *, source_mask: Mask | None = None, cache: str = "growing") -> ToyDecoding:
         assert (source is not None) == self.encodes
         start: Any = 0
         if source is not None:
@@ -88,7 +90,7 @@ class Toy:
             S = source.shape[1]
             keep = 1 if source_mask is None else source_mask.dense(1, S, like=source)[:, 0, 0]  # B S
             start = ((source + 1) * keep * self.xp.arange(1, S + 1)).sum(-1)
-        self.options = options
+        self.cache = cache
         self.begun.append(ToyDecoding(self, start))
         return self.begun[-1]
 

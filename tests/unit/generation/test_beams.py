@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import ArgumentError
-from regard.generation import Beam, beam_search, generate
+from regard.generation import GREEDY, Beam, Session, beam_search, generate
 from regard.reference import log_sum_exp
 
 EOS = 0
@@ -255,6 +255,9 @@ def test_a_search_with_nothing_left_gives_what_it_has(toy: Any) -> None:
         ([1], {"length_penalty": float("nan")}, "length_penalty must be .*found nan"),
         ([1], {"length_penalty": 1e9}, "found 1000000000.0"),
         ([1], {"length_penalty": "1"}, "found '1'"),
+        ([1], {"length_penalty": 10**400}, "found 1000"),
+        ([1], {"temperature": 2}, r"generate and stream take .*pick=Sampling\(temperature=2\)"),
+        ([1], {"pick": GREEDY}, "no option 'pick'"),
     ],
 )
 def test_nothing_runs_where_something_is_wrong(toy: Any, prompts: Any, options: dict[str, Any], said: str) -> None:
@@ -262,6 +265,11 @@ def test_nothing_runs_where_something_is_wrong(toy: Any, prompts: Any, options: 
     with pytest.raises(ArgumentError, match=said):
         beam_search(model, prompts, **{"max_new": 4, "eos": EOS, **options})
     assert all(decoding.steps == [] for decoding in model.begun)
+
+
+def test_a_session_has_one_text(toy: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"must have a method `begin`.*found Session"):
+        beam_search(Session(toy().begin()), [1], max_new=3, eos=EOS)  # type: ignore[arg-type]
 
 
 def test_nan_is_told(toy: Any, xp: Any) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from regard import Mask
 from regard.errors import ArgumentError
-from regard.generation import GREEDY, Sampling, Session, generate, stream
+from regard.generation import GREEDY, Sampling, Session, generate, loop, stream
 
 ragged = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=5), min_size=1, max_size=4)
 
@@ -33,15 +33,14 @@ def test_a_batch_is_each_alone(toy: Any, prompts: list[list[int]], max_new: int,
 @given(
     prompts=ragged,
     eos=st.integers(0, 6) | st.lists(st.integers(0, 6), max_size=3),
-    pad=st.integers(0, 6),
     seed=st.integers(0, 5),
 )
-def test_a_text_ends_before_its_eos(toy: Any, prompts: list[list[int]], eos: Any, pad: int, seed: int) -> None:
+def test_a_text_ends_before_its_eos(toy: Any, prompts: list[list[int]], eos: Any, seed: int) -> None:
     model = toy(seed=seed)
     ends = [eos] if isinstance(eos, int) else eos
     wanted = [until(model.greedy(row, 8), *ends) for row in prompts]
-    assert generate(model, prompts, max_new=8, eos=eos, pad=pad) == wanted
-    told = list(stream(model, prompts, max_new=8, eos=eos, pad=pad))
+    assert generate(model, prompts, max_new=8, eos=eos) == wanted
+    told = list(stream(model, prompts, max_new=8, eos=eos))
     texts = [[step[row] for step in told if step[row] is not None] for row in range(len(prompts))]
     assert texts == wanted
     # None comes at the end of a row and nowhere else, and the stream ends with its longest row.
@@ -87,7 +86,7 @@ def test_a_mask_of_the_caller_is_kept_beside_ours(toy: Any) -> None:
 def test_options_reach_the_model(toy: Any) -> None:
     model = toy()
     generate(model, [1], max_new=1, cache="static")
-    assert model.options == {"cache": "static"}
+    assert model.cache == "static"
 
 
 # --- what it costs ---------------------------------------------------------------------------------------
@@ -102,17 +101,18 @@ def test_only_what_is_needed_is_read(toy: Any) -> None:
     assert model.begun[-1].steps == [(1, 1)]
 
 
-def test_a_text_that_has_ended_goes_on_as_pad(toy: Any, xp: Any) -> None:
+def test_a_text_that_has_ended_goes_on_as_zeros(toy: Any, xp: Any) -> None:
     model = toy(xp)
     eos = model.greedy([1], 1)[0]
-    assert generate(model, [[1], [2]], max_new=4, eos=eos, pad=5)[0] == []
-    assert model.begun[-1].ids[0].tolist() == [1, eos, 5, 5]
+    assert generate(model, [[1], [2]], max_new=4, eos=eos)[0] == []
+    assert model.begun[-1].ids[0].tolist() == [1, eos, 0, 0]
 
 
 def test_greedy_waits_for_no_device(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Until the last step of the model, nothing may ask a tensor for its values: that is what waits for a GPU."""
     asked: list[str] = []
     model = toy(torch)
+    monkeypatch.setattr(loop, "is_elsewhere", lambda logits: True)
     for name in ("cpu", "numpy", "item", "tolist", "__bool__", "__float__", "__int__", "__index__", "__array__"):
         real = getattr(torch.Tensor, name)
 
@@ -127,6 +127,23 @@ def test_greedy_waits_for_no_device(toy: Any, monkeypatch: pytest.MonkeyPatch) -
     asked.clear()
     assert generate(model, [[1, 2], [3, 4]], max_new=5, eos=6) == [until(row, 6) for row in text]
     assert any(each.endswith("after 1") for each in asked)  # the spy can see
+
+
+def test_nan_on_the_way_is_told_at_the_end(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody waits for a device, also logits that nothing later depends on are remembered."""
+    monkeypatch.setattr(loop, "is_elsewhere", lambda logits: True)
+    model = toy(torch)
+    real, calls = model.rows, []
+
+    def rows(state: Any) -> Any:
+        calls.append(1)
+        logits = real(state)
+        return logits * float("nan") if len(calls) == 2 else logits
+
+    monkeypatch.setattr(model, "rows", rows)
+    with pytest.raises(ArgumentError, match="the highest logit of row 0 is nan"):
+        generate(model, [[1, 2], [3, 4]], max_new=5)
+    assert len(calls) == 5
 
 
 # --- streaming -------------------------------------------------------------------------------------------
@@ -144,12 +161,12 @@ def test_an_id_comes_before_the_next_is_computed(toy: Any) -> None:
 def test_stopping_early_loses_nothing(toy: Any) -> None:
     model = toy()
     session = Session(model.begin())
-    ids = stream(model, [1, 2], max_new=9, session=session)
+    ids = stream(session, [1, 2], max_new=9)
     heard = [next(ids), next(ids), next(ids)]
     ids.close()  # type: ignore[attr-defined]
     assert heard == model.greedy([1, 2], 3)
     assert session.ids == [1, 2, *heard[:2]]  # the last one was given out and not read
-    assert generate(model, [1, 2, *heard], max_new=4, session=session) == model.greedy([1, 2], 7)[3:]
+    assert generate(session, [1, 2, *heard], max_new=4) == model.greedy([1, 2], 7)[3:]
     assert model.begun[-1].steps == [(1, 2), *[(1, 1)] * 6]
 
 
@@ -172,8 +189,6 @@ def test_a_stream_complains_when_it_is_made(toy: Any) -> None:
         ([1], {"eos": [1, -1]}, "eos=-1 is not in"),
         ([1], {"eos": "</s>"}, "eos='<' is not in"),
         ([1], {"eos": 1.0}, "eos=1.0 is not in"),
-        ([1], {"pad": 7}, "pad=7 is not in"),
-        ([1], {"pad": None}, "pad=None is not in"),
         ([1], {"pick": Sampling}, "pick must be GREEDY or a Sampling.*found <class"),
         ([1], {"pick": "greedy"}, "found 'greedy'"),
         ([1], {"pick": Sampling(top_k=8)}, "top_k=8 is more than the 7"),
@@ -181,17 +196,54 @@ def test_a_stream_complains_when_it_is_made(toy: Any) -> None:
         ([1] * 4, {"max_new": 4}, r"4 ids and max_new=4 more need 7 positions .*has 6: give max_new of at most 3"),
         ([[1], [1] * 4], {"max_new": 4}, "4 ids and max_new=4"),
         ([[1], [2]], {"sources": [1, 2]}, r"found 1 sources and 2 prompts; repeat the prompt, \[\[start\]\] \* 1"),
-        ([[1], [2]], {"session": True}, "a Session remembers one text: give one prompt; found 2"),
-        ([1], {"session": True, "sources": [1], "cache": 1}, "begun already, so sources, cache cannot be given here"),
+        ([1], {"temperature": 0.7}, r"temperature is about sampling.*: pick=Sampling\(temperature=0.7\)"),
+        ([1], {"cash": 1}, "no option 'cash'; Toy is begun with: sources, source_mask, cache; leave it out"),
+        ([1], {"source": [[1]]}, "no option 'source'; Toy is begun with: sources, "),
     ],
 )
 def test_nothing_runs_where_something_is_wrong(toy: Any, prompts: Any, options: dict[str, Any], said: str) -> None:
     model = toy(max_len=6)
-    session = {"session": Session(model.begin())} if "session" in options else {}
     for call in (generate, stream):
         with pytest.raises(ArgumentError, match=said):
-            call(model, prompts, **{"max_new": 1, **options, **session})
+            call(model, prompts, **{"max_new": 1, **options})
     assert all(decoding.steps == [] for decoding in model.begun)
+
+
+@pytest.mark.parametrize(
+    ("prompts", "options", "said"),
+    [
+        ([[1], [2]], {}, "a Session remembers one text: give one prompt; found 2"),
+        ([1], {"sources": [1], "cache": 1}, r"so sources, cache cannot be given here: .*Session\(model.begin\(…\)\)"),
+        ([1], {"top_k": 3}, r"pick=Sampling\(top_k=3\)"),
+        ([1] * 4, {"max_new": 4}, "give max_new of at most 3"),
+    ],
+)
+def test_nothing_is_read_by_a_session_either(toy: Any, prompts: Any, options: dict[str, Any], said: str) -> None:
+    session = Session(toy(max_len=6).begin())
+    for call in (generate, stream):
+        with pytest.raises(ArgumentError, match=said):
+            call(session, prompts, **{"max_new": 1, **options})
+    assert session.ids == session.decoding.steps == []
+
+
+def test_a_model_that_takes_any_option_gets_it(toy: Any) -> None:
+    class Open(toy):  # type: ignore[misc]
+        def begin(self, source: Any = None, **options: Any) -> Any:
+            self.options = options
+            return super().begin(source)
+
+    model = Open()
+    generate(model, [1], max_new=1, temperature=2, anything=3)
+    assert model.options == {"temperature": 2, "anything": 3}
+
+
+def test_a_mistake_inside_begin_is_not_taken_for_an_option(toy: Any) -> None:
+    class Broken(toy):  # type: ignore[misc]
+        def begin(self, source: Any = None) -> Any:
+            raise TypeError("begin() got an unexpected keyword argument")
+
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        generate(Broken(), [1], max_new=1)
 
 
 def test_the_last_position_can_be_used(toy: Any) -> None:
@@ -201,6 +253,8 @@ def test_the_last_position_can_be_used(toy: Any) -> None:
 def test_what_cannot_begin_is_no_model(toy: Any) -> None:
     with pytest.raises(ArgumentError, match=r"must have a method `begin`.*found ToyDecoding"):
         generate(toy().begin(), [1], max_new=1)
+    with pytest.raises(ArgumentError, match="found type"):
+        generate(toy, [1], max_new=1)
 
 
 @pytest.mark.parametrize("pick", [GREEDY, Sampling(seed=0)])

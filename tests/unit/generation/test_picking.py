@@ -161,6 +161,8 @@ def test_greedy_takes_the_first_of_equals_and_keeps_the_kind(xp: Any) -> None:
         ({"temperature": float("nan")}, "found nan"),
         ({"temperature": "1"}, "found '1'"),
         ({"temperature": True}, "found True"),
+        ({"temperature": 10**400}, "found 1000"),  # no float can hold it
+        ({"top_p": 10**400}, "found 1000"),
         ({"top_k": 0}, "top_k must be a whole number of at least 1; found 0"),
         ({"top_k": 2.0}, "found 2.0"),
         ({"top_p": 0}, "top_p must be greater than 0 and at most 1; found 0"),

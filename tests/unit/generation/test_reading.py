@@ -40,6 +40,19 @@ def test_reading_goes_on_where_it_stopped(toy: Any) -> None:
     assert decoding.length == 4
 
 
+def test_padding_never_stands_within_a_text(toy: Any) -> None:
+    model = toy()
+    decoding = model.begin()
+    prefill(decoding, [[1], [2]])
+    said = r"of different lengths \(1 to 2 ids\) need a fresh decoding, and this one has read 1 columns.*begin again"
+    with pytest.raises(ArgumentError, match=said):
+        prefill(decoding, [[3, 4], [5]])
+    assert decoding.length == 1
+    assert_same_bits(prefill(decoding, [[3], [4]]), np.stack([model.after([1, 3]), model.after([2, 4])]))
+    decoding.crop(0)
+    assert_same_bits(prefill(decoding, [[3, 4], [5]]), np.stack([model.after([3, 4]), model.after([5])]))
+
+
 @pytest.mark.parametrize(
     ("prompts", "chunk", "said"),
     [

@@ -46,7 +46,7 @@ def test_a_conversation_reads_each_id_once(toy: Any, xp: Any) -> None:
     text = [1, 2, 3]
     for said in ([4], [5, 6], [0]):
         text += said
-        answer = generate(model, text, max_new=3, session=session)
+        answer = generate(session, text, max_new=3)
         assert answer == toy().greedy(text, 3)
         text += answer
     assert len(model.begun) == 1
@@ -59,7 +59,7 @@ def test_a_prompt_in_a_list_of_one_and_sampling_too(toy: Any) -> None:
     session = Session(model.begin())
     how = Sampling(seed=1)
     for text in ([[1, 2]], [[1, 2, 3]]):
-        assert generate(model, text, max_new=4, pick=how, session=session) == generate(model, text, max_new=4, pick=how)
+        assert generate(session, text, max_new=4, pick=how) == generate(model, text, max_new=4, pick=how)
 
 
 def test_a_step_that_was_interrupted_is_forgotten(toy: Any) -> None:

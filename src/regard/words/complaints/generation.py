@@ -35,7 +35,7 @@ WORDS: dict[str, Words] = {
     "sources-count": Words(
         en="there must be one source for each prompt: found {found} sources and {wanted} prompts; "
         "repeat the prompt, [[start]] * {found}",
-        zh="每个提示要有一个源句：现在有 {found} 个源句、{wanted} 个提示；请重复提示，[[start]] * {found}",
+        zh="每个提示要对应一个源文本：现在有 {found} 个源文本、{wanted} 个提示；可把提示重复为 [[start]] * {found}",
     ),
     "model-begins": Words(
         en="the model must have a method `begin`, as regard.models.Transformer and regard.reference.Transformer do; "
@@ -47,14 +47,27 @@ WORDS: dict[str, Words] = {
         zh="Session 只记一段文本：请只给一个提示；现在有 {found} 个",
     ),
     "session-begun": Words(
-        en="a Session has begun already, so {names} cannot be given here: give it to `model.begin`, "
-        "and the result to `Session`",
-        zh="Session 已经开始，这里不能再给 {names}：请把它交给 `model.begin`，再把结果交给 `Session`",
+        en="a Session has begun already, so {names} cannot be given here: give such options in Session(model.begin(…))",
+        zh="Session 已经开始，这里不能再给 {names}：这类选项请在 Session(model.begin(…)) 中给出",
+    ),
+    "begin-option": Words(
+        en="there is no option {name!r}; {model} is begun with: {known}; leave it out, or choose one of these",
+        zh="没有 {name!r} 这个选项；{model} 开始解码时可用的选项有：{known}；请去掉它，或从中选用",
+    ),
+    "prefill-ragged": Words(
+        en="prompts of different lengths ({shortest} to {longest} ids) need a fresh decoding, and this one has read "
+        "{length} columns: give prompts of one length, or begin again",
+        zh="长短不一的提示（{shortest} 到 {longest} 个 id）需要全新的解码，而这次解码已读了 {length} 列："
+        "请给长度相同的提示，或重新 begin",
     ),
     # --- how ids are picked ---
     "pick-kind": Words(
         en="pick must be GREEDY or a Sampling, such as Sampling(top_p=0.9); found {found}",
         zh="pick 必须是 GREEDY 或一个 Sampling，例如 Sampling(top_p=0.9)；现在是 {found}",
+    ),
+    "sampling-option": Words(
+        en="{name} is about sampling, which generate and stream take as one value: pick=Sampling({name}={value!r})",
+        zh="{name} 属于采样方式，请用 generate 或 stream 的 pick 参数给出：pick=Sampling({name}={value!r})",
     ),
     "temperature-value": Words(
         en="temperature must be a finite number greater than 0; found {value!r}; "

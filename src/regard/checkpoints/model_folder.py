@@ -47,6 +47,8 @@ def save_model(folder: str | os.PathLike[str], config: TransformerConfig, tensor
     from_tree(tree)  # what could not be read again is not written
     about = {"format": FORMAT, "version": VERSION, "config": tree}
     text = json.dumps(about, indent=2, allow_nan=False) + "\n"
+    if not str(folder):
+        raise FileError("model-no-name")
     target = Path(folder)
     if target.exists() and not target.is_dir():
         raise FileError("model-not-folder", path=str(target))

@@ -3,13 +3,13 @@
 Only shapes, names of types and single numbers come in here; each model reads them off its own kind of array.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable
+from typing import Any, Literal
 
 from regard.axes import Shape
 from regard.config.transformer import TransformerConfig
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.kinds import is_whole
+from regard.kinds import is_tensor, is_whole, to_numpy
 
 NumberKind = Literal["whole", "float", "bool", "other"]
 """What kind of number an array holds."""
@@ -57,18 +57,16 @@ def check_room(length: int, max_len: int | None) -> None:
         raise ArgumentError("decoding-full", length=length, max_len=max_len)
 
 
-def check_sides(config: TransformerConfig, ids: Shape | None, source: Shape | None, source_mask: bool = False) -> None:
-    """A source where there are two stacks and only there, with as many samples as ids, where these are known.
+def check_sides(config: TransformerConfig, source: object, source_mask: object = None) -> None:
+    """A source where there are two stacks, and only there.
 
-    >>> check_sides(TransformerConfig.paper_2017(), ids=(2, 5), source=(2, 7))
+    >>> check_sides(TransformerConfig.gpt2(), source=None)
     """
     if config.kind != "encoder-decoder":
-        if source is not None or source_mask:
+        if source is not None or source_mask is not None:
             raise ArgumentError("source-unneeded", kind=config.kind)
     elif source is None:
         raise ArgumentError("source-missing")
-    elif ids and source:  # what has no axes at all is said elsewhere
-        check_samples("source", source[0], ids[0])
 
 
 def check_samples(what: str, found: int, wanted: int) -> None:
@@ -85,7 +83,7 @@ def check_segments(shape: Shape, kind: NumberKind, dtype: object, ids: Shape, co
         raise ShapeError("segments-shape", wanted=tuple(ids), shape=tuple(shape), found=dtype)
 
 
-def check_places(shape: Shape, kind: NumberKind, dtype: object, ids: Shape) -> None:
+def check_positions(shape: Shape, kind: NumberKind, dtype: object, ids: Shape) -> None:
     """Positions are whole numbers, (T,) or (B, T)."""
     B, T = ids[:2]
     if kind != "whole" or tuple(shape) not in ((T,), (B, T)):
@@ -109,10 +107,19 @@ def check_decodes(config: TransformerConfig) -> None:
         raise ArgumentError("decoding-vectors")
 
 
-def check_rows(rows: Sequence[int], samples: int) -> None:
-    """Each a sample that is being decoded, and at least one."""
-    if len(rows) == 0 or not all(is_whole(row) and 0 <= row < samples for row in rows):
-        raise ArgumentError("rows-out-of-range", last=samples - 1, found=list(rows))
+def checked_rows(rows: Any, samples: int | None) -> list[int]:
+    """Each a sample that is being decoded, and at least one; None samples: nothing has been read yet.
+
+    >>> checked_rows([1, 0, 0], samples=2)
+    [1, 0, 0]
+    """
+    if samples is None:
+        raise ArgumentError("rows-too-early")
+    rows = to_numpy(rows).tolist() if is_tensor(rows) else rows
+    rows = list(rows) if isinstance(rows, Iterable) else [rows]
+    if not rows or not all(is_whole(row) and 0 <= row < samples for row in rows):
+        raise ArgumentError("rows-out-of-range", last=samples - 1, found=rows)
+    return [int(row) for row in rows]
 
 
 def check_crop(length: int, longest: int) -> None:

@@ -4,6 +4,7 @@ Added to the input: Sinusoidal, Learned. Turned into q and k: Rotary. Added to t
 """
 
 from dataclasses import dataclass
+from typing import get_args
 
 from regard.errors import ArgumentError
 from regard.spacing import Pairing, buckets_per_side, check_base, check_counts, check_pairing, is_number
@@ -111,7 +112,7 @@ class Rotary:
                 "config-kind",
                 name="scaling",
                 found=type(self.scaling).__name__,
-                choices="LinearScaling, NtkScaling, YarnScaling, Llama3Scaling, None",
+                choices=", ".join(kind.__name__ for kind in get_args(Scaling)) + ", None",
             )
 
 

@@ -16,13 +16,27 @@ from regard.errors import ArgumentError, IndivisibleError, ShapeError, UnknownNa
 from regard.spacing import check_counts
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu", "geglu_tanh"]
-GATES: dict[str, str] = {"swiglu": "silu", "geglu": "gelu", "geglu_tanh": "gelu_tanh"}
+Bend = Literal["relu", "gelu", "gelu_tanh", "silu"]
+GATES: dict[str, Bend] = {"swiglu": "silu", "geglu": "gelu", "geglu_tanh": "gelu_tanh"}
 """Gated feed-forwards, and the activation inside: f(x W_gate) ∘ x W_up instead of f(x W_up)."""
+Side = Literal["encoder", "decoder"]
+
+
+def bent_by(activation: Activation) -> Bend:
+    """The function that bends; of a gated feed-forward, the one inside.
+
+    >>> bent_by("relu"), bent_by("swiglu")
+    ('relu', 'silu')
+    """
+    return GATES.get(activation, activation)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TransformerConfig:
     """One Transformer: which stacks it has, how large they are, and what they do differently.
+
+    A preset takes changes by name (and `n_layers` for every stack it has); what is not changed stays as in its `size`,
+    d_ff and n_kv_heads too.
 
     vocab_size         None for a model without embeddings and output layer: vectors in, vectors out
     n_encoder_layers   None for no encoder; likewise for the decoder. One of them, or both
@@ -71,6 +85,10 @@ class TransformerConfig:
             return "encoder"
         return "decoder" if self.n_encoder_layers is None else "encoder-decoder"
 
+    def n_layers(self, side: Side) -> int:
+        """How many layers a stack has; 0 where there is none."""
+        return (self.n_encoder_layers if side == "encoder" else self.n_decoder_layers) or 0
+
     @property
     def head_width(self) -> int:
         """E, the width of one head."""
@@ -89,6 +107,8 @@ class TransformerConfig:
 
         The output layer shares the embedding's weights, as in the paper; `tied=False` gives it its own.
         """
+        if not tied and "output" in changes:
+            raise ArgumentError("tied-twice")
         return _preset("paper_2017", size, changes, output=Output(tied=tied), embeddings=Embeddings(scaled=True))
 
     @classmethod
@@ -115,7 +135,10 @@ class TransformerConfig:
 
     @classmethod
     def llama(cls, size: str = "1B", **changes: Any) -> "TransformerConfig":
-        """Touvron et al. 2023: a decoder, pre-norm with RMSNorm, SwiGLU, rotary positions, no biases, grouped heads."""
+        """Touvron et al. 2023: a decoder, pre-norm with RMSNorm, SwiGLU, rotary positions, no biases.
+
+        Heads are grouped and waves scaled where the release of that size does so.
+        """
         return _preset(
             "llama",
             size,
@@ -208,7 +231,7 @@ def check_head_count(d_model: int, n_heads: int) -> None:
 
 
 def check_groups(n_heads: int, n_kv_heads: int) -> None:
-    """Each key/value head serves as many query heads."""
+    """Each key/value head serves equally many query heads."""
     check_counts(n_heads=(n_heads, 1), n_kv_heads=(n_kv_heads, 1))
     if n_heads % n_kv_heads:
         dividing = ", ".join(str(n) for n in range(1, n_heads + 1) if n_heads % n == 0)

@@ -14,7 +14,7 @@ from regard.errors import ArgumentError
 
 Approximate = Literal["none", "tanh"]
 ActivationName = Literal["relu", "gelu", "gelu_tanh", "silu"]
-Activation = Callable[[Tensor], Tensor]
+ActivationFunction = Callable[[Tensor], Tensor]
 
 
 def relu(x: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ def _gelu_tanh(x: Tensor) -> Tensor:
     return gelu(x, approximate="tanh")
 
 
-ACTIVATIONS: dict[ActivationName, Activation] = {
+ACTIVATIONS: dict[ActivationName, ActivationFunction] = {
     "relu": relu,
     "gelu": gelu,
     "gelu_tanh": _gelu_tanh,
@@ -61,7 +61,7 @@ ACTIVATIONS: dict[ActivationName, Activation] = {
 }
 
 
-def activation_called(name: ActivationName) -> Activation:
+def activation_called(name: ActivationName) -> ActivationFunction:
     """The activation of that name; ArgumentError with the choices where there is none."""
     if name not in ACTIVATIONS:
         raise ArgumentError("unknown-choice", name="activation", value=name, choices=", ".join(ACTIVATIONS))

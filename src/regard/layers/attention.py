@@ -7,13 +7,16 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from regard.config import AttentionStyle
 from regard.config.transformer import check_groups, check_head_count
 from regard.dispatch import attend_within
+from regard.errors import ShapeError
 from regard.functional import merge_heads, split_heads
-from regard.layers.cache import UNCACHED, LayerCache
+from regard.layers.cache import UNCACHED, KeysAndValues, LayerCache
 from regard.layers.linear import Linear
 from regard.masks import Mask
 from regard.records import Attend, Kind
+from regard.spacing import check_counts
 
 Turn = Callable[[Tensor], Tensor]
 """Rotary positions, ready to be applied to q and k."""
@@ -53,6 +56,8 @@ class MultiHeadAttention(nn.Module):
         if d_head is None:
             check_head_count(d_model, n_heads)
             d_head = d_model // n_heads
+        check_counts(d_model=(d_model, 1), n_heads=(n_heads, 1), d_head=(d_head, 1))
+        AttentionStyle(scale=scale, softcap=softcap, dropout=dropout)  # which refuses what cannot be
         self.n_heads = n_heads
         self.n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         check_groups(self.n_heads, self.n_kv_heads)
@@ -68,7 +73,7 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self,
         x: Tensor,
-        memory: Tensor | None = None,
+        memory: Tensor | KeysAndValues | None = None,
         *,
         mask: Mask | Tensor | None = None,
         bias: Tensor | None = None,
@@ -76,11 +81,21 @@ class MultiHeadAttention(nn.Module):
         cache: LayerCache = UNCACHED,
         attend: Attend = attend_within,
     ) -> Tensor:
-        """x (B, T, D) looks at `memory` (B, S, D), or at itself; what comes back is (B, T, D)."""
+        """x (B, T, D) looks at `memory`, or at itself; what comes back is (B, T, D).
+
+        memory   (B, S, D), or the keys and values that were made of it
+        turn     rotary positions: what turns q and k
+        cache    what this attention remembers; the keys and values of x are added to it
+        """
+        if x.ndim != 3 or x.shape[-1] != self.q_proj.in_features:
+            raise ShapeError("vectors-shape", D=self.q_proj.in_features, found=tuple(x.shape))
         q = split_heads(self.q_proj(x), self.n_heads)  # B H T E
         q = q if self.q_norm is None else self.q_norm(q)
         q = q if turn is None else turn(q)
-        k, v = cache.extended(lambda: self.keys_and_values(x if memory is None else memory, turn))  # B G S E
+        if isinstance(memory, tuple):
+            k, v = memory  # B G S E
+        else:
+            k, v = cache.extended(*self.keys_and_values(x if memory is None else memory, turn))
         dropout = self.dropout if self.training else 0.0
         out = attend(
             q,
@@ -96,7 +111,7 @@ class MultiHeadAttention(nn.Module):
         )
         return self.o_proj(merge_heads(out))
 
-    def keys_and_values(self, x: Tensor, turn: Turn | None = None) -> tuple[Tensor, Tensor]:
+    def keys_and_values(self, x: Tensor, turn: Turn | None = None) -> KeysAndValues:
         """What there is to be looked at, B G S E twice."""
         k = split_heads(self.k_proj(x), self.n_kv_heads)
         k = k if self.k_norm is None else self.k_norm(k)

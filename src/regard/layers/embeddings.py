@@ -6,9 +6,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.functional.activations import Activation
+from regard.functional.activations import ActivationFunction
 from regard.functional.few_rows import linear_rows
 from regard.layers.linear import Linear
+from regard.spacing import check_counts
+
+SPREAD = 0.02
+"""The standard deviation of GPT-2's new weights, and of BERT's."""
 
 
 class TokenEmbedding(nn.Module):
@@ -20,8 +24,9 @@ class TokenEmbedding(nn.Module):
 
     def __init__(self, vocab_size: int, d_model: int, scaled: bool = False) -> None:
         super().__init__()
+        check_counts(vocab_size=(vocab_size, 1), d_model=(d_model, 1))
         self.factor = math.sqrt(d_model) if scaled else None
-        self.weight = nn.Parameter(torch.empty(vocab_size, d_model).normal_(std=0.02))
+        self.weight = nn.Parameter(torch.empty(vocab_size, d_model).normal_(std=SPREAD))
 
     def forward(self, ids: Tensor) -> Tensor:
         x = F.embedding(ids, self.weight)
@@ -48,11 +53,12 @@ class OutputLayer(nn.Module):
         tied: bool = True,
         scaled: bool = False,
         bias: bool = False,
-        transform: tuple[Activation, nn.Module] | None = None,
+        transform: tuple[ActivationFunction, nn.Module] | None = None,
     ) -> None:
         super().__init__()
+        check_counts(vocab_size=(vocab_size, 1), d_model=(d_model, 1))
         self.factor = 1 / math.sqrt(d_model) if scaled else None
-        self.weight = None if tied else nn.Parameter(torch.empty(vocab_size, d_model).normal_(std=0.02))
+        self.weight = None if tied else nn.Parameter(torch.empty(vocab_size, d_model).normal_(std=SPREAD))
         self.bias = nn.Parameter(torch.zeros(vocab_size)) if bias else None
         self.transform = None if transform is None else Linear(d_model, d_model, bias)
         self.activation = None if transform is None else transform[0]

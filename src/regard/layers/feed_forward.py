@@ -3,10 +3,12 @@
 from torch import Tensor, nn
 
 from regard.config import GATES
-from regard.config.transformer import Activation
+from regard.config.styles import check_dropout
+from regard.config.transformer import Activation, bent_by
 from regard.errors import ArgumentError
 from regard.functional.activations import ACTIVATIONS, activation_called
 from regard.layers.linear import Linear
+from regard.spacing import check_counts
 
 
 class FeedForward(nn.Module):
@@ -27,11 +29,13 @@ class FeedForward(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        if activation not in ACTIVATIONS and activation not in GATES:
+        if not isinstance(activation, str) or activation not in {*ACTIVATIONS, *GATES}:
             choices = ", ".join((*ACTIVATIONS, *GATES))
             raise ArgumentError("unknown-choice", name="activation", value=activation, choices=choices)
+        check_counts(d_model=(d_model, 1), d_ff=(1 if d_ff is None else d_ff, 1))
+        check_dropout(dropout)
         d_ff = 4 * d_model if d_ff is None else d_ff
-        self.activation = activation_called(GATES.get(activation, activation))  # type: ignore[arg-type]
+        self.activation = activation_called(bent_by(activation))
         self.gate = Linear(d_model, d_ff, bias) if activation in GATES else None
         self.up = Linear(d_model, d_ff, bias)
         self.down = Linear(d_ff, d_model, bias)

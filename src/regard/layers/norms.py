@@ -1,11 +1,10 @@
 """LayerNorm and RMSNorm: the weights of `functional.layer_norm` and `functional.rms_norm`."""
 
-from typing import Literal
-
 import torch
 from torch import Tensor, nn
 
 from regard.functional import layer_norm, rms_norm
+from regard.spacing import check_counts
 
 
 class LayerNorm(nn.Module):
@@ -17,6 +16,7 @@ class LayerNorm(nn.Module):
 
     def __init__(self, width: int, eps: float = 1e-5, bias: bool = True) -> None:
         super().__init__()
+        check_counts(width=(width, 1))
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(width))
         self.bias = nn.Parameter(torch.zeros(width)) if bias else None
@@ -34,13 +34,9 @@ class RMSNorm(nn.Module):
 
     def __init__(self, width: int, eps: float = 1e-6) -> None:
         super().__init__()
+        check_counts(width=(width, 1))
         self.eps = eps
         self.weight = nn.Parameter(torch.ones(width))
 
     def forward(self, x: Tensor) -> Tensor:
         return rms_norm(x, self.weight, self.eps)
-
-
-def norm_of(kind: Literal["layer", "rms"], width: int, eps: float, bias: bool = True) -> LayerNorm | RMSNorm:
-    """The norm that a config names."""
-    return LayerNorm(width, eps, bias) if kind == "layer" else RMSNorm(width, eps)

@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from regard import functional
-from regard.config import Alibi, Learned, Relative, Rotary, Scaling, Sinusoidal, TransformerConfig
-from regard.spacing import Pairing
+from regard.config import Scaling
+from regard.layers.embeddings import SPREAD
+from regard.spacing import Pairing, buckets_per_side, check_counts
 
 
 class NoPositions(nn.Module):
@@ -54,7 +55,8 @@ class LearnedPositions(NoPositions):
 
     def __init__(self, max_len: int, d_model: int) -> None:
         super().__init__()
-        self.table = nn.Parameter(torch.empty(max_len, d_model).normal_(std=0.02))
+        check_counts(max_len=(max_len, 1), d_model=(d_model, 1))
+        self.table = nn.Parameter(torch.empty(max_len, d_model).normal_(std=SPREAD))
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
         return self.added(x, _from_zero(x) if positions is None else positions)
@@ -106,29 +108,14 @@ class RelativePositions(NoPositions):
 
     def __init__(self, n_heads: int, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True) -> None:
         super().__init__()
+        check_counts(n_heads=(n_heads, 1))
+        buckets_per_side(n_buckets, max_distance, bidirectional)
         self.max_distance, self.bidirectional = max_distance, bidirectional
-        self.table = nn.Parameter(torch.empty(n_buckets, n_heads).normal_(std=0.02))
+        self.table = nn.Parameter(torch.empty(n_buckets, n_heads).normal_(std=SPREAD))
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
         """What is added to the scores of queries (T,) or (B, T) and keys, (1 or B, H, T, S)."""
         return _four_axes(functional.relative_bias_at(self.table, queries, keys, self.max_distance, self.bidirectional))
-
-
-def positions_of(config: TransformerConfig, *, bidirectional: bool) -> NoPositions:
-    """The positions that a config names, for an encoder (which looks both ways) or a decoder."""
-    match config.positions:
-        case Sinusoidal(base=base, pairing=pairing):
-            return SinusoidalPositions(config.d_model, base, pairing)
-        case Learned():
-            assert config.max_len is not None  # the config sees to it
-            return LearnedPositions(config.max_len, config.d_model)
-        case Rotary(base=base, pairing=pairing, scaling=scaling):
-            return RotaryPositions(config.head_width, base, pairing, scaling)
-        case Alibi():
-            return AlibiPositions(config.n_heads)
-        case Relative(n_buckets=n_buckets, max_distance=max_distance):
-            return RelativePositions(config.n_heads, n_buckets, max_distance, bidirectional)
-    return NoPositions()
 
 
 def _four_axes(bias: Tensor) -> Tensor:

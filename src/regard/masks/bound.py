@@ -66,6 +66,14 @@ class BoundMask:
                 return None
         return causal, keep
 
+    @property
+    def kept_keys(self) -> Array | None:
+        """Which keys may be looked at, (1 or B) 1 1 S, where that is the same for all queries and heads; else None."""
+        T, S = self.frame.T, self.frame.S
+        seen = self.block(slice(0, T), slice(0, S)) & (self.frame.positions(0, S) >= 0)
+        seen = seen[(None,) * (4 - seen.ndim)]
+        return seen if seen.shape[1:3] == (1, 1) else None
+
     def sees(self, flagged: Array, rows_at_a_time: int | None = None) -> Array:
         """B H T: which queries may look at a flagged key (`flagged` is B H S, boolean)."""
         T, S = self.frame.T, self.frame.S

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,24 +13,24 @@ from torch import Tensor
 from regard.config import inputs
 from regard.dispatch import attend_within
 from regard.errors import ArgumentError
-from regard.kinds import is_tensor
-from regard.layers.span import GrowingPast, Past, StaticPast
+from regard.layers.cache import KeysAndValues, in_place
 from regard.masks import Mask
-from regard.models.inputs import check_ids, check_keep
+from regard.models.inputs import given_ids, on_device
+from regard.models.span import GrowingPast, Past, StaticPast
 from regard.models.steps import quick
 from regard.records import Attend
+from regard.reference.inputs import as_array, padding_after
+from regard.spacing import check_counts
 
 if TYPE_CHECKING:
     from regard.models.transformer import Transformer
 
 
 class Decoding:
-    """Reads ids, any number at a time, and says what may come next.
+    """Reads ids, any number at a time, and says what may come next. `Transformer.begin` makes one.
 
-    source, source_mask   what the encoder reads, (B, S), and which of it is padding: `Mask.padding(source, pad=0)`
-    cache                 "growing" takes any length; "static" has room for `max_len` columns from the start and does
-                          every step in the same memory
-    compile               one-token steps are compiled (static cache only); on a GPU also captured as one graph
+    memory        each layer's keys and values of the source, where there is one
+    memory_keep   which of these are no padding, B 1 1 S
 
     >>> from regard.config import TransformerConfig
     >>> from regard.models import Transformer
@@ -43,28 +43,25 @@ class Decoding:
     def __init__(
         self,
         model: "Transformer",
-        source: Any = None,
+        past: Past,
         *,
-        source_mask: Any = None,
-        cache: Literal["growing", "static"] = "growing",
-        max_len: int | None = None,
-        compile: bool = False,
-        attend: Attend = attend_within,
+        memory: list[KeysAndValues] | None,
+        memory_keep: Tensor | None,
+        max_len: int | None,
+        compile: bool,
+        attend: Attend,
     ) -> None:
-        inputs.check_decodes(model.config)
-        if model.training and (model.config.dropout or model.config.attention.dropout):
-            raise ArgumentError("decoding-training")
-        limits = [limit for limit in (model.config.max_len, max_len) if limit is not None]
-        self.max_len = min(limits, default=None)
+        self.max_len = max_len
         self.length = 0
-        self._model, self._attend, self._compile = model, attend, compile
+        """How many columns were read."""
+        self._model, self._past, self._attend = model, past, attend
+        self._memory, self._memory_keep = memory, memory_keep
+        self._samples = None if memory is None else len(memory[0][0])
+        self._padding: np.ndarray | None = None
+        """How many columns before each text are padding, (B,); what `past` has on the device."""
+        self._compile = compile
         self._device = next(model.parameters()).device
-        self._samples: int | None = None
-        self._past = self._new_past(cache)
-        self._memory: Tensor | None = None
-        self._memory_keep: Tensor | None = None  # B 1 1 S
-        self._encode(source, source_mask)
-        self._one_token = quick(self._read, self._device) if compile else self._read
+        self._one_token = self._quick()
 
     @property
     def vocab_size(self) -> int:
@@ -72,88 +69,135 @@ class Decoding:
         assert self._model.config.vocab_size is not None
         return self._model.config.vocab_size
 
+    @torch.inference_mode(False)  # caches outlive the caller's inference_mode
     @torch.no_grad()
     def step(self, ids: Any, keep: Any = None) -> Tensor:
-        """Logits (B, W) after the last of ids (B, T); `keep` (B, T) is False for padding, which must come first."""
-        ids = self._tensor(ids)
-        keep = None if keep is None else self._tensor(keep)
-        check_ids(self._model.config, ids)
-        check_keep(keep, ids)
+        """Logits (B, W) after the last of ids (B, T).
+
+        keep (B, T) is False for padding, which stands before a text: nobody looks there, and positions do not count it.
+        """
+        check_evaluating(self._model)
+        ids = given_ids(self._model.config, on_device("ids", ids, self._device))
         if self._samples is not None:
             inputs.check_samples("ids", ids.shape[0], self._samples)
         inputs.check_room(self.length + ids.shape[1], self.max_len)
+        before = self._padding
+        if keep is not None:
+            self._pad(padding_after(as_array("keep", keep), tuple(ids.shape), self.length, before))
         try:
-            logits = self._one_token(ids) if ids.shape[1] == 1 and keep is None else self._read(ids, keep)
+            logits = self._one_token(ids) if ids.shape[1] == 1 else self._read(ids)
         except BaseException:  # stopped half-way: some layers have read what others have not
             self._past.crop(self.length)
+            self._pad(before)
             raise
         self._samples, self.length = ids.shape[0], self.length + ids.shape[1]
         return logits
 
-    def _read(self, ids: Tensor, keep: Tensor | None = None) -> Tensor:
-        model = self._model
-        assert model.decoder is not None
-        span = self._past.span(ids, keep)
-        x = model.decoder(model.embed(ids), span, self._memory, self._memory_keep, self._attend)
-        return model.scores(x[:, -1])
-
+    @torch.inference_mode(False)
     def select(self, rows: Sequence[int]) -> None:
         """Go on with these samples, in this order: reorder, repeat or drop them."""
-        samples = self._samples
-        inputs.check_rows(rows, samples or 0)
-        index = torch.as_tensor(rows, device=self._device)
+        rows = inputs.checked_rows(rows, self._samples)
+        index = torch.tensor(rows, device=self._device)
         self._past.select(index)
-        self._samples = len(index)
         if self._memory is not None:
-            self._memory = self._memory[index]
-        if self._memory_keep is not None:
-            self._memory_keep = self._memory_keep[index]
-        if self._compile and self._samples != samples:  # other shapes, other memory
-            self._one_token = quick(self._read, self._device)
+            self._memory = [(in_place(k, index), in_place(v, index)) for k, v in self._memory]
+        self._memory_keep = None if self._memory_keep is None else in_place(self._memory_keep, index)
+        self._padding = None if self._padding is None else self._padding[rows]
+        if len(rows) != self._samples:  # other shapes, other memory
+            self._one_token = self._quick()
+        self._samples = len(rows)
 
     def crop(self, length: int) -> None:
         """Forget what was read after the first `length` columns."""
         inputs.check_crop(length, self.length)
         self._past.crop(length)
+        self._pad(None if self._padding is None else np.minimum(self._padding, length))
         self.length = length
 
-    def _new_past(self, cache: str) -> Past:
-        assert self._model.decoder is not None
-        n_layers = len(self._model.decoder.layers)
-        if cache == "static":
-            if self.max_len is None:
-                raise ArgumentError("static-without-length")
-            return StaticPast(n_layers, self.max_len)
-        if cache != "growing":
-            raise ArgumentError("unknown-choice", name="cache", value=cache, choices="growing, static")
-        if self._compile:
-            raise ArgumentError("compile-growing")
-        return GrowingPast(n_layers)
-
-    @torch.no_grad()
-    def _encode(self, source: Any, source_mask: Any) -> None:
+    def _read(self, ids: Tensor) -> Tensor:
         model = self._model
-        source = None if source is None else self._tensor(source)
-        inputs.check_sides(model.config, None, None if source is None else tuple(source.shape), source_mask is not None)
-        if source is None:
-            return
-        self._samples = source.shape[0]
-        x = model.embed(source, source=True)
-        mask = None if source_mask is None else Mask.of(source_mask)
-        if mask is not None:
-            self._memory_keep = _kept_keys(mask, x)
-        self._memory = model.encode(x, mask=mask, attend=self._attend)
+        assert model.decoder is not None
+        x = model.decoder(model.embed(ids), self._past.span(ids), self._memory, self._memory_keep, self._attend)
+        return model.logits(x[:, -1])
 
-    def _tensor(self, x: Any) -> Tensor:
-        return x.to(self._device) if is_tensor(x) else torch.as_tensor(np.asarray(x), device=self._device)
+    def _quick(self) -> Any:
+        """What reads one token: compiled, if asked for; made anew when the memory that it works in has changed."""
+        return quick(self._read, self._device) if self._compile else self._read
+
+    def _pad(self, padding: np.ndarray | None) -> None:
+        """So many columns before each text are padding; in the same memory, once there is some."""
+        self._padding = padding
+        there, columns = self._past.padding, None
+        if padding is not None:
+            columns = torch.from_numpy(padding[:, None]).to(self._device)
+            if there is not None and there.shape == columns.shape:
+                there.copy_(columns)
+                return
+        if there is not columns:
+            self._past.padding = columns
+            self._one_token = self._quick()
 
 
-def _kept_keys(mask: Mask, x: Tensor) -> Tensor:
-    """A mask that is alike for all queries as B 1 1 S, which can be reordered; ArgumentError where it is not."""
-    B, S, _ = x.shape
-    seen = mask.bind((B, 1), S, S, x).block(slice(0, S), slice(0, S))
-    if isinstance(seen, bool):
-        return torch.full((B, 1, 1, S), seen, device=x.device)
-    if seen.shape[-2] != 1:
-        raise ArgumentError("source-mask-keys", mask=mask.name)
-    return seen.expand(B, 1, 1, S)
+@torch.inference_mode(False)
+def begun(
+    model: "Transformer",
+    source: Any,
+    *,
+    source_mask: Any,
+    cache: str,
+    max_len: int | None,
+    compile: bool,
+    attend: Attend,
+) -> Decoding:
+    """What `Transformer.begin` gives: everything looked at, the source read."""
+    inputs.check_decodes(model.config)
+    check_evaluating(model)
+    if compile and attend is not attend_within:
+        raise ArgumentError("compile-looking")
+    if max_len is not None:
+        check_counts(max_len=(max_len, 1))
+    limits = [limit for limit in (model.config.max_len, max_len) if limit is not None]
+    longest = min(limits, default=None)
+    past = _past(model, cache, longest, compile)
+    inputs.check_sides(model.config, source, source_mask)
+    memory, keep = (None, None) if source is None else _memory(model, source, source_mask, attend)
+    return Decoding(model, past, memory=memory, memory_keep=keep, max_len=longest, compile=compile, attend=attend)
+
+
+def _past(model: "Transformer", cache: str, max_len: int | None, compile: bool) -> Past:
+    assert model.decoder is not None
+    if cache == "static":
+        if max_len is None:
+            raise ArgumentError("static-without-length")
+        return StaticPast(len(model.decoder.layers), max_len, next(model.parameters()).device)
+    if cache != "growing":
+        raise ArgumentError("unknown-choice", name="cache", value=cache, choices="growing, static")
+    if compile:
+        raise ArgumentError("compile-growing")
+    return GrowingPast(len(model.decoder.layers))
+
+
+@torch.no_grad()
+def _memory(
+    model: "Transformer", source: Any, source_mask: Any, attend: Attend
+) -> tuple[list[KeysAndValues], Tensor | None]:
+    """The source read, as keys and values for each cross-attention, and which of it is no padding, B 1 1 S."""
+    assert model.decoder is not None
+    source = on_device("source", source, next(model.parameters()).device)
+    mask = None if source_mask is None else Mask.of(source_mask)
+    keep = None
+    if mask is not None:
+        B, S = source.shape[:2]
+        keep = mask.bind((B, 1), S, S, source).kept_keys
+        if keep is None:
+            raise ArgumentError("source-mask-keys", mask=mask.name)
+        keep = keep.expand(B, 1, 1, S).clone()
+    encoded = model.encode(source, mask=mask, attend=attend)
+    attentions = (block.cross_attention for block in model.decoder.layers)
+    return [attention.keys_and_values(encoded) for attention in attentions], keep  # type: ignore[union-attr, operator]
+
+
+def check_evaluating(model: "Transformer") -> None:
+    """Dropout would make every text differ."""
+    if model.training and (model.config.dropout or model.config.attention.dropout):
+        raise ArgumentError("decoding-training")

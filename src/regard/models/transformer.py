@@ -10,15 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from regard.checkpoints import read_model, save_model
-from regard.config import GATES, TransformerConfig, inputs
+from regard.config import TransformerConfig, inputs
 from regard.dispatch import attend_within
-from regard.functional.activations import activation_called
-from regard.layers import MultiHeadAttention, OutputLayer, TokenEmbedding
-from regard.layers.span import whole
+from regard.layers import MultiHeadAttention, TokenEmbedding
 from regard.masks import Mask
-from regard.models.block import wide_norm_of
-from regard.models.decoding import Decoding
-from regard.models.inputs import check_ids, check_positions, check_segments
+from regard.models.decoding import Decoding, begun
+from regard.models.inputs import given_ids, given_positions, given_segments
+from regard.models.parts import output_of
+from regard.models.span import whole
 from regard.models.stacks import Stack
 from regard.models.weights import initialise
 from regard.records import Attend
@@ -35,22 +34,20 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
         self.config = config
-        given, D = config.embeddings, config.d_model
+        D, tables = config.d_model, config.embeddings
 
-        def embedding(rows: int | None) -> TokenEmbedding | None:
-            return None if rows is None else TokenEmbedding(rows, D, given.scaled)
+        def embedding(rows: int | None, scaled: bool = tables.scaled) -> TokenEmbedding | None:
+            return None if rows is None else TokenEmbedding(rows, D, scaled)
 
         self.embedding = embedding(config.vocab_size)
-        self.source_embedding = embedding(given.source_vocab_size)
-        self.segment_embedding = None if given.n_segments is None else TokenEmbedding(given.n_segments, D)
-        layers = (config.n_encoder_layers, config.n_decoder_layers)
-        self.encoder, self.decoder = (
-            None if n is None else Stack(config, n_layers=n, decoder=side == 1) for side, n in enumerate(layers)
-        )
-        self.output = _output_of(config)
+        self.source_embedding = embedding(tables.source_vocab_size)
+        self.segment_embedding = embedding(tables.n_segments, scaled=False)
+        self.encoder = None if config.n_encoder_layers is None else Stack(config, "encoder")
+        self.decoder = None if config.n_decoder_layers is None else Stack(config, "decoder")
+        self.output = output_of(config)
         for name, module in self.named_modules():
             if isinstance(module, MultiHeadAttention):
-                module.name = name
+                module.name = name  # a Record is called what its weights are called
         initialise(self)
 
     def forward(
@@ -70,61 +67,50 @@ class Transformer(nn.Module):
         source_mask   the same among the source, and for the decoder that looks at it
         segments      which kind of sentence each id belongs to, (B, T), where the model tells them apart
         positions     where the ids stand, (T,) or (B, T); None for 0 … T − 1
-        attend        who computes: `regard.trace.Looking(...)` also remembers where was looked
+        attend        who computes: a `regard.trace.Looking` also records where it looked
 
         Without a vocabulary, ids and source are vectors (B, T, D), and vectors come back.
         """
-        inputs.check_sides(self.config, ids.shape, None if source is None else source.shape, source_mask is not None)
-        check_positions(self.config, positions, ids)
-        x = self.embed(ids, segments)
+        inputs.check_sides(self.config, source, source_mask)
         if self.decoder is None:
-            return self.scores(self.encode(x, mask=mask, positions=positions, attend=attend))
-        memory = None
-        if source is not None:
-            memory = self.encode(self.embed(source, source=True), mask=source_mask, attend=attend)
+            return self.logits(self.encode(ids, segments=segments, mask=mask, positions=positions, attend=attend))
+        memory = None if source is None else self.encode(source, mask=source_mask, attend=attend)
+        x = self.embed(ids, segments)
+        if memory is not None:
+            inputs.check_samples("source", len(memory), len(x))
+        positions = given_positions(self.config, positions, x)
         span = whole(x, len(self.decoder.layers), causal=True, mask=mask, positions=positions)
-        return self.scores(self.decoder(x, span, memory, source_mask, attend))
+        return self.logits(self.decoder(x, span, memory, source_mask, attend))
 
     def embed(self, ids: Tensor, segments: Tensor | None = None, *, source: bool = False) -> Tensor:
         """Ids (B, T) as vectors (B, T, D); vectors as they are where the model has no vocabulary."""
-        check_ids(self.config, ids, source=source)
-        check_segments(self.config, segments, ids)
+        ids = given_ids(self.config, ids, source=source, like=next(self.parameters()))
         table = self.source_embedding if source and self.source_embedding is not None else self.embedding
         x = ids if table is None else table(ids)
+        segments = given_segments(self.config, segments, ids)
         if self.segment_embedding is None:
             return x
         return x + self.segment_embedding(torch.zeros_like(ids) if segments is None else segments)
 
     def encode(
         self,
-        x: Tensor,
+        ids: Tensor,
         *,
+        segments: Tensor | None = None,
         mask: Mask | Tensor | None = None,
         positions: Tensor | None = None,
         attend: Attend = attend_within,
     ) -> Tensor:
-        """What the encoder makes of vectors (B, S, D): as many, of the same width."""
+        """What the encoder makes of ids (B, S), or of the source where there is a decoder too: vectors (B, S, D)."""
         assert self.encoder is not None
+        x = self.embed(ids, segments, source=self.decoder is not None)
+        positions = given_positions(self.config, positions, x)
         span = whole(x, len(self.encoder.layers), causal=False, mask=mask, positions=positions)
         return self.encoder(x, span, attend=attend)
 
-    def scores(self, x: Tensor) -> Tensor:
-        """Logits (…, W) for vectors (…, D), where the model has an output layer."""
+    def logits(self, x: Tensor) -> Tensor:
+        """How well each token goes with vectors (…, D), (…, W); the vectors where the model has no output layer."""
         return x if self.output is None or self.embedding is None else self.output(x, self.embedding.weight)
-
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write config.json and model.safetensors, which `read`, and NumPy through `checkpoints.read_model`, read."""
-        save_model(folder, self.config, self.state_dict())
-
-    @classmethod
-    def read(cls, folder: str | os.PathLike[str]) -> "Transformer":
-        """The model that `save` wrote, ready to be used: on the CPU, in evaluation mode."""
-        stored = read_model(folder)
-        with torch.device("meta"):  # no memory is filled with numbers that are replaced at once
-            model = cls(stored.config)
-        weights = {name: torch.from_numpy(array) for name, array in stored.tensors.arrays().items()}
-        model.load_state_dict(weights, assign=True)
-        return model.eval()
 
     def begin(
         self,
@@ -136,21 +122,31 @@ class Transformer(nn.Module):
         compile: bool = False,
         attend: Attend = attend_within,
     ) -> Decoding:
-        """A text to be read and continued step by step; see `Decoding`."""
-        return Decoding(
+        """A text to be read and continued step by step, as `generation` does.
+
+        source, source_mask   what the encoder reads, (B, S), and which of it is padding: `Mask.padding(source, pad=0)`
+        cache                 "growing" takes any length; "static" has room for `max_len` columns from the start and
+                              does every step in the same memory
+        max_len               how many columns there may be, at most the model's own limit, which it is unless told
+        compile               one-token steps are compiled (static cache only); on a GPU also captured as one graph
+
+        Raises ArgumentError where the model cannot write, and in training mode, where dropout would.
+        """
+        return begun(
             self, source, source_mask=source_mask, cache=cache, max_len=max_len, compile=compile, attend=attend
         )
 
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write config.json and model.safetensors, which `read`, and NumPy through `checkpoints.read_model`, read."""
+        save_model(folder, self.config, self.state_dict())
 
-def _output_of(config: TransformerConfig) -> OutputLayer | None:
-    if config.output is None or config.vocab_size is None:
-        return None
-    bend = activation_called(GATES.get(config.activation, config.activation))  # type: ignore[arg-type]
-    return OutputLayer(
-        config.vocab_size,
-        config.d_model,
-        tied=config.output.tied,
-        scaled=config.output.scaled,
-        bias=config.biases.output,
-        transform=(bend, wide_norm_of(config)) if config.output.transform else None,
-    )
+    @classmethod
+    def read(cls, folder: str | os.PathLike[str]) -> "Transformer":
+        """The model that `save` wrote, ready to be used: on the CPU, in evaluation mode."""
+        stored = read_model(folder)
+        with torch.device("meta"):  # no memory is filled with numbers that are replaced at once
+            model = cls(stored.config)
+        dtypes = {name: getattr(torch, dtype) for name, dtype in stored.tensors.dtypes.items()}
+        arrays = stored.tensors.arrays()  # NumPy has no bfloat16 and gives float32
+        model.load_state_dict({n: torch.from_numpy(x).to(dtypes[n]) for n, x in arrays.items()}, assign=True)
+        return model.eval()

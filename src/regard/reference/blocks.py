@@ -6,11 +6,11 @@ attention in `attend`; nothing here knows of vocabularies, nor whether a text is
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from regard.config import GATES, Alibi, Learned, Relative, Rotary, Sinusoidal, TransformerConfig
+from regard.config.transformer import Side, bent_by
 from regard.masks import Mask
 from regard.records import Attend, Kind
 from regard.reference.activations import activation_called
@@ -29,9 +29,6 @@ from regard.reference.positions import (
 
 Tell = Callable[[str, np.ndarray], None]
 """Told what each part gave, under the part's name."""
-
-
-Side = Literal["encoder", "decoder"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class Run:
         """x Wᵀ + b for the weights of that name, which lie as in `nn.Linear`."""
         rows = x.reshape(-1, x.shape[-1])  # one product for all samples: W is read once
         y = linear(rows, self.weights[f"{name}.weight"].T, self.weights.get(f"{name}.bias"))
-        return self.told(name, y.reshape(*x.shape[:-1], -1))
+        return self.told(name, y.reshape(*x.shape[:-1], y.shape[-1]))  # -1 could not be told where there are no samples
 
     def norm(self, name: str, x: np.ndarray) -> np.ndarray:
         """The norm of that name."""
@@ -64,8 +61,7 @@ class Run:
 
     def bend(self, x: np.ndarray) -> np.ndarray:
         """The activation; of a gated feed-forward, the one inside."""
-        name = self.config.activation
-        return activation_called(GATES.get(name, name)).forward(x)  # type: ignore[arg-type]
+        return activation_called(bent_by(self.config.activation)).forward(x)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,26 +110,25 @@ def stack(run: Run, span: Span, x: np.ndarray) -> np.ndarray:
     x = add_positions(run, span, x)
     if config.embeddings.norm:
         x = run.norm(f"{side}.input_norm", x)
-    n_layers = config.n_encoder_layers if side == "encoder" else config.n_decoder_layers
     where = attention_positions(run, span, like=x)
-    for i in range(n_layers or 0):
-        x = layer(run, span, where, i, x)
+    for i in range(config.n_layers(side)):
+        x = block(run, span, where, i, x)
     return run.norm(f"{side}.norm", x) if config.norm.final else x
 
 
-def layer(run: Run, span: Span, where: Where, i: int, x: np.ndarray) -> np.ndarray:
+def block(run: Run, span: Span, where: Where, i: int, x: np.ndarray) -> np.ndarray:
     """Self-attention, attention to the encoder's output where there is one, feed-forward; each added to x."""
     name = f"{span.side}.layers.{i}"
     window = run.config.attention.window_of(i)
-    own, cross, wide = (f"{name}.{part}" for part in ("self_attention", "cross_attention", "feed_forward"))
-    x = added(run, own, x, lambda x: self_attention(run, span, where, window, own, x))
+    own, cross, forward = (f"{name}.{part}" for part in ("self_attention", "cross_attention", "feed_forward"))
+    x = residual(run, own, x, lambda x: self_attention(run, span, where, window, own, x))
     if cross in span.memory:
-        x = added(run, cross, x, lambda x: cross_attention(run, span, cross, x))
-    x = added(run, wide, x, lambda x: feed_forward(run, wide, x))
+        x = residual(run, cross, x, lambda x: cross_attention(run, span, cross, x))
+    x = residual(run, forward, x, lambda x: feed_forward(run, forward, x))
     return run.told(name, x)
 
 
-def added(run: Run, name: str, x: np.ndarray, f: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def residual(run: Run, name: str, x: np.ndarray, f: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """x + f(norm(x)), today's way ("pre"), or norm(x + f(x)), the paper's ("post")."""
     if run.config.norm.place == "pre":
         return run.told(f"{name}_residual", x + f(run.norm(f"{name}_norm", x)))

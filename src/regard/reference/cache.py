@@ -35,6 +35,8 @@ class Cache:
     def crop(self, length: int) -> None:
         """Forget the columns from `length` on."""
         self.length = length
+        if length == 0:
+            self._room = None  # what is read next may have other samples
 
     def select(self, rows: list[int]) -> None:
         """The samples in this order, repeated or dropped."""

@@ -34,4 +34,4 @@ def logits_of(run: Run, x: np.ndarray) -> np.ndarray:
     rows = x.reshape(-1, x.shape[-1]) @ weights["embedding.weight" if output.tied else "output.weight"].T
     if run.config.biases.output:
         rows = rows + weights["output.bias"]
-    return run.told("logits", rows.reshape(*x.shape[:-1], -1))
+    return run.told("logits", rows.reshape(*x.shape[:-1], rows.shape[-1]))

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 
 from regard.config import TransformerConfig
-from regard.config.inputs import check_decodes, check_sides
+from regard.config.inputs import check_decodes, check_samples, check_sides
+from regard.config.transformer import Side
 from regard.config.weights import check_weight_names, check_weights
 from regard.errors import DtypeError
-from regard.kinds import to_numpy
+from regard.kinds import Array, to_numpy
 from regard.masks import Mask
 from regard.records import Attend, Kind
 from regard.reference.attention import scaled_dot_product_attention
-from regard.reference.blocks import Run, Side, Span, Tell, keys_and_values, stack
+from regard.reference.blocks import Run, Span, Tell, keys_and_values, stack
 from regard.reference.cache import KeysAndValues
 from regard.reference.decoding import Decoding
 from regard.reference.ends import embed, logits_of
-from regard.reference.given import given_ids, given_mask, given_positions, given_segments, kept_keys
+from regard.reference.inputs import given_ids, given_mask, given_positions, given_segments, kept_keys
 
 
 class Transformer:
@@ -34,9 +35,7 @@ class Transformer:
     (1, 3, 10)
     """
 
-    def __init__(
-        self, config: TransformerConfig, weights: Mapping[str, np.ndarray], attend: Attend | None = None
-    ) -> None:
+    def __init__(self, config: TransformerConfig, weights: Mapping[str, Array], attend: Attend | None = None) -> None:
         check_weight_names(weights, config)
         self.config = config
         self.weights = {name: to_numpy(weight) for name, weight in weights.items()}
@@ -105,12 +104,14 @@ class Transformer:
     def _sides(self, ids: Any, source: Any, source_mask: Any) -> tuple[Any, np.ndarray | None]:
         """ids and source as arrays of known ids, if they go together."""
         config = self.config
-        ids_shape, source_shape = (None if given is None else np.shape(given) for given in (ids, source))
-        check_sides(config, ids_shape, source_shape, source_mask is not None)
+        check_sides(config, source, source_mask)
         ids = None if ids is None else given_ids("ids", ids, config)
         if source is None:
             return ids, None
-        return ids, given_ids("source", source, config, config.embeddings.source_vocab_size)
+        source = given_ids("source", source, config, config.embeddings.source_vocab_size)
+        if ids is not None:
+            check_samples("source", len(source), len(ids))
+        return ids, source
 
 
 def remember(run: Run, source: np.ndarray, mask: Mask | None) -> dict[str, KeysAndValues]:

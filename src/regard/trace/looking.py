@@ -65,7 +65,8 @@ class Looking:
         calls that took; the last may be missing from the calls, as a generation does not read what it writes last.
         `source` is what the encoder of a translator read. What is None stays without tokens.
 
-        Samples must have kept their places: after a beam search, run the winner once more under a new Looking.
+        Samples must have kept their places and nothing may have been taken back: after a beam search, or in a session
+        that went on from an earlier text, run the text once more under a new Looking.
         """
         text = _Text("tokens", tokens)
         alone = all(record.kind == "encoder" for record in self.trace)
@@ -82,6 +83,8 @@ class Looking:
                 queries = keys = origin.whole(name, totals[name])
             else:
                 text.check(name, totals[name], spare=1)
+                if text.rows is not None and record.kind == "decoder" and ends[name] > S:
+                    raise ArgumentError("label-cropped", name=record.name, S=S, end=ends[name])
                 queries = text.until(ends[name], T)
                 keys = origin.whole(name, S) if record.kind == "cross" else text.until(ends[name], S)
             labelled.append(record.with_tokens(queries, keys))

@@ -47,7 +47,7 @@ PARAMETERS = {
     ("bert", "base"): 109_514_298,
     ("bert", "large"): 335_174_458,
     ("gpt2", "124M"): 124_439_808,
-    ("gpt2", "350M"): 354_823_168,
+    ("gpt2", "355M"): 354_823_168,
     ("gpt2", "774M"): 774_030_080,
     ("gpt2", "1558M"): 1_557_611_200,
     ("llama", "135M"): 134_515_008,
@@ -199,7 +199,8 @@ REFUSED: dict[str, Case] = {
     "groups": (
         lambda: TransformerConfig.llama(n_kv_heads=5),
         ShapeError,
-        "n_kv_heads=5 must divide n_heads=32, so that each serves as many query heads; possible: 1, 2, 4, 8, 16, 32",
+        "n_kv_heads=5 must divide n_heads=32, so that each serves equally many query heads; possible: 1, 2, 4, 8, 16, "
+        "32",
     ),
     "odd heads that turn": (lambda: small(positions=Rotary(), d_head=7), ShapeError, "found 7; nearest are 6 and 8"),
     "no stack": (
@@ -222,15 +223,15 @@ REFUSED: dict[str, Case] = {
     "positions": (
         lambda: small(positions="rotary"),
         ArgumentError,
-        "positions must be one of Sinusoidal, Learned, Rotary, Alibi, Relative, None from regard.config; found str",
+        r"positions must be Sinusoidal, Learned, Rotary, Alibi, Relative, None \(from regard.config\); found str",
     ),
     "a class for a value": (lambda: small(positions=Rotary), ArgumentError, "found type"),
-    "norm": (lambda: small(norm="rms"), ArgumentError, "norm must be one of Norm from regard.config; found str"),
+    "norm": (lambda: small(norm="rms"), ArgumentError, r"norm must be Norm \(from regard.config\); found str"),
     "no norm": (lambda: small(norm=None), ArgumentError, "found NoneType"),
-    "attention": (lambda: small(attention={}), ArgumentError, "attention must be one of AttentionStyle .*; found dict"),
-    "biases": (lambda: small(biases=False), ArgumentError, "biases must be one of Biases .*; found bool"),
-    "embeddings": (lambda: small(embeddings=5), ArgumentError, "embeddings must be one of Embeddings .*; found int"),
-    "output": (lambda: small(output=True), ArgumentError, "output must be one of Output, None .*; found bool"),
+    "attention": (lambda: small(attention={}), ArgumentError, "attention must be AttentionStyle .*; found dict"),
+    "biases": (lambda: small(biases=False), ArgumentError, "biases must be Biases .*; found bool"),
+    "embeddings": (lambda: small(embeddings=5), ArgumentError, "embeddings must be Embeddings .*; found int"),
+    "output": (lambda: small(output=True), ArgumentError, "output must be Output, None .*; found bool"),
     "activation": (
         lambda: small(activation="mish"),
         ArgumentError,

@@ -15,7 +15,7 @@ from regard.dispatch import attend_within
 from regard.errors import IndivisibleError, ShapeError
 from regard.kinds import to_numpy
 from regard.layers import LayerNorm, MultiHeadAttention, RMSNorm, RotaryPositions
-from regard.layers.cache import Growing, Kept, Static
+from regard.layers.cache import Growing, Place, Static
 from regard.projections import Projections
 
 
@@ -132,17 +132,17 @@ def test_with_a_growing_cache_it_goes_on_where_it_stopped(pieces: tuple[int, ...
 
 @torch.no_grad()
 def test_with_a_static_cache_it_goes_on_where_it_stopped() -> None:
-    layer, x, at = made(8, 4, n_kv_heads=2), vectors(2, 5, 8), torch.arange(0)
-    cache, out = Static(lambda: at, max_len=7), []
+    layer, x, place = made(8, 4, n_kv_heads=2), vectors(2, 5, 8), Place(torch.arange(0))
+    cache, out = Static(place, max_len=7), []
     for at in torch.arange(5).split((3, 1, 1)):
+        place.columns = at
         out.append(layer(x[:, at], mask=torch.arange(7) <= at[:, None], cache=cache))
     assert_close(torch.cat(out, dim=1), layer(x, mask=Mask.causal()))
 
 
-def test_with_a_kept_cache_the_memory_is_projected_once() -> None:
-    layer, x, memory, cache = made(8, 2), vectors(2, 3, 8), vectors(2, 5, 8, seed=1), Kept()
-    first = layer(x, memory, cache=cache)
-    assert_same_bits(layer(x, torch.full_like(memory, float("nan")), cache=cache).detach(), first.detach())
+def test_the_keys_and_values_of_a_memory_can_be_given_instead() -> None:
+    layer, x, memory = made(8, 2), vectors(2, 3, 8), vectors(2, 5, 8, seed=1)
+    assert_same_bits(layer(x, layer.keys_and_values(memory)).detach(), layer(x, memory).detach())
 
 
 # --- what does not fit -----------------------------------------------------------------------------------

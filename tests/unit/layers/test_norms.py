@@ -9,7 +9,6 @@ from torch import nn
 from regard import reference
 from regard.kinds import to_numpy
 from regard.layers import LayerNorm, RMSNorm
-from regard.layers.norms import norm_of
 
 X = torch.from_numpy(np.random.default_rng(0).standard_normal((3, 5)) * 4 + 2)
 
@@ -40,12 +39,6 @@ def test_new_norms_do_nothing_but_norm() -> None:
     for norm in (LayerNorm(5), RMSNorm(5)):
         y = norm(X.float()).double()
         assert_close((y**2).mean(-1), torch.ones(3), "output", "float16")
-
-
-def test_a_config_names_them() -> None:
-    layer, rms = norm_of("layer", 5, 1e-3, bias=False), norm_of("rms", 5, 1e-4)
-    assert (type(layer), layer.eps, len(list(layer.parameters()))) == (LayerNorm, 1e-3, 1)
-    assert (type(rms), rms.eps) == (RMSNorm, 1e-4)
 
 
 def test_half_precision_with_norms_in_float32() -> None:

@@ -9,7 +9,7 @@ from tolerances import assert_close, assert_same_bits
 from torch import Tensor
 
 from regard import reference
-from regard.config import Alibi, Learned, LinearScaling, Relative, Rotary, Sinusoidal, TransformerConfig
+from regard.config import LinearScaling
 from regard.errors import RegardError
 from regard.kinds import to_numpy
 from regard.layers import (
@@ -20,7 +20,6 @@ from regard.layers import (
     RotaryPositions,
     SinusoidalPositions,
 )
-from regard.layers.positions import positions_of
 
 D, H, E, T = 8, 2, 4, 5
 PLACES = torch.tensor([3, 0, 1, 7, 7])
@@ -102,26 +101,3 @@ def test_alibi_and_relative_bias() -> None:
     one_way.table = relative.table
     expected = reference.relative_bias(table, 2, 5, max_distance=6, bidirectional=False)
     assert_close(one_way.bias(queries, keys, like)[0].detach(), expected)
-
-
-def test_a_config_names_them() -> None:
-    sizes = {"vocab_size": 9, "d_model": D, "n_heads": H, "d_ff": 8, "n_decoder_layers": 1, "max_len": 9}
-    classes = {
-        Sinusoidal(base=5.0): SinusoidalPositions,
-        Learned(): LearnedPositions,
-        Rotary(base=7.0): RotaryPositions,
-        Alibi(): AlibiPositions,
-        Relative(n_buckets=6): RelativePositions,
-        None: NoPositions,
-    }
-    made = {
-        type(given): positions_of(TransformerConfig(**sizes, positions=given), bidirectional=False)  # type: ignore[arg-type]
-        for given in classes
-    }
-    for given, kind in classes.items():
-        assert type(made[type(given)]) is kind
-    assert made[Sinusoidal].base == 5.0
-    assert (made[Rotary].base, made[Rotary].d_head) == (7.0, D // H)
-    assert made[Learned].table.shape == (9, D)
-    assert made[Relative].table.shape == (6, H)
-    assert made[Relative].bidirectional is False

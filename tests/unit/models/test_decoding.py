@@ -1,6 +1,7 @@
 """Step by step gives what reading at once gives: every decoder, both caches, and whatever was done before."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from tolerances import assert_close, assert_same_bits
 
 from regard import Mask, See
 from regard.config import TransformerConfig
+from regard.dispatch import attend_within
 from regard.errors import RegardError
 from regard.models import Decoding, Transformer
 from regard.trace import Looking
@@ -83,13 +85,15 @@ def test_left_padding_changes_nothing(model: Transformer, begin: Callable[..., D
         assert_close(torch.stack(steps, dim=1)[row], alone[0, -3:], "logits")
 
 
-def test_a_padded_source_changes_nothing(model: Transformer, begin: Callable[..., Decoding]) -> None:
+@pytest.mark.parametrize("cache", CACHES)
+@pytest.mark.parametrize("name", [name for name in DECODERS if CONFIGS[name].kind == "encoder-decoder"])
+def test_a_padded_source_changes_nothing(name: str, cache: str) -> None:
+    model = model_of(CONFIGS[name])
     ids, source = ids_of(model.config), source_of(model.config)
-    if source is None:
-        return
+    assert source is not None
     keep = np.ones((2, 7), dtype=bool)
     keep[1, 5:] = False
-    decoding = begin(source, source_mask=Mask.from_keep(keep))
+    decoding = model.begin(source, cache=cache, max_len=24, source_mask=Mask.from_keep(keep))
     decoding.step(ids[:, :4])
     found = decoding.step(ids[:, 4:])
     assert_close(found[1], whole(model, ids[1:], source[1:, :5])[0, -1], "logits")
@@ -185,6 +189,69 @@ def test_a_generation_is_seen_step_by_step(cache: str) -> None:
     assert (cross.queries, cross.keys) == ((("t3",),), (tuple(words),))
 
 
+# --- what went wrong once ---------------------------------------------------------------------------------
+
+
+def test_any_number_of_shapes_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch gives up on a function after eight shapes, for good; each decoding has its own."""
+    torch._dynamo.reset()
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    model = model_of(replace(CONFIGS["gpt2"], n_decoder_layers=1))
+    for B in range(1, 12):
+        decoding = model.begin(cache="static", max_len=5, compile=True)
+        decoding.step([[1, 2]] * B)
+        assert decoding.step([[3]] * B).shape == (B, 31)
+
+
+@pytest.mark.parametrize("cache", CACHES)
+def test_a_copy_goes_its_own_way(cache: str) -> None:
+    model = model_of(CONFIGS["gpt2"])
+    decoding = model.begin(cache=cache)
+    decoding.step([[1, 2, 3]])
+    other = deepcopy(decoding)
+    decoding.step([[4]])
+    decoding.step([[5]])
+    assert_close(other.step([[6]]), whole(model, torch.tensor([[1, 2, 3, 6]]), None)[:, -1], "logits")
+
+
+@pytest.mark.parametrize("cache", CACHES)
+def test_after_a_first_step_that_was_stopped_other_samples_may_come(cache: str) -> None:
+    model = model_of(CONFIGS["gpt2"])
+    calls = []
+
+    def stopped_once(*args: Any, **options: Any) -> torch.Tensor:
+        calls.append(options["name"])
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return attend_within(*args, **options)
+
+    decoding = model.begin(cache=cache, attend=stopped_once)
+    with pytest.raises(KeyboardInterrupt):
+        decoding.step([[1, 2], [3, 4]], [[False, True], [True, True]])
+    ids = torch.tensor([[1, 2, 3]])
+    assert_close(decoding.step(ids), whole(model, ids, None)[:, -1], "logits")
+
+
+@pytest.mark.parametrize("cache", CACHES)
+def test_a_decoding_outlives_inference_mode(cache: str) -> None:
+    model = model_of(CONFIGS["paper_2017"])
+    ids, source = ids_of(model.config), source_of(model.config)
+    with torch.inference_mode():
+        decoding = model.begin(source, cache=cache, max_len=12)
+        decoding.step(ids[:, :3])
+        decoding.select([1, 0])
+    decoding.select([1, 0])
+    assert_close(decoding.step(ids[:, 3:]), whole(model, ids, source)[:, -1], "logits")
+
+
+@pytest.mark.parametrize("cache", CACHES)
+def test_half_a_text_in_another_precision_is_refused(cache: str) -> None:
+    decoding = model_of(CONFIGS["gpt2"]).begin(cache=cache)
+    with torch.autocast("cpu", torch.bfloat16):
+        decoding.step([[1, 2, 3]])
+    refused("cache-dtype", lambda: decoding.step([[4]]))
+
+
 # --- what cannot be done ----------------------------------------------------------------------------------
 
 
@@ -208,22 +275,48 @@ def test_what_a_decoding_refuses() -> None:
     refused("decoding-vectors", lambda: model_of(CONFIGS["vectors"]).begin(torch.zeros(1, 2, 12)))
     refused("ids-out-of-range", lambda: begin().step([[31]]))
     refused("ids-axes", lambda: begin().step([1, 2]))
+    for odd in ([[1, 2], [3]], [[10**30]], [[None]], [["a"]], [[1.5]]):
+        with pytest.raises(RegardError):
+            begin().step(odd)
+    assert begin().step(np.array([[3, 2, 1]], dtype=">u2")[:, ::-1]).shape == (1, 31)
+    refused("compile-looking", lambda: begin(cache="static", compile=True, attend=Looking()))
     refused("keep-shape", lambda: begin().step(ids, [[True]]))
+    refused("count-wanted", lambda: begin(max_len=0))
+    refused("count-wanted", lambda: begin(max_len="8"))
     error = refused("decoding-full", lambda: begin(max_len=4).step([[1] * 5]))
     assert (error.values["length"], error.values["max_len"]) == (5, 4)
     assert begin(max_len=1000).max_len == 29
     decoding = begin()
     decoding.step(ids)
     refused("batches-of-source", lambda: decoding.step(ids.expand(2, 3)))
+    refused("rows-too-early", lambda: begin().select([0]))
     refused("rows-out-of-range", lambda: decoding.select([1]))
+    refused("rows-out-of-range", lambda: decoding.select([0.0]))
     refused("rows-out-of-range", lambda: decoding.select([]))
     refused("crop-length", lambda: decoding.crop(4))
     assert decoding.length == 3
 
 
+@pytest.mark.parametrize("cache", CACHES)
+def test_padding_stands_before_a_text(cache: str) -> None:
+    """In the middle it would mean one thing to a window, which counts columns, and another to positions."""
+    decoding = model_of(CONFIGS["window"]).begin(cache=cache, max_len=24)
+    ids = np.ones((2, 3), dtype=int)
+    refused("keep-order", lambda: decoding.step(ids, [[True, False, True], [True, True, True]]))
+    decoding.step(ids, [[False, False, False], [False, True, True]])
+    refused("keep-order", lambda: decoding.step(ids, [[False, True, True], [False, True, True]]))
+    decoding.step(ids, [[False, True, True], [True, True, True]])
+    refused("keep-order", lambda: decoding.step(ids, [[False, True, True], [True, True, True]]))
+    assert decoding.length == 6
+
+
 def test_dropout_would_make_every_text_differ() -> None:
     config = replace(CONFIGS["gpt2"], dropout=0.1)
     refused("decoding-training", lambda: Transformer(config).begin())
+    model = Transformer(config).eval()
+    decoding = model.begin()
+    model.train()
+    refused("decoding-training", lambda: decoding.step([[1]]))
     Transformer(replace(config, dropout=0.0)).begin()
 
 

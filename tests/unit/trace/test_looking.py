@@ -106,13 +106,19 @@ def test_what_was_written_last_was_never_read() -> None:
     assert letters(look.label(list("abcd"))[-1]) == ("c", "abc")
 
 
-def test_a_window_forgets_the_oldest_and_a_static_cache_has_room_left() -> None:
-    window, static = Looking(), Looking()
-    for T, end in ((3, 3), (1, 4), (1, 5)):
-        step(window, T, min(end, T + 1))
+def test_after_something_was_taken_back_tokens_cannot_be_told() -> None:
+    look = Looking()
+    for T, S in ((3, 3), (1, 3)):
+        step(look, T, S)
+    with pytest.raises(ArgumentError, match="had 3 keys after 4 tokens were read: something was taken back"):
+        look.label(list("abcd"))
+
+
+def test_a_static_cache_has_room_left() -> None:
+    static = Looking()
+    for T in (3, 1, 1):
         step(static, T, 5)
     text = list("abcde")
-    assert [letters(record) for record in window.label(text)] == [("abc", "abc"), ("d", "cd"), ("e", "de")]
     assert [letters(record) for record in static.label(text)] == [("abc", "abc.."), ("d", "abcd."), ("e", "abcde")]
 
 

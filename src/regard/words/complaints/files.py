@@ -6,7 +6,7 @@ WORDS: dict[str, Words] = {
     # --- files ---
     "file-absent": Words(
         en="there is no file {path}",
-        zh="没有文件 {path}",
+        zh="文件 {path} 不存在",
     ),
     "file-is-folder": Words(
         en="{path} is a folder; give the path of a file",
@@ -33,7 +33,8 @@ WORDS: dict[str, Words] = {
     "trace-newer": Words(
         en="{path} was written by a newer regard (trace version {found}; this one reads up to {known}): "
         "pip install --upgrade regard",
-        zh="{path} 由更新版本的 regard 写成（Trace 版本 {found}；当前最高读到 {known}）：pip install --upgrade regard",
+        zh="{path} 由更新版本的 regard 写成（Trace 版本 {found}；当前版本最高支持 {known}）："
+        "pip install --upgrade regard",
     ),
     "trace-garbled": Words(
         en="{path} is damaged: {place} makes no sense; save the trace again with trace.save(path)",
@@ -56,7 +57,7 @@ WORDS: dict[str, Words] = {
     # --- a model's folder ---
     "model-no-folder": Words(
         en="there is no folder {path}",
-        zh="没有文件夹 {path}",
+        zh="文件夹 {path} 不存在",
     ),
     "model-not-folder": Words(
         en="{path} is a file; a model is a folder with config.json and model.safetensors",
@@ -87,7 +88,7 @@ WORDS: dict[str, Words] = {
     ),
     "model-tensor-dtype": Words(
         en="{path}: tensor {tensor!r} has dtype {found}; a model's weights are one of: {choices}",
-        zh="{path}：张量 {tensor!r} 的 dtype 是 {found}；模型权重只能是其中之一：{choices}",
+        zh="{path}：张量 {tensor!r} 的 dtype 是 {found}；模型权重只能是以下之一：{choices}",
     ),
     "model-not-ours": Words(
         en="{path} is not the configuration of a model that regard.checkpoints.save_model wrote",
@@ -96,7 +97,8 @@ WORDS: dict[str, Words] = {
     "model-newer": Words(
         en="{path} was written by a newer regard (model version {found}; this one reads up to {known}): "
         "pip install --upgrade regard",
-        zh="{path} 由更新版本的 regard 写成（模型版本 {found}；当前最高读到 {known}）：pip install --upgrade regard",
+        zh="{path} 由更新版本的 regard 写成（模型版本 {found}；当前版本最高支持 {known}）："
+        "pip install --upgrade regard",
     ),
     "model-config": Words(
         en="{path} describes no model: {reason}",
@@ -109,7 +111,7 @@ WORDS: dict[str, Words] = {
     # --- a configuration written down ---
     "tree-type": Words(
         en="{place} must be one of: {wanted}; found {found}",
-        zh="{place} 的类型应为其中之一：{wanted}；现在是 {found}",
+        zh="{place} 的类型应为以下之一：{wanted}；现在是 {found}",
     ),
     "tree-large": Words(
         en="{place} is larger than {most}, beyond any model that regard reads",
@@ -129,5 +131,9 @@ WORDS: dict[str, Words] = {
         "pip install -c constraints.txt -e '.[{extra}]'",
         zh="{what} 需要 {package}，但尚未安装：pip install 'regard[{extra}]'；在克隆的仓库里则是 "
         "pip install -c constraints.txt -e '.[{extra}]'",
+    ),
+    "model-no-name": Words(
+        en="a model needs a folder of its own: give its path, for example save('my-model')",
+        zh="模型需要一个自己的文件夹：请给出路径，例如 save('my-model')",
     ),
 }

@@ -11,13 +11,13 @@ WORDS: dict[str, Words] = {
         "是不是把层数和头数写反了？",
     ),
     "config-groups": Words(
-        en="n_kv_heads={n_kv_heads} must divide n_heads={n_heads}, so that each serves as many query heads; "
+        en="n_kv_heads={n_kv_heads} must divide n_heads={n_heads}, so that each serves equally many query heads; "
         "possible: {counts}",
-        zh="n_kv_heads={n_kv_heads} 必须整除 n_heads={n_heads}，这样每个键值头服务同样多的查询头；可选：{counts}",
+        zh="n_kv_heads={n_kv_heads} 必须整除 n_heads={n_heads}，以便每个键值头对应同样多的查询头；可选值：{counts}",
     ),
     "config-kind": Words(
-        en="{name} must be one of {choices} from regard.config; found {found}",
-        zh="{name} 必须是 regard.config 里的 {choices} 之一；现在是 {found}",
+        en="{name} must be {choices} (from regard.config); found {found}",
+        zh="{name} 应为 {choices}（见 regard.config）；现在是 {found}",
     ),
     "config-positive": Words(
         en="{name} must be a number greater than 0; found {value!r}",
@@ -33,25 +33,25 @@ WORDS: dict[str, Words] = {
     ),
     "config-no-stack": Words(
         en="a Transformer needs layers: give n_encoder_layers, n_decoder_layers, or both",
-        zh="Transformer 至少要有一个栈：请给出 n_encoder_layers、n_decoder_layers，或两者都给",
+        zh="Transformer 至少要有一层：请给出 n_encoder_layers 或 n_decoder_layers，也可两者都给",
     ),
     "config-learned-length": Words(
         en="Learned positions are a table and need its length: give max_len, for example max_len=1024",
-        zh="Learned 位置是一张表，需要长度：请给出 max_len，例如 max_len=1024",
+        zh="Learned 位置编码是一张表，必须知道表长：请给出 max_len，例如 max_len=1024",
     ),
     "config-vectors": Words(
         en="without a vocabulary (vocab_size=None) there is nothing to embed and nothing to score: leave embeddings "
         "as they are and give output=None",
-        zh="没有词表（vocab_size=None）就没有嵌入，也没有要打分的词元：请不要改 embeddings，并给 output=None",
+        zh="没有词表（vocab_size=None）就没有嵌入，也没有要打分的词元：请让 embeddings 保持默认值，并设 output=None",
     ),
     "config-source-vocabulary": Words(
         en="source_vocab_size is for a model with encoder and decoder; this one has kind {kind!r}",
-        zh="source_vocab_size 只用于同时有编码器和解码器的模型；这个模型是 {kind!r}",
+        zh="source_vocab_size 只用于同时有编码器和解码器的模型；这个模型的类型是 {kind!r}",
     ),
     # --- weights ---
     "weights-missing": Words(
         en="{count} weights of this model are missing: {names}; were they saved with the same config?",
-        zh="缺少这个模型的 {count} 个权重：{names}；保存时用的是同一个 config 吗？",
+        zh="这个模型缺少 {count} 个权重：{names}；保存时用的是同一个 config 吗？",
     ),
     "weights-unexpected": Words(
         en="{count} weights belong to no part of this model: {names}; were they saved with the same config?",
@@ -59,7 +59,7 @@ WORDS: dict[str, Words] = {
     ),
     "weights-shape": Words(
         en="{count} weights have another shape than the config says (found ≠ wanted): {names}",
-        zh="有 {count} 个权重的形状与 config 不符（现有 ≠ 应有）：{names}",
+        zh="有 {count} 个权重的形状与 config 不符（实际 ≠ 应为）：{names}",
     ),
     "weights-dtype": Words(
         en="all weights must have one dtype, float16, float32 or float64; found {found}",
@@ -81,8 +81,9 @@ WORDS: dict[str, Words] = {
         zh="这个模型没有词表，所以 {what} 必须是浮点数向量（样本，位置，{D}）；现在的形状是 {shape}，类型是 {found}",
     ),
     "ids-out-of-range": Words(
-        en="{what}{place} is {value}, but there are only 0 … {last}; was another tokenizer or model meant?",
-        zh="{what}{place} 是 {value}，但只有 0 … {last}；是不是用错了分词器或模型？",
+        en="{what}{place} is {value}; it must be from 0 to {last}: check how {what} was made, "
+        "or use a model that reaches further",
+        zh="{what}{place} 是 {value}，超出范围 0 到 {last}；请检查 {what} 的来源，或换用范围更大的模型",
     ),
     "ids-too-long": Words(
         en="{what} would reach {length} positions, but this model has max_len={max_len}; leave out {excess} tokens",
@@ -100,15 +101,15 @@ WORDS: dict[str, Words] = {
     ),
     "source-unneeded": Words(
         en="this model has kind {kind!r} and reads no source: leave source and source_mask out, and give ids alone",
-        zh="这个模型是 {kind!r}，不读 source：请去掉 source 和 source_mask，只给 ids",
+        zh="这个模型的类型是 {kind!r}，不读 source：请去掉 source 和 source_mask，只给 ids",
     ),
     "batches-of-source": Words(
-        en="{what} has {found} samples where {wanted} are expected: give as many as the model is reading already",
-        zh="{what} 有 {found} 个样本，但应有 {wanted} 个：请给出与模型正在读的一样多的样本",
+        en="{what} has {found} samples where {wanted} are expected: ids and source need equally many, at every step",
+        zh="{what} 有 {found} 个样本，应为 {wanted} 个：ids 与 source 的样本数必须相同，且每一步保持不变",
     ),
     "segments-unneeded": Words(
         en="this model tells no segments apart (n_segments=None): leave segments out",
-        zh="这个模型不区分句段（n_segments=None）：请不要给 segments",
+        zh="这个模型不区分句段（n_segments=None）：请去掉 segments",
     ),
     "segments-shape": Words(
         en="segments must be whole numbers, one for each of ids {wanted}; found shape {shape} and {found}",
@@ -116,16 +117,18 @@ WORDS: dict[str, Words] = {
     ),
     # --- decoding ---
     "decoding-encoder": Words(
-        en="begin needs a decoder, which writes one token after another; this model has an encoder only: call it",
-        zh="begin 需要解码器，由它逐个写出词元；这个模型只有编码器：请直接调用它",
+        en="begin needs a decoder, which writes one token after another; this model has an encoder only: "
+        "call model(ids) instead",
+        zh="begin 需要解码器，由它逐个写出词元；这个模型只有编码器：请直接调用 model(ids)",
     ),
     "decoding-vectors": Words(
-        en="begin needs a vocabulary to choose tokens from; this model gives vectors (output=None): call it",
-        zh="begin 需要词表来选词元；这个模型给出的是向量（output=None）：请直接调用它",
+        en="begin needs a vocabulary to choose tokens from; this model gives vectors (output=None): "
+        "call model(ids) instead",
+        zh="begin 需要词表来选词元；这个模型给出的是向量（output=None）：请直接调用 model(ids)",
     ),
     "keep-shape": Words(
         en="keep must be booleans {wanted} like ids, False = padding; found shape {shape} and {found}",
-        zh="keep 必须是与 ids 同形 {wanted} 的布尔数组，False = 填充；现在的形状是 {shape}，类型是 {found}",
+        zh="keep 必须是布尔数组，形状与 ids 相同，即 {wanted}，False 表示填充；现在的形状是 {shape}，类型是 {found}",
     ),
     "rows-out-of-range": Words(
         en="rows must be samples that are being decoded, at least one, from 0 to {last}; found {found}",
@@ -147,14 +150,58 @@ WORDS: dict[str, Words] = {
     ),
     "static-without-length": Words(
         en="a static cache needs to know its length and this model sets none; give max_len, for example max_len=1024",
-        zh="静态缓存需要知道长度，而该模型没有规定；请给出 max_len，例如 max_len=1024",
+        zh="静态缓存必须事先知道长度，而这个模型没有规定；请给出 max_len，例如 max_len=1024",
     ),
     "compile-growing": Words(
         en="compile=True needs memory that does not move: add cache='static'",
-        zh="compile=True 需要不会移动的内存：请加上 cache='static'",
+        zh="compile=True 要求缓存的内存位置固定不变：请加上 cache='static'",
     ),
     "source-mask-keys": Words(
         en="begin() needs a source_mask about keys alone, such as Mask.padding(source, pad=0); found {mask}",
-        zh="begin() 的 source_mask 只能针对键，例如 Mask.padding(source, pad=0)；现在是 {mask}",
+        zh="begin() 的 source_mask 只能指明哪些源词元可看（对所有查询都一样），"
+        "例如 Mask.padding(source, pad=0)；现在是 {mask}",
+    ),
+    "rows-too-early": Words(
+        en="nothing has been read yet, so there are no samples to choose from; call step first",
+        zh="还没有读入任何内容，没有可选的样本；请先调用 step",
+    ),
+    "keep-order": Words(
+        en="padding (False in keep) may only stand before a text, never after its first token; "
+        "fill shorter texts up on their left",
+        zh="填充（keep 中的 False）只能放在文本之前，不能出现在它的第一个词元之后；请在较短文本的左侧填充",
+    ),
+    "ids-tensor": Words(
+        en="{what} must be a torch tensor; found {found}; use torch.tensor({what})",
+        zh="{what} 必须是 torch 张量；现在是 {found}；请用 torch.tensor({what})",
+    ),
+    "memory-missing": Words(
+        en="this Block looks at an encoder's output: give it as memory, (samples, positions, width)",
+        zh="这个 Block 要看编码器的输出：请用 memory 给出，形状为（样本，位置，宽度）",
+    ),
+    "memory-unneeded": Words(
+        en="this Block has no cross-attention, so nothing would look at memory: leave it out, "
+        "or build it with cross=True",
+        zh="这个 Block 没有交叉注意力，memory 不会被看到：请去掉它，或用 cross=True 构建",
+    ),
+    "tied-twice": Words(
+        en="tied=False and output= both say what the output layer is; give output=Output(tied=False, …) alone",
+        zh="tied=False 与 output= 都在规定输出层；请只给 output=Output(tied=False, …)",
+    ),
+    "ids-ragged": Words(
+        en="{what} cannot be made into an array: its rows differ in length, or it holds something that is no number; "
+        "fill shorter rows up",
+        zh="{what} 无法变成数组：各行长度不同，或含有不是数字的内容；请把较短的行补齐",
+    ),
+    "vectors-shape": Words(
+        en="vectors must have three axes (samples, positions, {D}); found {found}",
+        zh="向量必须有三个轴（样本，位置，{D}）；现在的形状是 {found}",
+    ),
+    "cache-dtype": Words(
+        en="the cache holds {there} and what is read now is {found}; begin anew after changing dtype or autocast",
+        zh="缓存里是 {there}，现在读入的是 {found}；改变 dtype 或 autocast 之后请重新 begin",
+    ),
+    "compile-looking": Words(
+        en="a compiled step runs without Python, so nobody could look: leave compile=True or attend= out",
+        zh="编译后的步骤不再经过 Python，没有人能观察：请去掉 compile=True，或去掉 attend=",
     ),
 }

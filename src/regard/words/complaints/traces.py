@@ -58,4 +58,9 @@ WORDS: dict[str, Words] = {
         en="ax= holds one picture, but {count} were asked for; choose layer= and head=, or leave ax out",
         zh="ax= 只能放一幅图，但这里要画 {count} 幅；请用 layer= 和 head= 选一幅，或去掉 ax",
     ),
+    "label-cropped": Words(
+        en="{name} had {S} keys after {end} tokens were read: something was taken back, so tokens cannot be told; "
+        "run the text once more under a new Looking",
+        zh="{name} 在读入 {end} 个词元之后只有 {S} 个键：有内容被收回，无法对应词元；请用新的 Looking 再运行一遍",
+    ),
 }

@@ -7,25 +7,37 @@ from typing import Any
 
 import numpy as np
 
+from regard.axes import Shape
 from regard.config import TransformerConfig
 from regard.config.inputs import (
     NumberKind,
     check_ids,
     check_keep,
     check_length,
-    check_places,
+    check_positions,
     check_range,
     check_segments,
 )
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, ShapeError
+from regard.kinds import is_tensor, to_numpy
 from regard.masks import Mask
 
 _KINDS: dict[str, NumberKind] = {"i": "whole", "u": "whole", "f": "float", "b": "bool"}
 
 
+def as_array(what: str, x: Any) -> np.ndarray:
+    """x as an array, if it is rectangular."""
+    if is_tensor(x):
+        return to_numpy(x)
+    try:
+        return np.asarray(x)
+    except (ValueError, OverflowError):
+        raise ShapeError("ids-ragged", what=what) from None
+
+
 def given_ids(what: str, ids: Any, config: TransformerConfig, vocab_size: int | None = None) -> np.ndarray:
     """Ids (B, T) of that vocabulary, the model's own unless told, and no longer than the model reads."""
-    ids = np.asarray(ids)
+    ids = as_array(what, ids)
     check_ids(what, ids.shape, _kind(ids), ids.dtype, config)
     check_length(what, ids.shape[1], config)
     if config.vocab_size is not None:
@@ -37,7 +49,7 @@ def given_segments(segments: Any, ids: np.ndarray, config: TransformerConfig) ->
     """Segments (B, T), or None."""
     if segments is None:
         return None
-    segments = np.asarray(segments)
+    segments = as_array("segments", segments)
     check_segments(segments.shape, _kind(segments), segments.dtype, ids.shape[:2], config)
     _in_range("segments", segments, config.embeddings.n_segments or 0)
     return segments
@@ -47,8 +59,8 @@ def given_positions(positions: Any, ids: np.ndarray, config: TransformerConfig) 
     """Positions (T,) or (B, T); 0 … T − 1 unless told."""
     if positions is None:
         return np.arange(ids.shape[1])
-    positions = np.asarray(positions)
-    check_places(positions.shape, _kind(positions), positions.dtype, ids.shape)
+    positions = as_array("positions", positions)
+    check_positions(positions.shape, _kind(positions), positions.dtype, ids.shape)
     _in_range("positions", positions, config.max_len or np.iinfo(np.int64).max)
     return positions
 
@@ -64,24 +76,35 @@ def given_mask(mask: Any, keys: np.ndarray, config: TransformerConfig, *queries:
     return mask
 
 
-def given_keep(keep: Any, ids: np.ndarray) -> np.ndarray | None:
-    """Booleans (B, T), or None where everything is kept."""
-    if keep is None:
-        return None
-    keep = np.asarray(keep)
-    check_keep(keep.shape, _kind(keep), keep.dtype, ids.shape)
-    return None if keep.all() else keep
+def padding_after(keep: Any, ids: Shape, length: int, before: np.ndarray | None) -> np.ndarray | None:
+    """How many columns before each text are padding, (B,), once ids of this shape are read; None for none at all.
+
+    keep     booleans (B, T), False for padding; padding may only stand before a text
+    length   how many columns were read already
+    before   how many of them are padding
+
+    >>> padding_after([[False, True], [True, True]], (2, 2), length=0, before=None).tolist()
+    [1, 0]
+    """
+    keep = as_array("keep", keep)
+    check_keep(keep.shape, _kind(keep), keep.dtype, ids[:2])
+    B, T = keep.shape
+    before = np.zeros(B, int) if before is None else before
+    newest = (~keep).sum(1)
+    begun = before < length
+    if (keep != (np.arange(T) >= newest[:, None])).any() or (begun & (newest > 0)).any():
+        raise ArgumentError("keep-order")
+    after = before + newest
+    return after if after.any() else None
 
 
 def kept_keys(mask: Mask, source: np.ndarray) -> np.ndarray:
     """Which tokens of the source may be looked at, (B, S), by a mask that is alike for all queries."""
     B, S = source.shape[:2]
-    seen = mask.bind((B, 1), S, S).block(slice(0, S), slice(0, S))
-    if isinstance(seen, bool):
-        return np.full((B, S), seen)
-    if seen.shape[-2] != 1:
+    keep = mask.bind((B, 1), S, S).kept_keys
+    if keep is None:
         raise ArgumentError("source-mask-keys", mask=mask.name)
-    return np.broadcast_to(seen.reshape(-1, seen.shape[-1]), (B, S))
+    return np.broadcast_to(keep[:, 0, 0], (B, S))
 
 
 def _kind(x: np.ndarray) -> NumberKind:

@@ -8,7 +8,6 @@ before a number is read. What runs the model, and how other people's folders loo
 
 import json
 import os
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +62,7 @@ def save_model(folder: str | os.PathLike[str], config: TransformerConfig, tensor
 
 
 def _write(target: Path, write: Callable[[BinaryIO], object]) -> None:
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    aside = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
     try:
         with aside.open("xb") as file:
             write(file)

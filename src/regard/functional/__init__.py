@@ -33,7 +33,9 @@ from regard.functional.positions import (
     rotate,
     sinusoidal_at,
     sinusoidal_positions,
+    spread,
     turn,
+    turned,
 )
 from regard.functional.statistics import entropy, pooled_map, received, statistics_of, strongest
 
@@ -72,7 +74,9 @@ __all__ = [
     "sinusoidal_positions",
     "softmax",
     "split_heads",
+    "spread",
     "statistics_of",
     "strongest",
     "turn",
+    "turned",
 ]

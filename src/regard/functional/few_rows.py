@@ -24,9 +24,9 @@ def linear_rows(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor
 def _worth_it(x: Tensor, weight: Tensor) -> bool:
     """Plain numbers on a CPU with threads to spare; autograd, autocast and tracing take the way they know."""
     return (
-        x.device.type == "cpu"
-        and not torch.is_grad_enabled()
+        not torch.is_grad_enabled()
         and 0 < x.numel() <= FEW * x.shape[-1]
+        and x.is_cpu
         and weight.numel() >= 2**16  # below, a thread is done before the next one has started
         and x.dtype == weight.dtype
         and x.dtype in (torch.float32, torch.float64)

@@ -115,6 +115,8 @@ def _as_kernels_like(x: Tensor) -> Tensor:
 
 def _one_width(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Pad with zeros to one width: they add nothing to a score, and the extra outputs are cut off again."""
+    if q.shape[-1] == v.shape[-1]:
+        return q, k, v
     width = max(q.shape[-1], v.shape[-1])
     q, k, v = (x if x.shape[-1] == width else F.pad(x, (0, width - x.shape[-1])) for x in (q, k, v))
     return q, k, v

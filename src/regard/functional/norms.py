@@ -46,7 +46,7 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tens
     _check(x, weight, None, eps)
     x = floats(x)
     wide = x.to(computing_dtype(x))
-    if x.device.type == "cuda":
+    if x.is_cuda:
         n = F.rms_norm(wide, x.shape[-1:], eps=eps).to(x.dtype)
     else:  # the formula: PyTorch has a kernel for GPUs only, and what it does instead takes twice as long for one row
         n = (wide * (wide.square().mean(-1, keepdim=True) + eps).rsqrt()).to(x.dtype)
@@ -56,9 +56,9 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tens
 def _check(x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float) -> None:
     if x.ndim == 0 or x.shape[-1] == 0:
         raise ShapeError("width-wanted", found=tuple(x.shape))
-    wanted = tuple(x.shape[-1:])
+    wanted = x.shape[-1:]
     for name, part in (("weight", weight), ("bias", bias)):
-        if part is not None and tuple(part.shape) != wanted:
-            raise ShapeError("norm-shape", name=name, wanted=wanted, found=tuple(part.shape), x=tuple(x.shape))
+        if part is not None and part.shape != wanted:
+            raise ShapeError("norm-shape", name=name, wanted=tuple(wanted), found=tuple(part.shape), x=tuple(x.shape))
     if not (math.isfinite(eps) and eps >= 0):
         raise ArgumentError("eps-value", value=eps)

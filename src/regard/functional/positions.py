@@ -163,12 +163,24 @@ def turn(x: Tensor, turns: Turns, pairing: Pairing = "halves") -> Tensor:
     cos, sin = turns
     check_pairing(pairing)
     check_turns(cos.shape, x.shape)
-    x = floats(x)
+    return turned(floats(x), spread(Turns(cos, sin), pairing), pairing)
+
+
+def spread(turns: Turns, pairing: Pairing) -> Turns:
+    """Turns for both numbers of each pair, (…, T, E), the sines with their sign: what all layers share, made once."""
+    check_pairing(pairing)
+    cos, sin = turns
+    if pairing == "halves":
+        return Turns(torch.cat((cos, cos), dim=-1), torch.cat((-sin, sin), dim=-1))
+    return Turns(torch.stack((cos, cos), dim=-1).flatten(-2), torch.stack((-sin, sin), dim=-1).flatten(-2))
+
+
+def turned(x: Tensor, turns: Turns, pairing: Pairing) -> Tensor:
+    """x ∘ cos + x with the two of each pair exchanged ∘ sin, for turns that are `spread`."""
+    cos, sin = turns
+    exchanged = x.roll(x.shape[-1] // 2, -1) if pairing == "halves" else x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
     # Half precision times float32 is float32, so nothing has to be widened first.
-    a, b = x.chunk(2, dim=-1) if pairing == "halves" else (x[..., 0::2], x[..., 1::2])
-    turned = torch.addcmul(a * cos, b, sin, value=-1), torch.addcmul(b * cos, a, sin)
-    both = torch.cat(turned, dim=-1) if pairing == "halves" else torch.stack(turned, dim=-1).flatten(-2)
-    return both.to(x.dtype)
+    return torch.addcmul(x * cos, exchanged, sin).to(x.dtype)
 
 
 def rotate(

@@ -88,7 +88,8 @@ class RotaryPositions(NoPositions):
         """What turns queries and keys (B, H, T, E) at these positions; cosines are computed once for all layers."""
         beside_heads = positions[:, None] if positions.ndim == 2 else positions  # B 1 T
         turns = functional.rotary_turns(beside_heads, self.d_head, self.base, self.scaling, like)
-        return lambda x: functional.turn(x, turns, self.pairing)
+        spread = functional.spread(turns, self.pairing)
+        return lambda x: functional.turned(x, spread, self.pairing)
 
 
 class AlibiPositions(NoPositions):

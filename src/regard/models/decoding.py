@@ -183,7 +183,7 @@ def _memory(
 ) -> tuple[list[KeysAndValues], Tensor | None]:
     """The source read, as keys and values for each cross-attention, and which of it is no padding, B 1 1 S."""
     assert model.decoder is not None
-    source = on_device("source", source, next(model.parameters()).device)
+    source = given_ids(model.config, on_device("source", source, next(model.parameters()).device), source=True)
     mask = None if source_mask is None else Mask.of(source_mask)
     keep = None
     if mask is not None:

@@ -3,6 +3,8 @@
 The judge of everything else in regard. It knows nothing of speed, of torch, or of who calls it.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from regard.reference.activations import gelu, gelu_backward, relu, relu_backward, silu, silu_backward
 from regard.reference.attention import (
     Gradients,
@@ -47,7 +49,9 @@ from regard.reference.positions import (
     turn,
 )
 from regard.reference.statistics import entropy, pooled_map, received, statistics_of, strongest
-from regard.reference.transformer import Transformer
+
+if TYPE_CHECKING:
+    from regard.reference.transformer import Transformer
 
 __all__ = [
     "FeedForwardGradients",
@@ -102,3 +106,13 @@ __all__ = [
     "strongest",
     "turn",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The whole Transformer when it is asked for: `attend` needs softmax, and should not pay for more."""
+    if name != "Transformer":
+        raise AttributeError(f"module 'regard.reference' has no attribute {name!r}")
+    from regard.reference.transformer import Transformer
+
+    globals()[name] = Transformer
+    return Transformer

@@ -7,11 +7,10 @@ are computed in float64, whatever the dtype: float16 cannot even count to 2049.
 """
 
 import math
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from regard.config.positions import LinearScaling, Llama3Scaling, NtkScaling, Scaling, YarnScaling
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.reference.exponentials import computing_dtype
 from regard.spacing import (
@@ -29,6 +28,9 @@ from regard.spacing import (
     yarn_ramp,
     yarn_sharpness,
 )
+
+if TYPE_CHECKING:  # a config takes longer to import than everything here; whoever gives a scaling has it already
+    from regard.config.positions import Scaling
 
 
 class Turns(NamedTuple):
@@ -121,13 +123,14 @@ def learned_at(table: np.ndarray, positions: np.ndarray) -> np.ndarray:
 
 
 def rotary_frequencies(
-    d_head: int, base: float = 10000.0, scaling: Scaling | None = None, like: np.ndarray | None = None
+    d_head: int, base: float = 10000.0, scaling: "Scaling | None" = None, like: np.ndarray | None = None
 ) -> np.ndarray:
     """The angle that each pair is turned by from one position to the next, (d_head / 2,): base^(−2i / d_head).
 
     `scaling` lengthens waves for texts longer than the model was trained for. Linear, YaRN and Llama 3 divide by
     `factor`; they differ in how much of each wave is kept as it was.
 
+    >>> from regard.config import LinearScaling
     >>> rotary_frequencies(4).tolist(), rotary_frequencies(4, scaling=LinearScaling(factor=2.0)).tolist()
     ([1.0, 0.01], [0.5, 0.005])
     """
@@ -136,6 +139,8 @@ def rotary_frequencies(
     frequencies = base ** -(2 * pair / max(d_head, 1))
     if scaling is None:
         return _like(frequencies, like)
+    from regard.config.positions import NtkScaling
+
     if isinstance(scaling, NtkScaling):
         # base · factor^(E / (E − 2)) written out: the first wave stays, the last is divided by `factor`.
         return _like(frequencies * scaling.factor ** -(pair / max(d_head // 2 - 1, 1)), like)
@@ -144,7 +149,7 @@ def rotary_frequencies(
 
 
 def rotary_angles(
-    positions: np.ndarray, d_head: int, base: float = 10000.0, scaling: Scaling | None = None
+    positions: np.ndarray, d_head: int, base: float = 10000.0, scaling: "Scaling | None" = None
 ) -> np.ndarray:
     """By how much each pair is turned, (…, T, d_head / 2): position · frequency.
 
@@ -158,7 +163,7 @@ def rotary_turns(
     positions: np.ndarray,
     d_head: int,
     base: float = 10000.0,
-    scaling: Scaling | None = None,
+    scaling: "Scaling | None" = None,
     like: np.ndarray | None = None,
 ) -> Turns:
     """Cosines and sines of those angles, in the dtype that `like` is computed in; YaRN's sharpness multiplied in.
@@ -167,9 +172,7 @@ def rotary_turns(
     Turns(cos=array([[1., 1.]]), sin=array([[0., 0.]]))
     """
     angles = rotary_angles(positions, d_head, base, scaling)
-    sharpness = 1.0
-    if isinstance(scaling, YarnScaling):
-        sharpness = yarn_sharpness(scaling.factor) if scaling.sharpness is None else scaling.sharpness
+    sharpness = _sharpness(scaling)
     dtype = np.float64 if like is None else computing_dtype(like)
     with np.errstate(invalid="ignore"):
         return Turns((np.cos(angles) * sharpness).astype(dtype), (np.sin(angles) * sharpness).astype(dtype))
@@ -203,7 +206,7 @@ def rotate(
     positions: np.ndarray,
     base: float = 10000.0,
     pairing: Pairing = "halves",
-    scaling: Scaling | None = None,
+    scaling: "Scaling | None" = None,
 ) -> np.ndarray:
     """Rotary positions: x (…, T, E) turned by its positions.
 
@@ -294,8 +297,10 @@ def relative_bias_at(
     return np.moveaxis(table[buckets], -1, -3)
 
 
-def _kept(scaling: Scaling, d_head: int, base: float, frequencies: np.ndarray) -> np.ndarray:
+def _kept(scaling: "Scaling", d_head: int, base: float, frequencies: np.ndarray) -> np.ndarray:
     """How much of each wave stays as it was: 1 of the fast ones, 0 of the slow ones, between them a ramp."""
+    from regard.config.positions import LinearScaling, Llama3Scaling, YarnScaling
+
     if isinstance(scaling, LinearScaling):
         return np.zeros_like(frequencies)
     if isinstance(scaling, YarnScaling):
@@ -305,6 +310,17 @@ def _kept(scaling: Scaling, d_head: int, base: float, frequencies: np.ndarray) -
         rounds = scaling.original_len * frequencies / (2 * math.pi)
         return ((rounds - scaling.slow) / (scaling.fast - scaling.slow)).clip(0, 1)
     raise no_such_scaling(scaling)
+
+
+def _sharpness(scaling: "Scaling | None") -> float:
+    """What cosines and sines are multiplied by, so that q · k is sharper."""
+    if scaling is None:
+        return 1.0
+    from regard.config.positions import YarnScaling
+
+    if not isinstance(scaling, YarnScaling):
+        return 1.0
+    return yarn_sharpness(scaling.factor) if scaling.sharpness is None else scaling.sharpness
 
 
 def _aligned(T: int, S: int) -> tuple[np.ndarray, np.ndarray]:

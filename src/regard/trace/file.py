@@ -9,7 +9,6 @@ looked at before it is believed: a file that is not what it says is a FileError,
 
 import json
 import os
-import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +39,7 @@ def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None
     target = Path(path)
     if not target.parent.is_dir():
         raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    aside = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
     try:
         save_file({name: _plain(array) for name, array in tensors.items()}, aside, {KEY: _json(about)})
         os.replace(aside, target)

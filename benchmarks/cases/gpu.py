@@ -105,6 +105,7 @@ def decode(batch: int) -> dict[str, Contender]:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     from regard.config import TransformerConfig
+    from regard.generation import generate
     from regard.models import Transformer
 
     torch.manual_seed(0)
@@ -116,10 +117,7 @@ def decode(batch: int) -> dict[str, Contender]:
     decoding = ours.begin(cache="static", max_len=PROMPT + NEW, compile=True)
 
     def regard() -> None:
-        decoding.crop(0)
-        ids = decoding.step(prompt).argmax(-1)
-        for _ in range(NEW - 1):
-            ids = decoding.step(ids[:, None]).argmax(-1)
+        generate(decoding, prompt, max_new=NEW)
         torch.cuda.synchronize()
 
     def hugging_face() -> None:

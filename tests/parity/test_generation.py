@@ -4,6 +4,7 @@ The judge reads the whole text anew for each token, with no cache at all.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,14 +15,15 @@ from tolerances import assert_close
 from regard import Mask, reference
 from regard.config import TransformerConfig
 from regard.dispatch import attend_within
-from regard.generation import Sampling, Session, beam_search, generate, stream
+from regard.generation import Sampling, Session, beam_search, generate, prefill, stream
 from regard.generation.prompts import right_padded
 from regard.models import Transformer
 
 STEPS = 256
 PROMPT, SHORT = 9, 4
 # One of each preset, and the corners of attention; with room for the whole text.
-LONG = ("paper_2017", "gpt2", "llama", "gemma", "t5", "bloom")
+# The seeds are those, of a dozen, whose greedy texts have the most different ids: most soon repeat themselves.
+LONG = {"paper_2017": 1, "gpt2": 5, "llama": 1, "gemma": 10, "t5": 8, "bloom": 11}
 
 
 def config_called(name: str) -> TransformerConfig:
@@ -29,8 +31,13 @@ def config_called(name: str) -> TransformerConfig:
     return replace(CONFIGS[name], n_decoder_layers=2, max_len=PROMPT + STEPS)
 
 
-def both_of(config: TransformerConfig, dtype: str = "float32") -> tuple[Transformer, reference.Transformer]:
-    weights = random_weights(config, dtype=dtype)
+def both_of(
+    config: TransformerConfig, dtype: str = "float32", seed: int = 0, soft: bool = False
+) -> tuple[Transformer, reference.Transformer]:
+    weights = random_weights(config, seed, dtype)
+    if soft:  # attention less sharp: where a text is not its own, float32 alone comes to 1e-5 over 256 steps
+        for name in weights:
+            weights[name] *= 0.5 if name.endswith(("q_proj.weight", "k_proj.weight")) else 1
     with torch.device("meta"):
         model = Transformer(config)
     model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()}, assign=True)
@@ -74,10 +81,10 @@ def without_cache(
 @pytest.mark.parametrize("name", LONG)
 def test_256_tokens_are_the_same_by_every_way(name: str) -> None:
     config = config_called(name)
-    model, numpys = both_of(config)
+    model, numpys = both_of(config, seed=LONG[name])
     prompts, sources = prompts_of(config)
     expected, judged = without_cache(model, prompts, sources)
-    assert len({tuple(text) for text in expected}) == 2
+    assert all(len(set(text)) > 2 for text in expected)
 
     batch = {"prompts": prompts, "sources": sources, "max_new": STEPS}
     assert generate(model, **batch) == expected, "left-padded batch"
@@ -94,6 +101,40 @@ def test_256_tokens_are_the_same_by_every_way(name: str) -> None:
         logits.append(decoding.step([[token]]))
     assert torch.cat(logits).argmax(-1).tolist() == expected[0], "alone, reordered"
     assert_close(torch.cat(logits), judged[0], "logits")
+
+
+def _tensor(ids: list[list[int]] | None) -> torch.Tensor | None:
+    return None if ids is None else torch.tensor(ids)
+
+
+@pytest.mark.parametrize("way", ["growing", "static", "NumPy"])
+@pytest.mark.parametrize("name", LONG)
+def test_256_tokens_by_chance_give_the_same_logits_by_every_way(name: str, way: str) -> None:
+    """Two texts, one padded on its left, read in chunks, then id by id; every seventh step they change places."""
+    config = config_called(name)
+    model, numpys = both_of(config, soft=True)
+    prompts, sources = prompts_of(config)
+    ids = random_ids(config, (2, STEPS), seed=2)
+    judge: Any = numpys if way == "NumPy" else lambda text, source: model(*map(_tensor, (text, source)))
+    with torch.no_grad():
+        judged = [
+            judge([[*prompts[row], *ids[row]]], None if sources is None else [sources[row]])[0, len(prompts[row]) - 1 :]
+            for row in (0, 1)
+        ]
+    options = {} if sources is None else {"source": right_padded(sources)[0]}
+    if sources is not None:
+        options["source_mask"] = Mask.from_keep(right_padded(sources)[1])
+    decoding = numpys.begin(**options) if way == "NumPy" else model.begin(**options, cache=way)
+    rows, found = [0, 1], [prefill(decoding, prompts, chunk=4)]
+    for t in range(STEPS - 1):
+        if t % 7 == 6:
+            rows = rows[::-1]
+            decoding.select([1, 0])
+        logits = decoding.step(ids[rows, t : t + 1])
+        found.append(logits[rows])
+    for row in (0, 1):
+        ours = np.stack([np.asarray(each)[row] for each in found])
+        assert_close(ours, judged[row][:STEPS], "logits")
 
 
 @pytest.mark.parametrize("name", DECODERS)
@@ -116,6 +157,16 @@ def test_numpy_and_torch_write_the_same(name: str) -> None:
         np.testing.assert_allclose(
             [beam.score for row in ours for beam in row], [beam.score for row in found for beam in row], atol=1e-9
         )
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "window"])
+def test_a_decoding_can_be_used_again(name: str) -> None:
+    """From its start, with what it has made room for; a batch too."""
+    model, numpys = both_of(config_called(name))
+    prompts = [[1, 2, 3], [4, 5]]
+    for decoding in (model.begin(cache="static", max_len=30), model.begin(), numpys.begin()):
+        for texts in (prompts, prompts[::-1], [[7, 8], [9, 3, 1]]):
+            assert generate(decoding, texts, max_new=6) == generate(model, texts, max_new=6)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "window"])

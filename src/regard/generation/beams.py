@@ -50,7 +50,7 @@ class _Rules(NamedTuple):
 
 
 def beam_search(
-    model: Begins,
+    model: Begins | Decoding,
     prompts: Any,
     *,
     sources: Any = None,
@@ -78,7 +78,8 @@ def beam_search(
     rows = rows_of(prompts)
     check_chunk(chunk)
     _check_asked(beams, best, max_new, length_penalty)
-    decoding = begun(model, sources, len(rows.ids), begin_options)
+    beside = ("sources", "beams", "max_new", "eos", "length_penalty", "early_stopping", "best", "chunk")
+    decoding = begun(model, sources, len(rows.ids), begin_options, beside)
     if beams > decoding.vocab_size:
         raise ArgumentError("beams-vocabulary", beams=beams, W=decoding.vocab_size)
     ends = ends_of(eos, decoding, rows, max_new)

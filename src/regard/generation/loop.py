@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.generation.decoding import Begins
+from regard.generation.decoding import Begins, Decoding
 from regard.generation.picking import GREEDY, Pick, Picker, check_logits, check_not_sampling, doubt_about, is_elsewhere
 from regard.generation.prompts import Ids, Rows, ends_of, rows_of
 from regard.generation.reading import Batch, Reader, begun, check_chunk
@@ -20,7 +20,7 @@ from regard.spacing import check_counts
 
 
 def generate(
-    model: Begins | Session,
+    model: Begins | Decoding | Session,
     prompts: Any,
     *,
     sources: Any = None,
@@ -32,8 +32,10 @@ def generate(
 ) -> list[Any]:
     """The ids that the model adds to each prompt: at most `max_new`, up to an `eos`, which is left out.
 
-    model     what writes; or a Session, to go on where an earlier call with the same beginning stopped: one prompt
-    prompts   one list of ids, which gives one list; or several of any lengths, which give a list each
+    model     what writes; a Session, to go on where an earlier call with the same beginning stopped (one prompt); or a
+              Decoding that was begun before, from its start: what it has compiled, and the source, is used again
+    prompts   one list of ids, which gives one list; or several of any lengths, which give a list each. Do not pad
+              them: filling would be read as text
     sources   for a model with an encoder: as many as prompts, of any lengths
     pick      GREEDY, or Sampling(…)
     eos       the id, or the ids, that end a text
@@ -58,7 +60,7 @@ def generate(
 
 
 def stream(
-    model: Begins | Session,
+    model: Begins | Decoding | Session,
     prompts: Any,
     *,
     sources: Any = None,
@@ -129,7 +131,7 @@ class _Run(NamedTuple):
 
 
 def _begin(
-    model: Begins | Session,
+    model: Begins | Decoding | Session,
     prompts: Any,
     *,
     sources: Any,
@@ -150,7 +152,7 @@ def _begin(
         _check_session(rows, sources, options)
         reader = model
     else:
-        reader = Batch(begun(model, sources, len(rows.ids), options))
+        reader = Batch(begun(model, sources, len(rows.ids), options, ("sources", "max_new", "pick", "eos", "chunk")))
     ends = ends_of(eos, reader.decoding, rows, max_new)
     return _Run(reader, rows, pick.start(rows.ids, reader.decoding.vocab_size), max_new, ends, chunk)
 

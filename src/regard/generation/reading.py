@@ -74,13 +74,19 @@ def read(step: Callable[[Array, Array | None], Array], rows: Rows, chunk: int | 
     return logits
 
 
-def begun(model: Begins, sources: Any, samples: int, options: dict[str, Any]) -> Decoding:
-    """The model's Decoding, on its sources where there are any: as many as prompts, and as ragged as they come."""
-    if isinstance(model, type) or not callable(getattr(model, "begin", None)):
+def begun(model: Any, sources: Any, samples: int, options: dict[str, Any], beside: tuple[str, ...] = ()) -> Decoding:
+    """The Decoding of a model, on its sources where there are any, as ragged as they come; or the one that was given.
+
+    options   for `begin`; `beside` are those that the caller takes itself, named where one is unknown
+    """
+    begins = callable(getattr(model, "begin", None))
+    if isinstance(model, type) or not (begins or hasattr(model, "crop")):
         raise ArgumentError("model-begins", found=type(model).__name__)
-    _check_options(model, options)
+    if not begins:
+        return _again(model, sources, options)
+    _check_options(model, options, beside)
     if sources is None:
-        return model.begin(**options)
+        return _begun(model, options)
     if getattr(sources, "ndim", 0) >= 2:  # a batch already, of ids or of vectors: the model's to judge
         batch, keep = sources, None
     else:
@@ -90,10 +96,29 @@ def begun(model: Begins, sources: Any, samples: int, options: dict[str, Any]) ->
     if keep is not None:
         mask, given = Mask.from_keep(keep), options.get("source_mask")
         options = {**options, "source_mask": mask if given is None else mask & given}
-    return model.begin(batch, **options)
+    return _begun(model, options, batch)
 
 
-def _check_options(model: Begins, options: dict[str, Any]) -> None:
+def _again(decoding: Decoding, sources: Any, options: dict[str, Any]) -> Decoding:
+    """A Decoding that was begun before, from its start: what it has compiled and made room for is used again."""
+    given = [*([] if sources is None else ["sources"]), *options]
+    if given:
+        raise ArgumentError("session-begun", names=", ".join(given))
+    decoding.crop(0)
+    return decoding
+
+
+def _begun(model: Begins, options: dict[str, Any], *source: Any) -> Decoding:
+    """What `begin` gives; where it speaks of a source, here they are called sources."""
+    try:
+        return model.begin(*source, **options)
+    except ArgumentError as error:
+        if error.key in ("source-missing", "source-unneeded"):
+            raise ArgumentError(error.key.replace("source-", "sources-")) from None
+        raise
+
+
+def _check_options(model: Begins, options: dict[str, Any], beside: tuple[str, ...]) -> None:
     """Each option is one that `begin` takes; its first argument, the source, comes from `sources`."""
     taken = inspect.signature(model.begin).parameters
     if any(each.kind is each.VAR_KEYWORD for each in taken.values()):
@@ -102,5 +127,4 @@ def _check_options(model: Begins, options: dict[str, Any]) -> None:
     unknown = {name: value for name, value in options.items() if name not in known}
     check_not_sampling(unknown)
     if unknown:
-        names = {"name": next(iter(unknown)), "model": type(model).__name__, "known": ", ".join(["sources", *known])}
-        raise ArgumentError("begin-option", **names)
+        raise ArgumentError("begin-option", name=next(iter(unknown)), known=", ".join((*beside, *known)))

@@ -195,10 +195,10 @@ def test_a_stream_complains_when_it_is_made(toy: Any) -> None:
         ([1] * 7, {}, "7 ids to read, but the model has 6 positions: leave out at least 1"),
         ([1] * 4, {"max_new": 4}, r"4 ids and max_new=4 more need 7 positions .*has 6: give max_new of at most 3"),
         ([[1], [1] * 4], {"max_new": 4}, "4 ids and max_new=4"),
-        ([[1], [2]], {"sources": [1, 2]}, r"found 1 sources and 2 prompts; repeat the prompt, \[\[start\]\] \* 1"),
+        ([[1], [2]], {"sources": [1, 2]}, r"found 1 sources and 2 prompts; give as many"),
         ([1], {"temperature": 0.7}, r"temperature is about sampling.*: pick=Sampling\(temperature=0.7\)"),
-        ([1], {"cash": 1}, "no option 'cash'; Toy is begun with: sources, source_mask, cache; leave it out"),
-        ([1], {"source": [[1]]}, "no option 'source'; Toy is begun with: sources, "),
+        ([1], {"cash": 1}, "no option 'cash'; there are: sources, max_new, pick, eos, chunk, source_mask, cache"),
+        ([1], {"source": [[1]]}, "no option 'source'; there are: sources, "),
     ],
 )
 def test_nothing_runs_where_something_is_wrong(toy: Any, prompts: Any, options: dict[str, Any], said: str) -> None:
@@ -250,9 +250,18 @@ def test_the_last_position_can_be_used(toy: Any) -> None:
     assert generate(toy(max_len=6), [1] * 4, max_new=3) == toy().greedy([1] * 4, 3)
 
 
+def test_a_decoding_is_used_again_from_its_start(toy: Any, xp: Any) -> None:
+    model = toy(xp)
+    decoding = model.begin()
+    for prompts in ([[1, 2], [3]], [[4], [5, 6]]):
+        assert generate(decoding, prompts, max_new=4) == generate(model, prompts, max_new=4)
+    with pytest.raises(ArgumentError, match="sources, cache"):
+        generate(decoding, [1], max_new=1, sources=[1], cache="static")
+
+
 def test_what_cannot_begin_is_no_model(toy: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"must have a method `begin`.*found ToyDecoding"):
-        generate(toy().begin(), [1], max_new=1)
+    with pytest.raises(ArgumentError, match=r"must have a method `begin`.*found str"):
+        generate("toy", [1], max_new=1)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="found type"):
         generate(toy, [1], max_new=1)
 

@@ -34,8 +34,16 @@ WORDS: dict[str, Words] = {
     ),
     "sources-count": Words(
         en="there must be one source for each prompt: found {found} sources and {wanted} prompts; "
-        "repeat the prompt, [[start]] * {found}",
-        zh="每个提示要对应一个源文本：现在有 {found} 个源文本、{wanted} 个提示；可把提示重复为 [[start]] * {found}",
+        "give as many of the one as of the other",
+        zh="每个提示要对应一个源文本：现在有 {found} 个源文本、{wanted} 个提示；请让两者一样多",
+    ),
+    "sources-missing": Words(
+        en="this model translates: give sources, what its encoder reads, as many as prompts",
+        zh="这个模型需要源文本：请给出 sources，即编码器要读的内容，数量与提示相同",
+    ),
+    "sources-unneeded": Words(
+        en="this model has no encoder that would read sources: leave them out",
+        zh="这个模型没有读取源文本的编码器：请去掉 sources",
     ),
     "model-begins": Words(
         en="the model must have a method `begin`, as regard.models.Transformer and regard.reference.Transformer do; "
@@ -51,8 +59,8 @@ WORDS: dict[str, Words] = {
         zh="Session 已经开始，这里不能再给 {names}：这类选项请在 Session(model.begin(…)) 中给出",
     ),
     "begin-option": Words(
-        en="there is no option {name!r}; {model} is begun with: {known}; leave it out, or choose one of these",
-        zh="没有 {name!r} 这个选项；{model} 开始解码时可用的选项有：{known}；请去掉它，或从中选用",
+        en="there is no option {name!r}; there are: {known}",
+        zh="没有 {name!r} 这个选项；可用的选项有：{known}",
     ),
     "prefill-ragged": Words(
         en="prompts of different lengths ({shortest} to {longest} ids) need a fresh decoding, and this one has read "

@@ -81,9 +81,19 @@ WORDS: dict[str, Words] = {
         zh="这个模型没有词表，所以 {what} 必须是浮点数向量（样本，位置，{D}）；现在的形状是 {shape}，类型是 {found}",
     ),
     "ids-out-of-range": Words(
-        en="{what}{place} is {value}; it must be from 0 to {last}: check how {what} was made, "
-        "or use a model that reaches further",
-        zh="{what}{place} 是 {value}，超出范围 0 到 {last}；请检查 {what} 的来源，或换用范围更大的模型",
+        en="{what}{place} is {value}, and this vocabulary has the ids 0 to {last}: was the text made with another "
+        "tokenizer?",
+        zh="{what}{place} 是 {value}，而这个词表的编号是 0 到 {last}：文本是不是用别的分词器处理的？",
+    ),
+    "value-out-of-range": Words(
+        en="{what}{place} is {value}; it must be from 0 to {last}: check how {what} was made",
+        zh="{what}{place} 是 {value}，超出范围 0 到 {last}；请检查 {what} 是怎样得到的",
+    ),
+    "mask-two-ways": Words(
+        en="a raw mask {found} beside {B} samples of {T} positions could have a row per sample or a row per query: "
+        "write Mask.from_keep(mask) for the first (True = no padding), Mask.of(mask) for the second",
+        zh="有 {B} 个样本、{T} 个位置时，形状为 {found} 的数组掩码可能是每个样本一行，也可能是每个查询一行：前者请写 "
+        "Mask.from_keep(mask)（True 表示不是填充），后者请写 Mask.of(mask)",
     ),
     "ids-too-long": Words(
         en="{what} would reach {length} positions, but this model has max_len={max_len}; leave out {excess} tokens",
@@ -203,5 +213,9 @@ WORDS: dict[str, Words] = {
     "compile-looking": Words(
         en="a compiled step runs without Python, so nobody could look: leave compile=True or attend= out",
         zh="编译后的步骤不再经过 Python，没有人能观察：请去掉 compile=True，或去掉 attend=",
+    ),
+    "no-encoder": Words(
+        en="this model has no encoder: call model(ids) instead",
+        zh="这个模型没有编码器：请直接调用 model(ids)",
     ),
 }

@@ -63,4 +63,9 @@ WORDS: dict[str, Words] = {
         "run the text once more under a new Looking",
         zh="{name} 在读入 {end} 个词元之后只有 {S} 个键：有内容被收回，无法对应词元；请用新的 Looking 再运行一遍",
     ),
+    "label-samples": Words(
+        en="the records have from {fewest} to {most} samples, as after a beam search, so tokens cannot be told; "
+        "run the text once more under a new Looking",
+        zh="各记录的样本数从 {fewest} 到 {most} 不等（例如束搜索之后），无法对应词元；请用新的 Looking 再运行一遍",
+    ),
 }

@@ -21,6 +21,8 @@ def check_ids(what: str, shape: Shape, kind: NumberKind, dtype: object, config: 
     >>> check_ids("ids", (2, 5), "whole", "int64", TransformerConfig.gpt2())
     """
     shape = tuple(shape)
+    if len(shape) > 1 and shape[1] == 0:  # NumPy and torch take [[]] for floating-point numbers
+        raise ShapeError("ids-axes", what=what, found=shape)
     if config.vocab_size is None:
         if kind != "float" or len(shape) != 3 or shape[1] == 0 or shape[2] != config.d_model:
             raise ShapeError("vectors-wanted", what=what, D=config.d_model, shape=shape, found=dtype)
@@ -38,7 +40,8 @@ def check_range(what: str, lowest: int, highest: int, size: int, place: Callable
     """
     if lowest < 0 or highest >= size:
         value = int(lowest if lowest < 0 else highest)
-        raise ArgumentError("ids-out-of-range", what=what, place=list(place(value)), value=value, last=size - 1)
+        key = "ids-out-of-range" if what in ("ids", "source") else "value-out-of-range"
+        raise ArgumentError(key, what=what, place=list(place(value)), value=value, last=size - 1)
 
 
 def check_length(what: str, length: int, config: TransformerConfig) -> None:
@@ -88,6 +91,12 @@ def check_positions(shape: Shape, kind: NumberKind, dtype: object, ids: Shape) -
     B, T = ids[:2]
     if kind != "whole" or tuple(shape) not in ((T,), (B, T)):
         raise ShapeError("positions-of-ids", B=B, T=T, shape=tuple(shape), found=dtype)
+
+
+def check_raw_mask(found: Shape, B: int, T: int) -> None:
+    """An array in place of a Mask says by its axes what its rows are; with a row for each sample it does not."""
+    if len(found) == 2 and B > 1 and found[0] == B:
+        raise ShapeError("mask-two-ways", found=tuple(found), B=B, T=T)
 
 
 def check_keep(shape: Shape, kind: NumberKind, dtype: object, ids: Shape) -> None:

@@ -20,6 +20,28 @@ Bend = Literal["relu", "gelu", "gelu_tanh", "silu"]
 GATES: dict[str, Bend] = {"swiglu": "silu", "geglu": "gelu", "geglu_tanh": "gelu_tanh"}
 """Gated feed-forwards, and the activation inside: f(x W_gate) ∘ x W_up instead of f(x W_up)."""
 Side = Literal["encoder", "decoder"]
+ELSEWHERE = {
+    "hidden_size": "d_model",
+    "n_embd": "d_model",
+    "embed_dim": "d_model",
+    "num_attention_heads": "n_heads",
+    "num_heads": "n_heads",
+    "nhead": "n_heads",
+    "num_key_value_heads": "n_kv_heads",
+    "head_dim": "d_head",
+    "intermediate_size": "d_ff",
+    "dim_feedforward": "d_ff",
+    "n_inner": "d_ff",
+    "num_hidden_layers": "n_layers",
+    "num_layers": "n_layers",
+    "max_position_embeddings": "max_len",
+    "n_positions": "max_len",
+    "block_size": "max_len",
+    "hidden_act": "activation",
+    "rope_theta": "positions",
+    "tie_word_embeddings": "output",
+}
+"""What other libraries call our fields, for those who come from there."""
 
 
 def bent_by(activation: Activation) -> Bend:
@@ -85,7 +107,7 @@ class TransformerConfig:
             return "encoder"
         return "decoder" if self.n_encoder_layers is None else "encoder-decoder"
 
-    def n_layers(self, side: Side) -> int:
+    def layers_of(self, side: Side) -> int:
         """How many layers a stack has; 0 where there is none."""
         return (self.n_encoder_layers if side == "encoder" else self.n_decoder_layers) or 0
 
@@ -162,7 +184,7 @@ def _preset(name: str, size: str, changes: dict[str, Any], **style: Any) -> Tran
     known = [field.name for field in fields(TransformerConfig)]
     for asked in changes:
         if asked not in known:
-            nearest = get_close_matches(asked, [*known, "n_layers"], n=1, cutoff=0.0)[0]
+            nearest = ELSEWHERE.get(asked) or get_close_matches(asked, [*known, "n_layers"], n=1, cutoff=0.0)[0]
             raise UnknownNameError("config-unknown", asked=asked, nearest=nearest)
     return TransformerConfig(**(values | changes))
 

@@ -178,6 +178,8 @@ def spread(turns: Turns, pairing: Pairing) -> Turns:
 def turned(x: Tensor, turns: Turns, pairing: Pairing) -> Tensor:
     """x ∘ cos + x with the two of each pair exchanged ∘ sin, for turns that are `spread`."""
     cos, sin = turns
+    if cos.shape[-2:] != x.shape[-2:]:
+        check_turns((*cos.shape[:-1], cos.shape[-1] // 2), x.shape)
     exchanged = x.roll(x.shape[-1] // 2, -1) if pairing == "halves" else x.unflatten(-1, (-1, 2)).flip(-1).flatten(-2)
     # Half precision times float32 is float32, so nothing has to be widened first.
     return torch.addcmul(x * cos, exchanged, sin).to(x.dtype)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from regard import functional
 from regard.config import Scaling
+from regard.functional.activations import floats
 from regard.layers.embeddings import SPREAD
 from regard.spacing import Pairing, buckets_per_side, check_counts
 
@@ -82,6 +83,7 @@ class RotaryPositions(NoPositions):
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
         """Queries or keys (B, H, T, E), turned."""
+        x = floats(x)
         return self.turn(_from_zero(x) if positions is None else positions, like=x)(x)
 
     def turn(self, positions: Tensor, like: Tensor) -> Callable[[Tensor], Tensor]:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.config.inputs import check_raw_mask
 from regard.layers.cache import UNCACHED, Growing, LayerCache, Place, Static, in_place
 from regard.masks import Mask
 
@@ -37,6 +38,8 @@ class Span:
 def whole(x: Tensor, n_layers: int, *, causal: bool, mask: Any = None, positions: Tensor | None = None) -> Span:
     """All of x (B, T, D) at once, without a past. `mask` takes away from what the stack itself allows."""
     positions = torch.arange(x.shape[1], device=x.device) if positions is None else positions
+    if mask is not None and not isinstance(mask, Mask):
+        check_raw_mask(tuple(mask.shape), *x.shape[:2])
     return Span(
         positions=positions,
         keys=positions,

@@ -20,7 +20,7 @@ class Stack(nn.Module):
 
     def __init__(self, config: TransformerConfig, side: Side) -> None:
         super().__init__()
-        n_layers = config.n_layers(side)
+        n_layers = config.layers_of(side)
         cross = side == "decoder" and config.kind == "encoder-decoder"
         self.windows = [config.attention.window_of(i) for i in range(n_layers)]
         self.positions = positions_of(config, bidirectional=side == "encoder")

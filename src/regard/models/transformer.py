@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from regard.checkpoints import read_model, save_model
 from regard.config import TransformerConfig, inputs
 from regard.dispatch import attend_within
+from regard.errors import ArgumentError
 from regard.layers import MultiHeadAttention, TokenEmbedding
 from regard.masks import Mask
 from regard.models.decoding import Decoding, begun
@@ -33,6 +34,8 @@ class Transformer(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
+        if not isinstance(config, TransformerConfig):
+            raise ArgumentError("config-kind", name="config", found=type(config).__name__, choices="TransformerConfig")
         self.config = config
         D, tables = config.d_model, config.embeddings
 
@@ -69,7 +72,8 @@ class Transformer(nn.Module):
         positions     where the ids stand, (T,) or (B, T); None for 0 … T − 1
         attend        who computes: a `regard.trace.Looking` also records where it looked
 
-        Without a vocabulary, ids and source are vectors (B, T, D), and vectors come back.
+        Without a vocabulary, ids and source are vectors (B, T, D), and vectors come back. Ids outside the vocabulary
+        are told where looking at values costs nothing: on the CPU, outside of a traced graph.
         """
         inputs.check_sides(self.config, source, source_mask)
         if self.decoder is None:
@@ -102,7 +106,8 @@ class Transformer(nn.Module):
         attend: Attend = attend_within,
     ) -> Tensor:
         """What the encoder makes of ids (B, S), or of the source where there is a decoder too: vectors (B, S, D)."""
-        assert self.encoder is not None
+        if self.encoder is None:
+            raise ArgumentError("no-encoder")
         x = self.embed(ids, segments, source=self.decoder is not None)
         positions = given_positions(self.config, positions, x)
         span = whole(x, len(self.encoder.layers), causal=False, mask=mask, positions=positions)

@@ -111,7 +111,7 @@ def stack(run: Run, span: Span, x: np.ndarray) -> np.ndarray:
     if config.embeddings.norm:
         x = run.norm(f"{side}.input_norm", x)
     where = attention_positions(run, span, like=x)
-    for i in range(config.n_layers(side)):
+    for i in range(config.layers_of(side)):
         x = block(run, span, where, i, x)
     return run.norm(f"{side}.norm", x) if config.norm.final else x
 

@@ -16,6 +16,7 @@ from regard.config.inputs import (
     check_length,
     check_positions,
     check_range,
+    check_raw_mask,
     check_segments,
 )
 from regard.errors import ArgumentError, ShapeError
@@ -69,8 +70,11 @@ def given_mask(mask: Any, keys: np.ndarray, config: TransformerConfig, *queries:
     """A Mask that fits the attention of keys to themselves, and of `queries` to them; or None."""
     if mask is None:
         return None
-    mask = Mask.of(mask)
     B, S = keys.shape[:2]
+    if not isinstance(mask, Mask):
+        mask = as_array("mask", mask)
+        check_raw_mask(mask.shape, B, S)
+    mask = Mask.of(mask)
     for side in (keys, *queries):
         mask.bind((B, config.n_heads), side.shape[1], S)  # what does not fit is said before anything runs
     return mask

@@ -71,6 +71,9 @@ class Looking:
         text = _Text("tokens", tokens)
         alone = all(record.kind == "encoder" for record in self.trace)
         origin = text if source is None and alone else _Text("source", source)
+        counts = sorted({record.shape[0] for record in self.trace})
+        if len(counts) > 1:
+            raise ArgumentError("label-samples", fewest=counts[0], most=counts[-1])
         totals: Counter[str] = Counter()
         for record in self.trace:
             totals[_module(record)] += record.shape[-2]

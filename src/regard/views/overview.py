@@ -50,7 +50,8 @@ def _columns(heads: int, room: int, depth: Depth | None) -> tuple[int, int]:
 def _about(records: list[Record], samples: list[int], lang: Language) -> list[str]:
     """Kinds, layers, heads and, where they agree, the size."""
     kinds = dict.fromkeys(say(f"screen-{record.kind}", lang) for record in records)
-    pieces = [*kinds, say("screen-layers", lang, count=len(records))]
+    layers = {record.name.partition("#")[0] for record in records}  # a generation calls each many times
+    pieces = [*kinds, say("screen-layers", lang, count=len(layers))]
     if len({record.shape for record in records}) == 1:
         pieces.append(say("screen-heads", lang, count=records[0].shape[1]))
         pieces += caption.about(records[0], samples[0], lang)[1:]

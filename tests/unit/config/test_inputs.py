@@ -31,7 +31,7 @@ VECTORS = TransformerConfig(vocab_size=None, d_model=8, n_heads=2, d_ff=8, n_enc
         (lambda: inputs.check_ids("ids", (2, 3, 7), "float", "float64", VECTORS), r"positions, 8\); .* \(2, 3, 7\)"),
         (
             lambda: inputs.check_range("ids", -2, 60_000, 50_257, lambda value: (0, 4)),
-            r"^ids\[0, 4\] is -2; .* 0 to 50256:",
+            r"^ids\[0, 4\] is -2, .* 0 to 50256: ",
         ),
         (lambda: inputs.check_length("ids", 1030, GPT2), r"reach 1030 positions, .* max_len=1024; leave out 6 tokens"),
         (lambda: inputs.check_sides(PAPER, None), r"give source, the text that the encoder reads"),

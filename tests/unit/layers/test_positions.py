@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard import reference
 from regard.config import LinearScaling
-from regard.errors import RegardError
+from regard.errors import RegardError, ShapeError
 from regard.kinds import to_numpy
 from regard.layers import (
     AlibiPositions,
@@ -101,3 +101,13 @@ def test_alibi_and_relative_bias() -> None:
     one_way.table = relative.table
     expected = reference.relative_bias(table, 2, 5, max_distance=6, bidirectional=False)
     assert_close(one_way.bias(queries, keys, like)[0].detach(), expected)
+
+
+def test_rotary_says_what_does_not_fit() -> None:
+    rotary = RotaryPositions(E)
+    for x in (torch.zeros(1, 2, 3, 1), torch.zeros(1, 2, 3, E + 2)):
+        with pytest.raises(ShapeError, match="turns"):
+            rotary(x)
+    with pytest.raises(ShapeError, match="turns"):
+        rotary(torch.zeros(1, 2, 3, E), torch.arange(1))
+    assert rotary(torch.ones(1, 1, 2, E, dtype=torch.long)).is_floating_point()

@@ -256,7 +256,7 @@ def test_half_precision_comes_near(name: str) -> None:
     assert (rough - exact).abs().max() < 0.15 * exact.abs().max()
 
 
-@pytest.mark.parametrize("name", ["paper_2017", "bert", "llama", "t5", "gemma"])
+@pytest.mark.parametrize("name", ["paper_2017", "bert", "gpt2", "llama", "t5", "gemma"])
 def test_it_compiles_in_one_piece(name: str) -> None:
     model = model_called(name)
     ids, source = texts_of(model)
@@ -308,9 +308,12 @@ IDS = torch.tensor([[1, 2, 3]])
         ("gpt2", (IDS,), {"source_mask": Mask.prefix(1)}, "source-unneeded"),
         ("gpt2", (IDS,), {"segments": IDS}, "segments-unneeded"),
         ("gpt2", (IDS,), {"positions": torch.tensor([0, 1])}, "positions-of-ids"),
-        ("gpt2", (IDS,), {"positions": torch.tensor([0, 1, 29])}, "ids-out-of-range"),
+        ("gpt2", (IDS,), {"positions": torch.tensor([0, 1, 29])}, "value-out-of-range"),
         ("bert", (IDS,), {"segments": torch.tensor([[0, 1]])}, "segments-shape"),
-        ("bert", (IDS,), {"segments": torch.tensor([[0, 1, 2]])}, "ids-out-of-range"),
+        ("bert", (IDS,), {"segments": torch.tensor([[0, 1, 2]])}, "value-out-of-range"),
+        ("gpt2", (torch.tensor([[]]),), {}, "ids-axes"),
+        ("gpt2", (IDS.expand(3, 3),), {"mask": torch.ones(3, 3, dtype=torch.bool)}, "mask-two-ways"),
+        ("gpt2", (IDS.expand(2, 3),), {"mask": torch.ones(2, 3, dtype=torch.bool)}, "mask-two-ways"),
         ("paper_2017", (IDS,), {}, "source-missing"),
         ("paper_2017", (IDS, IDS.expand(2, 3)), {}, "batches-of-source"),
         ("pre-norm translator", (IDS, torch.tensor([[41]])), {}, "ids-out-of-range"),
@@ -342,6 +345,12 @@ def test_no_samples_is_no_samples() -> None:
         there = {weight: x.numpy() for weight, x in model.state_dict().items()}
         assert model(nothing).shape == (0, 3, model.config.vocab_size)
         assert reference.Transformer(model.config, there)(nothing.numpy()).shape == (0, 3, model.config.vocab_size)
+
+
+def test_what_is_no_config_and_no_encoder() -> None:
+    for call in (lambda: Transformer("gpt2"), lambda: model_called("gpt2").encode(IDS)):  # type: ignore[arg-type]
+        with pytest.raises(RegardError):
+            call()
 
 
 def test_an_id_outside_the_vocabulary_is_named_with_its_place() -> None:

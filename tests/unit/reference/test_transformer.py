@@ -259,9 +259,9 @@ def test_a_source_mask_must_fit_both_stacks() -> None:
 def test_ids_out_of_range_are_found() -> None:
     ids = IDS.copy()
     ids[1, 3] = -1
-    with pytest.raises(RegardError, match=r"ids\[1, 3\] is -1; it must be from 0 to 30"):
+    with pytest.raises(RegardError, match=r"ids\[1, 3\] is -1, .* ids 0 to 30"):
         model_called("gpt2")(ids)
-    with pytest.raises(RegardError, match=r"source\[0, 0\] is 41; it must be from 0 to 40"):
+    with pytest.raises(RegardError, match=r"source\[0, 0\] is 41, .* ids 0 to 40"):
         model_called("pre-norm translator")(IDS, IDS + 41)
     with pytest.raises(RegardError, match=r"segments\[0, 0\] is 2"):
         model_called("bert")(IDS, segments=IDS + 2)

@@ -5,29 +5,28 @@ a class stands for any value of its kind. And `python examples/families.py`, whi
 """
 
 import ast
-import contextlib
-import io
 import os
 import re
 import subprocess
 import sys
 from collections import Counter
-from functools import cache
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pages import Page, spans
 
 import regard.config
 from regard.config import TransformerConfig
 from regard.config.sizes import SIZES
 from regard.config.weights import weight_shapes
-from regard.words import Language, speaking
+from regard.words import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[2]
-PAGES: dict[Language, str] = {"en": "docs/families.md", "zh": "docs/families.zh-CN.md"}
-LANGS = tuple(PAGES)
+PAGE = Page("docs/families.md", "docs/families.zh-CN.md")
+text, blocks, prose = PAGE.text, PAGE.blocks, PAGE.prose
+LANGS = LANGUAGES
 EXAMPLE = "examples/families.py"
 FAMILIES = ("paper_2017", "bert", "gpt2", "llama")
 
@@ -36,24 +35,6 @@ CORE_ONLY = (
     "import runpy, sys; sys.modules['torch'] = None; sys.argv = sys.argv[1:]; "
     "runpy.run_path(sys.argv[0], run_name='__main__')"
 )
-
-
-@cache
-def text(lang: Language) -> str:
-    return (ROOT / PAGES[lang]).read_text(encoding="utf-8")
-
-
-def blocks(lang: Language, kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", text(lang), flags=re.DOTALL | re.MULTILINE)
-
-
-def prose(lang: Language) -> str:
-    return re.sub(r"^```.*?^```$", "", text(lang), flags=re.DOTALL | re.MULTILINE)
-
-
-def spans(words: str) -> list[str]:
-    """What stands in backticks."""
-    return re.findall(r"`([^`]+)`", words)
 
 
 def tables(lang: Language) -> list[list[list[str]]]:
@@ -141,17 +122,8 @@ def test_what_is_named_can_be_had(lang: Language) -> None:
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_the_code_prints_what_it_says(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order, in one namespace; a comment on a line of its own is what the line above prints."""
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    namespace: dict[str, Any] = {}
     assert len(blocks(lang, "python")) >= 5
-    for block in blocks(lang, "python"):
-        said = [line.removeprefix("#").removeprefix(" ") for line in block.splitlines() if line.startswith("#")]
-        with speaking(lang), contextlib.redirect_stdout(io.StringIO()) as screen:
-            exec(compile(block, PAGES[lang], "exec"), namespace)
-        assert [line.rstrip() for line in screen.getvalue().splitlines()] == said
+    PAGE.run(lang, monkeypatch)
 
 
 # --- both languages say the same --------------------------------------------------------------------------

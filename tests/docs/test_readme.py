@@ -1,12 +1,7 @@
-"""The READMEs: every snippet runs and prints what it says, every command works, and both languages say the same.
-
-In a Python block a comment on a line of its own is what the line above prints; other comments stand beside code.
-"""
+"""The READMEs: every snippet runs and prints what it says, every command works, and both languages say the same."""
 
 import ast
-import contextlib
 import importlib.util
-import io
 import os
 import re
 import shlex
@@ -15,45 +10,27 @@ import sys
 import tomllib
 import xml.etree.ElementTree as ET
 from collections import Counter
-from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from pages import Page, spans
 from rich.cells import cell_len
 from torch import nn
 
 from regard import Mask, attend
 from regard.errors import DtypeError
-from regard.words import Language, say, speaking
+from regard.words import LANGUAGES, Language, say
 
 ROOT = Path(__file__).parents[2]
-READMES: dict[Language, str] = {"en": "README.md", "zh": "README.zh-CN.md"}
-LANGS = tuple(READMES)
+PAGE = Page("README.md", "README.zh-CN.md")
+text, blocks, prose = PAGE.text, PAGE.blocks, PAGE.prose
+LANGS = LANGUAGES
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-@cache
-def text(lang: Language) -> str:
-    return (ROOT / READMES[lang]).read_text(encoding="utf-8")
-
-
-def blocks(lang: Language, kind: str) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", text(lang), flags=re.DOTALL | re.MULTILINE)
-
-
-def prose(lang: Language) -> str:
-    return re.sub(r"^```.*?^```$", "", text(lang), flags=re.DOTALL | re.MULTILINE)
-
-
-def spans(words: str) -> list[str]:
-    """What stands in backticks."""
-    return re.findall(r"`([^`]+)`", words)
 
 
 def commands(lang: Language) -> list[str]:
@@ -67,17 +44,7 @@ def commands(lang: Language) -> list[str]:
 
 @pytest.mark.parametrize("lang", LANGS)
 def test_snippets_print_what_they_say(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order, in one namespace, as a reader would paste them."""
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.delenv("FORCE_COLOR", raising=False)
-    namespace: dict[str, Any] = {}
-    assert blocks(lang, "python")
-    for block in blocks(lang, "python"):
-        said = [line.removeprefix("#").removeprefix(" ") for line in block.splitlines() if line.startswith("#")]
-        with speaking(lang), contextlib.redirect_stdout(io.StringIO()) as screen:
-            exec(compile(block, READMES[lang], "exec"), namespace)
-        assert [line.rstrip() for line in screen.getvalue().splitlines()] == said
+    PAGE.run(lang, monkeypatch)
 
 
 @pytest.mark.parametrize("command", [c for c in commands("en") if c.startswith(("regard ", "python "))])

@@ -15,6 +15,7 @@ RANKS = {
     "axes": 0.2,
     "kinds": 0.2,
     "memory": 0.2,
+    "files": 0.2,
     "masks": 1,
     "records": 1,
     "projections": 1,

@@ -8,16 +8,17 @@ before a number is read. What runs the model, and how other people's folders loo
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from regard.checkpoints.strict_json import JsonError, parse
 from regard.checkpoints.tensor_file import TensorFile, check_dtypes, write_tensors
 from regard.config import TransformerConfig, from_tree, to_tree
 from regard.config.weights import check_weights
 from regard.errors import FileError, RegardError
+from regard.files import reason_of, write_aside
 from regard.kinds import Array
 from regard.memory import spell
 
@@ -37,7 +38,7 @@ class Stored:
 def save_model(folder: str | os.PathLike[str], config: TransformerConfig, tensors: Mapping[str, Array]) -> None:
     """Write a model: its config, and its weights by name, NumPy or torch, each in the dtype it has.
 
-    The folder is made where there is none. Raises before anything is written where weights are missing, nobody's, of
+    The folder is made where there is none. Raises before anything is written where weights are missing, unexpected, of
     another shape or no floating-point numbers; FileError where the disk refuses.
     """
     check_dtypes(tensors)
@@ -56,21 +57,14 @@ def save_model(folder: str | os.PathLike[str], config: TransformerConfig, tensor
     try:
         target.mkdir(exist_ok=True)
     except OSError as error:
-        raise FileError("file-unwritable", path=str(target), reason=error.strerror or str(error)) from error
-    _write(target / TENSORS, lambda file: write_tensors(file, tensors))
-    _write(target / CONFIG, lambda file: file.write(text.encode()))
+        raise FileError("file-unwritable", path=str(target), reason=reason_of(error)) from error
 
-
-def _write(target: Path, write: Callable[[BinaryIO], object]) -> None:
-    aside = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
-    try:
+    def numbers(aside: Path) -> None:
         with aside.open("xb") as file:
-            write(file)
-        os.replace(aside, target)
-    except OSError as error:
-        raise FileError("file-unwritable", path=str(target), reason=error.strerror or str(error)) from error
-    finally:
-        aside.unlink(missing_ok=True)
+            write_tensors(file, tensors)
+
+    write_aside(target / TENSORS, numbers)
+    write_aside(target / CONFIG, lambda aside: aside.write_bytes(text.encode()))
 
 
 def read_model(folder: str | os.PathLike[str]) -> Stored:
@@ -133,6 +127,6 @@ def _json(path: Path) -> Any:
             )
         return parse(path.read_bytes())
     except OSError as error:
-        raise FileError("model-unreadable", path=str(path), reason=error.strerror or str(error)) from error
+        raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
     except JsonError as error:
         raise FileError("model-garbled", path=str(path), place=str(error)) from error

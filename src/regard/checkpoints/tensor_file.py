@@ -17,6 +17,7 @@ import numpy as np
 from regard.axes import Shape
 from regard.checkpoints.strict_json import JsonError, parse
 from regard.errors import DtypeError, FileError
+from regard.files import reason_of
 from regard.kinds import Array, to_numpy
 from regard.memory import spell
 
@@ -58,7 +59,7 @@ class TensorFile(Mapping[str, np.ndarray]):
                     raise FileError("model-garbled", path=str(path), place="header")
                 self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
-            raise FileError("model-unreadable", path=str(path), reason=error.strerror or str(error)) from error
+            raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
         length = int.from_bytes(self._bytes[:8], "little")
         if length > min(LONGEST_HEADER, size - 8):
             found = {"found": spell(length), "most": spell(min(LONGEST_HEADER, size - 8))}

@@ -30,7 +30,7 @@ def weight_shapes(config: TransformerConfig) -> Shapes:
 
 
 def check_weights(found: Mapping[str, Shape], config: TransformerConfig) -> None:
-    """Raise where weights are missing, nobody's, or of another shape; the first few are named.
+    """Raise where weights are missing, unexpected, or of another shape; the first few are named.
 
     >>> check_weights(weight_shapes(TransformerConfig.bert()), TransformerConfig.bert())
     """
@@ -39,22 +39,22 @@ def check_weights(found: Mapping[str, Shape], config: TransformerConfig) -> None
     wrong = [name for name, shape in wanted.items() if tuple(found[name]) != shape]
     if wrong:
         spelled = (f"{name} {tuple(found[name])} ≠ {wanted[name]}" for name in wrong)
-        raise ShapeError("weights-shape", count=len(wrong), names=_few(spelled))
+        raise ShapeError("weights-shape", count=len(wrong), names=few(spelled))
 
 
 def check_weight_names(found: Iterable[str], config: TransformerConfig) -> None:
-    """Raise where weights are missing or nobody's, without a look at any of them."""
+    """Raise where weights are missing or unexpected, without a look at any of them."""
     wanted, names = weight_shapes(config), list(found)
     there = set(names)
     missing = [name for name in wanted if name not in there]
     if missing:
-        raise UnknownNameError("weights-missing", count=len(missing), names=_few(missing))
+        raise UnknownNameError("weights-missing", count=len(missing), names=few(missing))
     unexpected = [name for name in names if name not in wanted]
     if unexpected:
-        raise UnknownNameError("weights-unexpected", count=len(unexpected), names=_few(unexpected))
+        raise UnknownNameError("weights-unexpected", count=len(unexpected), names=few(unexpected))
 
 
-def _few(names: Iterable[str], most: int = 5) -> str:
+def few(names: Iterable[str], most: int = 5) -> str:
     """The first few, and a sign that there are more."""
     listed = list(names)
     return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")

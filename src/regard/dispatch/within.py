@@ -1,4 +1,4 @@
-"""attention as a model calls it, many times a token: nobody looks, and the name is for those who do."""
+"""How a model calls attention, many times a token: nobody looks, and the name is for those who do."""
 
 import math
 from typing import Any

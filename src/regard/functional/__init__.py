@@ -33,9 +33,7 @@ from regard.functional.positions import (
     rotate,
     sinusoidal_at,
     sinusoidal_positions,
-    spread,
     turn,
-    turned,
 )
 from regard.functional.statistics import entropy, pooled_map, received, statistics_of, strongest
 
@@ -74,9 +72,7 @@ __all__ = [
     "sinusoidal_positions",
     "softmax",
     "split_heads",
-    "spread",
     "statistics_of",
     "strongest",
     "turn",
-    "turned",
 ]

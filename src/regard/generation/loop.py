@@ -13,7 +13,7 @@ from regard.errors import ArgumentError
 from regard.generation.decoding import Begins, Decoding
 from regard.generation.picking import GREEDY, Pick, Picker, check_logits, check_not_sampling, doubt_about, is_elsewhere
 from regard.generation.prompts import Ids, Rows, ends_of, rows_of
-from regard.generation.reading import Batch, Reader, begun, check_chunk
+from regard.generation.reading import Batch, Reader, begun, check_begun, check_chunk
 from regard.generation.session import Session, one_text
 from regard.kinds import Array, to_numpy
 from regard.spacing import check_counts
@@ -161,6 +161,4 @@ def _check_session(rows: Rows, sources: Any, options: dict[str, Any]) -> None:
     """A Session takes one prompt, and nothing that is decided when a model begins."""
     one_text(rows)
     check_not_sampling(options)
-    given = options if sources is None else ["sources", *options]
-    if given:
-        raise ArgumentError("session-begun", names=", ".join(given))
+    check_begun(sources, options)

@@ -101,11 +101,16 @@ def begun(model: Any, sources: Any, samples: int, options: dict[str, Any], besid
 
 def _again(decoding: Decoding, sources: Any, options: dict[str, Any]) -> Decoding:
     """A Decoding that was begun before, from its start: what it has compiled and made room for is used again."""
-    given = [*([] if sources is None else ["sources"]), *options]
-    if given:
-        raise ArgumentError("session-begun", names=", ".join(given))
+    check_begun(sources, options)
     decoding.crop(0)
     return decoding
+
+
+def check_begun(sources: Any, options: dict[str, Any]) -> None:
+    """Nothing may be given that is decided when a model begins."""
+    given = options if sources is None else ["sources", *options]
+    if given:
+        raise ArgumentError("session-begun", names=", ".join(given))
 
 
 def _begun(model: Begins, options: dict[str, Any], *source: Any) -> Decoding:

@@ -25,7 +25,7 @@ Turn = Callable[[Tensor], Tensor]
 class MultiHeadAttention(nn.Module):
     """MultiHead(Q, K, V) = Concat(head₁ … head_H) W_o (Vaswani et al. 2017, section 3.2.2).
 
-    n_kv_heads    fewer heads for keys and values: each serves as many neighbouring query heads
+    n_kv_heads    fewer heads for keys and values: each serves equally many neighbouring query heads
     d_head        the width of a head, where it is not d_model / n_heads
     bias          of the projections of q, k and v; `output_bias` is that of the last one, None for the same
     norm          makes the norm of each head's queries and keys, given their width; None for none

@@ -6,7 +6,7 @@ from regard.functional.few_rows import linear_rows
 
 
 class Linear(nn.Linear):
-    """x Wᵀ + b with PyTorch's weights, names and start values."""
+    """x Wᵀ + b with PyTorch's weights, names and initial values."""
 
     def forward(self, x: Tensor) -> Tensor:
         return linear_rows(x, self.weight, self.bias)

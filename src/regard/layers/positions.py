@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from regard import functional
 from regard.config import Scaling
 from regard.functional.activations import floats
+from regard.functional.positions import spread, turned
 from regard.layers.embeddings import SPREAD
 from regard.spacing import Pairing, buckets_per_side, check_counts
 
@@ -90,8 +91,8 @@ class RotaryPositions(NoPositions):
         """What turns queries and keys (B, H, T, E) at these positions; cosines are computed once for all layers."""
         beside_heads = positions[:, None] if positions.ndim == 2 else positions  # B 1 T
         turns = functional.rotary_turns(beside_heads, self.d_head, self.base, self.scaling, like)
-        spread = functional.spread(turns, self.pairing)
-        return lambda x: functional.turned(x, spread, self.pairing)
+        both = spread(turns, self.pairing)
+        return lambda x: turned(x, both, self.pairing)
 
 
 class AlibiPositions(NoPositions):

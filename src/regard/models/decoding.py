@@ -117,7 +117,7 @@ class Decoding:
     def _read(self, ids: Tensor) -> Tensor:
         model = self._model
         assert model.decoder is not None
-        x = model.decoder(model.embed(ids), self._past.span(ids), self._memory, self._memory_keep, self._attend)
+        x = model.decoder(model.vectors(ids), self._past.span(ids), self._memory, self._memory_keep, self._attend)
         return model.logits(x[:, -1])
 
     def _quick(self) -> Any:

@@ -13,6 +13,7 @@ from torch import nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from regard.config import AttentionStyle, Biases, Norm, TransformerConfig
+from regard.config.weights import few
 from regard.errors import ArgumentError
 from regard.functional.activations import ACTIVATIONS
 from regard.layers import FeedForward, LayerNorm, MultiHeadAttention, NoPositions
@@ -160,8 +161,7 @@ def _fill(frame: nn.Module, weights: dict[str, nn.Parameter], origin: nn.Module)
     wrong = wanted ^ {(name, weight.shape) for name, weight in weights.items()}
     if wrong:
         names = sorted({name for name, _ in wrong})
-        few = ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
-        raise _refusal("interchange-weights", origin, count=len(names), names=few)
+        raise _refusal("interchange-weights", origin, count=len(names), names=few(names))
     for name, weight in weights.items():
         place, _, last = name.rpartition(".")
         setattr(frame.get_submodule(place), last, weight)

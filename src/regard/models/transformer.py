@@ -89,9 +89,12 @@ class Transformer(nn.Module):
     def embed(self, ids: Tensor, segments: Tensor | None = None, *, source: bool = False) -> Tensor:
         """Ids (B, T) as vectors (B, T, D); vectors as they are where the model has no vocabulary."""
         ids = given_ids(self.config, ids, source=source, like=next(self.parameters()))
+        return self.vectors(ids, given_segments(self.config, segments, ids), source=source)
+
+    def vectors(self, ids: Tensor, segments: Tensor | None = None, *, source: bool = False) -> Tensor:
+        """What `embed` gives, of ids that have been looked at."""
         table = self.source_embedding if source and self.source_embedding is not None else self.embedding
         x = ids if table is None else table(ids)
-        segments = given_segments(self.config, segments, ids)
         if self.segment_embedding is None:
             return x
         return x + self.segment_embedding(torch.zeros_like(ids) if segments is None else segments)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import FileError, NotKeptError
+from regard.files import reason_of, write_aside
 from regard.kinds import to_numpy
 from regard.masks import Mask
 from regard.records import Record
@@ -39,14 +40,8 @@ def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None
     target = Path(path)
     if not target.parent.is_dir():
         raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
-    aside = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
-    try:
-        save_file({name: _plain(array) for name, array in tensors.items()}, aside, {KEY: _json(about)})
-        os.replace(aside, target)
-    except (OSError, SafetensorError) as error:
-        raise FileError("file-unwritable", path=str(target), reason=_reason(error)) from error
-    finally:
-        aside.unlink(missing_ok=True)
+    plain = {name: _plain(array) for name, array in tensors.items()}
+    write_aside(target, lambda aside: save_file(plain, aside, {KEY: _json(about)}), SafetensorError)
 
 
 def read_trace(path: str | os.PathLike[str]) -> "Trace":
@@ -72,7 +67,7 @@ def read_trace(path: str | os.PathLike[str]) -> "Trace":
             tensors.check_claimed({f"{i}.{name}" for i, entry in enumerate(found) for name in entry["arrays"]})
             return Trace(records)
     except (OSError, SafetensorError) as error:
-        raise FileError("trace-unreadable", path=str(source), reason=_reason(error)) from error
+        raise FileError("trace-unreadable", path=str(source), reason=reason_of(error)) from error
     except RecursionError as error:  # a mask nested a thousand deep is nobody's mask
         raise FileError("trace-garbled", path=str(source), place="records") from error
 
@@ -170,10 +165,3 @@ def _json(about: dict[str, Any]) -> str:
     except UnicodeEncodeError:  # half a surrogate pair, as byte-level tokenizers leave them: only escapes carry it
         return json.dumps(about, allow_nan=False)
     return text
-
-
-def _reason(error: Exception) -> str:
-    """The first line of what the system said, without the path that our own sentence names."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return (str(error).splitlines() or [type(error).__name__])[0]

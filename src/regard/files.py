@@ -1,0 +1,30 @@
+"""A file written whole or not at all, and what the system said when it could not be."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from regard.errors import FileError
+
+
+def write_aside(target: Path, write: Callable[[Path], object], *also: type[Exception]) -> None:
+    """Let `write` make a new file beside the target, then put it in its place: a stopped write leaves the old one.
+
+    FileError where the system refuses, or one of the exceptions `also` comes.
+    """
+    aside = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
+    refusals: tuple[type[Exception], ...] = (OSError, *also)
+    try:
+        write(aside)
+        os.replace(aside, target)
+    except refusals as error:
+        raise FileError("file-unwritable", path=str(target), reason=reason_of(error)) from error
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def reason_of(error: Exception) -> str:
+    """The first line of what the system said, without the path that our own sentence names."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return (str(error).splitlines() or [type(error).__name__])[0]

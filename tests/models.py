@@ -4,6 +4,7 @@
 """
 
 import numpy as np
+import torch
 
 from regard.config import (
     Alibi,
@@ -21,6 +22,7 @@ from regard.config import (
     YarnScaling,
 )
 from regard.config.weights import weight_shapes
+from regard.models import Transformer
 
 _PAPER = TransformerConfig.paper_2017(vocab_size=23, d_model=16, n_heads=4, d_ff=24, n_layers=2)
 _BERT = TransformerConfig.bert(vocab_size=29, d_model=12, n_heads=3, d_ff=20, n_layers=2, max_len=19)
@@ -163,6 +165,14 @@ def random_weights(config: TransformerConfig, seed: int = 0, dtype: str = "float
     """Weights that keep activations near 1 and attention far from even: the same numbers in every dtype."""
     rng = np.random.default_rng(seed)
     return {name: _random(rng, name, shape).astype(dtype) for name, shape in weight_shapes(config).items()}
+
+
+def torch_model(config: TransformerConfig, weights: dict[str, np.ndarray]) -> Transformer:
+    """The torch model that has these weights, in their dtype, ready to be used."""
+    with torch.device("meta"):
+        model = Transformer(config)
+    model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()}, assign=True)
+    return model.eval()
 
 
 def random_ids(config: TransformerConfig, shape: tuple[int, int], seed: int = 0, source: bool = False) -> np.ndarray:

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from models import CONFIGS, DECODERS, random_ids, random_weights
+from models import CONFIGS, DECODERS, random_ids, random_weights, torch_model
 
 from regard import See
 from regard.generation import Sampling, beam_search, generate
@@ -29,13 +29,8 @@ def exact_products() -> Iterator[None]:
 
 
 def both_of(name: str) -> tuple[Transformer, Transformer]:
-    models = []
-    for device in ("cpu", "cuda"):
-        model = Transformer(CONFIGS[name])
-        weights = random_weights(CONFIGS[name])
-        model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
-        models.append(model.to(device).eval())
-    return models[0], models[1]
+    here, there = (torch_model(CONFIGS[name], random_weights(CONFIGS[name])) for _ in range(2))
+    return here, there.cuda()
 
 
 def texts_of(name: str, B: int = 2, T: int = 9) -> tuple[torch.Tensor, torch.Tensor | None]:

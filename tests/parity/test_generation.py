@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from models import CONFIGS, DECODERS, random_ids, random_weights
+from models import CONFIGS, DECODERS, random_ids, random_weights, torch_model
 from tolerances import assert_close
 
 from regard import Mask, reference
@@ -38,10 +38,7 @@ def both_of(
     if soft:  # attention less sharp: where a text is not its own, float32 alone comes to 1e-5 over 256 steps
         for name in weights:
             weights[name] *= 0.5 if name.endswith(("q_proj.weight", "k_proj.weight")) else 1
-    with torch.device("meta"):
-        model = Transformer(config)
-    model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()}, assign=True)
-    return model.eval(), reference.Transformer(config, weights, attend=attend_within)
+    return torch_model(config, weights), reference.Transformer(config, weights, attend=attend_within)
 
 
 def prompts_of(config: TransformerConfig) -> tuple[list[list[int]], list[list[int]] | None]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from models import CONFIGS, DECODERS, random_ids, random_weights
+from models import CONFIGS, DECODERS, random_ids, random_weights, torch_model
 from tolerances import assert_close, assert_same_bits
 
 from regard import Mask, See
@@ -24,11 +24,7 @@ T = 9
 
 
 def model_of(config: TransformerConfig, dtype: str = "float32") -> Transformer:
-    with torch.device("meta"):
-        model = Transformer(config)
-    weights = random_weights(config, dtype=dtype)
-    model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()}, assign=True)
-    return model.eval()
+    return torch_model(config, random_weights(config, dtype=dtype))
 
 
 def source_of(config: TransformerConfig, B: int = 2) -> torch.Tensor | None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from models import CONFIGS, DECODERS, random_ids, random_weights
+from models import CONFIGS, DECODERS, random_ids, random_weights, torch_model
 from tolerances import assert_close, assert_same_bits
 
 from regard import Mask, See, reference
@@ -22,11 +22,7 @@ TRANSLATORS = [name for name, config in CONFIGS.items() if config.kind == "encod
 
 
 def model_called(name: str, dtype: str = "float32", seed: int = 0) -> Transformer:
-    weights = random_weights(CONFIGS[name], seed, dtype)
-    with torch.device("meta"):
-        model = Transformer(CONFIGS[name])
-    model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()}, assign=True)
-    return model.eval()
+    return torch_model(CONFIGS[name], random_weights(CONFIGS[name], seed, dtype))
 
 
 def texts_of(model: Transformer, T: int = 9, S: int = 7) -> tuple[torch.Tensor, torch.Tensor | None]:

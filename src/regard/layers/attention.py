@@ -5,6 +5,8 @@ It holds weights. Who may look where, how positions enter and who computes are v
 
 from collections.abc import Callable
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from regard.config import AttentionStyle
@@ -89,13 +91,15 @@ class MultiHeadAttention(nn.Module):
         """
         if x.ndim != 3 or x.shape[-1] != self.q_proj.in_features:
             raise ShapeError("vectors-shape", D=self.q_proj.in_features, found=tuple(x.shape))
-        q = split_heads(self.q_proj(x), self.n_heads)  # B H T E
+        if memory is None:
+            projected, k, v = self._projections(x)
+            k, v = cache.extended(*self._keys_and_values(k, v, turn))  # B G S E
+        else:
+            projected = self.q_proj(x)
+            k, v = memory if isinstance(memory, tuple) else cache.extended(*self.keys_and_values(memory, turn))
+        q = split_heads(projected, self.n_heads)  # B H T E
         q = q if self.q_norm is None else self.q_norm(q)
         q = q if turn is None else turn(q)
-        if isinstance(memory, tuple):
-            k, v = memory  # B G S E
-        else:
-            k, v = cache.extended(*self.keys_and_values(x if memory is None else memory, turn))
         dropout = self.dropout if self.training else 0.0
         out = attend(
             q,
@@ -113,6 +117,26 @@ class MultiHeadAttention(nn.Module):
 
     def keys_and_values(self, x: Tensor, turn: Turn | None = None) -> KeysAndValues:
         """What there is to be looked at, B G S E twice."""
-        k = split_heads(self.k_proj(x), self.n_kv_heads)
+        return self._keys_and_values(self.k_proj(x), self.v_proj(x), turn)
+
+    def _keys_and_values(self, k: Tensor, v: Tensor, turn: Turn | None) -> KeysAndValues:
+        """Projected keys and values in heads, the keys normed and turned."""
+        k = split_heads(k, self.n_kv_heads)
         k = k if self.k_norm is None else self.k_norm(k)
-        return (k if turn is None else turn(k)), split_heads(self.v_proj(x), self.n_kv_heads)
+        return (k if turn is None else turn(k)), split_heads(v, self.n_kv_heads)
+
+    def _projections(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """x W_q, x W_k, x W_v.
+
+        Where a GPU trains, by one wide product: it is quicker than three, and the gradient of x is one product in
+        place of three added up (docs/log.md). A step of generation reads weights and nothing else, so it copies none.
+        """
+        parts = (self.q_proj, self.k_proj, self.v_proj)
+        if not (x.is_cuda and torch.is_grad_enabled()):
+            return self.q_proj(x), self.k_proj(x), self.v_proj(x)
+        biases: list[Tensor] = [part.bias for part in parts if part.bias is not None]
+        weights: list[Tensor] = [part.weight for part in parts]
+        q, k, v = F.linear(x, torch.cat(weights), torch.cat(biases) if biases else None).split(
+            [len(weight) for weight in weights], -1
+        )
+        return q, k, v

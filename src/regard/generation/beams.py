@@ -1,7 +1,7 @@
 """Beam search: several texts are continued side by side, and the best that end are kept.
 
-Log-probabilities are computed in NumPy's float64 whatever the model, and of equals the earlier beam and the lower id
-win, so that the same logits give the same texts.
+Log-probabilities are float64 whatever the model, and of equals the earlier beam and the lower id win, so that the same
+logits give the same texts.
 """
 
 import math
@@ -11,11 +11,10 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.generation.decoding import Begins, Decoding
-from regard.generation.picking import scores_of
+from regard.generation.likely import Likely, likely
 from regard.generation.prompts import Ids, ends_of, rows_of
 from regard.generation.reading import begun, check_chunk, read
 from regard.kinds import Array
-from regard.reference import log_sum_exp
 from regard.spacing import check_counts, is_number
 
 
@@ -43,6 +42,11 @@ class _Rules(NamedTuple):
     length_penalty: float
     early_stopping: bool
     best: int
+
+    @property
+    def ways(self) -> int:
+        """Of so many continuations, at least `beams` do not end: each beam has only len(eos) ways to."""
+        return self.beams * (1 + len(self.eos))
 
     def score(self, total: float, length: int) -> float:
         """A sum of log-probabilities, made comparable between lengths."""
@@ -93,13 +97,12 @@ def _search(decoding: Decoding, logits: Array, searches: list["_Search"]) -> lis
     length = 0
     while True:
         length += 1
-        scores = scores_of(logits)  # N W, the open beams of all searches one after the other
-        chances = scores - log_sum_exp(scores)[:, None]
+        ways = likely(logits, searches[0].rules.ways)  # of N rows, the open beams of all searches one after the other
         rows: list[int] = []
         at = 0
         for search in searches:
             n = len(search.open)
-            search.advance(chances[at : at + n], length)
+            search.advance(ways.part(at, at + n), length)
             rows += [at + beam.row for beam in search.open]
             at += n
         if not rows:
@@ -117,17 +120,18 @@ class _Search:
         self.open = [_Open([], 0.0, 0)]
         self.finished: list[Beam] = []
 
-    def advance(self, chances: np.ndarray, length: int) -> None:
-        """Every open beam grows to `length` ids, given the log-probabilities of each next id, (beams, W)."""
+    def advance(self, ways: Likely, length: int) -> None:
+        """Every open beam, a row of `ways`, grows to `length` ids."""
         if not self.open:
             return
         beams, eos = self.rules.beams, self.rules.eos
         last = length == self.rules.max_new
-        totals = np.array([beam.total for beam in self.open])[:, None] + chances
+        totals = np.array([beam.total for beam in self.open])[ways.rows] + ways.chances
+        likeliest = np.argsort(-totals, kind="stable")[: self.rules.ways]  # of equals the first beam, the lowest id
         going: list[_Open] = []
-        # Of this many, at least `beams` do not end: each beam has only len(eos) ways to.
-        for rank, (row, id) in enumerate(_likeliest(totals, beams * (1 + len(eos)))):
-            ids, total = self.open[row].ids, float(totals[row, id])
+        for rank, at in enumerate(likeliest.tolist()):
+            row, id, total = int(ways.rows[at]), int(ways.ids[at]), float(totals[at])
+            ids = self.open[row].ids
             if id in eos or last:
                 if rank < beams:
                     self.finished.append(Beam(ids if id in eos else [*ids, id], self.rules.score(total, length)))
@@ -146,15 +150,6 @@ class _Search:
         # A total only falls. Divided by length ** penalty it is highest at the longest length, or at the next one.
         kindest = rules.max_new if rules.length_penalty > 0 else length + 1
         return rules.score(going[0].total, kindest) <= self.finished[rules.best - 1].score
-
-
-def _likeliest(totals: np.ndarray, n: int) -> list[tuple[int, int]]:
-    """Where the n highest stand, highest first; of equals the first in reading order; what cannot be is left out."""
-    flat = totals.ravel()
-    n = min(n, flat.size)
-    found = np.flatnonzero((flat >= np.partition(flat, -n)[-n]) & (flat > -np.inf))
-    order = found[np.argsort(-flat[found], kind="stable")][:n]
-    return [divmod(at, totals.shape[1]) for at in order.tolist()]
 
 
 def _check_asked(beams: int, best: int, max_new: int, length_penalty: float) -> None:

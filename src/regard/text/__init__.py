@@ -1,8 +1,48 @@
 """Text and the pieces a model, or a person, takes it apart into.
 
-Now: `split_words`, for people. It knows no vocabulary and no ids.
+For people: `split_words`, which knows no vocabulary. For models: files read, tokenizers learnt and used. Names are
+fetched when used, so that who only splits words does not wait for `tokenizers`.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from regard.text.words import split_words
 
-__all__ = ["split_words"]
+# public name -> the module that holds it
+_HOMES = {
+    "SPECIALS": "learning",
+    "Corpus": "corpus",
+    "Tokenizer": "tokenizer",
+    "fitting": "fit",
+    "learn_tokenizer": "learning",
+    "read_lines": "corpus",
+    "read_pairs": "corpus",
+    "read_text": "corpus",
+}
+
+__all__ = [
+    "SPECIALS",
+    "Corpus",
+    "Tokenizer",
+    "fitting",
+    "learn_tokenizer",
+    "read_lines",
+    "read_pairs",
+    "read_text",
+    "split_words",
+]
+
+if TYPE_CHECKING:
+    from regard.text.corpus import Corpus, read_lines, read_pairs, read_text
+    from regard.text.fit import fitting
+    from regard.text.learning import SPECIALS, learn_tokenizer
+    from regard.text.tokenizer import Tokenizer
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'regard.text' has no attribute {name!r}")
+    value = getattr(import_module(f"regard.text.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,246 @@
+"""Tokenizer: text to ids and back, from one file, tokenizer.json, in Hugging Face's layout.
+
+It wraps `tokenizers`. A file from elsewhere is looked at before it is used: it may not swell a text, stall on one or
+promise ids that it does not have. Text never becomes a control token: "<eos>" in a sentence is five characters, and
+only who builds a batch writes an <eos>. How tokenizers are learnt is not known here; `learning.py` does that.
+"""
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tokenizers
+from tokenizers import decoders
+
+from regard.errors import ArgumentError, FileError
+from regard.files import reason_of, write_aside
+from regard.memory import spell
+
+MARK = "▁"
+"""Stands for a space, as in SentencePiece."""
+
+# What the same control token is called in files from elsewhere.
+PAD = ("<pad>", "[PAD]", "<|pad|>")
+BOS = ("<bos>", "<s>", "[BOS]", "<|begin_of_text|>")
+EOS = ("<eos>", "</s>", "[EOS]", "<|endoftext|>", "<|end_of_text|>")
+UNKNOWN = ("<unk>", "[UNK]")
+
+LARGEST_FILE = 2**26
+MOST_GROWTH = 64  # what a normaliser may make of one character
+LONGEST_PROBE = 1.0  # seconds
+# A long document is encoded so many characters at a time, and so many texts together: their pieces take much memory.
+_PIECE, _GROUP = 2**16, 2**10
+
+
+class Tokenizer:
+    """Text to ids and back.
+
+    `pad`, `bos`, `eos`, `unknown` are the ids of the control tokens, None where there is none; `vocab_size` counts all.
+
+    >>> from regard.text import learn_tokenizer
+    >>> tokenizer = learn_tokenizer(["床前明月光"], "characters")
+    >>> tokenizer.encode("明月山"), tokenizer.decode([2 + 3, 7, 2]), tokenizer.pieces([7, 2])
+    ([7, 8, 3], '前明', ['明', '<eos>'])
+    """
+
+    def __init__(self, inner: tokenizers.Tokenizer) -> None:
+        inner.no_padding()
+        inner.no_truncation()
+        inner.encode_special_tokens = True  # the text of a special token is text
+        self._inner = inner
+        self._by_bytes = isinstance(inner.decoder, decoders.ByteLevel)
+        self.vocab_size: int = inner.get_vocab_size()
+        self._special = {i: token.content for i, token in inner.get_added_tokens_decoder().items() if token.special}
+        self.pad, self.bos, self.eos, self.unknown = (self._first(names) for names in (PAD, BOS, EOS, UNKNOWN))
+        self._characters = self._one_by_one()
+
+    def _first(self, names: tuple[str, ...]) -> int | None:
+        """The id of the first of these names that a special token bears; Qwen's <unk> is a piece of web page."""
+        ids = {name: i for i, name in self._special.items()}
+        return next((ids[name] for name in names if name in ids), None)
+
+    def _one_by_one(self) -> dict[str, int] | None:
+        """The ids of single characters, where nothing but these is ever made of a text: a table is then quicker."""
+        if self._inner.normalizer is not None or self._inner.pre_tokenizer is not None:
+            return None
+        model = json.loads(self._inner.to_str())["model"]
+        if model["type"] != "BPE" or model["merges"]:
+            return None
+        return {token: i for token, i in model["vocab"].items() if len(token) == 1}
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, no control token among them.
+
+        ArgumentError where a character has no id and the tokenizer has no <unk> either.
+        """
+        return self.encode_all([text])[0]
+
+    def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text; quicker than one by one."""
+        for text in texts:
+            _check_whole(text)
+        if self._characters is None:
+            return [found.ids for found in self._inner.encode_batch(list(texts), add_special_tokens=False)]
+        return [self._looked_up(text, self._characters) for text in texts]
+
+    def _looked_up(self, text: str, table: dict[str, int]) -> list[int]:
+        if self.unknown is None and (strange := sorted(set(text) - table.keys())):
+            raise ArgumentError("tokenizer-unknown", found=" ".join(map(repr, strange[:5])), count=len(strange))
+        return [table.get(character, self.unknown) for character in text]  # type: ignore[misc]
+
+    def pack(self, texts: Iterable[str], end: int | None = None) -> np.ndarray:
+        """All texts as one long array of the smallest fitting type, each followed by `end`, for packed blocks.
+
+        >>> from regard.text import learn_tokenizer
+        >>> learn_tokenizer(["ab"], "characters").pack(["a", "ba"], end=2)
+        array([4, 2, 5, 4, 2], dtype=uint16)
+        """
+        dtype = np.uint16 if self.vocab_size <= 2**16 else np.uint32
+        # Byte-level tokens and characters are the same whether a document is read whole or in pieces.
+        divisible = self._by_bytes or self._characters is not None
+        cut = ((piece, last) for text in texts for piece, last in (_cut(text) if divisible else [(text, True)]))
+        found = [np.empty(0, dtype)]
+        while group := list(islice(cut, _GROUP)):
+            for (_, last), ids in zip(group, self.encode_all([piece for piece, _ in group]), strict=True):
+                found.append(np.array([*ids, end] if last and end is not None else ids, dtype))
+        return np.concatenate(found)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of these ids; control tokens are left out."""
+        return self._inner.decode(self._checked(ids), skip_special_tokens=True)
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """What a reader should see for each id: its text, or the bytes ⟨E6 9C⟩ where it is part of a character."""
+        return [self._piece(i) for i in self._checked(ids)]
+
+    def _piece(self, i: int) -> str:
+        if i in self._special:
+            return self._special[i]
+        token = self._inner.id_to_token(i) or ""
+        if not self._by_bytes:
+            return token.replace(MARK, " ")
+        if any(sign not in _BYTES for sign in token):
+            return token  # added by hand, in plain letters
+        raw = bytes(_BYTES[sign] for sign in token)
+        try:
+            return raw.decode()
+        except UnicodeDecodeError:
+            return f"⟨{raw.hex(' ').upper()}⟩"
+
+    def _checked(self, ids: Iterable[int]) -> list[int]:
+        found = [int(i) for i in ids]
+        for i in found:
+            if not 0 <= i < self.vocab_size:
+                raise ArgumentError("tokenizer-id", found=i, last=self.vocab_size - 1)
+        return found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write tokenizer.json, whole or not at all. FileError where the disk refuses."""
+        content = self._inner.to_str(pretty=True).encode()
+        target = Path(path)
+        if not target.parent.is_dir():
+            raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
+        write_aside(target, lambda aside: aside.write_bytes(content))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Tokenizer":
+        """The tokenizer of a file, ours or anyone's. FileError with what is wrong, before a text is read with it."""
+        source = Path(path)
+        if not source.is_file():
+            raise FileError("file-is-folder" if source.is_dir() else "file-absent", path=str(source))
+        try:
+            size = source.stat().st_size
+            if size > LARGEST_FILE:
+                raise FileError("tokenizer-large", path=str(source), found=spell(size), most=spell(LARGEST_FILE))
+            return cls(_checked_inner(source, source.read_bytes()))
+        except OSError as error:
+            raise FileError("model-unreadable", path=str(source), reason=reason_of(error)) from error
+
+
+def _checked_inner(path: Path, content: bytes) -> tokenizers.Tokenizer:
+    """What `tokenizers` makes of the file, once it is known to be harmless."""
+    try:
+        tree = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise FileError("tokenizer-garbled", path=str(path), reason=reason_of(error)) from error
+    if not isinstance(tree, dict) or not isinstance(tree.get("model"), dict):
+        raise FileError("tokenizer-garbled", path=str(path), reason="model")
+    # A fixed padding of 10⁹ would take all memory before it could be switched off.
+    tree["padding"] = tree["truncation"] = None
+    growth = _growth(tree.get("normalizer")) * _growth(tree.get("pre_tokenizer"))
+    if growth > MOST_GROWTH:
+        raise FileError("tokenizer-growth", path=str(path), found=growth, most=MOST_GROWTH)
+    try:
+        inner = tokenizers.Tokenizer.from_str(json.dumps(tree))
+        _check_ids(path, inner)
+        began = time.perf_counter()
+        inner.encode("a" * 10**5 + "b")  # where a bad pattern begins to count its ways
+    except (KeyboardInterrupt, SystemExit, FileError):
+        raise
+    except BaseException as error:  # a panic of Rust is no Exception
+        raise FileError("tokenizer-garbled", path=str(path), reason=str(error).splitlines()[0][:200]) from error
+    if (seconds := time.perf_counter() - began) > LONGEST_PROBE:
+        raise FileError("tokenizer-slow", path=str(path), seconds=f"{seconds:.1f}", most=f"{LONGEST_PROBE:.0f}")
+    return inner
+
+
+def _check_ids(path: Path, inner: tokenizers.Tokenizer) -> None:
+    """Each id below the number of tokens belongs to one of them: a model has one row for each."""
+    ids = sorted(inner.get_vocab(with_added_tokens=True).values())
+    if not ids or ids != list(range(len(ids))):
+        wrong = next((want for want, i in enumerate(ids) if want != i), 0)
+        raise FileError("tokenizer-ids", path=str(path), count=len(ids), wrong=wrong)
+    if any(not token.content for token in inner.get_added_tokens_decoder().values()):
+        raise FileError("tokenizer-garbled", path=str(path), reason="added_tokens: ''")
+
+
+def _growth(tree: Any) -> int:
+    """The most that the replacements of a normaliser can make of one character, one after the other."""
+    if isinstance(tree, list):
+        found = 1
+        for each in tree:
+            found *= _growth(each)
+        return found
+    if not isinstance(tree, dict):
+        return 1
+    own = max((len(tree[name]) for name in ("content", "prepend") if isinstance(tree.get(name), str)), default=1)
+    return max(1, own) * _growth(list(tree.values()))
+
+
+def _check_whole(text: str) -> None:
+    """Half of a surrogate pair is no character: it comes from bytes that were no UTF-8."""
+    try:
+        if not text.isascii():
+            text.encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentError("text-broken", place=error.start + 1, found=f"U+{ord(text[error.start]):04X}") from error
+
+
+def _cut(text: str) -> Iterator[tuple[str, bool]]:
+    """A long document in pieces, and whether each is the last: a piece ends with the end of a line, no space around."""
+    start = 0
+    while True:
+        found = _LINE_END.search(text, start + _PIECE)
+        yield text[start : found.end() if found else None], found is None
+        if found is None:
+            return
+        start = found.end()
+
+
+_LINE_END = re.compile(r"(?<=\S)\n(?=\S)")
+
+
+def _byte_signs() -> dict[str, int]:
+    """The character by which byte-level tokens write each byte: itself where it can be seen, else one past 255."""
+    seen = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    hidden = [byte for byte in range(256) if byte not in seen]
+    return dict(chain(((chr(byte), byte) for byte in seen), ((chr(256 + i), byte) for i, byte in enumerate(hidden))))
+
+
+_BYTES = _byte_signs()

@@ -6,16 +6,23 @@ export TEXT
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: see test test-slow test-gpu check format bench bench-gpu clean
+.PHONY: see test test-slow test-long test-faults test-gpu check format bench bench-gpu clean
 
 see: $(VENV)/.core                ## the small core, then the main job
 	@$(BIN)/regard see $(if $(TEXT),-- "$$TEXT")
 
 test: $(VENV)/.test               ## what the tests need, then all tests
-	$(BIN)/python -m pytest -n auto -m "not gpu"
+	$(BIN)/python -m pytest -n auto -m "not gpu and not long"
 
 test-slow: $(VENV)/.test          ## twenty times as many examples of everything
-	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "not gpu"
+	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "not gpu and not long"
+
+test-long: $(VENV)/.test          ## the tests that take minutes
+	$(BIN)/python -m pytest -m long
+
+test-faults: $(VENV)/.test        ## 200 kills of whole runs, every call of a run, 1,000 flipped bits, 20 lost processes
+	REGARD_FAULTS_KILLS=200 REGARD_FAULTS_POINTS=100000 REGARD_FAULTS_FLIPS=1000 REGARD_FAULTS_RANK_KILLS=20 \
+	$(BIN)/python -m pytest -n auto tests/faults
 
 test-gpu: $(VENV)/.test           ## on a machine with CUDA
 	$(BIN)/python -m pytest -m gpu

@@ -70,6 +70,18 @@ class MissingPackageError(RegardError, ImportError):
     exit_code = 4
 
 
+class MissingDeviceError(RegardError, RuntimeError):
+    """A device that this machine does not have, or that PyTorch does not see."""
+
+    exit_code = 4
+
+
+class RunError(RegardError, RuntimeError):
+    """A training run that cannot go on; what it had saved is as it was."""
+
+    exit_code = 1
+
+
 class TooLargeError(RegardError, MemoryError):
     """A request that would not fit, told before it starts."""
 

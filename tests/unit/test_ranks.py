@@ -34,6 +34,8 @@ RANKS = {
     "models": 5,
     "training": 5,
     "capture": 5,
+    "evaluation": 5.5,
+    "recipes": 6,
     "language": 6,
     "views": 6,
     "course": 7,
@@ -52,6 +54,8 @@ TORCH = (
     "regard.layers",
     "regard.models",
     "regard.training",
+    "regard.evaluation",
+    "regard.recipes",
     "regard.capture",
     "deep_learning.nn",
 )
@@ -72,6 +76,10 @@ DOORS = {
     ("regard.dispatch.within", "regard.functional.fused"),
     ("regard.dispatch.remember", "regard.dispatch.torch_backends"),
     ("regard.cli.inspection", "torch"),
+    ("regard.cli.evaluate_command", "regard.recipes.evaluating"),
+    ("regard.cli.train_command", "regard.recipes.recipe"),
+    ("regard.cli.train_command", "regard.recipes.running"),
+    ("regard.views.curves", "regard.training.metrics"),  # itself without torch, which a test holds
     ("regard.dispatch.guard", "torch"),
     ("regard.dispatch.guard", "regard.dispatch.overflow"),
 }

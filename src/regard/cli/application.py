@@ -7,9 +7,13 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from regard.cli.doctor_command import doctor
+from regard.cli.evaluate_command import evaluate
 from regard.cli.explain_command import explain
+from regard.cli.film_command import film
 from regard.cli.help_page import page
+from regard.cli.plot_command import plot
 from regard.cli.see_command import see
+from regard.cli.train_command import train
 from regard.errors import ArgumentError, UnknownNameError
 
 
@@ -57,9 +61,9 @@ def application() -> Any:
         context_settings=context,
     )
     app.callback(invoke_without_command=True)(_root)
-    app.command("see", cls=Command, help="help-see", context_settings=context)(see)
-    app.command("explain", cls=Command, help="help-explain", context_settings=context)(explain)
-    app.command("doctor", cls=Command, help="help-doctor", context_settings=context)(doctor)
+    for command in (see, explain, train, evaluate, plot, film, doctor):
+        name = command.__name__
+        app.command(name, cls=Command, help=f"help-{name}", context_settings=context)(command)
     return typer.main.get_command(app)
 
 

@@ -59,10 +59,10 @@ def one_head(whole: Picture, width: int, depth: Depth | None, lang: Language) ->
         return [*lines, *caption.flow([say("screen-nothing", lang, T=T, S=S)], width)]
     layout = lay_out(whole, width, depth)
     ink = Ink.for_cells([layout.drawn.cells], depth)
-    lines += [*_column_labels(layout), *_rows(layout, ink), Text()]
+    lines += [*column_labels(layout), *row_lines(layout, ink), Text()]
     if layout.mode != "numbers":
         lines += ink.legend(width)
-    return lines + caption.dimmed(caption.flow(_notes(whole, layout, lang), width))
+    return lines + caption.dimmed(caption.flow(notes_on(whole, layout, lang), width))
 
 
 def lay_out(whole: Picture, width: int, depth: Depth | None) -> Layout:
@@ -115,7 +115,8 @@ def _labels(tokens: Sequence[str] | None, count: int, size: int) -> list[str]:
 # --- labels ----------------------------------------------------------------------------------------------
 
 
-def _column_labels(layout: Layout) -> list[Text]:
+def column_labels(layout: Layout) -> list[Text]:
+    """The lines over the map: tokens, upright where they are too long, or positions."""
     drawn, cell = layout.drawn, layout.cell
     C = drawn.cells.shape[1]
     indent = " " * (layout.gutter + 1)
@@ -151,7 +152,8 @@ def _ticks(count: int, cell: int, size: int) -> str:
 # --- rows ------------------------------------------------------------------------------------------------
 
 
-def _rows(layout: Layout, ink: Ink) -> list[Text]:
+def row_lines(layout: Layout, ink: Ink) -> list[Text]:
+    """The map, each row behind its label."""
     if layout.mode == "pixels":
         return _pixel_rows(layout, ink)
     drawn = layout.drawn
@@ -194,7 +196,8 @@ def _pixel_rows(layout: Layout, ink: Ink) -> list[Text]:
     return lines
 
 
-def _notes(whole: Picture, layout: Layout, lang: Language) -> list[str]:
+def notes_on(whole: Picture, layout: Layout, lang: Language) -> list[str]:
+    """What a reader has to know about the map."""
     drawn = layout.drawn
     notes = [say("screen-rows-look", lang), *caption.cell(drawn, lang)]
     if layout.mode == "pixels" and len(drawn.cells) > _FEW_ROWS:

@@ -39,11 +39,11 @@ def show(
     spoken = chosen_language(lang)
     if width is not None and (not isinstance(width, int) or width < NARROWEST):
         raise ArgumentError("width-narrow", asked=width, least=NARROWEST)
-    console = _console(file, color)
+    console = console_for(file, color)
     columns = width or max(NARROWEST, console.width)
-    depth = _depth(console)
+    depth = depth_of(console)
     lines = drawing(trace, layer, head, sample, width=columns, depth=depth, lang=spoken)
-    _write(console, lines)
+    write_lines(console, lines)
 
 
 def drawing(
@@ -70,7 +70,7 @@ def drawing(
     return one_head(picture(records[0], heads[0], samples[0]), width, depth, lang)
 
 
-def _console(file: TextIO | None, color: Colour | None) -> Console:
+def console_for(file: TextIO | None, color: Colour | None) -> Console:
     """A console that knows its colours: those asked for, else the terminal's, else none."""
     elsewhere = False if file is not None else None  # a notebook's own display is for its own output
     if color is None:
@@ -90,14 +90,19 @@ def _console(file: TextIO | None, color: Colour | None) -> Console:
     )
 
 
-def _depth(console: Console) -> Depth | None:
+def depth_of(console: Console) -> Depth | None:
     """The colours, if they are enough for a scale and the encoding has the blocks to fill with them."""
-    if console.no_color or not _holds("▀▄", console.encoding):
+    if console.no_color or not holds("▀▄", console.encoding):
         return None
     return cast(Depth, console.color_system) if console.color_system in get_args(Depth) else None
 
 
-def _holds(text: str, encoding: str) -> bool:
+def holds(text: str, encoding: str) -> bool:
+    """Whether a file of that encoding can hold the text.
+
+    >>> holds("█", "utf-8"), holds("█", "ascii")
+    (True, False)
+    """
     try:
         text.encode(encoding)
     except (UnicodeEncodeError, LookupError):
@@ -105,8 +110,9 @@ def _holds(text: str, encoding: str) -> bool:
     return True
 
 
-def _write(console: Console, lines: list[Text]) -> None:
-    if _depth(console) is None:
+def write_lines(console: Console, lines: list[Text]) -> None:
+    """Write the lines in signs that the encoding has; where nothing is coloured, without spaces at their ends."""
+    if depth_of(console) is None:
         for line in lines:
             line.rstrip()
     if not console.encoding.lower().startswith("utf"):
@@ -119,6 +125,6 @@ def _in_encoding(line: Text, encoding: str) -> Text:
     """The line with what the encoding lacks replaced by as many columns of something plainer."""
     signs = []
     for sign in line.plain:
-        plain = sign if _holds(sign, encoding) else sign.translate(_PLAIN)
-        signs.append(plain if _holds(plain, encoding) else "?" * cell_len(sign))
+        plain = sign if holds(sign, encoding) else sign.translate(_PLAIN)
+        signs.append(plain if holds(plain, encoding) else "?" * cell_len(sign))
     return Text("".join(signs))

@@ -66,9 +66,10 @@ def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
 @cache
 def catalogue() -> dict[str, Words]:
     """All entries by key. Loaded on the first sentence, so that importing regard stays quick."""
-    from regard.words import commands, hand_calculation, reasons, screen
+    from regard.words import commands, hand_calculation, reasons, screen, training
     from regard.words.complaints import (
         attention,
+        corpora,
         explaining,
         files,
         generation,
@@ -76,12 +77,13 @@ def catalogue() -> dict[str, Words]:
         masks,
         models,
         parts,
+        runs,
         traces,
         tutorials,
     )
 
-    subjects = (attention, masks, parts, models, interchange, generation, explaining, traces, files, tutorials)
-    spoken = (*subjects, reasons, hand_calculation, screen, commands)
+    calls = (attention, masks, parts, models, interchange, generation, explaining, traces, files, tutorials)
+    spoken = (*calls, corpora, runs, reasons, hand_calculation, screen, commands, training)
     merged: dict[str, Words] = {}
     for module in spoken:
         repeated = merged.keys() & module.WORDS.keys()

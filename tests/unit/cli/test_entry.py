@@ -85,7 +85,7 @@ def test_a_language_nobody_speaks(run, arguments: list[str]) -> None:
     ("arguments", "said"),
     [
         (["expalin"], "there is no command 'expalin'; did you mean explain?"),
-        (["zzz"], "there is no command 'zzz'; there are: see, explain, doctor"),
+        (["zzz"], "there is no command 'zzz'; there are: see, explain, train, evaluate, plot, film, doctor"),
         (["explain", "--cusal"], "there is no option --cusal; did you mean --causal?"),
         (["see", "--jsno"], "did you mean --json?"),
         (["see", "--lnag", "zh"], "did you mean --lang?"),

@@ -1,0 +1,115 @@
+"""`regard evaluate`: what a trained model is worth on text it has not seen: BLEU and chrF, or losses."""
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli.streams import talk, write_json
+from regard.errors import ArgumentError
+from regard.words import say
+
+if TYPE_CHECKING:
+    from regard.recipes.evaluating import Result
+
+Rows = list[tuple[str, ...]]
+
+
+def evaluate(
+    model: Annotated[
+        Path | None, typer.Argument(metavar="metavar-model", help="help-evaluate-model", show_default=False)
+    ] = None,
+    data: Annotated[Path | None, typer.Option("--data", metavar="metavar-data", help="help-evaluate-data")] = None,
+    split: Annotated[
+        list[str] | None, typer.Option("--split", metavar="metavar-split", help="help-evaluate-split")
+    ] = None,
+    beams: Annotated[str | None, typer.Option("--beams", metavar="metavar-number", help="help-evaluate-beams")] = None,
+    language: Annotated[
+        str | None, typer.Option("--language", metavar="metavar-language", help="help-evaluate-language")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="metavar-file", help="help-evaluate-output")
+    ] = None,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="help-evaluate-skip-bad")] = False,
+    device: Annotated[
+        str | None, typer.Option("--device", metavar="metavar-device", help="help-evaluate-device")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
+) -> None:
+    if model is None:
+        raise ArgumentError("evaluate-no-model")
+    asked_beams = None if beams is None else _beams(beams)
+
+    from regard.recipes.evaluating import Asked
+    from regard.recipes.evaluating import evaluate as judge
+
+    splits = tuple(dict.fromkeys(split or ()))
+    how: dict[str, Any] = {"language": language, "skip_bad": skip_bad, "device": device}
+    results = []
+    for result in judge(model, Asked(data=data, splits=splits, beams=asked_beams, **how)):
+        results.append(result)
+        for note in result.notes:
+            talk(note)
+    if as_json:
+        write_json({"model": str(model), "sets": [_as_json(result) for result in results]})
+    else:
+        print(table(results))
+    if output is not None:
+        _write(output, results)
+        talk(say("evaluate-saved", file=output))
+
+
+def table(results: list["Result"]) -> str:
+    """Every score on a line: its set, its name, its value and how it was counted."""
+    from regard.views.curves import loss_text
+
+    rows: Rows = [tuple(say(f"evaluate-column-{name}") for name in ("set", "metric", "value", "signature"))]
+    for result in results:
+        for score in result.scores:
+            is_loss = score.signature is None and score.name != "solved"
+            value = loss_text(score.value) if is_loss else f"{score.value:.2f}"
+            rows.append((result.set, say(f"metric-{score.name}"), value, score.signature or ""))
+    return _aligned(rows)
+
+
+def _aligned(rows: Rows) -> str:
+    """Columns side by side, the third one, numbers, to the right."""
+    from rich.cells import cell_len
+
+    widths = [max(cell_len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        spaces = [" " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True)]
+        cells = [gap + cell if i == 2 else cell + gap for i, (cell, gap) in enumerate(zip(row, spaces, strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _as_json(result: "Result") -> dict[str, Any]:
+    scores = {
+        score.name: {
+            "value": score.value if math.isfinite(score.value) else None,  # JSON has no infinity
+            "signature": score.signature,
+        }
+        for score in result.scores
+    }
+    return {"set": result.set, "scores": scores, "notes": list(result.notes)}
+
+
+def _write(path: Path, results: list["Result"]) -> None:
+    """What a translator wrote, a line for each sentence of the one set."""
+    from regard.files import write_aside
+
+    if len(results) != 1 or results[0].hypotheses is None:
+        sets = ", ".join(result.set for result in results)
+        raise ArgumentError("evaluate-output-one", sets=sets)
+    lines = (" ".join(text.splitlines()) for text in results[0].hypotheses)
+    content = "".join(f"{line}\n" for line in lines).encode()
+    write_aside(path, lambda aside: aside.write_bytes(content))
+
+
+def _beams(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ArgumentError("evaluate-beams", found=text)
+    return int(text)

@@ -1,0 +1,34 @@
+"""Evaluation: how good a trained model is, in numbers that mean the same elsewhere.
+
+Translations are scored with BLEU and chrF, language models by the loss on text they have not seen. Nothing is trained
+here, and nothing is known of recipes and commands.
+"""
+
+from importlib.util import find_spec
+
+from regard.errors import MissingPackageError
+
+if find_spec("torch") is None:
+    raise MissingPackageError("missing-package", what="regard.evaluation", package="torch", extra="train")
+
+from regard.evaluation.losses import TextLoss, taking_keep, text_loss
+from regard.evaluation.scores import Score, chrf, paper_bleu, sacre_bleu
+from regard.evaluation.sets import Languages, PairSet, pair_set, split_set
+from regard.evaluation.translation import encode_sources, translate, translate_lines
+
+__all__ = [
+    "Languages",
+    "PairSet",
+    "Score",
+    "TextLoss",
+    "chrf",
+    "encode_sources",
+    "pair_set",
+    "paper_bleu",
+    "sacre_bleu",
+    "split_set",
+    "taking_keep",
+    "text_loss",
+    "translate",
+    "translate_lines",
+]

@@ -1,0 +1,239 @@
+"""A trained model judged by its recipe: which sets there are, how they are read, what is counted on them.
+
+Scores and losses are counted in `evaluation`; here is what binds them to a run's folder and to its data. Nothing is
+shown or written.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from regard.errors import ArgumentError, FileError
+from regard.evaluation import (
+    Languages,
+    PairSet,
+    Score,
+    TextLoss,
+    encode_sources,
+    pair_set,
+    split_set,
+    taking_keep,
+    text_loss,
+    translate,
+)
+from regard.evaluation.trained import RECIPE, Trained, read_trained
+from regard.recipes.reading import files_below, pairs_without_end, read_texts, share_held_out, split_end
+from regard.recipes.recipe import DataSpec, EvaluationSpec, Recipe, read_recipe
+from regard.recipes.synthetic import PuzzleBatches
+from regard.text.corpus import Corpus, read_pairs
+from regard.training.batches import BlockBatches
+from regard.training.sealed import read_sealed
+from regard.words import say
+
+Notes = tuple[str, ...]
+"""What has to be said about a set."""
+MOST_LOGITS = 2**26
+"""Numbers that a batch of blocks may give at once: 256 MiB."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What is asked for beside the recipe; None leaves it to the recipe.
+
+    data       the folder that the recipe's files are in, or one file of one's own; puzzles need none. Of a file that
+               the model was trained on, only the end counts that was held out
+    splits     sets by name; empty for the recipe's tests, or where it has none its validation set
+    beams      of a translator's search
+    language   that a translator writes, for how its text is counted
+    skip_bad   bad lines are left out and too long ones cut, and both are counted
+    device     where the model runs; None for a GPU where there is one
+    """
+
+    data: Path | None = None
+    splits: tuple[str, ...] = ()
+    beams: int | None = None
+    language: str | None = None
+    skip_bad: bool = False
+    device: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Result:
+    """What one set gave: its scores, what a translator wrote for each line, and what has to be said about it."""
+
+    set: str
+    scores: tuple[Score, ...]
+    hypotheses: list[str] | None = None
+    notes: Notes = ()
+
+
+def evaluate(folder: str | os.PathLike[str], asked: Asked) -> Iterator[Result]:
+    """Judge the model of a run's folder, or of a model's own, one set after the other.
+
+    All sets are read, and what is wrong with one is told, before the first is judged.
+    """
+    trained = read_trained(folder)
+    trained.model.to(_device(asked.device))
+    recipe = None if trained.run is None else read_recipe(trained.run / RECIPE)
+    if recipe is not None and recipe.puzzle is not None:
+        return iter([_puzzle(trained, recipe)])
+    if asked.data is None:
+        raise ArgumentError("evaluate-no-data")
+    if not asked.data.exists():
+        raise FileError("data-absent", path=str(asked.data))
+    if recipe is None and asked.data.is_dir():
+        raise ArgumentError("evaluate-file-wanted", path=str(asked.data), recipe=RECIPE)
+    spec = None if recipe is None else recipe.data
+    if trained.model.config.kind == "encoder-decoder":
+        how = EvaluationSpec() if recipe is None else recipe.evaluation
+        how = how if asked.beams is None else replace(how, beams=asked.beams)
+        sets = [_encoded(trained, *each, asked) for each in _pair_sets(trained.run, spec, asked, asked.data)]
+        return _translations(trained, how, sets)
+    return _texts(trained, spec, list(_text_sets(trained.run, spec, asked, asked.data)))
+
+
+def _device(name: str | None) -> torch.device:
+    try:
+        found = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError) as error:  # no such word, or no such device here
+        raise ArgumentError("evaluate-device", found=name) from error
+    return found
+
+
+# --- translators -----------------------------------------------------------------------------------------
+
+
+class _Encoded(NamedTuple):
+    """A set whose sentences are ids."""
+
+    pairs: PairSet
+    sources: list[list[int]]
+    notes: Notes
+
+
+def _encoded(trained: Trained, pairs: PairSet, notes: Notes, asked: Asked) -> _Encoded:
+    limit = trained.model.config.max_len
+    try:
+        found = encode_sources(trained.tokenizer, pairs.sources, limit, numbers=pairs.lines, cut=asked.skip_bad)
+    except FileError as error:
+        raise FileError("evaluate-set", set=pairs.name, reason=error) from error
+    if found.cut:
+        notes += (say("evaluate-cut", set=pairs.name, count=found.cut, limit=limit),)
+    return _Encoded(pairs, found.ids, notes)
+
+
+def _translations(trained: Trained, how: EvaluationSpec, sets: list[_Encoded]) -> Iterator[Result]:
+    options: dict[str, Any] = {"beams": how.beams, "length_penalty": how.length_penalty}
+    for pairs, sources, notes in sets:
+        hypotheses = translate(trained.model, trained.tokenizer, sources, **options)
+        yield Result(set=pairs.name, scores=tuple(pairs.scores(hypotheses)), hypotheses=hypotheses, notes=notes)
+
+
+def _pair_sets(run: Path | None, spec: DataSpec | None, asked: Asked, data: Path) -> Iterator[tuple[PairSet, Notes]]:
+    """The sets that are asked for, each with what has to be said about it."""
+    languages = Languages(
+        source=(spec and spec.source) or "en",
+        target=asked.language or (spec and spec.target) or "en",
+        tokenised=spec is not None and spec.pattern is not None,
+    )
+    columns = None if spec is None else spec.columns
+    if spec is None or data.is_file():
+        corpus = read_pairs(data, skip_bad=asked.skip_bad, columns=columns)
+        notes = _skipped(corpus)
+        if spec is not None and _was_trained_on(run, corpus):
+            corpus = replace(pairs_without_end(corpus, spec)[1], name=say("evaluate-held-out"))
+        yield pair_set(corpus, languages), notes
+        return
+    for name in asked.splits or spec.tests or spec.valid:
+        if spec.pattern is None:
+            corpus = read_pairs(data / name, skip_bad=asked.skip_bad, columns=columns)
+            yield pair_set(corpus, languages), _skipped(corpus)
+            continue
+        found = split_set(data, name, languages, pattern=spec.pattern, raw=spec.raw)
+        plain = (spec.raw or "{split}.{lang}").format(split=name, lang=languages.target)
+        yield found, () if found.plain is not None else (say("evaluate-no-plain", set=name, path=str(data / plain)),)
+
+
+def _was_trained_on(run: Path | None, corpus: Corpus) -> bool:
+    """Whether the run knows this file, whole and alone: then only the end that it held out is new to the model."""
+    about = None if run is None else read_sealed(run / "run.json")
+    return about is not None and about.get("files") == {corpus.name: corpus.sha256}
+
+
+def _skipped(corpus: Corpus) -> Notes:
+    if not corpus.skipped:
+        return ()
+    return (say("evaluate-skipped", set=corpus.name, count=corpus.skipped, first=corpus.problems[0]),)
+
+
+# --- language models -------------------------------------------------------------------------------------
+
+
+def _texts(trained: Trained, spec: DataSpec | None, sets: list[tuple[str, Sequence[str], Notes]]) -> Iterator[Result]:
+    for name, texts, notes in sets:
+        config, end = trained.model.config, trained.tokenizer.eos
+        block = (spec and spec.max_len) or config.max_len or 1024
+        rows = max(1, MOST_LOGITS // (block * (config.vocab_size or 1)))
+        size = min(rows, (spec and spec.batch_size) or 16)
+        ids = trained.tokenizer.pack(texts, end=end)
+        blocks = BlockBatches(ids, block=block, batch_size=size, seed=0, shuffle=False)
+        # An end-of-text token stands for the line end that people would write there.
+        spelt = "".join(texts) if end is None else "".join(f"{text}\n" for text in texts)
+        found = text_loss(trained.model, blocks, text=spelt, device=_device_of(trained))
+        yield Result(set=name, scores=_losses(found), notes=notes)
+
+
+def _text_sets(
+    run: Path | None, spec: DataSpec | None, asked: Asked, data: Path
+) -> Iterator[tuple[str, Sequence[str], Notes]]:
+    """Texts with the name of their set: a file of one's own, the recipe's tests, or what was held out."""
+    if spec is None or data.is_file():
+        corpus = read_texts(spec, [data], asked.skip_bad)
+        if spec is not None and _was_trained_on(run, corpus):
+            yield _end_of(corpus, spec)
+        else:
+            yield corpus.name, corpus.columns[0], _skipped(corpus)
+        return
+    names = asked.splits or spec.tests or spec.valid
+    for name in names:
+        corpus = read_texts(spec, files_below(data, [name]), asked.skip_bad)
+        yield name, corpus.columns[0], _skipped(corpus)
+    if not names:
+        yield _end_of(read_texts(spec, files_below(data, spec.train), asked.skip_bad), spec)
+
+
+def _end_of(corpus: Corpus, spec: DataSpec) -> tuple[str, Sequence[str], Notes]:
+    """What training held out of its text."""
+    return say("evaluate-held-out"), split_end(corpus.columns[0], share_held_out(spec), spec.unit)[1], _skipped(corpus)
+
+
+# --- puzzles ---------------------------------------------------------------------------------------------
+
+
+def _puzzle(trained: Trained, recipe: Recipe) -> Result:
+    assert recipe.puzzle is not None
+    size = recipe.data.batch_size or 64
+    data = PuzzleBatches(recipe.puzzle, trained.tokenizer, batch_size=size, seed=0, part="valid")
+    model = trained.model if trained.model.config.kind == "decoder" else taking_keep(trained.model)
+    found = text_loss(model, data, device=_device_of(trained))
+    solved = Score("solved", 100 * found.solved / found.examples, None)
+    return Result(set=say("evaluate-held-out"), scores=(solved, *_losses(found)))
+
+
+def _losses(found: TextLoss) -> tuple[Score, ...]:
+    values: dict[str, Any] = {
+        "loss": found.loss,
+        "perplexity": found.perplexity,
+        "bits-per-byte": found.bits_per_byte,
+        "bits-per-character": found.bits_per_character,
+    }
+    return tuple(Score(name, value, None) for name, value in values.items() if value is not None)
+
+
+def _device_of(trained: Trained) -> torch.device:
+    return next(trained.model.parameters()).device

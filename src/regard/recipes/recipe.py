@@ -1,0 +1,329 @@
+"""Recipe: what is trained, on which data, how, and how it is judged, as one small TOML file. Read, changed, written.
+
+A recipe is values and nothing more: it opens no data and builds no model. `catalogue/` has those that come with regard.
+"""
+
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from regard.config import TransformerConfig
+from regard.config.sizes import SIZES
+from regard.errors import ArgumentError, FileError, RegardError, UnknownNameError
+from regard.files import reason_of
+from regard.recipes.toml_values import Table, check_keys, parse_value, plain_table, read_table, write_toml
+from regard.spacing import check_counts
+from regard.training.plan import Plan
+from regard.words import Words
+
+Task = Literal["translation", "language", "synthetic"]
+TokenizerKind = Literal["characters", "words", "pieces", "bytes"]
+PuzzleKind = Literal["copy", "reverse", "sort", "addition", "induction"]
+LARGEST_FILE = 2**20
+LETTERS = 26
+"""Letters of a puzzle, a to z."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class About:
+    """What a recipe is for, in one line."""
+
+    en: str
+    zh: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataSpec:
+    """Which files, below the folder that --data names, and what becomes of them.
+
+    train, valid     files (TSV, JSONL, plain text; two plain files are parallel); with a pattern, names of splits
+    tests            files or splits that are only ever evaluated
+    pattern          path of a tokenised file by {split} and {lang}; where it is absent, it is made from `raw`
+    raw              path of the same text as people write it
+    source, target   languages: what stands for {lang}, and how text is scored
+    columns          which columns of a TSV, counted from 1, or fields of a JSONL; None for the usual ones
+    unit             of a language model's text: whole files, or lines, each a text of its own
+    tokenizer        how text is cut: see `text.learning`
+    tokenizer_file   a tokenizer.json that is used instead of learning one
+    vocab_size       tokens to learn; None for every character
+    valid_share      the end of the training text that is held out where `valid` is empty
+    max_len          tokens of the longest sentence, its marks included; of a language model, the length of a block
+    batch_tokens     tokens of a micro-batch of sentences, padding included
+    batch_size       examples or blocks of a micro-batch
+    """
+
+    train: tuple[str, ...] = ()
+    valid: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+    pattern: str | None = None
+    raw: str | None = None
+    source: str | None = None
+    target: str | None = None
+    columns: tuple[int | str, ...] | None = None
+    unit: Literal["text", "lines"] = "text"
+    tokenizer: TokenizerKind = "characters"
+    tokenizer_file: str | None = None
+    vocab_size: int | None = None
+    valid_share: float | None = None
+    max_len: int
+    batch_tokens: int | None = None
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        check_counts(**{"data.max_len": (self.max_len, 2)})
+        for name in ("vocab_size", "batch_tokens", "batch_size"):
+            if getattr(self, name) is not None:
+                check_counts(**{f"data.{name}": (getattr(self, name), 1)})
+        if self.valid_share is not None and not 0 < self.valid_share < 1:
+            raise ArgumentError("recipe-share", place="data.valid_share", value=self.valid_share)
+        for place, path in (("data.pattern", self.pattern), ("data.raw", self.raw)):
+            if path is not None:
+                _check_pattern(place, path)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Puzzle:
+    """A task that is made up as training goes on: its answer, and where one must look for it, are known.
+
+    kind                copy, reverse, sort (letters); addition (numbers); induction (a block of letters said twice)
+    shortest, longest   letters of an example; digits of a number
+    valid_examples      examples to validate on, none of which is ever trained on
+    """
+
+    kind: PuzzleKind
+    shortest: int
+    longest: int
+    valid_examples: int = 512
+
+    def __post_init__(self) -> None:
+        check_counts(**{"puzzle.shortest": (self.shortest, 2), "puzzle.longest": (self.longest, self.shortest)})
+        check_counts(**{"puzzle.valid_examples": (self.valid_examples, 1)})
+        if self.longest > LETTERS:
+            raise ArgumentError("recipe-puzzle-long", value=self.longest, most=LETTERS)
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of the longest example: its letters and a mark, two numbers with + and a mark, or the block twice."""
+        return {"addition": 2 * self.longest + 2, "induction": 2 * self.longest - 1}.get(self.kind, self.longest + 1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EvaluationSpec:
+    """How a trained translator is judged: `beams` and `length_penalty` of `generation.beam_search`."""
+
+    beams: int = 5
+    length_penalty: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_counts(**{"evaluation.beams": (self.beams, 1)})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FilmSpec:
+    """What --film keeps: the maps of one text, again and again.
+
+    text      what the model reads; of a translator, the source
+    target    what a translator's decoder reads; None for what solves a puzzle
+    every     steps between two frames; the first and the last step are always kept
+    layers    patterns of the names of attention layers, such as "decoder.*cross*"; empty for all
+    """
+
+    text: str
+    target: str | None = None
+    every: int
+    layers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        check_counts(**{"film.every": (self.every, 1)})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recipe:
+    """One training from beginning to end. `model` is a preset's name under "preset", its "size", and changes to it."""
+
+    name: str
+    task: Task
+    about: About | None = None
+    data: DataSpec
+    puzzle: Puzzle | None = None
+    model: dict[str, Any]
+    training: Plan
+    evaluation: EvaluationSpec = field(default_factory=EvaluationSpec)
+    film: FilmSpec | None = None
+
+    def __post_init__(self) -> None:
+        """Each task has what it needs, so that nothing is missed after an hour."""
+        data = self.data
+        needed: dict[Task, dict[str, object]] = {
+            "translation": {
+                "data.train": data.train,
+                "data.source": data.source,
+                "data.target": data.target,
+                "data.batch_tokens": data.batch_tokens,
+                "data.valid": data.valid or data.valid_share,
+            },
+            "language": {
+                "data.train": data.train,
+                "data.batch_size": data.batch_size,
+                "data.valid": data.valid or data.valid_share,
+            },
+            "synthetic": {"puzzle": self.puzzle, "data.batch_size": data.batch_size},
+        }
+        missing = [place for place, value in needed[self.task].items() if not value]
+        if missing:
+            raise ArgumentError("recipe-task-needs", task=self.task, missing=", ".join(missing))
+        if self.puzzle is not None and self.task != "synthetic":
+            raise ArgumentError("recipe-puzzle-unneeded", task=self.task)
+        if self.puzzle is not None and self.puzzle.n_tokens > data.max_len:
+            raise ArgumentError("recipe-puzzle-room", needed=self.puzzle.n_tokens, value=data.max_len)
+        config = config_of(self, vocab_size=1)
+        alone = self.task == "language" or (self.puzzle is not None and self.puzzle.kind == "induction")
+        wanted = "decoder" if alone else "encoder-decoder"
+        if config.kind != wanted:
+            raise ArgumentError("recipe-model-kind", task=self.task, wanted=wanted, found=config.kind)
+
+
+# --- read ------------------------------------------------------------------------------------------------
+
+
+def read_recipe(recipe: str | os.PathLike[str], changes: Mapping[str, str] | None = None) -> Recipe:
+    """The recipe of that name, or in that .toml file, with changes such as {"training.steps": "100"}.
+
+    FileError where the file is at fault; UnknownNameError and ArgumentError where the name or a change is.
+
+    >>> read_recipe("copy", {"training.steps": "10"}).training.steps
+    10
+    """
+    name, path = os.fspath(recipe), Path(recipe)
+    if name in _built_in():
+        text = files("regard.recipes").joinpath("catalogue", f"{name}.toml").read_text(encoding="utf-8")
+    elif path.suffix == ".toml" or path.is_file():
+        name, text = path.stem, _text_of(path)
+    else:
+        nearest = get_close_matches(name, _built_in(), n=1, cutoff=0.0)[0]
+        raise UnknownNameError("recipe-unknown", asked=name, nearest=nearest, known=", ".join(_built_in()))
+    try:
+        table = {"name": name} | tomllib.loads(text)
+        found: Recipe = read_table(Recipe, table, "")
+    except tomllib.TOMLDecodeError as error:
+        raise FileError("recipe-not-toml", path=os.fspath(recipe), reason=reason_of(error)) from error
+    except RegardError as error:
+        raise FileError("recipe-wrong", path=os.fspath(recipe), reason=error) from error
+    for place, value in (changes or {}).items():
+        _change(table, place, parse_value(value))
+    changed: Recipe = read_table(Recipe, table, "") if changes else found
+    return changed
+
+
+def recipe_names() -> dict[str, Words]:
+    """The built-in recipes, and what each is for.
+
+    >>> recipe_names()["copy"].zh
+    '照抄一串字母：交叉注意力的某个头沿对角线看'
+    """
+    abouts = {name: read_recipe(name).about for name in _built_in()}
+    return {name: Words(**asdict(about)) for name, about in abouts.items() if about is not None}
+
+
+def _built_in() -> list[str]:
+    found = (Path(each.name) for each in files("regard.recipes").joinpath("catalogue").iterdir())
+    return sorted(path.stem for path in found if path.suffix == ".toml")
+
+
+def _text_of(path: Path) -> str:
+    try:
+        if path.is_dir():
+            raise FileError("file-is-folder", path=str(path))
+        if path.stat().st_size > LARGEST_FILE:
+            raise FileError("recipe-file-large", path=str(path), most=LARGEST_FILE)
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError as error:
+        raise FileError("file-absent", path=str(path)) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError("recipe-not-toml", path=str(path), reason=reason_of(error)) from error
+
+
+def _change(table: Table, place: str, value: Any) -> None:
+    """Put a value at a place such as training.steps; whether it may stand there is seen when the table is read."""
+    *path, last = place.split(".")
+    for i, name in enumerate(path):
+        table = table.setdefault(name, {})
+        if not isinstance(table, dict):
+            raise ArgumentError("recipe-no-table", place=place, part=".".join(path[: i + 1]))
+    table[last] = value
+
+
+def _check_pattern(place: str, path: str) -> None:
+    """A pattern names {split} and {lang}, and nothing else in braces."""
+    try:
+        path.format(split="", lang="")
+        whole = "{split}" in path and "{lang}" in path
+    except (KeyError, ValueError, IndexError, AttributeError):
+        whole = False
+    if not whole:
+        raise ArgumentError("recipe-pattern", place=place, value=path)
+
+
+# --- written and compared --------------------------------------------------------------------------------
+
+
+def to_toml(recipe: Recipe) -> str:
+    """The recipe as `read_recipe` reads it, defaults written out: the same recipe comes back."""
+    return write_toml(plain_table(recipe))
+
+
+def differences(one: Recipe, other: Recipe) -> list[str]:
+    """The keys in which two recipes differ, in the order of the file.
+
+    >>> differences(read_recipe("copy"), read_recipe("copy", {"training.steps": "10", "model.d_model": "32"}))
+    ['model.d_model', 'training.steps']
+    """
+    mine, theirs = dict(_leaves(plain_table(one))), dict(_leaves(plain_table(other)))
+    return [place for place in {**mine, **theirs} if mine.get(place) != theirs.get(place)]
+
+
+def _leaves(table: Mapping[str, Any], place: str = "") -> Iterable[tuple[str, Any]]:
+    for name, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, f"{place}{name}.")
+        else:
+            yield f"{place}{name}", value
+
+
+# --- the model -------------------------------------------------------------------------------------------
+
+
+def config_of(recipe: Recipe, vocab_size: int) -> TransformerConfig:
+    """The config of the recipe's model for a tokenizer of so many tokens.
+
+    Where [model] says nothing of them, vocab_size is the tokenizer's and max_len the data's. A larger vocab_size is
+    allowed, since some sizes are quicker to multiply than others; a smaller one is not.
+
+    >>> config_of(read_recipe("shakespeare-char"), vocab_size=65).max_len
+    256
+    """
+    table = dict(recipe.model)
+    preset, size = table.pop("preset", None), table.pop("size", None)
+    if not isinstance(preset, str) or preset not in SIZES:
+        raise ArgumentError("unknown-choice", name="model.preset", value=preset, choices=", ".join(SIZES))
+    if size is not None and size not in SIZES[preset]:
+        raise ArgumentError("unknown-choice", name="model.size", value=size, choices=", ".join(SIZES[preset]))
+    base: TransformerConfig = getattr(TransformerConfig, preset)(*[size] if size is not None else [])
+    known = [*TransformerConfig.__dataclass_fields__, "n_layers"]
+    check_keys(table, known, "model")
+    layers = table.pop("n_layers", None)
+    if layers is not None:
+        stacks = ("n_encoder_layers", "n_decoder_layers")
+        table = {name: layers for name in stacks if getattr(base, name) is not None} | table
+    table = {"vocab_size": vocab_size, "max_len": recipe.data.max_len} | table
+    if type(table["vocab_size"]) is int and table["vocab_size"] < vocab_size:
+        raise ArgumentError("recipe-vocabulary", value=table["vocab_size"], needed=vocab_size)
+    if type(table["max_len"]) is int and table["max_len"] < recipe.data.max_len:
+        raise ArgumentError("recipe-length", value=table["max_len"], needed=recipe.data.max_len)
+    config: TransformerConfig = read_table(TransformerConfig, table, "model", base)
+    return config

@@ -1,0 +1,264 @@
+"""A recipe run from beginning to end in one folder: prepared, trained, written down. The same call goes on.
+
+recipe.toml   as it was read, with all changes         checkpoints/   what the run goes on from
+run.json      versions, and hashes of the data         metrics.jsonl  one line a step
+film/         maps, where they were asked for          model/         what came out, with its tokenizer
+finished.json written last: the run is done, and these are its figures
+"""
+
+import platform
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from regard import __version__
+from regard.checkpoints import save_model
+from regard.errors import FileError
+from regard.masks import Mask
+from regard.models import Transformer
+from regard.recipes.filming import camera
+from regard.recipes.preparing import Prepared, Source, prepare
+from regard.recipes.recipe import Recipe, config_of, differences, read_recipe, to_toml
+from regard.text.tokenizer import Tokenizer
+from regard.training.durable import (
+    discard,
+    move,
+    refusal,
+    replace_file,
+    retire,
+    sweep,
+    sync_file,
+    sync_folder,
+    temporary,
+)
+from regard.training.events import Finished, Listener, Reason
+from regard.training.lock import hold
+from regard.training.loop import Moment, Outcome, Task, fit
+from regard.training.ranks import Ranks, joined
+from regard.training.sealed import check_hashes, hash_of, read_sealed, write_sealed
+from regard.training.validation import validation_loss
+
+FREE = ("name", "about", "film", "evaluation")
+"""Parts of a recipe that may change between two parts of a run: they do not touch the training."""
+
+TOKENIZER, FINISHED = "tokenizer.json", "finished.json"
+_BEFORE_RECIPE = r"lock|recipe\.toml\.tmp-[0-9]+"
+"""What a run that was killed at once may have left in its folder."""
+
+
+class Ending(NamedTuple):
+    """How a call ended, and the figures of a run that is finished."""
+
+    reason: Reason
+    figures: dict[str, Any]
+
+
+def train(
+    recipe: Recipe,
+    *,
+    data: Path | None,
+    out: Path,
+    film: bool = False,
+    skip_bad: bool = False,
+    device: str | None = None,
+    seconds: float | None = None,
+    listeners: Sequence[Listener] = (),
+    say_note: Callable[[str], None] = lambda note: None,
+) -> Ending:
+    """Train by a recipe, or go on where an earlier call was ended; a finished run is left as it is.
+
+    data      the folder of the recipe's files, or one file of one's own
+    film      keep the maps of the recipe's film text
+    skip_bad  leave out lines that cannot be used, and count them
+    seconds   how long other processes are waited for within a step
+    """
+    with joined(device, seconds) as ranks:
+        _make_folder(out)
+        _check_same(recipe, out)
+        finished = _finished(out)
+        ranks.wait()  # all have looked before one of them writes
+        if finished is None:
+            with hold(out) if ranks.is_first else nullcontext():
+                finished = _trained(recipe, Source(data, skip_bad, None), out, film, ranks, listeners, say_note)
+                ranks.wait()
+        elif ranks.is_first:
+            for listener in listeners:
+                listener(Finished(step=finished.figures["step"], reason="already", figures=finished.figures))
+        return finished
+
+
+def _trained(
+    recipe: Recipe,
+    source: Source,
+    out: Path,
+    film: bool,
+    ranks: Ranks,
+    listeners: Sequence[Listener],
+    say_note: Callable[[str], None],
+) -> Ending:
+    prepared = _prepared(recipe, source, out, ranks)
+    if ranks.is_first:
+        for note in prepared.notes:
+            say_note(note)
+    torch.manual_seed(recipe.training.seed)
+    model = Transformer(config_of(recipe, prepared.tokenizer.vocab_size))
+    forward = translated if model.config.kind == "encoder-decoder" else continued
+    moments = []
+    if film:
+        look = camera(recipe, model, forward, prepared.tokenizer, out / "film")
+        assert recipe.film is not None
+        moments.append(Moment(recipe.film.every, look))
+    task = Task(model, forward, prepared.data, prepared.valid)
+    outcome = fit(task, recipe.training, out, ranks, listeners=listeners, moments=moments)
+    if outcome.weights is None:
+        ending = Ending(outcome.reason, {})
+    else:
+        ending = _written(task, outcome, recipe, prepared, out, ranks)
+    if ranks.is_first:
+        for listener in listeners:
+            listener(Finished(step=outcome.progress.step, reason=outcome.reason, figures=ending.figures))
+    return ending
+
+
+def translated(model: Transformer, ids: Tensor, source: Tensor, source_keep: Tensor, **options: Any) -> Tensor:
+    """Logits of a translator whose source is padded."""
+    return model(ids, source, source_mask=Mask.from_keep(source_keep), **options)
+
+
+def continued(model: Transformer, ids: Tensor, **options: Any) -> Tensor:
+    """Logits of a language model; what is padded comes last, where nobody looks."""
+    return model(ids, **options)
+
+
+# --- the folder ------------------------------------------------------------------------------------------
+
+
+def _make_folder(out: Path) -> None:
+    """The run's folder, new or of this run; never one with other things in it."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        strange = [path.name for path in out.iterdir() if not re.fullmatch(_BEFORE_RECIPE, path.name)]
+    except OSError as error:
+        raise refusal(error, out, 0) from error
+    if strange and not (out / "recipe.toml").exists():
+        raise FileError("run-not-ours", path=str(out), found=", ".join(sorted(strange)[:3]))
+
+
+def _check_same(recipe: Recipe, out: Path) -> None:
+    """A run goes on by the recipe that it began with."""
+    if not (out / "recipe.toml").exists():
+        return
+    changed = [
+        key for key in differences(read_recipe(out / "recipe.toml"), recipe) if key.partition(".")[0] not in FREE
+    ]
+    if changed:
+        raise FileError("run-other-recipe", path=str(out), keys=", ".join(changed[:5]))
+
+
+def _finished(out: Path) -> Ending | None:
+    """The figures of a run that is finished, and of which nothing has changed since."""
+    found = read_sealed(out / FINISHED)
+    if found is None:
+        return None
+    check_hashes(out, found.pop("files"), remove=FINISHED)
+    return Ending("already", found)
+
+
+def _prepared(recipe: Recipe, source: Source, out: Path, ranks: Ranks) -> Prepared:
+    """The data, the same as before; the first process learns the tokenizer, the others read it."""
+    known = out / TOKENIZER
+    if not ranks.is_first:
+        ranks.wait()
+    before = read_sealed(out / "run.json") or {}
+    source = source._replace(known=before.get("files"))
+    if known.exists():
+        if TOKENIZER in before:
+            check_hashes(out, {TOKENIZER: before[TOKENIZER]}, remove=TOKENIZER)
+        source = source._replace(tokenizer=Tokenizer.read(known))
+    prepared = prepare(recipe, source)
+    config_of(recipe, prepared.tokenizer.vocab_size)  # what is wrong with it is told before the folder is a run's
+    if ranks.is_first:
+        _write_down(recipe, prepared, out)
+        ranks.wait()
+    return prepared
+
+
+def _write_down(recipe: Recipe, prepared: Prepared, out: Path) -> None:
+    """What the run is: first its recipe, by which a folder is known to be a run's."""
+    sweep(out, "|".join(map(re.escape, ("recipe.toml", "run.json", "model", FINISHED))))
+    for aside in out.glob(f".{TOKENIZER}.*"):
+        discard(aside)
+    content = to_toml(recipe).encode()
+    with _writing(out / "recipe.toml", len(content)):
+        replace_file(out / "recipe.toml", content)
+    if not (out / TOKENIZER).exists():
+        with _writing(out / TOKENIZER, 2**10 * prepared.tokenizer.vocab_size):
+            prepared.tokenizer.save(out / TOKENIZER)
+    versions = {"regard": __version__, "python": platform.python_version(), "torch": torch.__version__}
+    about = {"versions": versions, "files": prepared.files, "seed": recipe.training.seed}
+    write_sealed(out / "run.json", about | {TOKENIZER: hash_of(out / TOKENIZER)})
+
+
+@contextmanager
+def _writing(path: Path, need: int) -> Iterator[None]:
+    """Where the disk is full it is told so, whoever met it."""
+    try:
+        yield
+    except (OSError, FileError) as error:
+        met = error if isinstance(error, OSError) else error.__cause__
+        if not isinstance(met, OSError):
+            raise
+        raise refusal(met, path, need) from error
+
+
+def _written(task: Task, outcome: Outcome, recipe: Recipe, prepared: Prepared, out: Path, ranks: Ranks) -> Ending:
+    """The model that came out, with its loss on the validation set; last of all, the word that it is finished."""
+    assert outcome.weights is not None
+    assert task.valid is not None
+    assert isinstance(task.model, Transformer)
+    task.model.load_state_dict(outcome.weights)
+    loss = validation_loss(task.model, task.forward, task.valid, ranks, nullcontext)
+    progress = outcome.progress
+    figures = {
+        "recipe": recipe.name,
+        "seed": recipe.training.seed,
+        "parameters": sum(weight.numel() for weight in task.model.parameters()),
+        "step": progress.step,
+        "reason": outcome.reason,
+        "skipped": progress.skipped,
+        "valid_loss": loss,
+        "best_valid_loss": progress.best,
+        "best_step": progress.best_step,
+    }
+    if ranks.is_first:
+        _put_model(task.model, prepared.tokenizer, out / "model")
+        kept = [out / name for name in ("recipe.toml", "run.json", TOKENIZER, "metrics.jsonl")]
+        files = {
+            path.relative_to(out).as_posix(): hash_of(path) for path in (*kept, *sorted((out / "model").iterdir()))
+        }
+        write_sealed(out / FINISHED, figures | {"files": files})
+    return Ending(outcome.reason, figures)
+
+
+def _put_model(model: Transformer, tokenizer: Tokenizer, target: Path) -> None:
+    """The model's folder, made aside and put in place whole."""
+    aside = temporary(target)
+    with _writing(target, sum(weight.nbytes for weight in model.state_dict().values())):
+        try:
+            save_model(aside, model.config, model.state_dict())
+            tokenizer.save(aside / TOKENIZER)
+            for path in aside.iterdir():
+                sync_file(path)
+            if target.exists():
+                retire(target)
+            move(aside, target)
+            sync_folder(target.parent)
+        finally:
+            with suppress(OSError):  # what stopped us is the news, and the next call sweeps
+                discard(aside)
+        sweep(target.parent, target.name)

@@ -1,0 +1,278 @@
+"""Batches: what one forward pass sees, as a pure function of (seed, epoch, index).
+
+    PairBatches     sentences and their translations, of like length together, under a budget of tokens
+    BlockBatches    one long row of ids cut into blocks of equal length
+
+Whoever trains asks for batch (epoch, index) and needs to remember nothing else: a run resumes anywhere. Tensors stay on
+the CPU, `batch` may be called from any thread. What the ids mean, and which model reads them, is not known here.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.errors import ArgumentError
+from regard.spacing import check_counts
+from regard.training.order import noise, permutation
+
+IGNORED = -100
+"""Stands among the targets where nothing is predicted; PyTorch's own default."""
+
+
+class Batch(NamedTuple):
+    """What one forward pass sees: named inputs, each with one row an example, and what is to be predicted.
+
+    `inputs["ids"]` (B, T) goes with `targets` (B, T), where IGNORED stands if nothing is predicted; `…_keep` (B, S)
+    tells the tokens of another input from its padding. `examples` are the numbers of the rows.
+    """
+
+    inputs: dict[str, Tensor]
+    targets: Tensor
+    examples: tuple[int, ...]
+
+    @property
+    def n_targets(self) -> int:
+        """How many tokens are predicted."""
+        return int((self.targets != IGNORED).sum())
+
+    @property
+    def n_tokens(self) -> int:
+        """How many tokens go in, padding not counted: `ids` up to the last target of each row, and all that is kept."""
+        T = self.targets.shape[1]
+        reach = (self.targets != IGNORED) * torch.arange(1, T + 1)  # B T
+        kept = sum(int(keep.sum()) for name, keep in self.inputs.items() if name.endswith("_keep"))
+        return kept + (int(reach.amax(1).sum()) if reach.numel() else 0)
+
+    def part(self, rank: int, world: int) -> "Batch":
+        """The rows of one of `world` processes; none at all where there are fewer rows than processes.
+
+        >>> ids = torch.arange(6).reshape(3, 2)
+        >>> Batch({"ids": ids}, ids + 1, (7, 8, 9)).part(1, 2).examples
+        (8,)
+        """
+        mine = slice(rank, None, world)
+        return Batch({name: each[mine] for name, each in self.inputs.items()}, self.targets[mine], self.examples[mine])
+
+
+class Data(Protocol):
+    """Examples in an order that is a pure function of (seed, epoch, index)."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with anything that changes a batch."""
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """The same in every epoch."""
+
+    def batch(self, epoch: int, index: int) -> Batch:
+        """One batch, the rows of all processes, on the CPU."""
+
+
+class PairBatches:
+    """Sentences and their translations as ids, those of like length together.
+
+    A batch of B pairs whose longest side has n tokens (bos or eos included) keeps B · n ≤ `tokens_per_batch`, unless
+    one pair alone is longer. Pairs of equal length change places in each epoch and the batches come in another order,
+    but where one batch ends and the next begins never changes. `shuffle=False`: from short to long, always the same.
+
+    inputs: `ids` (bos, then the target), `source` (then eos), `source_keep`; targets: the target, then eos.
+
+    >>> data = PairBatches([[5, 6], [7]], [[8], [9, 4]], tokens_per_batch=6, seed=0, pad=0, bos=1, eos=2)
+    >>> batch = data.batch(epoch=0, index=0)
+    >>> batch.inputs["ids"].tolist(), batch.targets.tolist()
+    ([[1, 9, 4], [1, 8, 0]], [[9, 4, 2], [8, 2, -100]])
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        *,
+        tokens_per_batch: int,
+        seed: int,
+        pad: int,
+        bos: int,
+        eos: int,
+        shuffle: bool = True,
+    ) -> None:
+        check_counts(tokens_per_batch=(tokens_per_batch, 1), seed=(seed, 0), sources=(len(sources), 1))
+        if len(sources) != len(targets):
+            raise ArgumentError("pairs-unequal", sources=len(sources), targets=len(targets))
+        self.seed, self.shuffle = seed, shuffle
+        self.pad, self.bos, self.eos = pad, bos, eos
+        self.tokens_per_batch = tokens_per_batch
+        self._sources, self._targets = Rows.of(sources, eos), Rows.of(targets, eos)
+        self._longest = np.maximum(self._sources.lengths, self._targets.lengths)  # of the two sides of each pair
+        self._cuts = cut_by_budget(np.sort(self._longest), tokens_per_batch)
+        self._plan = (-1, np.empty(0, int), np.empty(0, int))  # epoch, order of the pairs, order of the batches
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """The same in every epoch."""
+        return len(self._cuts) - 1
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes with any id, the budget, the seed and the order."""
+        about = (self.tokens_per_batch, self.seed, self.pad, self.bos, self.eos, self.shuffle)
+        arrays = (self._sources.flat, self._sources.starts, self._targets.flat, self._targets.starts)
+        return _fingerprint("pairs", about, *arrays)
+
+    def batch(self, epoch: int, index: int) -> Batch:
+        """Batch `index` of an epoch; ArgumentError where there is none."""
+        _check_place(self, epoch, index)
+        pairs, batches = self._planned(epoch)
+        which = batches[index]
+        rows = pairs[self._cuts[which] : self._cuts[which + 1]]
+        targets, predicted = self._targets.padded(rows, IGNORED)
+        ids = np.full_like(targets, self.bos)
+        ids[:, 1:] = targets[:, :-1]
+        ids[~predicted] = self.pad
+        source, keep = self._sources.padded(rows, self.pad)
+        inputs = {"ids": ids, "source": source, "source_keep": keep}
+        tensors = {name: torch.from_numpy(array) for name, array in inputs.items()}
+        return Batch(tensors, torch.from_numpy(targets), tuple(rows.tolist()))
+
+    def _planned(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        """The order of an epoch. The last one asked for is kept, as one value, so that threads never see half of it."""
+        planned, pairs, batches = self._plan
+        if planned != epoch:
+            ties = noise(len(self._longest), self.seed, epoch, 0) if self.shuffle else np.arange(len(self._longest))
+            pairs = np.lexsort((ties, self._longest))
+            n = self.batches_per_epoch
+            batches = permutation(n, self.seed, epoch, 1) if self.shuffle else np.arange(n)
+            self._plan = (epoch, pairs, batches)
+        return pairs, batches
+
+
+class BlockBatches:
+    """One long row of ids (an array of whole numbers, or a memmap) in blocks of T, `batch_size` blocks a batch.
+
+    Each epoch begins at a random offset below 2 T, so that blocks end elsewhere each time, and goes through the blocks
+    in another order; what is left over at the two ends of the text is less than 2 T and comes round in other epochs.
+    `shuffle=False`: from the first id to the last, each but the first predicted once; what the last block lacks is
+    `pad`, and IGNORED among the targets.
+
+    inputs: `ids` (B, T); targets: the ids that follow.
+
+    >>> data = BlockBatches(np.arange(8), block=3, batch_size=2, seed=0, shuffle=False)
+    >>> [data.batch(0, i).targets.tolist() for i in range(data.batches_per_epoch)]
+    [[[1, 2, 3], [4, 5, 6]], [[7, -100, -100]]]
+    """
+
+    def __init__(
+        self, ids: np.ndarray, *, block: int, batch_size: int, seed: int, shuffle: bool = True, pad: int = 0
+    ) -> None:
+        check_counts(block=(block, 1), batch_size=(batch_size, 1), seed=(seed, 0))
+        if ids.ndim != 1 or ids.dtype.kind not in "iu":
+            raise ArgumentError("blocks-ids", shape=ids.shape, dtype=ids.dtype)
+        least = block + 1 if shuffle else 2  # in random order only whole blocks are seen
+        if len(ids) < least:
+            raise ArgumentError("blocks-short", found=len(ids), least=least, block=block)
+        self.ids, self.block, self.batch_size = ids, block, batch_size
+        self.seed, self.shuffle, self.pad = seed, shuffle, pad
+        # One block fewer than fit, so that there is room to move: as many in every epoch.
+        self._blocks = max(1, (len(ids) - block) // block) if shuffle else -(-(len(ids) - 1) // block)
+        self._plan = (-1, 0, np.empty(0, int))  # epoch, offset, order of the blocks
+
+    @property
+    def batches_per_epoch(self) -> int:
+        """The same in every epoch; the last batch may have fewer blocks."""
+        return -(-self._blocks // self.batch_size)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Changes with any id, the sizes, the seed and the order. Reads all ids, once."""
+        about = (self.block, self.batch_size, self.seed, self.shuffle, self.pad)
+        return _fingerprint("blocks", about, self.ids)
+
+    def batch(self, epoch: int, index: int) -> Batch:
+        """Batch `index` of an epoch; ArgumentError where there is none."""
+        _check_place(self, epoch, index)
+        offset, order = self._planned(epoch)
+        blocks = order[index * self.batch_size : (index + 1) * self.batch_size]
+        at = offset + blocks[:, None] * self.block + np.arange(self.block)  # B T
+        last = len(self.ids) - 1
+        targets = self.ids[np.minimum(at + 1, last)].astype(np.int64)
+        ids = self.ids[np.minimum(at, last)].astype(np.int64)
+        if not self.shuffle:
+            targets[at >= last] = IGNORED
+            ids[at >= last] = self.pad
+        return Batch({"ids": torch.from_numpy(ids)}, torch.from_numpy(targets), tuple(blocks.tolist()))
+
+    def _planned(self, epoch: int) -> tuple[int, np.ndarray]:
+        """The offset and order of an epoch, kept as one value, so that threads never see half of it."""
+        planned, offset, order = self._plan
+        if planned != epoch:
+            room = len(self.ids) - self._blocks * self.block  # from the first offset to that where the last block fits
+            offset = int(noise(1, self.seed, epoch, 0)[0]) % room if self.shuffle else 0
+            order = permutation(self._blocks, self.seed, epoch, 1) if self.shuffle else np.arange(self._blocks)
+            self._plan = (epoch, offset, order)
+        return offset, order
+
+
+class Rows(NamedTuple):
+    """Rows of ids laid end to end: row i is flat[starts[i] : starts[i + 1]]."""
+
+    flat: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]], end: int) -> "Rows":
+        """The rows, each followed by `end`."""
+        lengths = np.fromiter((len(row) + 1 for row in rows), np.int64, len(rows))
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        ids = chain.from_iterable(chain(row, (end,)) for row in rows)
+        return cls(np.fromiter(ids, np.int32, starts[-1]), starts)
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """The length of each row."""
+        return np.diff(self.starts)
+
+    def padded(self, which: np.ndarray, pad: int) -> tuple[np.ndarray, np.ndarray]:
+        """Those rows as one array, and which of it they fill."""
+        lengths = self.starts[which + 1] - self.starts[which]
+        keep = np.arange(lengths.max()) < lengths[:, None]  # B T
+        at = self.starts[which][:, None] + np.arange(keep.shape[1])
+        ids = self.flat[np.minimum(at, len(self.flat) - 1)].astype(np.int64)
+        ids[~keep] = pad
+        return ids, keep
+
+
+def cut_by_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
+    """Where batches begin, and the end, when rows of rising length fill each as far as count · longest ≤ budget.
+
+    >>> cut_by_budget(np.array([1, 2, 2, 5, 9]), 6).tolist()
+    [0, 3, 4, 5]
+    """
+    cuts = [0]
+    while (start := cuts[-1]) < len(lengths):
+        most = max(1, budget // int(lengths[start]))
+        coming = lengths[start : start + most]
+        sizes = coming * np.arange(1, len(coming) + 1)
+        cuts.append(start + max(1, int(np.searchsorted(sizes, budget, side="right"))))
+    return np.array(cuts)
+
+
+def _check_place(data: Data, epoch: int, index: int) -> None:
+    if epoch < 0 or not 0 <= index < data.batches_per_epoch:
+        raise ArgumentError("batch-place", epoch=epoch, index=index, count=data.batches_per_epoch)
+
+
+def _fingerprint(kind: str, about: tuple[object, ...], *arrays: np.ndarray) -> str:
+    """A hash of all of it; a memmap is read piece by piece."""
+    hashed = hashlib.sha256(repr((kind, about)).encode())
+    for array in arrays:
+        hashed.update(f"{array.dtype.name} {array.size}".encode())
+        for start in range(0, array.size, 2**22):
+            piece = array[start : start + 2**22]
+            hashed.update(np.ascontiguousarray(piece, piece.dtype.newbyteorder("<")).data)
+    return hashed.hexdigest()

@@ -1,0 +1,64 @@
+"""One run to a folder: a lock that the system takes back by itself when its holder dies, however it dies.
+
+The file stays where it is, locked or not; what stands in it is only for the message of whoever comes second.
+"""
+
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from regard.errors import FileError
+from regard.files import reason_of
+
+LOCK = "lock"
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> None:
+        # What is locked cannot be read there, so the byte locked is one far behind the holder's name.
+        os.lseek(descriptor, 2**30, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError as error:
+            raise BlockingIOError from error
+        os.lseek(descriptor, 0, os.SEEK_SET)
+
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+@contextmanager
+def hold(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Be the only run in a folder. FileError, with the holder's process and machine, where there is another.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, hold(folder):
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['lock']
+    """
+    path = Path(folder) / LOCK
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    except OSError as error:
+        raise FileError("file-unwritable", path=str(path), reason=reason_of(error)) from error
+    try:
+        try:
+            _try_lock(descriptor)
+        except BlockingIOError as error:
+            pid, _, host = os.read(descriptor, 300).decode(errors="replace").partition(" ")
+            raise FileError("run-locked", path=str(folder), pid=pid or "?", host=host or "?") from error
+        except OSError as error:  # a drive without locks
+            raise FileError("run-unlockable", path=str(path), reason=reason_of(error)) from error
+        with suppress(OSError):  # the name is a courtesy; a full disk must not stop a run that holds the lock
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
+        yield
+    finally:
+        os.close(descriptor)  # and with it the lock

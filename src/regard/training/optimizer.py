@@ -1,0 +1,71 @@
+"""AdamW, and its memory as named tensors: what a checkpoint holds."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.errors import FileError
+from regard.training.plan import Plan
+
+
+def adamw(model: nn.Module, plan: Plan) -> torch.optim.AdamW:
+    """AdamW (Loshchilov & Hutter 2019), fused; weight decay on matrices only: a smaller bias or norm is no simpler.
+
+    On a GPU the rate is a tensor there, so that a step that was captured as a graph reads the rate of the moment.
+    """
+    weights = [weight for weight in model.parameters() if weight.requires_grad]
+    groups = [
+        {"params": [weight for weight in weights if weight.ndim >= 2], "weight_decay": plan.weight_decay},
+        {"params": [weight for weight in weights if weight.ndim < 2], "weight_decay": 0.0},
+    ]
+    device = weights[0].device
+    on_gpu = device.type == "cuda"
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=torch.tensor(plan.lr, device=device) if on_gpu else plan.lr,
+        betas=plan.betas,
+        eps=plan.eps,
+        fused=True,
+        capturable=on_gpu,
+    )
+
+
+def set_rate(optimizer: torch.optim.AdamW, lr: float) -> None:
+    """The learning rate of the next step."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(lr)
+        else:
+            group["lr"] = lr
+
+
+def skip_unless(optimizer: torch.optim.AdamW, good: Tensor) -> None:
+    """Tell the next step to leave everything as it is unless `good`; decided on the device, nobody waits for it."""
+    fused: Any = optimizer
+    fused.grad_scale, fused.found_inf = None, (~good).float()
+
+
+def memory_of(optimizer: torch.optim.AdamW, model: nn.Module) -> dict[str, Tensor]:
+    """What the optimizer remembers: "embedding.weight/exp_avg" and so on. Nothing before its first step."""
+    return {
+        f"{name}/{field}": value
+        for name, weight in model.named_parameters()
+        for field, value in optimizer.state.get(weight, {}).items()
+    }
+
+
+def remember(optimizer: torch.optim.AdamW, model: nn.Module, memory: dict[str, Tensor]) -> None:
+    """Take up what `memory_of` gave, nothing of a weight that no gradient has reached. FileError for another model."""
+    weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    fields: dict[str, dict[str, Tensor]] = {}
+    for place, value in memory.items():
+        name, _, field = place.rpartition("/")
+        weight = weights.get(name)
+        if weight is None or (field != "step" and value.shape != weight.shape):
+            wanted = None if weight is None else tuple(weight.shape)
+            raise FileError("run-optimizer", place=place, found=tuple(value.shape), wanted=wanted)
+        fields.setdefault(name, {})[field] = value
+    for name, found in fields.items():
+        weight = weights[name]
+        optimizer.state[weight] = {field: value.to(weight.device, copy=True) for field, value in found.items()}

@@ -1,0 +1,94 @@
+"""Plan: everything that decides how a model is trained, as plain values. It knows neither data nor architecture."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from regard.errors import ArgumentError
+from regard.spacing import check_counts, is_number
+
+ScheduleName = Literal["constant", "inverse-sqrt", "cosine"]
+Precision = Literal["float32", "bfloat16"]
+FinalModel = Literal["last", "best"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """How a model is trained.
+
+    steps           optimizer updates, at most
+    lr              the highest learning rate
+    schedule        constant; inverse-sqrt: falls like 1/√step; cosine: falls to lr_end at the last step
+    warmup          steps over which the rate rises to lr
+    lr_end          where a cosine ends
+    betas, eps      AdamW's
+    weight_decay    on matrices, never on biases, norms and other vectors
+    clip            the longest gradient, as a norm; None for any length
+    accumulate      micro-batches that make one step
+    smoothing       the share of probability that the target gives to all tokens alike
+    agreement       how strongly two passes under different dropout must agree (R-Drop's α); None for one pass
+    precision       float32, or bfloat16 where autocast allows it
+    compile         torch.compile: slower to begin, faster to go on
+    capture         on one GPU, a step is one CUDA graph for each shape of batch: small models wait for launches no more
+    seed            of the weights, the order of the data and dropout
+    valid_every     steps between two looks at the validation set; None for the last step only
+    save_every      steps between two checkpoints
+    keep            checkpoints that are kept
+    final           the model that comes out: the last one, or the best on the validation set
+    average         how many of the newest checkpoints the last one is the mean of
+    patience        looks at the validation set without a better one before the run ends; None for never
+    bad_steps       steps in a row without a finite loss before the run gives up
+    """
+
+    steps: int
+    lr: float
+    schedule: ScheduleName = "constant"
+    warmup: int = 0
+    lr_end: float = 0.0
+    betas: tuple[float, float] = (0.9, 0.98)
+    eps: float = 1e-8
+    weight_decay: float = 0.0
+    clip: float | None = 1.0
+    accumulate: int = 1
+    smoothing: float = 0.0
+    agreement: float | None = None
+    precision: Precision = "float32"
+    compile: bool = False
+    capture: bool = False
+    seed: int = 0
+    valid_every: int | None = None
+    save_every: int = 1000
+    keep: int = 2
+    final: FinalModel = "last"
+    average: int = 1
+    patience: int | None = None
+    bad_steps: int = 10
+
+    def __post_init__(self) -> None:
+        """Everything is checked before anything runs."""
+        counts = {"steps": 1, "warmup": 0, "accumulate": 1, "seed": 0, "save_every": 1, "keep": 2, "average": 1}
+        counts |= {"bad_steps": 1}
+        counts |= {name: 1 for name in ("valid_every", "patience") if getattr(self, name) is not None}
+        check_counts(**{f"training.{name}": (getattr(self, name), least) for name, least in counts.items()})
+        for name, kind in (("schedule", ScheduleName), ("precision", Precision), ("final", FinalModel)):
+            if (value := getattr(self, name)) not in get_args(kind):
+                choices = ", ".join(get_args(kind))
+                raise ArgumentError("unknown-choice", name=f"training.{name}", value=value, choices=choices)
+        for name, low, high in (
+            ("lr", 0.0, 100.0),
+            ("lr_end", 0.0, 100.0),
+            ("eps", 0.0, 1.0),
+            ("weight_decay", 0.0, 100.0),
+            ("smoothing", 0.0, 0.999),
+            ("clip", 0.0, 1e9),
+            ("agreement", 0.0, 1e6),
+        ):
+            value = getattr(self, name)
+            is_left_out = value is None and name in ("clip", "agreement")
+            if not is_left_out and not (is_number(value) and low <= value <= high):
+                raise ArgumentError("plan-range", name=name, value=value, low=low, high=high)
+        if len(self.betas) != 2 or not all(is_number(beta) and 0 <= beta < 1 for beta in self.betas):
+            raise ArgumentError("plan-range", name="betas", value=self.betas, low=0, high="below 1")
+        if self.keep < self.average:
+            raise ArgumentError("plan-keep", keep=self.keep, average=self.average)
+        if self.average > 1 and self.final == "best":
+            raise ArgumentError("plan-final", average=self.average)

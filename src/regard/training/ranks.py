@@ -1,0 +1,129 @@
+"""One process or several, as `torchrun` starts them: who we are, and what all must agree on.
+
+PyTorch's own process groups, gloo on the CPU and NCCL on GPUs. A single process pays for nothing here.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
+from torch.nn.parallel import DistributedDataParallel
+
+from regard.errors import ArgumentError, MissingDeviceError, RegardError, RunError
+from regard.files import reason_of
+
+SECONDS = 20.0
+"""How long the others are waited for within a step. Longer, and the loss of one is noticed too late."""
+PATIENT_SECONDS = 1800.0
+"""And while rank 0 alone is at work: saving, compiling."""
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """This process among `world`, on its device."""
+
+    rank: int
+    world: int
+    device: torch.device
+    patient: Any = None
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the process that writes and speaks."""
+        return self.rank == 0
+
+    def added(self, values: Tensor) -> Tensor:
+        """The sum over all processes, in place."""
+        if self.world > 1:
+            dist.all_reduce(values)
+        return values
+
+    def wait(self) -> None:
+        """Until all are here: after something that only one of them did."""
+        if self.world > 1:
+            dist.barrier(group=self.patient)
+
+    def together(self, module: nn.Module) -> nn.Module:
+        """The module with its gradients averaged over all processes."""
+        return module if self.world == 1 else DistributedDataParallel(module)
+
+
+@contextmanager
+def joined(device: str | None = None, seconds: float | None = None) -> Iterator[Ranks]:
+    """Join the others that `torchrun` started; alone where it did not. RunError where one of them is lost.
+
+    device    "cpu", "cuda", "cuda:1"; None for the GPU where there is one
+    seconds   how long the others are waited for within a step
+    """
+    world, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
+    chosen = _device(device, int(os.environ.get("LOCAL_RANK", 0)) if world > 1 else None)
+    if chosen.type == "cuda":
+        torch.cuda.set_device(chosen)
+    if world == 1:
+        yield Ranks(0, 1, chosen)
+        return
+    try:
+        backend = "nccl" if chosen.type == "cuda" else "gloo"
+        timeout = timedelta(seconds=seconds or SECONDS)
+        dist.init_process_group(backend, store=_meeting_place(timeout), rank=rank, world_size=world, timeout=timeout)
+        patient = dist.new_group(backend="gloo", timeout=timedelta(seconds=PATIENT_SECONDS))
+        yield Ranks(rank, world, chosen, patient)
+    except (dist.DistError, RuntimeError) as error:
+        if isinstance(error, RegardError | torch.OutOfMemoryError) or not _is_about_others(error):
+            raise
+        raise RunError("rank-lost", rank=rank, world=world, reason=_reason(error)) from error
+    finally:
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def _meeting_place(timeout: timedelta) -> Store:
+    """Where the processes tell each other their addresses: a place for each time that `torchrun` starts them.
+
+    It keeps the one store through all its restarts, and an address of the process that was lost leads nowhere.
+    """
+    store, _, _ = next(rendezvous("env://", timeout=timeout))
+    # Of several machines, those where nothing was lost do not count the restart.
+    alone = os.environ.get("GROUP_WORLD_SIZE", "1") == "1"
+    return PrefixStore(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if alone else "all", store)
+
+
+def _device(name: str | None, local: int | None) -> torch.device:
+    """The device that was asked for; each process on a machine has its own GPU."""
+    has_gpu = torch.cuda.is_available()
+    if name is None:
+        name = "cuda" if has_gpu else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ArgumentError("unknown-choice", name="device", value=name, choices="cpu, cuda, cuda:1") from None
+    if device.type not in ("cpu", "cuda"):
+        raise ArgumentError("unknown-choice", name="device", value=name, choices="cpu, cuda, cuda:1")
+    if device.type == "cpu":
+        return device
+    if device.index is None:
+        device = torch.device("cuda", local or 0)
+    count = torch.cuda.device_count() if has_gpu else 0
+    if device.index >= count:
+        raise MissingDeviceError("device-missing", device=str(device), count=count)
+    return device
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with the connection, without the place in gloo's source and its advice to programmers."""
+    return re.sub(r"\[/[^]]*\] *", "", reason_of(error)).partition(". This is")[0]
+
+
+def _is_about_others(error: Exception) -> bool:
+    """Whether an error is about the connection: gloo raises plain RuntimeErrors, with the place in its source."""
+    words = ("gloo", "nccl", "connection", "timed out", "timeout", "peer", "socket", "rendezvous", "tcpstore")
+    return isinstance(error, dist.DistError) or any(word in str(error).lower() for word in words)

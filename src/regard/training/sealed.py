@@ -1,0 +1,74 @@
+"""Small JSON files that hold their own hash, and those of other files: one changed bit is noticed.
+
+What the values mean is not known here.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from regard.checkpoints.strict_json import JsonError, parse
+from regard.errors import FileError
+from regard.files import reason_of
+from regard.training.durable import refusal, replace_file
+
+SEAL = "sha256"
+
+
+def write_sealed(path: Path, about: Mapping[str, Any]) -> None:
+    """Put the values and their hash in a file, whole or not at all. TooLargeError or FileError where the disk refuses.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_sealed(Path(folder) / "run.json", {"seed": 1})
+    ...     read_sealed(Path(folder) / "run.json")
+    {'seed': 1}
+    """
+    content = _sealed(about)
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        raise refusal(error, path, len(content)) from error
+
+
+def read_sealed(path: Path) -> dict[str, Any] | None:
+    """The values, None where there is no file. FileError where they are not those that were written."""
+    try:
+        content = path.read_bytes()
+        about = parse(content)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
+    except JsonError:
+        about = None
+    if not isinstance(about, dict) or about.pop(SEAL, None) is None or content != _sealed(about):
+        raise FileError("run-file-changed", path=str(path), remove=path.name)
+    return about
+
+
+def hash_of(path: Path) -> str | None:
+    """The SHA-256 of a file; None where there is none. Raises OSError."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_hashes(folder: Path, hashes: Mapping[str, str | None], remove: str) -> None:
+    """Files below a folder are what they were; else FileError, which says what to remove to have them made anew."""
+    for name, wanted in hashes.items():
+        try:
+            found = hash_of(folder / name)
+        except OSError as error:
+            raise FileError("model-unreadable", path=str(folder / name), reason=reason_of(error)) from error
+        if found != wanted:
+            raise FileError("run-file-changed", path=str(folder / name), remove=remove)
+
+
+def _sealed(about: Mapping[str, Any]) -> bytes:
+    """The file, to the last byte."""
+    seal = hashlib.sha256(json.dumps(about).encode()).hexdigest()
+    return (json.dumps({**about, SEAL: seal}, indent=2, ensure_ascii=False) + "\n").encode()

@@ -1,0 +1,39 @@
+"""SIGTERM and SIGINT while a run goes on: the first asks it to save and leave, the second ends it at once."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGUSR1") if hasattr(signal, name)]
+"""SIGUSR1 is how clusters announce that time is nearly up; Windows has none."""
+
+
+class StopRequest:
+    """Whether someone asked us to stop. A value that a signal sets and a loop reads."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
+        """Stop after this step; asked again, at once."""
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+
+@contextmanager
+def listening() -> Iterator[StopRequest]:
+    """Signals are requests inside the block, and what they were before after it. In a thread nothing can be caught."""
+    request = StopRequest()
+    before = {}
+    try:
+        for number in SIGNALS:
+            before[number] = signal.signal(number, request.ask)
+    except ValueError:  # not the main thread
+        pass
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)  # None: it was not set from Python

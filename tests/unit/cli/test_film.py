@@ -1,0 +1,87 @@
+"""regard film: which head, how fast, and where to; the drawing itself is tested with the views."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from regard import Trace
+from regard.cli.film_command import film
+from regard.errors import ArgumentError, FileError
+from regard.reference import softmax
+from regard.words import speaking
+
+
+@pytest.fixture
+def run_folder(tmp_path: Path) -> Path:
+    """Two heads over three tokens, of which head 1 learns the anti-diagonal."""
+    folder = tmp_path / "reverse"
+    (folder / "film").mkdir(parents=True)
+    for step in (0, 10, 20):
+        weights = softmax(np.stack([np.zeros((3, 3)), np.eye(3)[::-1] * step]))
+        trace = Trace.from_weights(weights, ["我", "爱", "你"], name="decoder.layers.0.cross_attention", kind="cross")
+        trace.save(folder / "film" / f"step-{step:08d}.safetensors")
+    (folder / "metrics.jsonl").write_text('{"step": 10, "loss": 2.5}\n{"step": 20, "loss": null, "skipped": true}\n')
+    return folder
+
+
+def test_the_head_that_changes_is_named_and_shown(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    film(run_folder)
+    out, err = capsys.readouterr()
+    assert err.startswith("decoder.layers.0.cross_attention, head 1: ")
+    assert "67 % of its attention" in err
+    assert "step 10 · loss 2.500 · frame 2 of 3" in out
+    assert "step 20 · frame 3 of 3" in out
+    assert "\x1b" not in out
+    with speaking("zh"):
+        film(run_folder, layer="0", head="0")
+    out, err = capsys.readouterr()
+    assert "头 0（共 2 个）" in out
+    assert err == ""
+
+
+def test_json(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    film(run_folder, as_json=True)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["layer"], told["head"], told["kind"]) == ("decoder.layers.0.cross_attention", 1, "cross")
+    assert told["queries"] == ["我", "爱", "你"]
+    assert [(frame["step"], frame["loss"]) for frame in told["frames"]] == [(0, None), (10, 2.5), (20, None)]
+    assert np.allclose(told["frames"][2]["map"], np.eye(3)[::-1], atol=1e-6)
+
+
+def test_gif_instead_of_the_terminal(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    film(run_folder, head="1", gif=run_folder / "f.gif", speed="5")
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"saved {run_folder / 'f.gif'}\n")
+    assert (run_folder / "f.gif").read_bytes().startswith(b"GIF89a")
+
+
+def test_a_film_needs_no_metrics(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run_folder / "metrics.jsonl").write_text("")
+    film(run_folder, head="1")
+    out, err = capsys.readouterr()
+    assert "no whole line yet" in err
+    assert "loss" not in out
+    (run_folder / "metrics.jsonl").unlink()
+    film(run_folder, head="1")
+    assert capsys.readouterr() == (out, "")
+
+
+@pytest.mark.parametrize("speed", ["x", "0", "-3", "nan", "inf", "61", ""])
+def test_a_speed_that_is_none(run_folder: Path, speed: str) -> None:
+    with pytest.raises(ArgumentError, match=r"--speed must be a number of frames a second from 0\.1 to 60"):
+        film(run_folder, speed=speed)
+
+
+def test_what_cannot_be_shown(run_folder: Path) -> None:
+    with pytest.raises(ArgumentError, match="which run"):
+        film()
+    with pytest.raises(ArgumentError, match="--head must be a whole number"):
+        film(run_folder, head="one")
+    with pytest.raises(ArgumentError, match="from 0 to 1"):
+        film(run_folder, head="2")
+    for file in (run_folder / "film").iterdir():
+        file.unlink()
+    with pytest.raises(FileError, match="run again with --film"):
+        film(run_folder)

@@ -1,0 +1,75 @@
+"""regard plot: what is drawn, written or printed for which arguments; the drawing itself is tested with the views."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.cli.plot_command import plot
+from regard.errors import ArgumentError, FileError, UnknownNameError
+from regard.words import speaking
+
+
+def a_run(folder: Path, steps: int = 200) -> Path:
+    folder.mkdir(parents=True)
+    lines = [
+        {"step": n, "loss": 5 / n, "lr": 1e-3} | ({"valid_loss": 0.5} if n % 50 == 0 else {}) for n in range(1, steps)
+    ]
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def test_a_run_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plot([a_run(tmp_path / "copy")])
+    out, err = capsys.readouterr()
+    assert out.startswith("loss, validation loss over steps\n")
+    assert "copy · loss · last 0.02513" in out
+    assert (err, "\x1b" in out) == ("", False)
+    with speaking("zh"):
+        plot([tmp_path / "copy"])
+    assert capsys.readouterr().out.startswith("损失、验证损失随步数的变化\n")
+
+
+def test_several_runs_and_one_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = a_run(tmp_path / "one"), a_run(tmp_path / "two", 90)
+    plot([one, two, one], metric="lr")
+    out = capsys.readouterr().out
+    assert [line for line in out.splitlines() if "·" in line] == [
+        "a one · learning rate · last 0.001 · lowest 0.001 at step 1",
+        "b two · learning rate · last 0.001 · lowest 0.001 at step 1",
+    ]
+
+
+def test_json_has_every_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plot([a_run(tmp_path / "copy")], as_json=True)
+    loss, valid = json.loads(capsys.readouterr().out)["curves"]
+    assert (loss["run"], loss["metric"], loss["steps"][:2], loss["values"][:2]) == ("copy", "loss", [1, 2], [5.0, 2.5])
+    assert len(loss["steps"]) == len(loss["values"]) == 199
+    assert valid == {"run": "copy", "metric": "valid_loss", "steps": [50, 100, 150], "values": [0.5] * 3}
+
+
+def test_png_instead_of_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plot([a_run(tmp_path / "copy")], png=tmp_path / "p.png")
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"saved {tmp_path / 'p.png'}\n")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_cannot_be_drawn(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match="which run"):
+        plot([])
+    with pytest.raises(FileError, match="there is no folder"):
+        plot([tmp_path / "none"])
+    with pytest.raises(UnknownNameError, match="it has: loss, lr, valid_loss"):
+        plot([a_run(tmp_path / "copy")], metric="los")
+
+
+def test_a_run_is_looked_at_without_torch(tmp_path: Path) -> None:
+    program = "import sys; sys.modules['torch'] = None; from regard.cli import main; main(['plot', 'copy'])"
+    a_run(tmp_path / "copy")
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, encoding="utf-8", timeout=60, cwd=tmp_path
+    )
+    assert done.stdout.startswith("loss, validation loss over steps\n"), done.stderr

@@ -1,0 +1,128 @@
+"""BLEU against multi-bleu.perl's way of counting, written down again, and against numbers that sacreBLEU prints."""
+
+import math
+import sys
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.errors import ArgumentError, MissingPackageError
+from regard.evaluation import Score, chrf, paper_bleu, sacre_bleu
+
+# Few words, so that hypotheses and references have 4-grams in common; capitals, so that lower-casing matters.
+sentences = st.lists(st.sampled_from(["a", "A", "b", "c", "."]), max_size=9).map(" ".join)
+corpora = st.lists(st.tuples(sentences, st.lists(sentences, min_size=1, max_size=3)), min_size=1, max_size=6)
+
+
+def multi_bleu(hypotheses: list[str], references: list[list[str]]) -> float:
+    """BLEU-4 of a corpus: clipped counts of n-grams, their geometric mean, and a penalty for being too short."""
+    right, there = [0] * 4, [0] * 4
+    length = closest = 0
+    for hypothesis, several in zip(hypotheses, references, strict=True):
+        words = hypothesis.lower().split()
+        others = [line.lower().split() for line in several]
+        length += len(words)
+        closest += min((abs(len(other) - len(words)), len(other)) for other in others)[1]
+        for n in range(1, 5):
+            grams = _grams(words, n)
+            most: Counter[tuple[str, ...]] = Counter()
+            for other in others:
+                most |= _grams(other, n)
+            right[n - 1] += sum((grams & most).values())
+            there[n - 1] += sum(grams.values())
+    if not all(right):
+        return 0.0
+    brevity = min(1.0, math.exp(1 - closest / length))
+    return 100 * brevity * math.exp(sum(math.log(r / t) for r, t in zip(right, there, strict=True)) / 4)
+
+
+def _grams(words: list[str], n: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(words[at:] for at in range(n)), strict=False))
+
+
+@given(corpora)
+def test_paper_bleu_is_what_multi_bleu_counts(corpus: list[tuple[str, list[str]]]) -> None:
+    hypotheses, references = map(list, zip(*corpus, strict=True))
+    assert paper_bleu(hypotheses, references).value == pytest.approx(multi_bleu(hypotheses, references), abs=1e-9)
+
+
+@given(st.lists(st.tuples(sentences, sentences), min_size=1, max_size=6))
+def test_one_reference_may_stand_alone(corpus: list[tuple[str, str]]) -> None:
+    hypotheses, references = map(list, zip(*corpus, strict=True))
+    assert paper_bleu(hypotheses, references) == paper_bleu(hypotheses, [[line] for line in references])
+
+
+def test_paper_bleu_by_hand() -> None:
+    """5/6, 3/5, 2/4 and 1/3 of the n-grams are right, and the hypothesis is one word too long, which costs nothing."""
+    score = paper_bleu(["A dog runs fast now ."], ["a dog runs fast ."])
+    assert score.value == pytest.approx(100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25)
+    assert score.signature is not None
+    assert "case:lc|eff:no|tok:none|smooth:none" in score.signature
+
+
+def test_tokens_stay_as_they_are() -> None:
+    """Escapes of Moses are one token; sacreBLEU's own tokenisation would make several of them."""
+    line = "the dog &apos;s red &amp; ball"
+    assert paper_bleu([line], [line]).value == pytest.approx(100)
+    assert paper_bleu(["a b c d,"], ["a b c d ,"]).value == 0
+
+
+def test_sacre_bleu_as_its_readme_counts() -> None:
+    """The example of sacreBLEU's README, which prints 48.53."""
+    first = ["The dog bit the man.", "It was not unexpected.", "The man bit him first."]
+    second = ["The dog had bit the man.", "No one was surprised.", "The man had bitten the dog."]
+    said = ["The dog bit the man.", "It wasn't surprising.", "The man had just bitten him."]
+    score = sacre_bleu(said, [list(pair) for pair in zip(first, second, strict=True)])
+    assert score.value == pytest.approx(48.53, abs=0.005)
+    assert score.signature is not None
+    assert score.signature.startswith("nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert chrf(said, [list(pair) for pair in zip(first, second, strict=True)]).value == pytest.approx(59.73, abs=0.005)
+
+
+def test_case_counts_unless_told_otherwise() -> None:
+    said, wanted = ["THE dog bit the man."], ["the dog bit the man."]
+    assert sacre_bleu(said, wanted).value < sacre_bleu(said, wanted, lowercase=True).value == pytest.approx(100)
+    assert chrf(said, wanted).value < chrf(said, wanted, lowercase=True).value == pytest.approx(100)
+    assert "case:lc" in (chrf(said, wanted, lowercase=True).signature or "")
+
+
+def test_chinese_is_counted_by_characters() -> None:
+    said, wanted = ["我喜欢看书，也喜欢音乐。"], ["我喜欢看书，也喜欢画。"]
+    by_character = sacre_bleu(said, wanted, language="zh")
+    assert by_character.value > 60
+    assert sacre_bleu(said, wanted, language="en").value < 10  # a sentence without spaces is one word
+    assert "tok:zh" in (by_character.signature or "")
+
+
+def test_lines_may_have_different_numbers_of_references() -> None:
+    said = ["我爱你。", "好的，谢谢你。"]
+    more = [["我爱你！", "我爱你。"], ["好的，谢谢。"]]
+    one = sacre_bleu(said, [line[:1] for line in more], language="zh")
+    several = sacre_bleu(said, more, language="zh")
+    assert several.value > one.value
+    assert (several.signature or "").startswith("nrefs:var|")
+    assert chrf(said, more).value > chrf(said, [line[:1] for line in more]).value
+
+
+def test_empty_hypotheses_are_worth_nothing() -> None:
+    for score in (paper_bleu(["", ""], ["a b", "c"]), sacre_bleu(["", ""], ["a b", "c"]), chrf(["", ""], ["a b", "c"])):
+        assert isinstance(score, Score)
+        assert score.value == 0
+
+
+@pytest.mark.parametrize("count", [paper_bleu, sacre_bleu, chrf])
+def test_what_cannot_be_scored_is_told(count) -> None:
+    with pytest.raises(ArgumentError, match="2 hypotheses and 1 lines of references"):
+        count(["a", "b"], ["a"])
+    with pytest.raises(ArgumentError, match="nothing to score"):
+        count([], [])
+    with pytest.raises(ArgumentError, match="line 2 has no reference"):
+        count(["a", "b"], [["a"], []])
+
+
+def test_without_sacrebleu_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    with pytest.raises(MissingPackageError, match=r"needs sacrebleu.*regard\[train\]"):
+        paper_bleu(["a"], ["a"])

@@ -1,0 +1,115 @@
+"""metrics.jsonl and events: one line and one event a step, the validation in the line of its step."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.errors import FileError
+from regard.training.events import Event, Stepped, Validated
+from regard.training.journal import Journal
+from regard.training.reports import Pace, Report
+
+
+class Steady(Pace):
+    """Always 100 tokens and half a step a second."""
+
+    tokens_per_second = 100.0  # type: ignore[assignment]
+    seconds_per_step = 2.0  # type: ignore[assignment]
+
+
+def report(step: int, loss: float | None = 2.5) -> Report:
+    return Report(step, 0.1, loss, None if loss is None else 0.5, False, 30, (4, 7))
+
+
+def journal(folder: Path, *, silent: bool = False) -> tuple[Journal, list[Event]]:
+    events: list[Event] = []
+    made = Journal(folder, 10, [events.append], silent=silent)
+    made.pace = Steady()
+    return made, events
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_a_line_holds_the_step_and_its_validation(tmp_path: Path) -> None:
+    made, events = journal(tmp_path)
+    made.step(report(1))
+    made.step(report(2))
+    made.validated(2, 2.25, 2.125)
+    assert [line["step"] for line in lines(tmp_path)] == [1]  # the newest waits for its validation
+    made.settle()
+    assert lines(tmp_path) == [
+        {"step": 1, "loss": 2.5, "lr": 0.1, "norm": 0.5, "tokens": 30, "tokens_per_second": 100.0},
+        {
+            "step": 2,
+            "loss": 2.5,
+            "lr": 0.1,
+            "norm": 0.5,
+            "tokens": 30,
+            "tokens_per_second": 100.0,
+            "valid_loss": 2.25,
+        },
+    ]
+    assert [type(event) for event in events] == [Stepped, Stepped, Validated]
+    made.settle()
+    assert len(lines(tmp_path)) == 2
+
+
+def test_an_event_tells_speed_share_and_time_left(tmp_path: Path) -> None:
+    made, events = journal(tmp_path)
+    made.step(report(4))
+    made.share_per_rate = 0.002
+    made.step(report(5))
+    before, after = events
+    assert isinstance(before, Stepped)
+    assert isinstance(after, Stepped)
+    assert (before.share, before.eta_seconds) == (None, 12.0)
+    assert (after.share, after.eta_seconds) == (pytest.approx(0.2), 10.0)
+    assert (after.tokens_per_second, after.skipped) == (100.0, False)
+
+
+def test_a_step_that_was_left_out_is_marked_and_its_examples_are_kept(tmp_path: Path) -> None:
+    made, events = journal(tmp_path)
+    made.step(report(3, None))
+    made.settle()
+    (line,) = lines(tmp_path)
+    assert line["loss"] is None
+    assert line["skipped"] is True
+    assert json.loads((tmp_path / "bad" / "step-00000003.json").read_text()) == {"step": 3, "examples": [4, 7]}
+    (event,) = events
+    assert isinstance(event, Stepped)
+    assert event.skipped
+    assert event.loss is None
+
+
+def test_where_the_examples_cannot_be_kept_it_is_told(tmp_path: Path) -> None:
+    made, _ = journal(tmp_path)
+    (tmp_path / "bad").write_text("a file in the way")
+    with pytest.raises(FileError, match="step-00000003"):
+        made.step(report(3, None))
+
+
+def test_a_silent_one_writes_and_tells_nothing(tmp_path: Path) -> None:
+    made, events = journal(tmp_path, silent=True)
+    made.begin(0)
+    made.step(report(1))
+    made.step(report(2, None))
+    made.validated(2, 1.0, 1.0)
+    made.settle()
+    assert events == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_written_after_the_step_is_forgotten(tmp_path: Path) -> None:
+    first, _ = journal(tmp_path)
+    for step in (1, 2, 3):
+        first.step(report(step))
+    first.settle()
+    second, _ = journal(tmp_path)
+    second.begin(1)
+    second.step(report(2, 9.0))
+    second.settle()
+    assert [(line["step"], line["loss"]) for line in lines(tmp_path)] == [(1, 2.5), (2, 9.0)]

@@ -1,0 +1,366 @@
+"""The loop: what a step does, what comes out in the end, and what is done between steps."""
+
+import functools
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiny_runs import (
+    PLAN,
+    Numbers,
+    Tiny,
+    assert_same_course,
+    assert_same_tensors,
+    metrics,
+    newest,
+    predict,
+    train,
+)
+from tolerances import assert_close, assert_same_bits
+from torch import Tensor, nn
+
+from regard.training import loop
+from regard.training.batches import IGNORED, Batch
+from regard.training.events import Event, Saved, Stepped, Validated
+from regard.training.loop import Moment, seed_step
+from regard.training.objective import cross_entropy
+from regard.training.plan import Plan
+from regard.training.ranks import Ranks
+from regard.training.schedule import learning_rate
+from regard.training.store import Store
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the disk nor the device's peak is the subject here."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    monkeypatch.setattr(loop, "share_per_rate", lambda *about: None)
+
+
+# --- what a step does ----------------------------------------------------------------------------------------
+
+
+def test_it_is_plain_training_written_down_step_by_step(tmp_path: Path) -> None:
+    """The whole loop against ten lines of PyTorch."""
+    plan: dict[str, Any] = {"clip": 0.3, "schedule": "cosine", "warmup": 3, "weight_decay": 0.2, "accumulate": 2}
+    found = train(tmp_path, smoothing=0.1, **plan)
+    model, data = Tiny(), Numbers()
+    matrices = [weight for weight in model.parameters() if weight.ndim == 2]
+    groups: list[dict[str, Any]] = [
+        {"params": matrices, "weight_decay": 0.2},
+        {"params": [model.output.bias], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=1.0, betas=(0.9, 0.98))
+    for step, line in enumerate(metrics(tmp_path), 1):
+        seed_step(0, step, 0)
+        batches = [data.batch(*divmod(2 * step - 2 + k, 5)) for k in range(2)]
+        count = sum(batch.n_targets for batch in batches)
+        losses = [cross_entropy(predict(model, **batch.inputs), batch.targets, 0.1) for batch in batches]
+        loss = torch.stack(losses).sum() / count
+        optimizer.zero_grad()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 0.3)
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(Plan(**(PLAN | plan)), step)
+        optimizer.step()
+        assert line["step"] == step
+        assert line["loss"] == pytest.approx(loss.item(), rel=1e-5)
+        assert line["norm"] == pytest.approx(norm.item(), rel=1e-4)
+        assert line["lr"] == optimizer.param_groups[0]["lr"]
+        assert line["tokens"] == sum(batch.n_tokens for batch in batches)
+    assert found.weights is not None
+    assert (found.reason, found.progress.step, found.progress.cursor) == ("steps", 12, 24)
+    for name, weight in model.state_dict().items():
+        assert_close(found.weights[name], weight, "gradient")
+
+
+class Joined(Numbers):
+    """`many` batches of other data as one, padded to the longest."""
+
+    def __init__(self, many: int) -> None:
+        super().__init__(batches=2)
+        self.many, self.parts = many, Numbers(batches=2 * many)
+
+    def batch(self, epoch: int, index: int) -> Batch:
+        parts = [self.parts.batch(epoch, index * self.many + k) for k in range(self.many)]
+        longest = max(part.targets.shape[1] for part in parts)
+
+        def padded(x: Tensor, value: int) -> Tensor:
+            return nn.functional.pad(x, (0, longest - x.shape[1]), value=value)
+
+        ids = torch.cat([padded(part.inputs["ids"], 0) for part in parts])
+        targets = torch.cat([padded(part.targets, IGNORED) for part in parts])
+        return Batch({"ids": ids}, targets, tuple(example for part in parts for example in part.examples))
+
+
+@settings(max_examples=8)
+@given(st.integers(2, 5), st.sampled_from([None, 0.1]))
+def test_micro_batches_are_one_batch_of_all_of_them(
+    tmp_path_factory: pytest.TempPathFactory, many: int, clip: float | None
+) -> None:
+    folder = tmp_path_factory.mktemp("runs")
+    options: dict[str, Any] = {"steps": 4, "clip": clip, "smoothing": 0.1}
+    parts = Numbers(batches=2 * many)
+    train(folder / "micro", model=Tiny(dropout=0.0).double(), data=parts, accumulate=many, **options)
+    train(folder / "whole", model=Tiny(dropout=0.0).double(), data=Joined(many), **options)
+    for mine, theirs in zip(metrics(folder / "micro"), metrics(folder / "whole"), strict=True):
+        assert mine["loss"] == pytest.approx(theirs["loss"], rel=1e-5)
+        assert mine["norm"] == pytest.approx(theirs["norm"], rel=1e-5)
+    for name, weight in newest(folder / "whole").model.items():
+        assert_close(newest(folder / "micro").model[name], weight, "gradient", dtype="float32")
+
+
+def test_a_gradient_is_cut_to_its_longest_and_its_norm_told_uncut(tmp_path: Path) -> None:
+    """Adam hardly sees the length of a gradient: its memory does."""
+    for name, clip in (("cut", 0.01), ("free", None)):
+        train(tmp_path / name, steps=1, clip=clip)
+    cut, free = (newest(tmp_path / name).optimizer for name in ("cut", "free"))
+    norm = metrics(tmp_path / "free")[0]["norm"]
+    assert metrics(tmp_path / "cut")[0]["norm"] == norm > 0.01
+    for place, value in free.items():
+        if place.endswith("exp_avg"):
+            assert_close(cut[place], value * (0.01 / norm), "gradient")
+
+
+def test_two_passes_a_row(tmp_path: Path) -> None:
+    train(tmp_path / "one", agreement=None)
+    train(tmp_path / "two", agreement=4.0)
+    train(tmp_path / "still", agreement=4.0, model=Tiny(dropout=0.0))
+    train(tmp_path / "none", agreement=None, model=Tiny(dropout=0.0))
+    losses = {name: [line["loss"] for line in metrics(tmp_path / name)] for name in ("one", "two", "still", "none")}
+    assert losses["one"] != losses["two"]
+    np.testing.assert_allclose(losses["still"], losses["none"], rtol=1e-5)
+
+
+def test_bfloat16_differs_a_little_and_its_weights_stay_float32(tmp_path: Path) -> None:
+    for precision in ("float32", "bfloat16"):
+        train(tmp_path / precision, precision=precision, model=Tiny(dropout=0.0))
+    full, half = ([line["loss"] for line in metrics(tmp_path / name)] for name in ("float32", "bfloat16"))
+    assert full != half
+    np.testing.assert_allclose(half, full, rtol=0.02)
+    assert {weight.dtype for weight in newest(tmp_path / "bfloat16").model.values()} == {torch.float32}
+
+
+def test_a_batch_of_nothing_but_padding_is_a_step_like_others(tmp_path: Path) -> None:
+    class Hollow(Numbers):
+        def batch(self, epoch: int, index: int) -> Batch:
+            batch = super().batch(epoch, index)
+            return batch._replace(targets=torch.full_like(batch.targets, IGNORED)) if index == 2 else batch
+
+    found = train(tmp_path, data=Hollow(), smoothing=0.1, agreement=1.0)
+    hollow = [line for line in metrics(tmp_path) if line["step"] % 5 == 3]
+    assert [(line["loss"], line["norm"], line["tokens"]) for line in hollow] == [(0.0, 0.0, 0)] * 2
+    assert found.progress.skipped == 0
+
+
+@pytest.mark.parametrize("rows", [(0,), (0, 2)])
+def test_batches_without_rows_are_steps_too(tmp_path: Path, rows: tuple[int, ...]) -> None:
+    found = train(tmp_path, data=Numbers(rows=rows), valid=Numbers(rows=rows), agreement=1.0)
+    assert found.progress.skipped == 0
+    assert all(math.isfinite(line["loss"]) for line in metrics(tmp_path))
+
+
+def test_chance_is_a_function_of_seed_step_and_rank() -> None:
+    def drawn(*key: int) -> list[float]:
+        seed_step(*key)
+        return torch.rand(4).tolist()
+
+    keys = [(0, 1, 0), (0, 2, 0), (1, 1, 0), (0, 1, 1), (2**63, 1, 0)]
+    assert len({tuple(drawn(*key)) for key in keys}) == len(keys)
+    assert drawn(0, 1, 0) == drawn(0, 1, 0)
+
+
+def test_the_seed_decides_and_the_chance_before_does_not(tmp_path: Path) -> None:
+    for name, seed, before in (("a", 1, 5), ("b", 1, 6), ("c", 2, 5)):
+        model = Tiny(seed=0)
+        torch.manual_seed(before)
+        train(tmp_path / name, model=model, seed=seed)
+    assert metrics(tmp_path / "a") == metrics(tmp_path / "b")
+    assert metrics(tmp_path / "a") != metrics(tmp_path / "c")
+
+
+def test_measuring_the_peak_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = train(tmp_path / "plain")
+    monkeypatch.undo()
+    shares: list[float | None] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Stepped):
+            shares.append(event.share)
+
+    measured = train(tmp_path / "measured", listen)
+    assert_same_course(tmp_path / "measured", measured, tmp_path / "plain", plain)
+    assert all(share is not None and 0 < share < 1 for share in shares)
+
+
+# --- torch.compile -------------------------------------------------------------------------------------------
+
+
+def graphs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The graphs that are compiled from now on; left as they are, since making them fast takes minutes in sum."""
+    made: list[int] = []
+    torch._dynamo.reset()
+
+    def keep(graph: torch.fx.GraphModule, examples: list[Any]) -> Any:
+        made.append(len(graph.graph.nodes))
+        return graph.forward
+
+    monkeypatch.setattr(torch, "compile", functools.partial(torch.compile, backend=keep))
+    return made
+
+
+@pytest.mark.parametrize("rows", [(2, 3, 4, 5), (3,)], ids=["ragged rows", "ragged columns"])
+def test_ragged_batches_are_compiled_once_and_give_the_same_losses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: tuple[int, ...]
+) -> None:
+    data = Numbers(rows=rows, batches=12)
+    assert len({data.batch(0, index).targets.shape for index in range(12)}) > 3
+    train(tmp_path / "plain", data=data, valid=data, valid_every=4)
+    made = graphs(monkeypatch)
+    train(tmp_path / "compiled", data=data, valid=data, valid_every=4, compile=True)
+    assert len(made) == 1
+    plain, compiled = ([line["loss"] for line in metrics(tmp_path / name)] for name in ("plain", "compiled"))
+    np.testing.assert_allclose(compiled, plain, rtol=1e-5)
+
+
+def test_compiled_for_real(tmp_path: Path) -> None:
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    data = Numbers(rows=(2, 3, 4, 5), batches=12)
+    train(tmp_path / "plain", data=data, model=Tiny(dropout=0.0))
+    train(tmp_path / "compiled", data=data, model=Tiny(dropout=0.0), compile=True)
+    plain, compiled = ([line["loss"] for line in metrics(tmp_path / name)] for name in ("plain", "compiled"))
+    np.testing.assert_allclose(compiled, plain, rtol=1e-4)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+
+
+# --- what comes out ------------------------------------------------------------------------------------------
+
+
+def test_the_last_checkpoints_are_averaged(tmp_path: Path) -> None:
+    found = train(tmp_path, keep=3, average=3)
+    weights = [Store(tmp_path / "checkpoints").load(step).model for step in (5, 10, 12)]
+    assert found.weights is not None
+    for name, weight in found.weights.items():
+        mean = torch.stack([each[name].double() for each in weights]).mean(0)
+        assert_close(weight, mean, "weights")
+
+
+@pytest.mark.parametrize("keep", [2, 3])
+def test_so_many_checkpoints_are_kept(tmp_path: Path, keep: int) -> None:
+    events: list[Event] = []
+    train(tmp_path, events.append, save_every=2, keep=keep)
+    assert [event.step for event in events if isinstance(event, Saved)] == [2, 4, 6, 8, 10, 12]
+    assert Store(tmp_path / "checkpoints").steps() == [2, 4, 6, 8, 10, 12][-keep:]
+
+
+def validations(folder: Path) -> dict[int, float]:
+    return {line["step"]: line["valid_loss"] for line in metrics(folder) if "valid_loss" in line}
+
+
+def test_the_best_is_that_of_the_lowest_validation(tmp_path: Path) -> None:
+    valid = Numbers(batches=2)
+    every = train(tmp_path / "every", valid=valid, save_every=1, keep=12, valid_every=1, lr=0.6)
+    found = train(tmp_path / "best", valid=valid, valid_every=1, final="best", lr=0.6)
+    losses = validations(tmp_path / "best")
+    assert losses == validations(tmp_path / "every")
+    best = min(losses, key=losses.__getitem__)
+    assert 1 < best < 12, "a test of nothing: the best is the first or the last"
+    assert (found.progress.best_step, found.progress.best) == (best, losses[best])
+    assert_same_tensors(found.weights, Store(tmp_path / "every" / "checkpoints").load(best).model)
+    assert every.weights is not None
+    assert_same_tensors(every.weights, newest(tmp_path / "every").model)
+
+
+def test_it_ends_when_nothing_gets_better(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"steps": 99, "save_every": 50, "valid_every": 1, "patience": 3, "lr": 0.6}
+    found = train(tmp_path, valid=Numbers(batches=2), **options)
+    losses = validations(tmp_path)
+    best = min(losses, key=losses.__getitem__)
+    assert found.reason == "patience"
+    assert found.progress.step == best + 3 == len(losses)
+    assert newest(tmp_path).step == best + 3
+    assert found.weights is not None
+    again = train(tmp_path, valid=Numbers(batches=2), **options)
+    assert again.reason == "patience"
+    assert_same_tensors(again.weights, found.weights)
+    assert len(metrics(tmp_path)) == best + 3
+
+
+def test_without_patience_it_goes_on_to_the_end(tmp_path: Path) -> None:
+    assert train(tmp_path, valid=Numbers(batches=2), steps=20, valid_every=1, lr=0.6).reason == "steps"
+
+
+def test_the_last_step_is_validated_whatever_the_interval(tmp_path: Path) -> None:
+    events: list[Event] = []
+    train(tmp_path, events.append, valid=Numbers(batches=2), valid_every=5)
+    assert list(validations(tmp_path)) == [5, 10, 12]
+    told = [(event.step, event.loss) for event in events if isinstance(event, Validated)]
+    assert dict(told) == validations(tmp_path)
+    train(tmp_path / "last", valid=Numbers(batches=2))
+    assert list(validations(tmp_path / "last")) == [12]
+
+
+# --- moments -------------------------------------------------------------------------------------------------
+
+
+def test_moments_come_before_the_first_step_every_so_often_and_after_the_last(tmp_path: Path) -> None:
+    looks: list[tuple[str, int, bool, bool]] = []
+    model = Tiny()
+
+    def look(name: str, step: int) -> None:
+        looks.append((name, step, model.training, torch.is_grad_enabled()))
+        torch.rand(3)
+
+    moments = [Moment(5, functools.partial(look, "a")), Moment(7, functools.partial(look, "b"))]
+    filmed = train(tmp_path / "filmed", model=model, moments=moments)
+    assert looks == [
+        (name, step, False, False)
+        for name, step in (("a", 0), ("b", 0), ("a", 5), ("b", 7), ("a", 10), ("a", 12), ("b", 12))
+    ]
+    plain = train(tmp_path / "plain")
+    assert_same_course(tmp_path / "filmed", filmed, tmp_path / "plain", plain)
+
+
+def test_a_moment_sees_the_model_of_its_step(tmp_path: Path) -> None:
+    model = Tiny()
+    seen: dict[int, Tensor] = {}
+
+    def look(step: int) -> None:
+        seen[step] = model.output.bias.detach().clone()
+
+    train(tmp_path, model=model, moments=[Moment(1, look)], save_every=1, keep=12)
+    assert_same_bits(seen[0], Tiny().output.bias.detach())
+    for step in range(1, 13):
+        assert_same_bits(seen[step], Store(tmp_path / "checkpoints").load(step).model["output.bias"])
+
+
+# --- one process of several ----------------------------------------------------------------------------------
+
+
+class Second(Ranks):
+    """As if there were no other, but not the one that writes."""
+
+    is_first = False  # type: ignore[assignment]
+
+
+def test_a_process_that_is_not_the_first_leaves_nothing_behind(tmp_path: Path) -> None:
+    events: list[Event] = []
+    looks: list[int] = []
+
+    train(
+        tmp_path,
+        events.append,
+        ranks=Second(0, 1, torch.device("cpu")),
+        moments=[Moment(4, looks.append)],
+        valid=Numbers(batches=2),
+    )
+    assert events == []
+    assert looks == []
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

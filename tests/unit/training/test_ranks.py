@@ -1,0 +1,198 @@
+"""Who we are among the processes: devices by name, errors told apart, and two real processes that train as one does."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_runs
+import torch
+import torch.distributed as dist
+from tiny_runs import Numbers, Tiny, train
+from tolerances import assert_close
+
+from regard.errors import ArgumentError, MissingDeviceError, RunError
+from regard.training import ranks as ranks_module
+from regard.training.ranks import Ranks, joined
+from regard.training.store import Store
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def gpus(monkeypatch: pytest.MonkeyPatch, count: int) -> list[torch.device]:
+    """A machine with so many GPUs, and those that were taken."""
+    taken: list[torch.device] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+    return taken
+
+
+def test_a_single_process_is_the_first_and_waits_for_nobody() -> None:
+    with joined("cpu") as ranks:
+        assert (ranks.rank, ranks.world, ranks.device, ranks.is_first) == (0, 1, torch.device("cpu"), True)
+        ranks.wait()
+        values = torch.tensor([1.0, 2.0])
+        assert ranks.added(values) is values
+        model = Tiny()
+        assert ranks.together(model) is model
+        assert not dist.is_initialized()
+    assert not Ranks(1, 2, torch.device("cpu")).is_first
+
+
+@pytest.mark.parametrize(
+    ("count", "asked", "found"),
+    [(0, None, "cpu"), (2, None, "cuda:0"), (2, "cpu", "cpu"), (2, "cuda", "cuda:0"), (2, "cuda:1", "cuda:1")],
+)
+def test_the_device(monkeypatch: pytest.MonkeyPatch, count: int, asked: str | None, found: str) -> None:
+    taken = gpus(monkeypatch, count)
+    with joined(asked) as ranks:
+        assert ranks.device == torch.device(found)
+    assert taken == ([torch.device(found)] if found.startswith("cuda") else [])
+
+
+@pytest.mark.parametrize(("count", "asked"), [(0, "cuda"), (0, "cuda:0"), (2, "cuda:2")])
+def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch, count: int, asked: str) -> None:
+    gpus(monkeypatch, count)
+    with pytest.raises(MissingDeviceError, match=f"PyTorch sees {count} GPUs") as caught, joined(asked):
+        pass
+    assert caught.value.exit_code == 4
+
+
+@pytest.mark.parametrize("asked", ["gpu", "tpu", "meta", "cuda:x", ""])
+def test_a_device_that_does_not_exist(asked: str) -> None:
+    with pytest.raises(ArgumentError, match="choose one of: cpu, cuda, cuda:1"), joined(asked):
+        pass
+
+
+def test_each_process_of_a_machine_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    gpus(monkeypatch, 2)
+    assert ranks_module._device(None, 1) == torch.device("cuda", 1)
+    assert ranks_module._device("cuda", 1) == torch.device("cuda", 1)
+    with pytest.raises(MissingDeviceError, match=r"no device cuda:2 here: PyTorch sees 2"):
+        ranks_module._device(None, 2)  # more processes than GPUs
+
+
+def fake_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two processes, of which nobody is there."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setattr(ranks_module, "_meeting_place", lambda timeout: None)
+    monkeypatch.setattr(dist, "init_process_group", lambda backend, **about: None)
+    monkeypatch.setattr(dist, "new_group", lambda backend, **about: None)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        dist.DistNetworkError("failed to recv"),
+        RuntimeError("[../third_party/gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:1"),
+        RuntimeError("Timed out waiting 20000ms for recv operation to complete"),
+    ],
+)
+def test_the_loss_of_another_process_is_told_as_such(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    fake_group(monkeypatch)
+    with pytest.raises(RunError, match="process 1 of 2 lost the others") as caught, joined("cpu"):
+        raise error
+    assert caught.value.exit_code == 1
+    assert caught.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("mat1 and mat2 shapes cannot be multiplied"),
+        torch.OutOfMemoryError("of a peer"),
+        RunError("run-weights-not-finite", name="socket.weight", step=3),
+        ValueError("timeout"),
+    ],
+)
+def test_what_is_our_own_fault_stays_what_it_is(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    fake_group(monkeypatch)
+    with pytest.raises(type(error)) as caught, joined("cpu"):
+        raise error
+    assert caught.value is error
+
+
+# --- two processes -------------------------------------------------------------------------------------------
+
+OPTIONS: dict[str, Any] = {
+    "accumulate": 2,
+    "smoothing": 0.1,
+    "steps": 6,
+    "save_every": 3,
+    "clip": 0.5,
+    "valid_every": 2,
+}
+
+# The second process alone is asked to stop, in its fourth forward pass: both do, after the same step, and both go on.
+WORKER = """
+import json, signal, sys
+from pathlib import Path
+from regard.training.loop import Moment
+from regard.training.ranks import joined
+from tiny_runs import Numbers, Tiny, train
+
+folder, options, passes = Path(sys.argv[1]), json.loads(sys.argv[2]), 0
+with joined("cpu") as ranks:
+
+    def forward(model, ids):
+        global passes
+        passes += model.training
+        if passes == 4 and model.training and not ranks.is_first:
+            signal.raise_signal(signal.SIGTERM)
+        return model(ids)
+
+    looks = []
+    for reason, step in (("signal", 2), ("steps", 6)):
+        outcome = train(folder, model=Tiny(dropout=0.0), forward=forward, data=Numbers(rows=(1, 2, 3)),
+                        valid=Numbers(batches=2), moments=[Moment(1, looks.append)], ranks=ranks, **options)
+        assert (outcome.reason, outcome.progress.step) == (reason, step), outcome
+    assert looks == ([0, 1, 2, 2, 3, 4, 5, 6] if ranks.is_first else []), looks
+"""
+
+
+def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
+    """Micro-batches, clipping and validation; a batch of one row leaves one of the two without any."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
+    shared["PYTHONPATH"] = os.pathsep.join([str(Path(tiny_runs.__file__).parent), os.environ.get("PYTHONPATH", "")])
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(tmp_path / "two"), json.dumps(OPTIONS)],
+            env=os.environ | shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        for process in both:
+            _, talk = process.communicate(timeout=100)
+            assert process.returncode == 0, talk
+    finally:
+        for process in both:
+            process.kill()
+    data, valid = Numbers(rows=(1, 2, 3)), Numbers(batches=2)
+    train(tmp_path / "one", model=Tiny(dropout=0.0), data=data, valid=valid, **OPTIONS)
+    two, one = (
+        [json.loads(line) for line in (tmp_path / name / "metrics.jsonl").read_text().splitlines()]
+        for name in ("two", "one")
+    )
+    for mine, theirs in zip(two, one, strict=True):
+        assert mine.keys() == theirs.keys()
+        assert (mine["step"], mine["tokens"]) == (theirs["step"], theirs["tokens"])
+        for name in mine.keys() & {"loss", "norm", "valid_loss"}:
+            assert mine[name] == pytest.approx(theirs[name], rel=1e-5)
+    weights, expected = (Store(tmp_path / name / "checkpoints").load(6).model for name in ("two", "one"))
+    for name, weight in expected.items():
+        assert_close(weights[name], weight, "gradient")

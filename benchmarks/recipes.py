@@ -1,0 +1,147 @@
+"""python -m benchmarks.recipes RECIPE --data DIR --out DIR [--seeds 1 2 3]: train, evaluate, and hold against print.
+
+Every seed is a run of `regard train`, in OUT/RECIPE-SEED, so that finished ones are not trained again; every score is
+what `regard evaluate` says. Printed are mean and spread over the seeds, beside the published figure where there is one.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.machine import machine
+
+ROOT = Path(__file__).parents[1]
+
+
+class Published(NamedTuple):
+    """A figure that others reached, and where it stands."""
+
+    value: float
+    higher_is_better: bool
+    source: str
+
+
+WU = "Wu et al. 2021, Transformer-Tiny"
+PUBLISHED = {
+    ("multi30k-en-de", "test_2016_flickr", "bleu"): Published(41.02, True, WU),
+    ("multi30k-en-de", "test_2017_flickr", "bleu"): Published(33.36, True, WU),
+    ("multi30k-en-fr", "test_2016_flickr", "bleu"): Published(61.80, True, WU),
+    ("multi30k-en-fr", "test_2017_flickr", "bleu"): Published(53.46, True, WU),
+    ("shakespeare-char", "held out", "loss"): Published(1.4697, False, "nanoGPT's README"),
+}
+
+
+class Row(NamedTuple):
+    """One score over all seeds."""
+
+    set: str
+    metric: str
+    values: list[float]
+    signature: str | None
+    published: Published | None
+
+    @property
+    def mean(self) -> float:
+        return statistics.mean(self.values)
+
+    @property
+    def spread(self) -> str:
+        """From the lowest to the highest, and the standard deviation."""
+        if len(self.values) == 1:
+            return "one seed"
+        return f"{min(self.values):.4g}–{max(self.values):.4g}, s = {statistics.stdev(self.values):.2g}"
+
+    @property
+    def ratio(self) -> str:
+        """How far the mean is beyond what was published: above 1 is better."""
+        if self.published is None:
+            return "–"
+        ratio = self.mean / self.published.value
+        return f"{ratio if self.published.higher_is_better else 1 / ratio:.3f}"
+
+    def cells(self) -> list[str]:
+        published = "–" if self.published is None else f"{self.published.value} ({self.published.source})"
+        return [self.set, self.metric, f"{self.mean:.4g}", self.spread, published, self.ratio, self.signature or "–"]
+
+
+HEADINGS = ["set", "metric", "mean", "spread", "published", "better by", "signature"]
+
+
+def main() -> None:
+    options = parse()
+    scores: dict[tuple[str, str], list[tuple[float, str | None]]] = defaultdict(list)
+    figures = []
+    for seed in options.seeds:
+        out = options.out / f"{options.recipe}-{seed}"
+        changes = [word for change in options.set for word in ("--set", change)]
+        regard("train", options.recipe, "--data", options.data, "--out", out, "--seed", seed, *changes)
+        figures.append(json.loads((out / "finished.json").read_text(encoding="utf-8")))
+        splits = [word for split in options.split for word in ("--split", split)]
+        found = json.loads(regard("evaluate", out, "--data", options.data, *splits, "--json"))
+        for each in found["sets"]:
+            for metric, score in each["scores"].items():
+                scores[each["set"], metric].append((score["value"], score["signature"]))
+    rows = [
+        Row(name, metric, [value for value, _ in found], found[0][1], PUBLISHED.get((options.recipe, name, metric)))
+        for (name, metric), found in scores.items()
+    ]
+    text = markdown(options, rows, figures)
+    print(text)
+    if options.report:
+        path = ROOT / "benchmarks" / "results" / f"{options.recipe}_{datetime.now(UTC).date()}.md"
+        path.write_text(text, encoding="utf-8")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.recipes", description=__doc__)
+    parser.add_argument("recipe")
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seeds", nargs="+", default=["1", "2", "3"])
+    parser.add_argument("--split", action="append", default=[], help="sets to evaluate on; default: the recipe's tests")
+    parser.add_argument(
+        "--set", action="append", default=[], help="a change to the recipe, such as training.compile=true"
+    )
+    parser.add_argument("--report", action="store_true", help="also write a dated report to benchmarks/results/")
+    return parser.parse_args()
+
+
+def regard(*words: Any) -> str:
+    """A command of ours, as anyone would run it; what it prints."""
+    command = [sys.executable, "-m", "regard", "--lang", "en", *map(str, words)]
+    print("$ regard " + " ".join(map(str, words)), file=sys.stderr)
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def markdown(options: argparse.Namespace, rows: list[Row], figures: list[dict[str, Any]]) -> str:
+    """The report: the commands, what came out of each seed, and the table."""
+    changed = "".join(f" --set {change}" for change in options.set)
+    lines = [
+        f"# {options.recipe}, measured on {datetime.now(UTC).date()}",
+        "",
+        "; ".join(f"{name} {value}" for name, value in machine().items()) + ".",
+        "",
+        "```",
+        f"regard train {options.recipe} --data DATA --out OUT --seed SEED{changed}",
+        "regard evaluate OUT --data DATA",
+        "```",
+        "",
+        f"Seeds {', '.join(options.seeds)}; {figures[0]['parameters']:,} parameters; {figures[0]['step']:,} steps; "
+        f"validation loss {', '.join(format(each['valid_loss'], '.4f') for each in figures)}.",
+        "",
+        "| " + " | ".join(HEADINGS) + " |",
+        "|" + "---|" * len(HEADINGS),
+        *("| " + " | ".join(cell.replace("|", "\\|") for cell in row.cells()) + " |" for row in rows),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

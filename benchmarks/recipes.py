@@ -122,6 +122,7 @@ def regard(*words: Any) -> str:
 def markdown(options: argparse.Namespace, rows: list[Row], figures: list[dict[str, Any]]) -> str:
     """The report: the commands, what came out of each seed, and the table."""
     changed = "".join(f" --set {change}" for change in options.set)
+    splits = "".join(f" --split {split}" for split in options.split)
     lines = [
         f"# {options.recipe}, measured on {datetime.now(UTC).date()}",
         "",
@@ -129,7 +130,7 @@ def markdown(options: argparse.Namespace, rows: list[Row], figures: list[dict[st
         "",
         "```",
         f"regard train {options.recipe} --data DATA --out OUT --seed SEED{changed}",
-        "regard evaluate OUT --data DATA",
+        f"regard evaluate OUT --data DATA{splits}",
         "```",
         "",
         f"Seeds {', '.join(options.seeds)}; {figures[0]['parameters']:,} parameters; {figures[0]['step']:,} steps; "

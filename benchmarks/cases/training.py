@@ -31,11 +31,11 @@ def telling(_: Measured) -> dict[str, float]:
         plain = getattr(kind, name)
 
         def run(self: object, *given: object, **named: object) -> object:
-            start = time.perf_counter()
+            start = time.thread_time()
             try:
                 return plain(self, *given, **named)
             finally:
-                spent[into] += time.perf_counter() - start
+                spent[into] += time.thread_time() - start
 
         setattr(kind, name, run)
 

@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 from faults.lives import EVERY, RECIPE, STEPS, Ended, Life, Lives, living, until
+from faults.stage import until_between_saves
 from regard.training.metrics import MetricsFile
 from regard.training.store import Store
 
@@ -157,9 +158,9 @@ def test_a_killed_process_ends_the_others_with_a_sentence_and_the_run_goes_on(st
 
 
 def test_a_process_that_stands_still_is_given_up(stage: Stage, out: Path) -> None:
-    """Within a step; while the first one saves, the others are waited for, and wait, for half an hour."""
+    """Within a step, and when it does not come to where the first one has saved."""
     lives = stage.start(out, 2, "--timeout", "3", fault="slow")
-    until(lambda: (out / "metrics.jsonl").exists() and len(losses(out)) >= 6)
+    until_between_saves(out)
     lives[1].kill(signal.SIGSTOP)
     try:
         left = lives[0].end(30)

@@ -1,145 +1,40 @@
-"""Whole runs under fire, through the command line: killed, interrupted, out of disk, damaged, disturbed.
+"""Whole runs under fire, through the command line: killed, interrupted, out of disk, disturbed.
 
-The judge is a run that nothing happened to: whatever was done to another, in the end it must be equal to it, bit for
-bit, or say in one sentence why not. REGARD_FAULTS_KILLS and REGARD_FAULTS_FLIPS ask for more of everything.
+REGARD_FAULTS_KILLS and REGARD_FAULTS_POINTS ask for more of everything.
 """
 
 import json
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from faults.lives import EVERY, RECIPE, STEPS, Ended, Life, Lives, living, until
-from regard.training.metrics import MetricsFile
+from faults.lives import EVERY, RECIPE, STEPS, until
+from faults.stage import (
+    CHINESE,
+    ZH,
+    Stage,
+    assert_same_run,
+    assert_told,
+    assert_told_in_chinese,
+    contents,
+    names,
+    newest,
+    numbers,
+    until_between_saves,
+)
 from regard.training.store import Store
 
 KILLS = int(os.environ.get("REGARD_FAULTS_KILLS", "40"))
 POINTS = int(os.environ.get("REGARD_FAULTS_POINTS", "12"))
-FLIPS = int(os.environ.get("REGARD_FAULTS_FLIPS", "28"))
-CHINESE = re.compile("[\u4e00-\u9fff]")
-
-
-class Stage(NamedTuple):
-    """A folder with the recipe in it, the program that trains, and the run to which nothing happens."""
-
-    folder: Path
-    lives: Lives
-    whole: Path
-    seconds: float
-
-    def start(self, out: Path, *more: str | Path, **ways: object) -> Life:
-        return self.lives.start("train", self.folder / "tiny.toml", "--out", out, *more, **ways)
-
-    def train(self, out: Path, *more: str | Path, **ways: object) -> Ended:
-        return self.start(out, *more, **ways).end()
-
-
-@pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
-    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a kill, unlike a power cut, asks nothing of the disk
-    with tempfile.TemporaryDirectory(dir=memory) as name, living(Path(name)) as lives:
-        folder = Path(name)
-        (folder / "tiny.toml").write_text(RECIPE)
-        whole = Stage(folder, lives, folder / "whole", 0.0)
-        assert whole.train(folder / "first").code == 0  # while it is still learning to walk
-        began = time.monotonic()
-        assert whole.train(whole.whole).code == 0
-        yield whole._replace(seconds=time.monotonic() - began)
-
-
-@pytest.fixture
-def out(stage: Stage, request: pytest.FixtureRequest) -> Iterator[Path]:
-    path = stage.folder / f"run-{stage.lives.count}"
-    yield path
-    shutil.rmtree(path, ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
-def halfway(stage: Stage) -> Path:
-    """A run that was interrupted somewhere in the middle."""
-    out = stage.folder / "halfway"
-    life = stage.start(out, fault="slow")
-    until(lambda: (out / "checkpoints" / "step-00000010").exists())
-    life.kill(signal.SIGTERM)
-    assert life.end().code == 130
-    assert 10 < newest(out) < 15
-    return out
-
-
-@pytest.fixture
-def half(halfway: Path, out: Path) -> Path:
-    """The same once more, to be spoilt."""
-    shutil.copytree(halfway, out)
-    return out
-
-
-# --- what is asserted ------------------------------------------------------------------------------------
-
-
-def assert_same_run(out: Path, whole: Path) -> None:
-    """The weights to the last bit, each step once with the same numbers, and nothing left lying about."""
-    assert (out / "model" / "model.safetensors").read_bytes() == (whole / "model" / "model.safetensors").read_bytes()
-    assert numbers(out) == numbers(whole)
-    assert [line["step"] for line in numbers(out)] == list(range(1, len(numbers(whole)) + 1))
-    assert names(out) == names(whole)
-
-
-def numbers(out: Path) -> list[dict[str, float]]:
-    lines = MetricsFile(out / "metrics.jsonl").read()
-    return [{name: value for name, value in line.items() if name != "tokens_per_second"} for line in lines]
-
-
-def names(out: Path) -> list[str]:
-    """Of all files, but those of a checkpoint that a kill has left for the next save to remove."""
-    found = sorted(path.relative_to(out).as_posix() for path in out.rglob("*"))
-    old = {f"step-{step:08d}" for step in Store(out / "checkpoints").steps()[:-2]}
-    return [name for name in found if not old & set(name.split("/"))]
-
-
-def contents(out: Path) -> dict[str, tuple[int, bytes]]:
-    return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in out.rglob("*") if path.is_file()}
-
-
-def newest(out: Path) -> int:
-    """The newest checkpoint; every one that can be seen is whole, and no more than an interval is missing."""
-    store = Store(out / "checkpoints")
-    for step in store.steps():
-        store.load(step)
-    step = max(store.steps(), default=0)
-    lines = (out / "metrics.jsonl").read_bytes().split(b"\n")[:-1] if (out / "metrics.jsonl").exists() else []
-    done = json.loads(lines[-1])["step"] if lines else 0
-    assert done - step <= EVERY, f"step {done} was done, and {step} is the newest checkpoint"
-    return step
-
-
-def assert_told(ended: Ended, code: int, *pieces: str) -> None:
-    """One sentence, the right exit code, no traceback."""
-    assert ended.code == code, ended
-    sentence = ended.said.splitlines()[-1]
-    assert sentence.startswith("regard: "), ended.said
-    assert "Traceback" not in ended.said
-    for piece in pieces:
-        assert piece in sentence, ended.said
-
-
-def assert_told_in_chinese(ended: Ended, code: int) -> None:
-    assert_told(ended, code)
-    assert CHINESE.search(ended.said.splitlines()[-1]), ended.said
-
-
-ZH = {"REGARD_LANG": "zh"}
 
 
 # --- killed ----------------------------------------------------------------------------------------------
@@ -211,7 +106,7 @@ def test_what_was_left_by_a_kill_in_the_last_save_is_swept(stage: Stage, out: Pa
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 def test_a_signal_saves_and_loses_nothing(stage: Stage, out: Path, number: signal.Signals) -> None:
     life = stage.start(out, fault="slow")
-    until(lambda: len(numbers(out)) >= 6)
+    until_between_saves(out)
     began = time.monotonic()
     life.kill(number)
     ended = life.end(30)
@@ -229,7 +124,7 @@ def test_a_signal_saves_and_loses_nothing(stage: Stage, out: Path, number: signa
 
 def test_two_signals_end_it_at_once(stage: Stage, out: Path) -> None:
     life = stage.start(out, fault="slow")
-    until(lambda: len(numbers(out)) >= 6)
+    until_between_saves(out)
     life.kill(signal.SIGTERM)
     time.sleep(0.01)
     life.kill(signal.SIGTERM)
@@ -338,120 +233,13 @@ def test_out_holds_something_else(stage: Stage, out: Path) -> None:
 
 def test_out_is_removed_under_the_run(stage: Stage, out: Path) -> None:
     life = stage.start(out, fault="slow")
-    until(lambda: len(numbers(out)) >= 6)
+    until_between_saves(out)
     out.rename(out.with_name("moved"))
     assert_told(life.end(), 3, str(out))
     assert not out.exists()
     out.with_name("moved").rename(out)
     assert stage.train(out).code == 0
     assert_same_run(out, stage.whole)
-
-
-# --- damaged ---------------------------------------------------------------------------------------------
-
-
-def flip(path: Path, rng: random.Random) -> bytes:
-    """Change one bit; what the file held before."""
-    content = path.read_bytes()
-    bit = rng.randrange(8 * len(content))
-    damaged = bytearray(content)
-    damaged[bit // 8] ^= 1 << bit % 8
-    path.write_bytes(damaged)
-    return content
-
-
-def test_a_flipped_bit_in_an_unfinished_run(stage: Stage, halfway: Path, out: Path) -> None:
-    """An older checkpoint or a refusal that names the file; and with the file put back, or as advised, nothing lost."""
-    rng = random.Random(7)
-    last = f"checkpoints/step-{newest(halfway):08d}"
-    kinds = ["recipe.toml", "run.json", "tokenizer.json", "metrics.jsonl"]
-    kinds += [f"{last}/{path.name}" for path in (halfway / last).iterdir()]
-    for n in range(FLIPS // 2):
-        shutil.copytree(halfway, out)
-        kind = kinds[n % len(kinds)]
-        content = flip(out / kind, rng)
-        ended = stage.train(out, env=ZH if n % 2 else {})
-        if ended.code:
-            assert_told(ended, 3)
-            assert kind in ended.said or (kind == "recipe.toml" and str(out) in ended.said), ended.said
-            (out / kind).write_bytes(content)
-            ended = stage.train(out)
-        elif kind.startswith(last):
-            assert last in ended.said, (kind, ended.said)  # passed over, and said
-        else:
-            assert kind == "recipe.toml", (kind, ended.said)  # in a part that does not touch the training
-        assert ended.code == 0, (kind, ended)
-        assert_same_run(out, stage.whole)
-        shutil.rmtree(out)
-
-
-def test_a_flipped_bit_in_a_finished_run(stage: Stage, out: Path) -> None:
-    rng = random.Random(8)
-    kinds = ["recipe.toml", "run.json", "tokenizer.json", "metrics.jsonl", "finished.json"]
-    kinds += [f"model/{path.name}" for path in (stage.whole / "model").iterdir()]
-    shutil.copytree(stage.whole, out)
-    before = contents(out)
-    for n in range(FLIPS - FLIPS // 2):
-        kind = kinds[n % len(kinds)]
-        content = flip(out / kind, rng)
-        ended = stage.train(out, env=ZH if n % 2 else {})
-        assert_told(ended, 3)
-        assert kind in ended.said or (kind == "recipe.toml" and str(out) in ended.said), ended.said
-        (out / kind).write_bytes(content)
-    assert {name: content for name, (_, content) in contents(out).items()} == {
-        name: content for name, (_, content) in before.items()
-    }
-    flip(out / "model" / "model.safetensors", rng)
-    (out / "finished.json").unlink()  # as the message says
-    assert stage.train(out).code == 0
-    assert_same_run(out, stage.whole)
-
-
-@pytest.mark.parametrize("name", ["run.json", "tokenizer.json"])
-def test_a_small_file_is_made_anew_as_the_message_says(stage: Stage, half: Path, name: str) -> None:
-    flip(half / name, random.Random(9))
-    assert_told(stage.train(half), 3, str(half / name), f"remove {name}")
-    (half / name).unlink()
-    assert stage.train(half).code == 0
-    assert_same_run(half, stage.whole)
-
-
-def test_metrics_moved_away_are_done_without(stage: Stage, half: Path) -> None:
-    flip(half / "metrics.jsonl", random.Random(9))
-    assert_told(stage.train(half), 3, str(half / "metrics.jsonl"), "move it away")
-    step = newest(half)
-    (half / "metrics.jsonl").unlink()
-    assert stage.train(half).code == 0
-    assert numbers(half) == numbers(stage.whole)[step:]
-
-
-def test_what_a_power_cut_left_behind_the_last_checkpoint_is_dropped(stage: Stage, half: Path) -> None:
-    with (half / "metrics.jsonl").open("ab") as file:
-        file.write(b"\0" * 300 + b"\n{\n")
-    assert stage.train(half).code == 0
-    assert_same_run(half, stage.whole)
-
-
-def test_a_run_of_which_no_checkpoint_is_whole_is_not_begun_again(stage: Stage, half: Path) -> None:
-    for state in half.glob("checkpoints/*/state.json"):
-        state.write_bytes(state.read_bytes()[:-1])
-    before = contents(half / "checkpoints")
-    assert_told(stage.train(half), 3, "state.json", "remove that folder")
-    assert_told_in_chinese(stage.train(half, env=ZH), 3)
-    assert contents(half / "checkpoints") == before
-    shutil.rmtree(half / "checkpoints")
-    assert stage.train(half).code == 0
-    assert_same_run(half, stage.whole)
-
-
-@pytest.mark.parametrize("latest", [None, b"", b"step-00000000\n", b"../../etc\n"])
-def test_latest_is_not_trusted(stage: Stage, half: Path, latest: bytes | None) -> None:
-    path = half / "checkpoints" / "LATEST"
-    path.unlink()
-    if latest is not None:
-        path.write_bytes(latest)
-    assert stage.train(half).code == 0
-    assert_same_run(half, stage.whole)
 
 
 # --- disturbed -------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ def evaluate(
     ] = None,
     data: Annotated[Path | None, typer.Option("--data", metavar="metavar-data", help="help-evaluate-data")] = None,
     split: Annotated[
-        list[str] | None, typer.Option("--split", metavar="metavar-split", help="help-evaluate-split")
+        list[str] | None, typer.Option("--split", metavar="metavar-name", help="help-evaluate-split")
     ] = None,
     beams: Annotated[str | None, typer.Option("--beams", metavar="metavar-number", help="help-evaluate-beams")] = None,
     language: Annotated[
@@ -57,7 +57,7 @@ def evaluate(
         print(table(results))
     if output is not None:
         _write(output, results)
-        talk(say("evaluate-saved", file=output))
+        talk(say("saved", file=output))
 
 
 def table(results: list["Result"]) -> str:
@@ -111,5 +111,5 @@ def _write(path: Path, results: list["Result"]) -> None:
 
 def _beams(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise ArgumentError("evaluate-beams", found=text)
+        raise ArgumentError("count-wanted", name="--beams", least=1, value=text)
     return int(text)

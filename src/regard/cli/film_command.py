@@ -17,7 +17,7 @@ _SECONDS = 10
 
 def film(
     run: Annotated[Path | None, typer.Argument(metavar="metavar-run", help="help-film-run", show_default=False)] = None,
-    layer: Annotated[str | None, typer.Option("--layer", metavar="metavar-layer", help="help-film-layer")] = None,
+    layer: Annotated[str | None, typer.Option("--layer", metavar="metavar-name", help="help-film-layer")] = None,
     head: Annotated[str | None, typer.Option("--head", metavar="metavar-number", help="help-film-head")] = None,
     speed: Annotated[str | None, typer.Option("--speed", metavar="metavar-speed", help="help-film-speed")] = None,
     gif: Annotated[Path | None, typer.Option("--gif", metavar="metavar-file", help="help-gif")] = None,
@@ -34,13 +34,14 @@ def film(
     shown = scene(read_film(run), chosen, number)
     losses = _losses(run)
     fps = asked or min(15.0, max(2.0, len(shown.steps) / _SECONDS))
-    if number is None:
-        talk(say("film-chosen", name=shown.record.name, head=shown.head, share=round(100 * shown.change)))
+    if number is None or shown.choices > 1:
+        about = {"name": shown.record.name, "head": shown.head, "share": round(100 * shown.change)}
+        talk(say("film-chosen", count=shown.choices, **about) if shown.choices > 1 else say("film-only", **about))
     if gif is not None:
         from regard.views.film_pictures import save_gif
 
         save_gif(shown, gif, losses, fps=fps)
-        talk(say("film-saved", file=gif))
+        talk(say("saved", file=gif))
     if as_json:
         write_json(scene_json(shown, losses))
     elif gif is None:
@@ -76,5 +77,5 @@ def _speed(text: str) -> float:
 
 def _number(text: str) -> int:
     if not text.isdecimal():
-        raise ArgumentError("film-head", found=text)
+        raise ArgumentError("count-wanted", name="--head", least=0, value=text)
     return int(text)

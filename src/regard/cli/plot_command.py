@@ -18,7 +18,7 @@ def plot(
     runs: Annotated[
         list[Path] | None, typer.Argument(metavar="metavar-runs", help="help-plot-runs", show_default=False)
     ] = None,
-    metric: Annotated[str | None, typer.Option("--metric", metavar="metavar-metric", help="help-metric")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", metavar="metavar-name", help="help-metric")] = None,
     png: Annotated[Path | None, typer.Option("--png", metavar="metavar-file", help="help-png")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
@@ -34,7 +34,7 @@ def plot(
         from regard.views.curve_plots import save_curves
 
         save_curves(curves, png)
-        talk(say("plot-saved", file=png))
+        talk(say("saved", file=png))
     if as_json:
         write_json({"curves": [_as_json(one) for one in curves]})
     elif png is None:

@@ -25,7 +25,7 @@ def see(
         list[str] | None, typer.Argument(metavar="metavar-text", help="help-text", show_default=False)
     ] = None,
     head: Annotated[str | None, typer.Option("--head", metavar="metavar-head", help="help-head")] = None,
-    width: Annotated[str | None, typer.Option("--width", metavar="metavar-width", help="help-width")] = None,
+    width: Annotated[str | None, typer.Option("--width", metavar="metavar-number", help="help-width")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
     save: Annotated[Path | None, typer.Option("--save", metavar="metavar-file", help="help-save")] = None,
 ) -> None:
@@ -47,7 +47,7 @@ def see(
     trace = look(words).trace
     if save is not None:
         trace.save(save, qk=True)
-        talk(say("see-saved", file=save))
+        talk(say("saved", file=save))
     if as_json:
         records = [_as_json(record, heads, HEADS) for record in trace]
         write_json({"model": MODEL, "text": sentence, "output": None, "records": records})

@@ -24,7 +24,7 @@ def train(
     ] = None,
     data: Annotated[Path | None, typer.Option("--data", metavar="metavar-data", help="help-train-data")] = None,
     out: Annotated[Path | None, typer.Option("--out", metavar="metavar-folder", help="help-train-out")] = None,
-    seed: Annotated[str | None, typer.Option("--seed", metavar="metavar-width", help="help-train-seed")] = None,
+    seed: Annotated[str | None, typer.Option("--seed", metavar="metavar-number", help="help-train-seed")] = None,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="metavar-key-value", help="help-train-set")
     ] = None,
@@ -78,7 +78,7 @@ def _read(recipe: str, changes: list[str], seed: str | None) -> "Recipe":
         given[key.strip()] = value.strip()
     if seed is not None:
         if not seed.isdecimal():
-            raise ArgumentError("train-seed-value", found=seed)
+            raise ArgumentError("count-wanted", name="--seed", least=0, value=seed)
         given["training.seed"] = seed
     return read_recipe(recipe, given)
 

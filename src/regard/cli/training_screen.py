@@ -21,7 +21,7 @@ from regard.words import Language, language
 if TYPE_CHECKING:
     from regard.training.events import Event, Finished, Saved, Started, Stepped, Validated
 
-PER_SECOND = 4
+PER_SECOND = 2
 PLAIN_SECONDS = 10.0
 RECENT = 400
 """The losses that the sparkline is made of."""

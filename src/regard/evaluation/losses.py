@@ -6,6 +6,7 @@ It knows batches of named tensors and a model that gives logits for them, no fil
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -87,10 +88,11 @@ def text_loss(model: GivesLogits, data: Data, *, text: str | None = None, device
     return TextLoss(nats, tokens, examples, solved, len(text.encode("utf-8", "surrogatepass")), len(text))
 
 
+def translated(model: GivesLogits, ids: Tensor, source: Tensor, source_keep: Tensor, **options: Any) -> Tensor:
+    """Logits of a Transformer with an encoder, whose source is padded: `source_keep`, as PairBatches gives it."""
+    return model(ids, source, source_mask=Mask.from_keep(source_keep), **options)
+
+
 def taking_keep(model: GivesLogits) -> GivesLogits:
-    """A Transformer with an encoder that takes `source_keep`, as PairBatches gives it, for its source_mask."""
-
-    def forward(ids: Tensor, source: Tensor, source_keep: Tensor) -> Tensor:
-        return model(ids, source, source_mask=Mask.from_keep(source_keep))
-
-    return forward
+    """The model as one that takes a batch's inputs, `source_keep` among them."""
+    return partial(translated, model)

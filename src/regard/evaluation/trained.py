@@ -8,7 +8,8 @@ from regard.errors import FileError
 from regard.models import Transformer
 from regard.text.tokenizer import Tokenizer
 
-MODEL, TOKENIZER, RECIPE = "model", "tokenizer.json", "recipe.toml"
+MODEL, TOKENIZER, RECIPE, RUN = "model", "tokenizer.json", "recipe.toml", "run.json"
+"""What the files of a run are called."""
 
 
 class Trained(NamedTuple):

@@ -7,7 +7,7 @@ does not know.
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from regard.errors import ArgumentError, FileError
+from regard.errors import FileError
 from regard.generation import beam_search
 from regard.generation.decoding import Begins
 from regard.spacing import check_counts
@@ -69,7 +69,7 @@ def encode_sources(
 
     numbers   of the lines in their file, where these are not 1, 2, …
     """
-    eos = _special(tokenizer, "eos")
+    eos = tokenizer.special("eos")
     too_long = 0
     found = []
     for at, ids in enumerate(tokenizer.encode_all(list(lines))):
@@ -93,7 +93,7 @@ def translate(
 ) -> list[str]:
     """The same for lines that are ids already, as `encode_sources` gives them."""
     check_counts(batch_tokens=(batch_tokens, 1))
-    bos, eos = _special(tokenizer, "bos"), _special(tokenizer, "eos")
+    bos, eos = tokenizer.special("bos"), tokenizer.special("eos")
     texts = [""] * len(sources)
     for batch in _batches(sources, max(1, batch_tokens // beams)):
         longest = len(sources[batch[0]])
@@ -124,10 +124,3 @@ def _batches(sources: Sequence[list[int]], tokens: int) -> Iterator[list[int]]:
         fitting = max(1, tokens // len(sources[order[0]]))
         yield order[:fitting]
         order = order[fitting:]
-
-
-def _special(tokenizer: "Tokenizer", name: str) -> int:
-    id: int | None = getattr(tokenizer, name)
-    if id is None:
-        raise ArgumentError("translate-no-special", name=f"<{name}>")
-    return id

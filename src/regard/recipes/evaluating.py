@@ -25,12 +25,14 @@ from regard.evaluation import (
     text_loss,
     translate,
 )
-from regard.evaluation.trained import RECIPE, Trained, read_trained
+from regard.evaluation.trained import RECIPE, RUN, Trained, read_trained
+from regard.recipes.preparing import puzzle_notes
 from regard.recipes.reading import files_below, pairs_without_end, read_texts, share_held_out, split_end
 from regard.recipes.recipe import DataSpec, EvaluationSpec, Recipe, read_recipe
 from regard.recipes.synthetic import PuzzleBatches
 from regard.text.corpus import Corpus, read_pairs
 from regard.training.batches import BlockBatches
+from regard.training.ranks import chosen_device
 from regard.training.sealed import read_sealed
 from regard.words import say
 
@@ -77,10 +79,10 @@ def evaluate(folder: str | os.PathLike[str], asked: Asked) -> Iterator[Result]:
     All sets are read, and what is wrong with one is told, before the first is judged.
     """
     trained = read_trained(folder)
-    trained.model.to(_device(asked.device))
+    trained.model.to(chosen_device(asked.device))
     recipe = None if trained.run is None else read_recipe(trained.run / RECIPE)
     if recipe is not None and recipe.puzzle is not None:
-        return iter([_puzzle(trained, recipe)])
+        return iter([_puzzle(trained, recipe, asked.data)])
     if asked.data is None:
         raise ArgumentError("evaluate-no-data")
     if not asked.data.exists():
@@ -94,15 +96,6 @@ def evaluate(folder: str | os.PathLike[str], asked: Asked) -> Iterator[Result]:
         sets = [_encoded(trained, *each, asked) for each in _pair_sets(trained.run, spec, asked, asked.data)]
         return _translations(trained, how, sets)
     return _texts(trained, spec, list(_text_sets(trained.run, spec, asked, asked.data)))
-
-
-def _device(name: str | None) -> torch.device:
-    try:
-        found = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-        torch.empty(0, device=found)
-    except (RuntimeError, AssertionError) as error:  # no such word, or no such device here
-        raise ArgumentError("evaluate-device", found=name) from error
-    return found
 
 
 # --- translators -----------------------------------------------------------------------------------------
@@ -161,7 +154,7 @@ def _pair_sets(run: Path | None, spec: DataSpec | None, asked: Asked, data: Path
 
 def _was_trained_on(run: Path | None, corpus: Corpus) -> bool:
     """Whether the run knows this file, whole and alone: then only the end that it held out is new to the model."""
-    about = None if run is None else read_sealed(run / "run.json")
+    about = None if run is None else read_sealed(run / RUN)
     return about is not None and about.get("files") == {corpus.name: corpus.sha256}
 
 
@@ -215,14 +208,16 @@ def _end_of(corpus: Corpus, spec: DataSpec) -> tuple[str, Sequence[str], Notes]:
 # --- puzzles ---------------------------------------------------------------------------------------------
 
 
-def _puzzle(trained: Trained, recipe: Recipe) -> Result:
-    assert recipe.puzzle is not None
-    size = recipe.data.batch_size or 64
-    data = PuzzleBatches(recipe.puzzle, trained.tokenizer, batch_size=size, seed=0, part="valid")
+def _puzzle(trained: Trained, recipe: Recipe, data: Path | None) -> Result:
+    puzzle, size = recipe.puzzle, recipe.data.batch_size
+    assert puzzle is not None
+    assert size is not None
+    batches = PuzzleBatches(puzzle, trained.tokenizer, batch_size=size, seed=0, part="valid")
     model = trained.model if trained.model.config.kind == "decoder" else taking_keep(trained.model)
-    found = text_loss(model, data, device=_device_of(trained))
+    found = text_loss(model, batches, device=_device_of(trained))
     solved = Score("solved", 100 * found.solved / found.examples, None)
-    return Result(set=say("evaluate-held-out"), scores=(solved, *_losses(found)))
+    notes = puzzle_notes(recipe, data)
+    return Result(set=say("evaluate-held-out"), scores=(solved, *_losses(found)), notes=notes)
 
 
 def _losses(found: TextLoss) -> tuple[Score, ...]:

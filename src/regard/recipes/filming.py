@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
 
 from regard.errors import ArgumentError
 from regard.models import Transformer
@@ -18,8 +17,7 @@ from regard.text.tokenizer import Tokenizer
 from regard.trace import Looking, Trace
 from regard.training.batches import Batch, PairBatches
 from regard.training.durable import refusal
-
-Forward = Callable[..., Tensor]
+from regard.training.objective import Forward
 
 
 class Scene(NamedTuple):
@@ -80,8 +78,7 @@ def _batch(recipe: Recipe, spec: FilmSpec, tokenizer: Tokenizer) -> Batch:
         ids = torch.tensor([tokenizer.encode(spec.text)], dtype=torch.int64)
         return Batch({"ids": ids}, ids, (0,))
     source, target = ([tokenizer.encode(text)] for text in (spec.text, spec.target or spec.text))
-    marks = {name: getattr(tokenizer, name) for name in ("pad", "bos", "eos")}
-    return PairBatches(source, target, tokens_per_batch=2**31, seed=0, shuffle=False, **marks).batch(0, 0)
+    return PairBatches(source, target, tokens_per_batch=2**31, seed=0, shuffle=False, **tokenizer.marks()).batch(0, 0)
 
 
 def _chosen(trace: Trace, patterns: tuple[str, ...]) -> Trace:

@@ -5,7 +5,7 @@ Files come from outside: what is wrong with them is told with path and line befo
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from regard.errors import ArgumentError, FileError
 from regard.recipes.reading import (
@@ -51,7 +51,7 @@ class Source(NamedTuple):
 def prepare(recipe: Recipe, source: Source) -> Prepared:
     """Read, tokenise and batch what the recipe names below the folder, or the one file that is given instead."""
     if recipe.task == "synthetic":
-        return _puzzle(recipe)
+        return _puzzle(recipe, source)
     if source.path is None:
         raise ArgumentError("data-missing", recipe=recipe.name)
     if not source.path.exists():
@@ -59,15 +59,19 @@ def prepare(recipe: Recipe, source: Source) -> Prepared:
     return (_pairs if recipe.task == "translation" else _texts)(recipe, source, source.path)
 
 
-def _puzzle(recipe: Recipe) -> Prepared:
-    assert recipe.puzzle is not None
-    tokenizer = puzzle_tokenizer(recipe.puzzle.kind)
+def _puzzle(recipe: Recipe, source: Source) -> Prepared:
+    puzzle, size, seed = recipe.puzzle, recipe.data.batch_size, recipe.training.seed
+    assert puzzle is not None
+    assert size is not None
+    tokenizer = puzzle_tokenizer(puzzle.kind)
+    data = PuzzleBatches(puzzle, tokenizer, batch_size=size, seed=seed, part="train")
+    valid = PuzzleBatches(puzzle, tokenizer, batch_size=size, seed=seed, part="valid")
+    return Prepared(tokenizer, data, valid, {}, puzzle_notes(recipe, source.path))
 
-    def batches(part: str) -> PuzzleBatches:
-        size, seed = recipe.data.batch_size or 1, recipe.training.seed
-        return PuzzleBatches(recipe.puzzle, tokenizer, batch_size=size, seed=seed, part=part)  # type: ignore[arg-type]
 
-    return Prepared(tokenizer, batches("train"), batches("valid"), {}, ())
+def puzzle_notes(recipe: Recipe, data: Path | None) -> tuple[str, ...]:
+    """What is said to whoever gives text to a puzzle."""
+    return () if data is None else (say("train-data-unused", recipe=recipe.name),)
 
 
 def _hashes(corpora: Sequence[Corpus], known: Mapping[str, str] | None) -> dict[str, str]:
@@ -95,12 +99,8 @@ def _pairs(recipe: Recipe, source: Source, path: Path) -> Prepared:
     def batches(corpus: Corpus, shuffle: bool) -> tuple[Corpus, Data]:
         ids = [tokenizer.encode_all(column) for column in corpus.columns]
         corpus, (sources, targets) = fitting(corpus, ids, max_len=spec.max_len, skip_bad=source.skip_bad)
-        pad, bos, eos = (_special(tokenizer, name) for name in ("pad", "bos", "eos"))
-        budget, seed = spec.batch_tokens or 4096, recipe.training.seed
-        made = PairBatches(
-            sources, targets, tokens_per_batch=budget, seed=seed, pad=pad, bos=bos, eos=eos, shuffle=shuffle
-        )
-        return corpus, made
+        how: dict[str, Any] = {"tokens_per_batch": spec.batch_tokens, "seed": recipe.training.seed, "shuffle": shuffle}
+        return corpus, PairBatches(sources, targets, **how | tokenizer.marks())
 
     (train, data), (valid, held_out) = batches(train, True), batches(valid, False)
     return Prepared(tokenizer, data, held_out, files, _notes(train, valid))
@@ -123,16 +123,16 @@ def _texts(recipe: Recipe, source: Source, path: Path) -> Prepared:
     if not train or not valid:
         raise FileError("data-too-few", path=str(path))
     tokenizer = source.tokenizer or _learn_from_texts(spec, path, train, valid)
-    end = _special(tokenizer, "eos") if spec.unit == "lines" else tokenizer.eos
+    end = tokenizer.special("eos") if spec.unit == "lines" else tokenizer.eos
 
     def batches(texts: Sequence[str], shuffle: bool) -> Data:
-        size, seed = spec.batch_size or 1, recipe.training.seed
         packed = tokenizer.pack(texts, end=end)
         if shuffle and len(packed) <= spec.max_len:
             raise FileError("data-short", path=str(path), found=len(packed), block=spec.max_len)
         if len(packed) < 2:
             raise FileError("data-short-end", path=str(path), found=len(packed))
-        return BlockBatches(packed, block=spec.max_len, batch_size=size, seed=seed, shuffle=shuffle)
+        how: dict[str, Any] = {"batch_size": spec.batch_size, "seed": recipe.training.seed, "shuffle": shuffle}
+        return BlockBatches(packed, block=spec.max_len, **how)
 
     return Prepared(tokenizer, batches(train, True), batches(valid, False), files, _notes(*corpora))
 
@@ -155,13 +155,6 @@ def _learn_from_texts(spec: DataSpec, path: Path, train: Sequence[str], valid: S
     if spec.unit == "lines" or spec.tokenizer in ("words", "pieces"):
         return _learn(spec, path, train, SPECIALS)
     return _learn(spec, path, [*train, *valid] if spec.tokenizer == "characters" else train, ())
-
-
-def _special(tokenizer: Tokenizer, name: str) -> int:
-    found: int | None = getattr(tokenizer, name)
-    if found is None:
-        raise ArgumentError("tokenizer-special", name=name)
-    return found
 
 
 def _notes(*corpora: Corpus) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ class FilmSpec:
     """What --film keeps: the maps of one text, again and again.
 
     text      what the model reads; of a translator, the source
-    target    what a translator's decoder reads; None for what solves a puzzle
+    target    what a translator's decoder reads, None for the text itself; a puzzle's is its answer
     every     steps between two frames; the first and the last step are always kept
     layers    patterns of the names of attention layers, such as "decoder.*cross*"; empty for all
     """

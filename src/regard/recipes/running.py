@@ -8,7 +8,7 @@ finished.json written last: the run is done, and these are its figures
 
 import platform
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,8 @@ from torch import Tensor
 from regard import __version__
 from regard.checkpoints import save_model
 from regard.errors import FileError
-from regard.masks import Mask
+from regard.evaluation.losses import translated
+from regard.evaluation.trained import MODEL, RECIPE, RUN, TOKENIZER
 from regard.models import Transformer
 from regard.recipes.filming import camera
 from regard.recipes.preparing import Prepared, Source, prepare
@@ -37,6 +38,7 @@ from regard.training.durable import (
     temporary,
 )
 from regard.training.events import Finished, Listener, Reason
+from regard.training.journal import METRICS
 from regard.training.lock import hold
 from regard.training.loop import Moment, Outcome, Task, fit
 from regard.training.ranks import Ranks, joined
@@ -46,9 +48,12 @@ from regard.training.validation import validation_loss
 FREE = ("name", "about", "film", "evaluation")
 """Parts of a recipe that may change between two parts of a run: they do not touch the training."""
 
-TOKENIZER, FINISHED = "tokenizer.json", "finished.json"
+FINISHED = "finished.json"
 _BEFORE_RECIPE = r"lock|recipe\.toml\.tmp-[0-9]+"
 """What a run that was killed at once may have left in its folder."""
+
+COMPILE_SECONDS = 300.0
+"""How long other processes are waited for where a step is compiled, which takes one of them longer than another."""
 
 
 class Ending(NamedTuple):
@@ -77,6 +82,8 @@ def train(
     skip_bad  leave out lines that cannot be used, and count them
     seconds   how long other processes are waited for within a step
     """
+    if seconds is None and recipe.training.compile:
+        seconds = COMPILE_SECONDS
     with joined(device, seconds) as ranks:
         _make_folder(out)
         _check_same(recipe, out)
@@ -85,10 +92,11 @@ def train(
         if finished is None:
             with hold(out) if ranks.is_first else nullcontext():
                 finished = _trained(recipe, Source(data, skip_bad, None), out, film, ranks, listeners, say_note)
-                ranks.wait()
-        elif ranks.is_first:
-            for listener in listeners:
-                listener(Finished(step=finished.figures["step"], reason="already", figures=finished.figures))
+                ranks.wait_for_first()
+        else:
+            _tell(
+                [Finished(step=finished.figures["step"], reason="already", figures=finished.figures)], ranks, *listeners
+            )
         return finished
 
 
@@ -102,9 +110,7 @@ def _trained(
     say_note: Callable[[str], None],
 ) -> Ending:
     prepared = _prepared(recipe, source, out, ranks)
-    if ranks.is_first:
-        for note in prepared.notes:
-            say_note(note)
+    _tell(prepared.notes, ranks, say_note)
     torch.manual_seed(recipe.training.seed)
     model = Transformer(config_of(recipe, prepared.tokenizer.vocab_size))
     forward = translated if model.config.kind == "encoder-decoder" else continued
@@ -115,19 +121,17 @@ def _trained(
         moments.append(Moment(recipe.film.every, look))
     task = Task(model, forward, prepared.data, prepared.valid)
     outcome = fit(task, recipe.training, out, ranks, listeners=listeners, moments=moments)
-    if outcome.weights is None:
-        ending = Ending(outcome.reason, {})
-    else:
-        ending = _written(task, outcome, recipe, prepared, out, ranks)
-    if ranks.is_first:
+    figures = {} if outcome.weights is None else _written(task, outcome, recipe, prepared, out, ranks)
+    _tell([Finished(step=outcome.progress.step, reason=outcome.reason, figures=figures)], ranks, *listeners)
+    _tell(outcome.notes, ranks, say_note)
+    return Ending(outcome.reason, figures)
+
+
+def _tell(news: Iterable[Any], ranks: Ranks, *listeners: Callable[[Any], None]) -> None:
+    """Let those who listen to the first process know; the others have the same to say."""
+    for each in news if ranks.is_first else ():
         for listener in listeners:
-            listener(Finished(step=outcome.progress.step, reason=outcome.reason, figures=ending.figures))
-    return ending
-
-
-def translated(model: Transformer, ids: Tensor, source: Tensor, source_keep: Tensor, **options: Any) -> Tensor:
-    """Logits of a translator whose source is padded."""
-    return model(ids, source, source_mask=Mask.from_keep(source_keep), **options)
+            listener(each)
 
 
 def continued(model: Transformer, ids: Tensor, **options: Any) -> Tensor:
@@ -145,17 +149,15 @@ def _make_folder(out: Path) -> None:
         strange = [path.name for path in out.iterdir() if not re.fullmatch(_BEFORE_RECIPE, path.name)]
     except OSError as error:
         raise refusal(error, out, 0) from error
-    if strange and not (out / "recipe.toml").exists():
+    if strange and not (out / RECIPE).exists():
         raise FileError("run-not-ours", path=str(out), found=", ".join(sorted(strange)[:3]))
 
 
 def _check_same(recipe: Recipe, out: Path) -> None:
     """A run goes on by the recipe that it began with."""
-    if not (out / "recipe.toml").exists():
+    if not (out / RECIPE).exists():
         return
-    changed = [
-        key for key in differences(read_recipe(out / "recipe.toml"), recipe) if key.partition(".")[0] not in FREE
-    ]
+    changed = [key for key in differences(read_recipe(out / RECIPE), recipe) if key.partition(".")[0] not in FREE]
     if changed:
         raise FileError("run-other-recipe", path=str(out), keys=", ".join(changed[:5]))
 
@@ -173,8 +175,8 @@ def _prepared(recipe: Recipe, source: Source, out: Path, ranks: Ranks) -> Prepar
     """The data, the same as before; the first process learns the tokenizer, the others read it."""
     known = out / TOKENIZER
     if not ranks.is_first:
-        ranks.wait()
-    before = read_sealed(out / "run.json") or {}
+        ranks.wait_for_first()
+    before = read_sealed(out / RUN) or {}
     source = source._replace(known=before.get("files"))
     if known.exists():
         if TOKENIZER in before:
@@ -184,24 +186,24 @@ def _prepared(recipe: Recipe, source: Source, out: Path, ranks: Ranks) -> Prepar
     config_of(recipe, prepared.tokenizer.vocab_size)  # what is wrong with it is told before the folder is a run's
     if ranks.is_first:
         _write_down(recipe, prepared, out)
-        ranks.wait()
+        ranks.wait_for_first()
     return prepared
 
 
 def _write_down(recipe: Recipe, prepared: Prepared, out: Path) -> None:
     """What the run is: first its recipe, by which a folder is known to be a run's."""
-    sweep(out, "|".join(map(re.escape, ("recipe.toml", "run.json", "model", FINISHED))))
+    sweep(out, "|".join(map(re.escape, (RECIPE, RUN, MODEL, FINISHED))))
     for aside in out.glob(f".{TOKENIZER}.*"):
         discard(aside)
     content = to_toml(recipe).encode()
-    with _writing(out / "recipe.toml", len(content)):
-        replace_file(out / "recipe.toml", content)
+    with _writing(out / RECIPE, len(content)):
+        replace_file(out / RECIPE, content)
     if not (out / TOKENIZER).exists():
         with _writing(out / TOKENIZER, 2**10 * prepared.tokenizer.vocab_size):
             prepared.tokenizer.save(out / TOKENIZER)
     versions = {"regard": __version__, "python": platform.python_version(), "torch": torch.__version__}
     about = {"versions": versions, "files": prepared.files, "seed": recipe.training.seed}
-    write_sealed(out / "run.json", about | {TOKENIZER: hash_of(out / TOKENIZER)})
+    write_sealed(out / RUN, about | {TOKENIZER: hash_of(out / TOKENIZER)})
 
 
 @contextmanager
@@ -216,8 +218,10 @@ def _writing(path: Path, need: int) -> Iterator[None]:
         raise refusal(met, path, need) from error
 
 
-def _written(task: Task, outcome: Outcome, recipe: Recipe, prepared: Prepared, out: Path, ranks: Ranks) -> Ending:
-    """The model that came out, with its loss on the validation set; last of all, the word that it is finished."""
+def _written(
+    task: Task, outcome: Outcome, recipe: Recipe, prepared: Prepared, out: Path, ranks: Ranks
+) -> dict[str, Any]:
+    """The figures of the run: its model is put down, with its loss; last of all, the word that it is finished."""
     assert outcome.weights is not None
     assert task.valid is not None
     assert isinstance(task.model, Transformer)
@@ -236,13 +240,11 @@ def _written(task: Task, outcome: Outcome, recipe: Recipe, prepared: Prepared, o
         "best_step": progress.best_step,
     }
     if ranks.is_first:
-        _put_model(task.model, prepared.tokenizer, out / "model")
-        kept = [out / name for name in ("recipe.toml", "run.json", TOKENIZER, "metrics.jsonl")]
-        files = {
-            path.relative_to(out).as_posix(): hash_of(path) for path in (*kept, *sorted((out / "model").iterdir()))
-        }
+        _put_model(task.model, prepared.tokenizer, out / MODEL)
+        kept = [out / name for name in (RECIPE, RUN, TOKENIZER, METRICS)]
+        files = {path.relative_to(out).as_posix(): hash_of(path) for path in (*kept, *sorted((out / MODEL).iterdir()))}
         write_sealed(out / FINISHED, figures | {"files": files})
-    return Ending(outcome.reason, figures)
+    return figures
 
 
 def _put_model(model: Transformer, tokenizer: Tokenizer, target: Path) -> None:

@@ -20,7 +20,7 @@ import torch
 from regard.kinds import to_numpy
 from regard.recipes.recipe import LETTERS, Puzzle, PuzzleKind
 from regard.records import Kind
-from regard.text.learning import SPECIALS, learn_tokenizer
+from regard.text.learning import learn_tokenizer
 from regard.text.tokenizer import Tokenizer
 from regard.trace import Trace
 from regard.training.batches import IGNORED, Batch, PairBatches
@@ -154,13 +154,12 @@ def batch_of(kind: PuzzleKind, examples: Sequence[Example], tokenizer: Tokenizer
     """
     sources = tokenizer.encode_all([example.source for example in examples])
     targets = tokenizer.encode_all([example.target for example in examples])
-    pad, bos, eos = (SPECIALS.index(name) for name in ("<pad>", "<bos>", "<eos>"))
+    marks = tokenizer.marks()
     if kind != "induction":
-        whole = PairBatches(sources, targets, tokens_per_batch=2**31, seed=0, pad=pad, bos=bos, eos=eos, shuffle=False)
-        return whole.batch(0, 0)
+        return PairBatches(sources, targets, tokens_per_batch=2**31, seed=0, shuffle=False, **marks).batch(0, 0)
     # Only what can be known is asked for: the block a second time, once its first letter has told that it begins.
     longest = max(map(len, sources))
-    ids = torch.full((len(sources), 2 * longest - 1), pad)
+    ids = torch.full((len(sources), 2 * longest - 1), marks["pad"])
     predicted = torch.full_like(ids, IGNORED)
     for row, block in enumerate(sources):
         n = len(block)

@@ -22,7 +22,9 @@ from regard.errors import ArgumentError, UnknownNameError
 Table = dict[str, Any]
 _WORD_OF = {kind: word for word, kind in KINDS.items()}
 _MOST_OF_ANYTHING = 2**53
-_TOML = {bool: "true or false", int: "whole number", float: "number", str: "text", dict: "table", NoneType: '"none"'}
+# Its own words, which are the same in every language.
+_TOML = {bool: "boolean", int: "integer", float: "float", str: "string", dict: "table", list: "array", tuple: "array"}
+_TOML |= {NoneType: '"none"'}
 
 
 def read_table(kind: Any, table: Any, place: str, base: Any = None) -> Any:
@@ -132,7 +134,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 def _wrong(found: Any, kinds: tuple[Any, ...], place: str) -> ArgumentError:
     origins = (get_origin(kind) or kind for kind in kinds)
-    wanted = dict.fromkeys("list" if kind is tuple else _TOML.get(kind, "table") for kind in origins)
+    wanted = dict.fromkeys(_TOML.get(kind, "table") for kind in origins)
     spelt = shortened(found) if isinstance(found, str | float) else _TOML.get(type(found), type(found).__name__)
     return ArgumentError("recipe-type", place=place, wanted=", ".join(wanted), found=spelt)
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tokenizers
@@ -73,6 +73,17 @@ class Tokenizer:
         if model["type"] != "BPE" or model["merges"]:
             return None
         return {token: i for token, i in model["vocab"].items() if len(token) == 1}
+
+    def special(self, name: Literal["pad", "bos", "eos", "unknown"]) -> int:
+        """The id of a control token that is needed. ArgumentError where there is none."""
+        found: int | None = getattr(self, name)
+        if found is None:
+            raise ArgumentError("tokenizer-special", name=name)
+        return found
+
+    def marks(self) -> dict[str, int]:
+        """What pairs of sentences are batched with: the ids of pad, bos and eos, by name. Raises as `special`."""
+        return {"pad": self.special("pad"), "bos": self.special("bos"), "eos": self.special("eos")}
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, no control token among them.

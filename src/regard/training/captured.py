@@ -1,10 +1,11 @@
 """A step as one CUDA graph for each shape of batch: a small model's step is a thousand launches, and then it is one.
 
-The first batch of a shape is computed as usual, which also warms up whatever is set up lazily; the second is recorded
+The first batches of a shape are computed as usual, which also warms up whatever is set up lazily; the next is recorded
 and from then on replayed. A batch is filled up to squares first (every tensor as wide as the widest), so that there
 are few shapes. What is filled in is nobody's target and nobody's key.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,8 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.training.batches import IGNORED
-from regard.training.update import Micro
+from regard.training.update import Micro, Update
 
+WARM_UP = 2
+"""Batches of a shape before it is recorded: the first compiles what is compiled, the second runs it as it will be."""
 MOST_GRAPHS = 256
 """Shapes beyond these are computed without a graph."""
 
@@ -30,9 +33,10 @@ class _Graph(NamedTuple):
 class Captured:
     """Gives what `update` gives, from graphs where a shape comes again."""
 
-    def __init__(self, update: Callable[[Sequence[Micro]], Tensor]) -> None:
+    def __init__(self, update: Update) -> None:
         self.update = update
-        self._seen: set[Any] = set()
+        self.prepare = update.prepare
+        self._seen: Counter[Any] = Counter()
         self._graphs: dict[Any, _Graph] = {}
         self._pool: Any = None
 
@@ -41,9 +45,9 @@ class Captured:
         shapes = tuple(
             (tuple(targets.shape), *sorted((n, tuple(x.shape)) for n, x in ins.items())) for ins, targets in micro
         )
-        if shapes not in self._seen:
-            if len(self._seen) < MOST_GRAPHS:
-                self._seen.add(shapes)
+        if self._seen[shapes] < WARM_UP:
+            if shapes in self._seen or len(self._seen) < MOST_GRAPHS:
+                self._seen[shapes] += 1
             return self.update(micro)
         if shapes not in self._graphs:
             self._graphs[shapes] = self._record(micro)
@@ -59,7 +63,8 @@ class Captured:
         """The update of batches of this shape, recorded but not run. All graphs share memory: one runs at a time."""
         own = [({name: each.clone() for name, each in inputs.items()}, targets.clone()) for inputs, targets in micro]
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool):
+        # Another thread is sending the next batch meanwhile: what it asks of the device must not spoil the recording.
+        with torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local"):
             numbers = self.update(own)
         self._pool = graph.pool()
         return _Graph(own, numbers, graph.replay)

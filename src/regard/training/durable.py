@@ -19,7 +19,8 @@ from regard.files import reason_of
 from regard.memory import spell
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_BINARY = getattr(os, "O_BINARY", 0)  # Windows would write \r\n
+BINARY = getattr(os, "O_BINARY", 0)
+"""Among the flags of a file that is opened: Windows would write \\r\\n."""
 
 
 def fault_point(call: str) -> None:
@@ -34,6 +35,12 @@ class Digest(NamedTuple):
 
 
 NOTHING = Digest(0, hashlib.sha256().hexdigest())
+
+
+def sha256_of(path: Path) -> str:
+    """Of a file as it stands, read piece by piece. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class Writer:
@@ -62,7 +69,7 @@ class Writer:
 
 def write_file(path: Path, write: Callable[[Writer], object]) -> Digest:
     """Let `write` fill a new file, and return when its bytes are on the disk. Raises OSError."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666)
     try:
         fault_point("open")
         writer = Writer(descriptor)

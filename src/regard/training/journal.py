@@ -1,5 +1,6 @@
 """What a run leaves behind in words and numbers: metrics.jsonl, one line a step, and events for whoever listens."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,10 @@ from regard.training.json_line import json_bytes
 from regard.training.metrics import MetricsFile
 from regard.training.reports import Pace, Report
 
+METRICS = "metrics.jsonl"
+WRITE_SECONDS = 0.5
+"""Lines are written together: one at a time, a step of few milliseconds would feel it. A checkpoint waits for them."""
+
 
 class Journal:
     """Of the process that writes; the others have one that is silent.
@@ -19,10 +24,11 @@ class Journal:
 
     def __init__(self, folder: Path, steps: int, listeners: Sequence[Listener], *, silent: bool) -> None:
         self.folder, self.steps, self.listeners, self.silent = folder, steps, listeners, silent
-        self.metrics = MetricsFile(folder / "metrics.jsonl")
+        self.metrics = MetricsFile(folder / METRICS)
         self.pace = Pace()
         self.share_per_rate: float | None = None
-        self._line: dict[str, Any] | None = None  # the newest: a validation may still be added to it
+        self._lines: list[dict[str, Any]] = []  # not written yet; a validation may still be added to the last
+        self._wrote = time.monotonic()
 
     def begin(self, step: int, known: Digest | None = None) -> None:
         """Go on after `step`: what was written down after it happened in a course that is forgotten.
@@ -47,14 +53,16 @@ class Journal:
         self.pace.add(report.n_tokens)
         if self.silent:
             return
-        self._write()
+        if time.monotonic() - self._wrote > WRITE_SECONDS:
+            self._write()
         rate, seconds = self.pace.tokens_per_second, self.pace.seconds_per_step
         is_bad = report.loss is None
-        self._line = {"step": report.step, "loss": report.loss, "lr": report.lr, "norm": report.norm}
-        self._line |= {"tokens": report.n_tokens, "tokens_per_second": rate and round(rate, 1)}
+        line = {"step": report.step, "loss": report.loss, "lr": report.lr, "norm": report.norm}
+        line |= {"tokens": report.n_tokens, "tokens_per_second": rate and round(rate, 1)}
         if is_bad:
-            self._line["skipped"] = True
+            line["skipped"] = True
             self._keep_bad(report)
+        self._lines.append(line)
         share = None if self.share_per_rate is None or rate is None else self.share_per_rate * rate
         eta = None if seconds is None else seconds * (self.steps - report.step)
         self.tell(
@@ -72,8 +80,8 @@ class Journal:
 
     def validated(self, step: int, loss: float, best: float) -> None:
         """Write the validation into the line of its step, and tell it."""
-        if self._line is not None:
-            self._line["valid_loss"] = loss
+        if self._lines:
+            self._lines[-1]["valid_loss"] = loss
         self.tell(Validated(step=step, loss=loss, best=best))
 
     def settle(self) -> None:
@@ -83,9 +91,9 @@ class Journal:
             self.metrics.sync()
 
     def _write(self) -> None:
-        if self._line is not None:
-            self.metrics.append([self._line])
-            self._line = None
+        if self._lines:
+            self.metrics.append(self._lines)
+        self._lines, self._wrote = [], time.monotonic()
 
     def _keep_bad(self, report: Report) -> None:
         path = self.folder / "bad" / f"step-{report.step:08d}.json"

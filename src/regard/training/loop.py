@@ -35,6 +35,7 @@ from regard.training.stopping import StopRequest, listening
 from regard.training.store import Store
 from regard.training.update import Micro, Update, autocast
 from regard.training.validation import validation_loss
+from regard.words import say
 
 
 class Task(NamedTuple):
@@ -57,11 +58,12 @@ class Moment(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """How a run ended, and the weights that came out; None where it is not finished."""
+    """How a run ended, and the weights that came out, None where it is not finished; `notes` tell what they lack."""
 
     reason: Reason
     progress: Progress
     weights: dict[str, Tensor] | None
+    notes: tuple[str, ...] = ()
 
 
 def fit(
@@ -135,14 +137,14 @@ class _Run:
                     return self._left()
         return self._finished()
 
-    def _update(self, objective: Objective) -> Callable[[Sequence[Micro]], Tensor]:
+    def _update(self, objective: Objective) -> Update | Captured:
         """What takes a step: as it is written, compiled, captured."""
         learner: Any = self.ranks.together(objective)
         if self.plan.compile:
             learner = torch.compile(learner)
-        self.update = Update(learner, self.model, self.optimizer, self.plan, self.ranks, self.request)
+        update = Update(learner, self.model, self.optimizer, self.plan, self.ranks, self.request)
         is_captured = self.plan.capture and self.ranks.device.type == "cuda" and self.ranks.world == 1
-        return Captured(self.update) if is_captured else self.update
+        return Captured(update) if is_captured else update
 
     def _begin(self) -> Started:
         """Go on from the newest checkpoint that is whole."""
@@ -185,19 +187,30 @@ class _Run:
 
     def _finished(self) -> Outcome:
         """The weights that come out: the best ones, or the mean of the newest."""
-        reason: Reason = "steps" if self.progress.step >= self.plan.steps else "patience"
-        if self.plan.final == "best" and self.progress.best_step:
-            weights = self.best.load(self.progress.best_step).model
-        else:
-            weights = averaged(self.checkpoints.models(self.plan.average))
-        return Outcome(reason, self.progress, weights)
+        plan, progress = self.plan, self.progress
+        reason: Reason = "steps" if progress.step >= plan.steps else "patience"
+        if plan.final == "best" and progress.best_step:
+            return Outcome(reason, progress, self._best_weights())
+        notes = []
+        if plan.final == "best":
+            notes.append(say("train-best-absent", path=str(self.best.folder)))
+        if (found := len(self.checkpoints.last(plan.average))) < plan.average:
+            notes.append(say("train-averaged", found=found, average=plan.average))
+        return Outcome(reason, progress, averaged(self.checkpoints.models(plan.average)), tuple(notes))
+
+    def _best_weights(self) -> dict[str, Tensor]:
+        """Of the step with the lowest validation loss. FileError, with a way out, where they are damaged."""
+        try:
+            return self.best.load(self.progress.best_step).model
+        except FileError as error:
+            raise FileError("run-best-damaged", path=str(self.best.folder), reason=error) from error
 
     def _nothing_gets_better(self) -> bool:
         return self.plan.patience is not None and self.progress.waited >= self.plan.patience
 
     # --- one step ------------------------------------------------------------------------------------------
 
-    def _take_step(self, update: Callable[[Sequence[Micro]], Tensor], parts: Iterator[Part]) -> None:
+    def _take_step(self, update: Update | Captured, parts: Iterator[Part]) -> None:
         """Give one step to the device; what it came to is asked later."""
         plan, ranks, progress = self.plan, self.ranks, self.progress
         progress.step += 1
@@ -206,7 +219,7 @@ class _Run:
         self.model.train()
         micro = [next(parts) for _ in range(plan.accumulate)]
         lr = learning_rate(plan, progress.step)
-        self.update.prepare(lr=lr, n_targets=sum(part.n_targets for part in micro))
+        update.prepare(lr=lr, n_targets=sum(part.n_targets for part in micro))
         numbers = update([self._marked(part.inputs, part.targets) for part in micro])
         examples = tuple(example for part in micro for example in part.examples)
         self.reports.put(progress.step, lr, numbers, sum(part.n_tokens for part in micro), examples)
@@ -222,7 +235,8 @@ class _Run:
             self.journal.step(report)
             if progress.bad_in_a_row >= self.plan.bad_steps:
                 self.journal.settle()
-                raise RunError("run-not-finite", step=report.step, count=progress.bad_in_a_row, saved=self.saved)
+                key = "run-not-finite" if self.saved else "run-never-finite"
+                raise RunError(key, step=report.step, count=progress.bad_in_a_row, saved=self.saved)
 
     # --- between steps ---------------------------------------------------------------------------------------
 
@@ -257,9 +271,15 @@ class _Run:
         progress.waited += 1
         if progress.best is None or loss < progress.best:
             progress.best, progress.best_step, progress.waited = loss, progress.step, 0
-            if self.plan.final == "best" and self.ranks.is_first:
-                self.best.save(snapshot(progress, self.model, None))
+            if self.plan.final == "best":
+                self._keep_best()
         self.journal.validated(progress.step, loss, progress.best)
+
+    def _keep_best(self) -> None:
+        """The weights as they are, by the first process; the others wait."""
+        if self.ranks.is_first:
+            self.best.save(snapshot(self.progress, self.model, None))
+        self.ranks.wait_for_first()
 
     def _save(self) -> None:
         """A checkpoint, by the first process; the others wait."""
@@ -270,7 +290,7 @@ class _Run:
             path = self.checkpoints.save(now)
             self.journal.tell(Saved(step=self.progress.step, path=path))
         self.saved = self.progress.step
-        self.ranks.wait()
+        self.ranks.wait_for_first()
 
     def _look(self) -> None:
         """The moments that are due, with the model as it is when it is used."""
@@ -282,7 +302,7 @@ class _Run:
                 for moment in due:
                     moment.look(step)
         if due:
-            self.ranks.wait()
+            self.ranks.wait_for_first()
 
     # --- how it is computed ------------------------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ A checkpoint is these files and no others, by fixed names: nothing that a manife
 links are not followed. What the files hold is not known here.
 """
 
-import hashlib
 import json
 import stat
 from collections.abc import Iterable, Mapping
@@ -89,8 +88,7 @@ def _verify_file(path: Path, wanted: Digest) -> None:
     size = _size(path)
     if size != wanted.size:
         raise FileError("checkpoint-size", path=str(path), found=f"{size} B", wanted=f"{wanted.size} B")
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = durable.sha256_of(path)
     if found != wanted.sha256:
         raise FileError("checkpoint-hash", path=str(path), found=found[:12], wanted=wanted.sha256[:12])
 

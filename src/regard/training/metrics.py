@@ -86,11 +86,7 @@ class MetricsFile:
         """Return when every line is on the disk: before a checkpoint says that its steps are done. Raises FileError."""
         try:
             if self.path.exists():
-                descriptor = os.open(self.path, os.O_RDWR)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
+                durable.sync_file(self.path)
                 durable.sync_folder(self.path.parent)
         except OSError as error:
             raise durable.refusal(error, self.path, 0) from error
@@ -110,8 +106,7 @@ class MetricsFile:
         return self._last
 
     def _write(self, content: bytes) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(self.path, flags, 0o666)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | durable.BINARY, 0o666)
         try:
             before = os.fstat(descriptor).st_size
             try:

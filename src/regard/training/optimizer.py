@@ -1,6 +1,6 @@
 """AdamW, and its memory as named tensors: what a checkpoint holds."""
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ from regard.training.plan import Plan
 def adamw(model: nn.Module, plan: Plan) -> torch.optim.AdamW:
     """AdamW (Loshchilov & Hutter 2019), fused; weight decay on matrices only: a smaller bias or norm is no simpler.
 
-    On a GPU the rate is a tensor there, so that a step that was captured as a graph reads the rate of the moment.
+    Where steps are captured as graphs the rate is a tensor on the GPU, so that they read the rate of the moment.
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     groups = [
@@ -20,15 +20,18 @@ def adamw(model: nn.Module, plan: Plan) -> torch.optim.AdamW:
         {"params": [weight for weight in weights if weight.ndim < 2], "weight_decay": 0.0},
     ]
     device = weights[0].device
-    on_gpu = device.type == "cuda"
-    return torch.optim.AdamW(
+    is_captured = plan.capture and device.type == "cuda"
+    made: Any = torch.optim.AdamW(
         [group for group in groups if group["params"]],
-        lr=torch.tensor(plan.lr, device=device) if on_gpu else plan.lr,
+        lr=torch.tensor(plan.lr, device=device) if is_captured else plan.lr,
         betas=plan.betas,
         eps=plan.eps,
         fused=True,
-        capturable=on_gpu,
+        capturable=is_captured,
     )
+    # PyTorch would warn of a step that is not captured, and the first of every shape is not.
+    made._warned_capturable_if_run_uncaptured = True
+    return cast(torch.optim.AdamW, made)
 
 
 def set_rate(optimizer: torch.optim.AdamW, lr: float) -> None:

@@ -87,7 +87,9 @@ class Plan:
             if not is_left_out and not (is_number(value) and low <= value <= high):
                 raise ArgumentError("plan-range", name=name, value=value, low=low, high=high)
         if len(self.betas) != 2 or not all(is_number(beta) and 0 <= beta < 1 for beta in self.betas):
-            raise ArgumentError("plan-range", name="betas", value=self.betas, low=0, high="below 1")
+            raise ArgumentError("plan-betas", value=self.betas)
+        if self.patience is not None and self.valid_every is None:
+            raise ArgumentError("plan-patience", patience=self.patience)
         if self.keep < self.average:
             raise ArgumentError("plan-keep", keep=self.keep, average=self.average)
         if self.average > 1 and self.final == "best":

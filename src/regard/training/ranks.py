@@ -24,17 +24,22 @@ from regard.files import reason_of
 SECONDS = 20.0
 """How long the others are waited for within a step. Longer, and the loss of one is noticed too late."""
 PATIENT_SECONDS = 1800.0
-"""And while rank 0 alone is at work: saving, compiling."""
+"""And while one of them may be at work: reading, saving, compiling."""
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """This process among `world`, on its device."""
+    """This process among `world`, on its device.
+
+    patient     the group in which all wait long for all
+    following   the one in which all wait long for the first process, and it not for them
+    """
 
     rank: int
     world: int
     device: torch.device
     patient: Any = None
+    following: Any = None
 
     @property
     def is_first(self) -> bool:
@@ -48,9 +53,14 @@ class Ranks:
         return values
 
     def wait(self) -> None:
-        """Until all are here: after something that only one of them did."""
+        """Until all are here, however long each had to work."""
         if self.world > 1:
             dist.barrier(group=self.patient)
+
+    def wait_for_first(self) -> None:
+        """Until the first process has done what it alone does. It finds the others waiting, or gives them up soon."""
+        if self.world > 1:
+            dist.barrier(group=self.following)
 
     def together(self, module: nn.Module) -> nn.Module:
         """The module with its gradients averaged over all processes."""
@@ -65,7 +75,7 @@ def joined(device: str | None = None, seconds: float | None = None) -> Iterator[
     seconds   how long the others are waited for within a step
     """
     world, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
-    chosen = _device(device, int(os.environ.get("LOCAL_RANK", 0)) if world > 1 else None)
+    chosen = chosen_device(device, int(os.environ.get("LOCAL_RANK", 0)) if world > 1 else 0)
     if chosen.type == "cuda":
         torch.cuda.set_device(chosen)
     if world == 1:
@@ -75,8 +85,10 @@ def joined(device: str | None = None, seconds: float | None = None) -> Iterator[
         backend = "nccl" if chosen.type == "cuda" else "gloo"
         timeout = timedelta(seconds=seconds or SECONDS)
         dist.init_process_group(backend, store=_meeting_place(timeout), rank=rank, world_size=world, timeout=timeout)
-        patient = dist.new_group(backend="gloo", timeout=timedelta(seconds=PATIENT_SECONDS))
-        yield Ranks(rank, world, chosen, patient)
+        long = timedelta(seconds=PATIENT_SECONDS)
+        patient = dist.new_group(backend="gloo", timeout=long)
+        following = dist.new_group(backend="gloo", timeout=timeout if rank == 0 else long)  # each keeps its own time
+        yield Ranks(rank, world, chosen, patient, following)
     except (dist.DistError, RuntimeError) as error:
         if isinstance(error, RegardError | torch.OutOfMemoryError) or not _is_about_others(error):
             raise
@@ -97,21 +109,21 @@ def _meeting_place(timeout: timedelta) -> Store:
     return PrefixStore(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if alone else "all", store)
 
 
-def _device(name: str | None, local: int | None) -> torch.device:
-    """The device that was asked for; each process on a machine has its own GPU."""
+def chosen_device(name: str | None, local: int = 0) -> torch.device:
+    """The device of that name, None for a GPU where there is one; of a machine's processes each has its own GPU.
+
+    ArgumentError for a name that is none, MissingDeviceError for a GPU that is not there.
+    """
     has_gpu = torch.cuda.is_available()
     if name is None:
         name = "cuda" if has_gpu else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise ArgumentError("unknown-choice", name="device", value=name, choices="cpu, cuda, cuda:1") from None
-    if device.type not in ("cpu", "cuda"):
+    if not re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", name):
         raise ArgumentError("unknown-choice", name="device", value=name, choices="cpu, cuda, cuda:1")
+    device = torch.device(name)
     if device.type == "cpu":
         return device
     if device.index is None:
-        device = torch.device("cuda", local or 0)
+        device = torch.device("cuda", local)
     count = torch.cuda.device_count() if has_gpu else 0
     if device.index >= count:
         raise MissingDeviceError("device-missing", device=str(device), count=count)

@@ -12,7 +12,7 @@ from typing import Any
 from regard.checkpoints.strict_json import JsonError, parse
 from regard.errors import FileError
 from regard.files import reason_of
-from regard.training.durable import refusal, replace_file
+from regard.training.durable import refusal, replace_file, sha256_of
 
 SEAL = "sha256"
 
@@ -51,10 +51,7 @@ def read_sealed(path: Path) -> dict[str, Any] | None:
 
 def hash_of(path: Path) -> str | None:
     """The SHA-256 of a file; None where there is none. Raises OSError."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256_of(path) if path.is_file() else None
 
 
 def check_hashes(folder: Path, hashes: Mapping[str, str | None], remove: str) -> None:

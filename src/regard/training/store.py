@@ -184,14 +184,18 @@ class Store:
                 skipped.append(Skipped(self._path(step), error))
         return Found(None, tuple(skipped))
 
+    def last(self, n: int) -> list[int]:
+        """The steps of the newest `n` checkpoints, ascending; fewer where there are no more."""
+        check_counts(n=(n, 1))
+        steps = self.steps()
+        return [*(step for step in steps[:-1] if step % self.every == 0), *steps[-1:]][-n:]
+
     def models(self, n: int) -> Iterator[dict[str, Tensor]]:
-        """The weights of the newest `n` checkpoints, oldest first, one in memory at a time.
+        """The weights of these checkpoints, oldest first, one in memory at a time.
 
         A damaged one raises FileError: a mean over others would be another model than the one asked for.
         """
-        check_counts(n=(n, 1))
-        steps = self.steps()
-        for step in [*(step for step in steps[:-1] if step % self.every == 0), *steps[-1:]][-n:]:
+        for step in self.last(n):
             verify(self._path(step), step, [MODEL])
             yield read_tensors(self._path(step) / MODEL)
 

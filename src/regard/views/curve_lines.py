@@ -15,14 +15,13 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
-from regard.errors import ArgumentError
 from regard.trace.trace import Colour
 from regard.views.caption import title
 from regard.views.curves import Curve, metric_name, number, thin, ticks, value_range
 from regard.views.ink import DIM
 from regard.views.labels import cut, visible
 from regard.views.picture import chosen_language
-from regard.views.terminal import NARROWEST, console_for, depth_of, holds, write_lines
+from regard.views.terminal import columns_of, console_for, depth_of, holds, write_lines
 from regard.words import Language, say
 
 TALLEST, SHORTEST = 18, 6
@@ -77,10 +76,8 @@ def show_curves(
 ) -> None:
     """Draw the curves in one picture on `file`, by default on the screen. Raises ArgumentError."""
     spoken = chosen_language(lang)
-    if width is not None and (not isinstance(width, int) or width < NARROWEST):
-        raise ArgumentError("width-narrow", asked=width, least=NARROWEST)
     console = console_for(file, color)
-    columns = width or max(NARROWEST, console.width)
+    columns = columns_of(console, width)
     rows = height or min(TALLEST, max(SHORTEST, console.height - len(curves) - 6))
     signs = Signs.for_terminal(console.encoding, depth_of(console) is not None, len(curves))
     write_lines(console, curve_lines(curves, columns, rows, signs, spoken))

@@ -45,6 +45,8 @@ class Scene:
     pictures: list[Picture]
     change: float
     """How much of its attention the head moved from the first moment to the last: 0 none, 1 all of it."""
+    choices: int
+    """Heads that it was chosen from, as the one that changes most."""
 
     @property
     def record(self) -> Record:
@@ -89,7 +91,8 @@ def scene(film: Film, layer: int | str | None = None, head: int | None = None) -
     if not candidates:
         raise ArgumentError("trace-empty")
     change, record, number = max(candidates, key=lambda found: found[0])
-    return Scene([moment.step for moment in film], [_at(one.trace, record, number) for one in film], change)
+    pictures = [_at(moment.trace, record, number) for moment in film]
+    return Scene([moment.step for moment in film], pictures, change, len(candidates))
 
 
 def _at(trace: Trace, like: Record, head: int) -> Picture:

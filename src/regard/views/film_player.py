@@ -11,7 +11,7 @@ from rich.text import Text
 from regard.trace.trace import Colour
 from regard.views.film import Scene, frame_lines, telling_frames
 from regard.views.picture import chosen_language
-from regard.views.terminal import NARROWEST, console_for, depth_of, write_lines
+from regard.views.terminal import columns_of, console_for, depth_of, write_lines
 from regard.words import Language
 
 _ENDLESS = 10**6
@@ -32,7 +32,7 @@ def play(
     console = console_for(file, color)
     # Live writes the lines itself, so an encoding that lacks our signs gets the few frames, which are translated.
     moving = console.is_terminal and not console.is_dumb_terminal and console.encoding.lower().startswith("utf")
-    width, height = max(NARROWEST, console.width), console.height - 1 if moving else _ENDLESS
+    width, height = columns_of(console), console.height - 1 if moving else _ENDLESS
     depth, spoken = depth_of(console), chosen_language(lang)
 
     def lines(at: int) -> list[Text]:

@@ -37,11 +37,8 @@ def show(
 ) -> None:
     """Draw the trace on `file`, by default on the screen. Raises ArgumentError and NotKeptError."""
     spoken = chosen_language(lang)
-    if width is not None and (not isinstance(width, int) or width < NARROWEST):
-        raise ArgumentError("width-narrow", asked=width, least=NARROWEST)
     console = console_for(file, color)
-    columns = width or max(NARROWEST, console.width)
-    depth = depth_of(console)
+    columns, depth = columns_of(console, width), depth_of(console)
     lines = drawing(trace, layer, head, sample, width=columns, depth=depth, lang=spoken)
     write_lines(console, lines)
 
@@ -88,6 +85,13 @@ def console_for(file: TextIO | None, color: Colour | None) -> Console:
         force_jupyter=elsewhere,
         highlight=False,
     )
+
+
+def columns_of(console: Console, width: int | None = None) -> int:
+    """The columns that were asked for, else the console's. ArgumentError where nothing could be drawn in so few."""
+    if width is not None and (not isinstance(width, int) or width < NARROWEST):
+        raise ArgumentError("width-narrow", asked=width, least=NARROWEST)
+    return width or max(NARROWEST, console.width)
 
 
 def depth_of(console: Console) -> Depth | None:

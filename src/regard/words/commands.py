@@ -21,10 +21,11 @@ WORDS: dict[str, Words] = {
     ),
     "help-json": Words(en="print JSON instead of text", zh="输出 JSON 而不是文字"),
     "help-version": Words(en="show the version", zh="显示版本"),
+    "saved": Words(en="saved {file}", zh="已保存 {file}"),
     "metavar-matrix": Words(en="MATRIX", zh="矩阵"),
     "metavar-text": Words(en="TEXT", zh="文本"),
     "metavar-head": Words(en="N|all", zh="N|all"),
-    "metavar-width": Words(en="N", zh="N"),
+    "metavar-number": Words(en="N", zh="N"),
     "metavar-file": Words(en="FILE", zh="文件"),
     # --- regard ---
     "help-regard": Words(
@@ -107,7 +108,6 @@ WORDS: dict[str, Words] = {
         en="--head 1 shows one head in full, --head all each of them; --json gives the numbers.",
         zh="--head 1 完整显示一个头，--head all 逐个显示；--json 给出数字。",
     ),
-    "see-saved": Words(en="saved {file}", zh="已保存 {file}"),
     # --- regard explain ---
     "help-explain": Words(
         en="Calculate attention by hand, step by step; without matrices, with the numbers of the tutorial.",

@@ -21,7 +21,7 @@ WORDS: dict[str, Words] = {
     ),
     "metavar-model": Words(en="MODEL", zh="模型"),
     "metavar-data": Words(en="PATH", zh="路径"),
-    "metavar-split": Words(en="NAME", zh="名称"),
+    "metavar-name": Words(en="NAME", zh="名称"),
     "metavar-language": Words(en="CODE", zh="代码"),
     "metavar-device": Words(en="cpu|cuda", zh="cpu|cuda"),
     "help-evaluate-model": Words(
@@ -79,14 +79,6 @@ WORDS: dict[str, Words] = {
         "go on with it by running its regard train command again",
         zh="{path} 的训练还没有完成，还没有 model 文件夹；请再次运行同样的 regard train 命令，把它训练完",
     ),
-    "evaluate-device": Words(
-        en="no model can run on device {found!r} here: give cpu, or cuda where there is a GPU (regard doctor tells)",
-        zh="这里不能在设备 {found!r} 上运行模型：请用 cpu；有 GPU 时可用 cuda（运行 regard doctor 查看）",
-    ),
-    "evaluate-beams": Words(
-        en="--beams must be a whole number of at least 1; found {found!r}",
-        zh="--beams 必须是不小于 1 的整数；现在是 {found!r}",
-    ),
     "evaluate-split-absent": Words(
         en="there is no set {split!r}: none of these files exists: {paths}; check --data and --split",
         zh="没有名为 {split!r} 的数据集：以下文件都不存在：{paths}；请检查 --data 和 --split",
@@ -102,7 +94,7 @@ WORDS: dict[str, Words] = {
     ),
     "evaluate-no-plain": Words(
         en="{set}: no sacreBLEU and no chrF, which need references as people wrote them; there is no {path}",
-        zh="{set}：没有 sacreBLEU 和 chrF，因为缺少未经处理的参考译文；没有 {path}",
+        zh="{set}：算不出 sacreBLEU 和 chrF，它们需要未经处理的参考译文；没有 {path}",
     ),
     "evaluate-cut": Words(
         en="{set}: {count} sentences were cut to the {limit} tokens that the model can read",
@@ -113,7 +105,6 @@ WORDS: dict[str, Words] = {
         zh="{set}：跳过了 {count} 行有问题的内容；第一处：{first}",
     ),
     "evaluate-set": Words(en="{set}: {reason}", zh="{set}：{reason}"),
-    "evaluate-saved": Words(en="saved {file}", zh="已保存 {file}"),
     "evaluate-held-out": Words(en="held out", zh="留出部分"),
     "evaluate-column-set": Words(en="set", zh="数据集"),
     "evaluate-column-metric": Words(en="metric", zh="指标"),
@@ -148,11 +139,6 @@ WORDS: dict[str, Words] = {
         "or cut such lines with --skip-bad",
         zh="第 {line} 行连结束符共 {found} 个词元，但模型最多读 {limit} 个：请缩短，或用 --skip-bad 截断这样的行",
     ),
-    "translate-no-special": Words(
-        en="the tokenizer has no token {name}, which a translator begins or ends with: "
-        "use the tokenizer that the model was trained with",
-        zh="分词器里没有翻译模型开头或结尾要用的词元 {name}：请使用训练该模型时的分词器",
-    ),
     # --- regard plot ---
     "help-plot": Words(
         en="Draw the curves of one run or several: the loss, the validation loss, or any other metric.",
@@ -169,7 +155,6 @@ WORDS: dict[str, Words] = {
         "  regard plot runs/copy --metric lr --json",
     ),
     "metavar-runs": Words(en="RUN ...", zh="训练 ..."),
-    "metavar-metric": Words(en="NAME", zh="名称"),
     "help-plot-runs": Words(
         en="the folders that regard train --out wrote; several are drawn in one picture",
         zh="regard train --out 写出的文件夹；给多个则画在同一幅图里",
@@ -187,7 +172,6 @@ WORDS: dict[str, Words] = {
         en="which run? Give the folder that regard train --out wrote, for example: regard plot runs/copy",
         zh="要画哪次训练？请给出 regard train --out 写出的文件夹，例如：regard plot runs/copy",
     ),
-    "plot-saved": Words(en="saved {file}", zh="已保存 {file}"),
     "curves-no-run": Words(
         en="there is no folder {path}; give the one that regard train --out wrote",
         zh="文件夹 {path} 不存在；请给出 regard train --out 写出的文件夹",
@@ -234,8 +218,6 @@ WORDS: dict[str, Words] = {
         "  regard film runs/reverse --gif birth.gif --speed 8",
     ),
     "metavar-run": Words(en="RUN", zh="训练"),
-    "metavar-layer": Words(en="NAME", zh="名称"),
-    "metavar-number": Words(en="N", zh="N"),
     "metavar-speed": Words(en="FPS", zh="帧数"),
     "help-film-run": Words(
         en="the folder that regard train --film --out wrote",
@@ -272,18 +254,17 @@ WORDS: dict[str, Words] = {
     ),
     "film-speed": Words(
         en="--speed must be a number of frames a second from {least} to {most}; found {found!r}",
-        zh="--speed 是每秒的帧数，应在 {least} 到 {most} 之间；现在是 {found!r}",
-    ),
-    "film-head": Words(
-        en="--head must be a whole number from 0 on; found {found!r}",
-        zh="--head 必须是从 0 开始的整数；现在是 {found!r}",
+        zh="--speed 是每秒的帧数，必须是 {least} 到 {most} 之间的数；现在是 {found!r}",
     ),
     "film-chosen": Words(
-        en="{name}, head {head}: of the heads to choose from it changes most; {share} % of its attention moved "
+        en="{name}, head {head}: of {count} heads it changes most; {share} % of its attention moved "
         "from the first frame to the last",
-        zh="{name} 的头 {head}：可选的头里它变化最大，从第一帧到最后一帧有 {share}% 的注意力换了位置",
+        zh="{name} 的头 {head}：{count} 个头里它变化最大，从第一帧到最后一帧有 {share}% 的注意力换了位置",
     ),
-    "film-saved": Words(en="saved {file}", zh="已保存 {file}"),
+    "film-only": Words(
+        en="{name}, head {head}: {share} % of its attention moved from the first frame to the last",
+        zh="{name} 的头 {head}：从第一帧到最后一帧有 {share}% 的注意力换了位置",
+    ),
     "film-step": Words(en="step {step}", zh="第 {step} 步"),
     "film-loss": Words(en="loss {loss}", zh="损失 {loss}"),
     "film-frame": Words(en="frame {number} of {count}", zh="第 {number} 帧（共 {count} 帧）"),
@@ -379,12 +360,24 @@ WORDS: dict[str, Words] = {
         en="cpu, cuda or cuda:1; otherwise the GPU where there is one", zh="cpu、cuda 或 cuda:1；不写则有 GPU 就用 GPU"
     ),
     "help-train-timeout": Words(
-        en="how long torchrun's other processes are waited for within a step; otherwise 20",
-        zh="用 torchrun 时一步之内等待其他进程的时间；不写则为 20",
+        en="how long torchrun's other processes are waited for within a step; otherwise 20, compiled 300",
+        zh="用 torchrun 时一步之内等待其他进程的时间；不写则为 20，编译时为 300",
     ),
     "train-skipped": Words(
         en="{name}: {count} lines were left out; the first: {first}",
         zh="{name}：跳过了 {count} 行；第一处：{first}",
+    ),
+    "train-data-unused": Words(
+        en="{recipe} makes up its own examples: --data is not used",
+        zh="{recipe} 的例子由程序生成：没有用到 --data",
+    ),
+    "train-averaged": Words(
+        en="the final model is the mean of {found} checkpoints, not of {average} (training.average): there are no more",
+        zh="最终模型是 {found} 个检查点的平均，而不是 {average} 个（training.average）：没有更多的检查点",
+    ),
+    "train-best-absent": Words(
+        en="there are no best weights in {path}, so the final model has the last ones",
+        zh="{path} 里没有最好的权重，最终模型用的是最后的权重",
     ),
     "train-needs-out": Words(
         en="regard train {recipe} needs --out, the folder of the run",
@@ -394,12 +387,9 @@ WORDS: dict[str, Words] = {
         en="--set takes KEY=VALUE, such as training.steps=100; found {found!r}",
         zh="--set 的形式是 键=值，例如 training.steps=100；现在是 {found!r}",
     ),
-    "train-seed-value": Words(
-        en="--seed takes a whole number of at least 0; found {found!r}", zh="--seed 是不小于 0 的整数；现在是 {found!r}"
-    ),
     "train-timeout-value": Words(
-        en="--timeout takes a number of seconds above 0; found {found!r}",
-        zh="--timeout 是大于 0 的秒数；现在是 {found!r}",
+        en="--timeout must be a number of seconds above 0; found {found!r}",
+        zh="--timeout 必须是大于 0 的秒数；现在是 {found!r}",
     ),
     "metavar-folder": Words(en="FOLDER", zh="文件夹"),
     "train-more": Words(

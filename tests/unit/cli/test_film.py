@@ -29,7 +29,7 @@ def run_folder(tmp_path: Path) -> Path:
 def test_the_head_that_changes_is_named_and_shown(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     film(run_folder)
     out, err = capsys.readouterr()
-    assert err.startswith("decoder.layers.0.cross_attention, head 1: ")
+    assert err.startswith("decoder.layers.0.cross_attention, head 1: of 2 heads it changes most; ")
     assert "67 % of its attention" in err
     assert "step 10 · loss 2.500 · frame 2 of 3" in out
     assert "step 20 · frame 3 of 3" in out
@@ -39,6 +39,14 @@ def test_the_head_that_changes_is_named_and_shown(run_folder: Path, capsys: pyte
     out, err = capsys.readouterr()
     assert "头 0（共 2 个）" in out
     assert err == ""
+
+
+def test_a_single_head_is_not_said_to_be_chosen(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for step in (0, 10, 20):
+        weights = softmax(np.eye(3)[None] * step)
+        Trace.from_weights(weights, name="cross").save(run_folder / "film" / f"step-{step:08d}.safetensors")
+    film(run_folder)
+    assert capsys.readouterr().err.startswith("cross, head 0: 67 % of its attention moved")
 
 
 def test_json(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

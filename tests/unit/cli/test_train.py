@@ -106,9 +106,9 @@ def test_alone_it_lists_the_recipes(run: Run, monkeypatch: pytest.MonkeyPatch) -
         (("copy", "--out", "OUT", "--set", "=3"), "--set takes KEY=VALUE", "--set 的形式是 键=值"),
         (("copy", "--out", "OUT", "--set", "training.stepz=3"), "steps", "steps"),
         (("copy", "--out", "OUT", "--set", "training.steps=many"), "training.steps", "training.steps"),
-        (("copy", "--out", "OUT", "--seed", "-1"), "--seed takes a whole number", "--seed 是不小于 0 的整数"),
-        (("copy", "--out", "OUT", "--seed", "1.5"), "--seed takes a whole number", "--seed 是不小于 0 的整数"),
-        (("copy", "--out", "OUT", "--timeout", "0"), "--timeout takes a number", "--timeout 是大于 0 的秒数"),
+        (("copy", "--out", "OUT", "--seed", "-1"), "--seed must be a whole number", "--seed 必须是不小于 0 的整数"),
+        (("copy", "--out", "OUT", "--seed", "1.5"), "--seed must be a whole number", "--seed 必须是不小于 0 的整数"),
+        (("copy", "--out", "OUT", "--timeout", "0"), "--timeout must be a number", "--timeout 必须是大于 0 的秒数"),
         (("en-zh", "--out", "OUT"), "needs text: add --data", "需要文本"),
     ],
 )

@@ -14,6 +14,7 @@ from regard.evaluation import encode_sources, translate, translate_lines
 from regard.evaluation.translation import MAX_EXTRA, MAX_RATIO
 from regard.generation import beam_search
 from regard.reference import Transformer as NumpyTransformer
+from regard.text.tokenizer import Tokenizer
 
 BOS, EOS = 1, 2
 LETTERS = "abcdefghijklmnopqrs"
@@ -24,6 +25,7 @@ class Spelling:
 
     pad, bos, eos, unknown = 0, BOS, EOS, 3
     vocab_size = 23
+    special = Tokenizer.special
 
     def encode_all(self, texts: Sequence[str]) -> list[list[int]]:
         return [[4 + LETTERS.index(letter) for letter in text if letter != " "] for text in texts]
@@ -126,7 +128,7 @@ def test_a_tokenizer_without_an_end() -> None:
     class Endless(Spelling):
         eos = None  # type: ignore[assignment]
 
-    with pytest.raises(ArgumentError, match="no token <eos>"):
+    with pytest.raises(ArgumentError, match="no control token <eos>"):
         translate_lines(MODEL, Endless(), ["a"])  # type: ignore[arg-type]
 
 

@@ -178,6 +178,10 @@ def test_puzzles_need_no_data(tmp_path: Path, kind: str) -> None:
     scores = {score.name: score.value for score in found.scores}
     assert list(scores) == ["solved", "loss", "perplexity"]
     assert 0 <= scores["solved"] < 50
+    assert found.notes == ()
+    [same] = evaluate(run, Asked(data=tmp_path))
+    assert same.scores == found.scores
+    assert "--data is not used" in same.notes[0]
 
 
 def test_what_is_wrong_is_told_first(german: Path, tmp_path: Path) -> None:
@@ -185,7 +189,7 @@ def test_what_is_wrong_is_told_first(german: Path, tmp_path: Path) -> None:
         evaluate(german, Asked())
     with pytest.raises(FileError, match=r"there is no .*nowhere; check --data"):
         evaluate(german, Asked(data=tmp_path / "nowhere"))
-    with pytest.raises(ArgumentError, match="no model can run on device 'abacus'"):
+    with pytest.raises(ArgumentError, match="no device='abacus'; choose one of: cpu, cuda"):
         evaluate(german, Asked(data=tmp_path, device="abacus"))
     with pytest.raises(FileError, match="no set 'test_1999'"):
         evaluate(german, Asked(data=tmp_path, splits=("own", "test_1999")))

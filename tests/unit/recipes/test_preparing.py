@@ -52,6 +52,12 @@ def test_a_puzzle_needs_no_files() -> None:
     assert prepared.data.fingerprint != made("sort", None, {"training.seed": "1"}).data.fingerprint
 
 
+def test_text_that_is_given_to_a_puzzle_is_said_to_be_unused(tmp_path: Path) -> None:
+    assert made("sort", tmp_path, {"puzzle.valid_examples": "20"}).notes == (
+        "sort makes up its own examples: --data is not used",
+    )
+
+
 # --- pairs -----------------------------------------------------------------------------------------------
 
 
@@ -195,7 +201,7 @@ def test_a_tokenizer_can_be_given(folder: Path) -> None:
     with pytest.raises(FileError, match=r"yours\.json"):
         made("en-zh", folder, {**SMALL, "data.tokenizer_file": "yours.json"})
     learn_tokenizer(["abc"], "characters", specials=["<unk>"]).save(folder / "mine.json")
-    with pytest.raises(ArgumentError, match="the tokenizer has no pad token"):
+    with pytest.raises(ArgumentError, match="the tokenizer has no control token <pad>"):
         made("en-zh", folder, {**SMALL, "data.tokenizer_file": "mine.json"})
 
 

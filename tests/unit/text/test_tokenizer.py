@@ -71,6 +71,12 @@ def test_a_tokenizer_that_was_never_told_about_control_tokens_has_none() -> None
         plain.encode("éxa")
 
 
+def test_a_control_token_that_is_needed_is_there_or_missed() -> None:
+    assert learn_tokenizer(["ab"], "characters").marks() == {"pad": 0, "bos": 1, "eos": 2}
+    with pytest.raises(ArgumentError, match="no control token <bos>"):
+        learn_tokenizer(["ab"], "characters", specials=["<pad>", "<eos>"]).marks()
+
+
 def test_specials_come_first() -> None:
     for tokenizer in (BYTES, PIECES, CHARACTERS, WORDS):
         assert (tokenizer.pad, tokenizer.bos, tokenizer.eos, tokenizer.unknown) == (0, 1, 2, 3)

@@ -1,6 +1,7 @@
 """A step captured as a graph: everything that can be known without a GPU. The graphs themselves: tests/gpu."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from torch import Tensor
 
 from regard.training import captured
 from regard.training.batches import IGNORED
-from regard.training.captured import Captured, squared
+from regard.training.captured import WARM_UP, Captured, squared
 from regard.training.update import Micro
 
 
@@ -37,7 +38,10 @@ class Recorder:
     def __init__(self) -> None:
         self.eager = 0
 
-    def update(self, micro: Sequence[Micro]) -> Tensor:
+    def prepare(self, *, lr: float, n_targets: int) -> None:
+        self.prepared = lr, n_targets
+
+    def __call__(self, micro: Sequence[Micro]) -> Tensor:
         self.eager += 1
         return sum((targets[targets != IGNORED].sum() for _, targets in micro), torch.zeros(())).float()
 
@@ -57,24 +61,50 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[Captured, Reco
 
     def made() -> tuple[Captured, Recorder]:
         recorder = Recorder()
-        return Captured(recorder.update), recorder
+        return Captured(recorder), recorder  # type: ignore[arg-type]
 
     return made
 
 
-def test_a_shape_is_computed_once_and_then_replayed_with_the_numbers_of_the_moment(graphs) -> None:
+def test_a_shape_is_warmed_up_and_then_replayed_with_the_numbers_of_the_moment(graphs) -> None:
     step, recorder = graphs()
-    for fill in (1, 2, 3):
+    step.prepare(lr=0.5, n_targets=6)
+    assert recorder.prepared == (0.5, 6)
+    for fill in (1, 2, 3, 4):
         assert step([micro(2, 3, 5, fill)]).item() == 6 * fill
-    assert recorder.eager == 1
+    assert recorder.eager == WARM_UP
     assert step([micro(2, 3, 6, 1)]).item() == 6  # another shape
-    assert recorder.eager == 2
+    assert recorder.eager == WARM_UP + 1
 
 
 def test_shapes_beyond_the_most_are_computed_without_a_graph(graphs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(captured, "MOST_GRAPHS", 1)
     step, recorder = graphs()
-    for _ in range(3):
+    for _ in range(4):
         step([micro(2, 3, 5)])
         step([micro(2, 3, 7)])
-    assert recorder.eager == 1 + 3
+    assert recorder.eager == WARM_UP + 4
+
+
+def test_graphs_share_memory_and_bear_the_thread_that_sends_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[dict[str, object]] = []
+
+    class Graph:
+        def pool(self) -> str:
+            return "pool"
+
+        def replay(self) -> None:
+            pass
+
+    @contextmanager
+    def graph(made: Graph, **how: object) -> Iterator[None]:
+        recorded.append(how)
+        yield
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(torch.cuda, "graph", graph)
+    step = Captured(Recorder())  # type: ignore[arg-type]
+    for width in (5, 5, 5, 6, 6, 6):
+        step([micro(2, 3, width)])
+    mode = {"capture_error_mode": "thread_local"}
+    assert recorded == [{"pool": None, **mode}, {"pool": "pool", **mode}]

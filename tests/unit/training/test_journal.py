@@ -34,7 +34,18 @@ def lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
-def test_a_line_holds_the_step_and_its_validation(tmp_path: Path) -> None:
+def test_lines_are_written_together_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, _ = journal(tmp_path)
+    for step in (1, 2, 3):
+        made.step(report(step))
+    assert not (tmp_path / "metrics.jsonl").exists()
+    monkeypatch.setattr("regard.training.journal.WRITE_SECONDS", -1.0)
+    made.step(report(4))
+    assert [line["step"] for line in lines(tmp_path)] == [1, 2, 3]
+
+
+def test_a_line_holds_the_step_and_its_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.training.journal.WRITE_SECONDS", -1.0)
     made, events = journal(tmp_path)
     made.step(report(1))
     made.step(report(2))

@@ -3,6 +3,7 @@
 import functools
 import math
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from tiny_runs import (
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
 
+from regard.errors import FileError
 from regard.training import loop
 from regard.training.batches import IGNORED, Batch
 from regard.training.events import Event, Saved, Stepped, Validated
@@ -250,6 +252,17 @@ def test_the_last_checkpoints_are_averaged(tmp_path: Path) -> None:
     for name, weight in found.weights.items():
         mean = torch.stack([each[name].double() for each in weights]).mean(0)
         assert_close(weight, mean, "weights")
+    assert found.notes == ()
+
+
+def test_a_mean_of_fewer_checkpoints_is_told(tmp_path: Path) -> None:
+    """There never were as many, or one was removed."""
+    (note,) = train(tmp_path / "short", keep=4, average=4).notes
+    assert "the mean of 3 checkpoints, not of 4" in note
+    train(tmp_path, keep=3, average=3)
+    shutil.rmtree(tmp_path / "checkpoints" / "step-00000010")
+    (note,) = train(tmp_path, keep=3, average=3).notes
+    assert "the mean of 2 checkpoints, not of 3" in note
 
 
 @pytest.mark.parametrize("keep", [2, 3])
@@ -276,6 +289,20 @@ def test_the_best_is_that_of_the_lowest_validation(tmp_path: Path) -> None:
     assert_same_tensors(found.weights, Store(tmp_path / "every" / "checkpoints").load(best).model)
     assert every.weights is not None
     assert_same_tensors(every.weights, newest(tmp_path / "every").model)
+
+
+def test_best_weights_that_are_damaged_can_be_done_without(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"valid": Numbers(batches=2), "valid_every": 1, "final": "best", "lr": 0.6}
+    best = train(tmp_path, **options).progress.best_step
+    path = tmp_path / "best" / f"step-{best:08d}" / "model.safetensors"
+    content = path.read_bytes()
+    path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    with pytest.raises(FileError, match=rf"best weights are damaged: .*{path.parent.name}.* with .*best removed"):
+        train(tmp_path, **options)
+    shutil.rmtree(tmp_path / "best")  # as the message says
+    found = train(tmp_path, **options)
+    assert_same_tensors(found.weights, newest(tmp_path).model)
+    assert "the final model has the last ones" in found.notes[0]
 
 
 def test_it_ends_when_nothing_gets_better(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_too_many_in_a_row_end_the_run_and_the_checkpoint_is_good(tmp_path: Path
 def test_a_good_step_between_begins_the_count_again(tmp_path: Path) -> None:
     found = train(tmp_path, data=Poisoned(0, 1, 3), forward=nan_loss, bad_steps=3)
     assert (found.progress.skipped, found.progress.bad_in_a_row) == (8, 2)
-    with pytest.raises(RunError, match="2 steps in a row, up to step 2"):
+    with pytest.raises(RunError, match=r"2 steps in a row, up to step 2, .* no checkpoint has been saved yet"):
         train(tmp_path / "fewer", data=Poisoned(0, 1, 3), forward=nan_loss, bad_steps=2)
 
 

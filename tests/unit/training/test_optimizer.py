@@ -1,5 +1,6 @@
 """AdamW as PyTorch's own, a step that can be left out on the device, and a memory that comes back to the last bit."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,6 +51,12 @@ def test_it_is_torchs_adamw_with_decay_on_matrices_only() -> None:
         optimizer.step()
     for mine, weight in zip(ours.parameters(), theirs.parameters(), strict=True):
         assert_close(mine.detach(), weight.detach())
+
+
+def test_only_a_step_that_is_captured_reads_its_rate_from_the_device() -> None:
+    for optimizer in (adamw(Tiny(), PLAN), adamw(Tiny(), replace(PLAN, capture=True))):  # on the CPU nothing is
+        assert {group["lr"] for group in optimizer.param_groups} == {0.03}
+        assert not any(group["capturable"] for group in optimizer.param_groups)
 
 
 def test_one_step_is_the_papers_formula() -> None:

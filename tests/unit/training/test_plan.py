@@ -22,7 +22,8 @@ def plan(**values: Any) -> Plan:
 
 @given(st.sampled_from(sorted(LEAST)), st.integers(-(2**40), 2**40) | STRANGE | st.floats())
 def test_a_count_is_a_whole_number_of_at_least_its_least(name: str, value: Any) -> None:
-    others = {"keep": max(2, value)} if name == "average" and type(value) is int else {}
+    others: dict[str, Any] = {"keep": max(2, value)} if name == "average" and type(value) is int else {}
+    others |= {"valid_every": 1} if name == "patience" else {}
     if type(value) is int and value >= LEAST[name]:
         assert getattr(plan(**{name: value}, **others), name) == value
     else:
@@ -52,8 +53,13 @@ def test_none_means_off_only_where_something_can_be_off(name: str) -> None:
 
 @pytest.mark.parametrize("betas", [(0.9, 1.0), (-0.1, 0.9), (float("nan"), 0.9), (0.9,), (0.9, 0.9, 0.9), (True, 0.9)])
 def test_betas_are_two_numbers_below_1(betas: tuple[float, ...]) -> None:
-    with pytest.raises(ArgumentError, match="betas"):
+    with pytest.raises(ArgumentError, match=r"training\.betas must be two numbers"):
         plan(betas=betas)
+
+
+def test_patience_needs_something_to_wait_for() -> None:
+    with pytest.raises(ArgumentError, match=r"patience=3 counts looks .* training\.valid_every"):
+        plan(patience=3)
 
 
 @pytest.mark.parametrize(

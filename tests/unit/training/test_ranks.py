@@ -17,7 +17,7 @@ from tolerances import assert_close
 
 from regard.errors import ArgumentError, MissingDeviceError, RunError
 from regard.training import ranks as ranks_module
-from regard.training.ranks import Ranks, joined
+from regard.training.ranks import Ranks, chosen_device, joined
 from regard.training.store import Store
 
 
@@ -40,6 +40,7 @@ def test_a_single_process_is_the_first_and_waits_for_nobody() -> None:
     with joined("cpu") as ranks:
         assert (ranks.rank, ranks.world, ranks.device, ranks.is_first) == (0, 1, torch.device("cpu"), True)
         ranks.wait()
+        ranks.wait_for_first()
         values = torch.tensor([1.0, 2.0])
         assert ranks.added(values) is values
         model = Tiny()
@@ -75,10 +76,10 @@ def test_a_device_that_does_not_exist(asked: str) -> None:
 
 def test_each_process_of_a_machine_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     gpus(monkeypatch, 2)
-    assert ranks_module._device(None, 1) == torch.device("cuda", 1)
-    assert ranks_module._device("cuda", 1) == torch.device("cuda", 1)
+    assert chosen_device(None, 1) == torch.device("cuda", 1)
+    assert chosen_device("cuda", 1) == torch.device("cuda", 1)
     with pytest.raises(MissingDeviceError, match=r"no device cuda:2 here: PyTorch sees 2"):
-        ranks_module._device(None, 2)  # more processes than GPUs
+        chosen_device(None, 2)  # more processes than GPUs
 
 
 def fake_group(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,15 +161,37 @@ with joined("cpu") as ranks:
 """
 
 
-def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
-    """Micro-batches, clipping and validation; a batch of one row leaves one of the two without any."""
+# The first works for longer than a step may take, and is waited for; the second does so, and is not.
+PATIENCE = """
+import time
+from regard.errors import RunError
+from regard.training.ranks import joined
+
+together = False
+try:
+    with joined("cpu", seconds=1.0) as ranks:
+        ranks.wait()
+        time.sleep(2.0 if ranks.is_first else 0)
+        ranks.wait_for_first()
+        together, began = True, time.monotonic()
+        time.sleep(0 if ranks.is_first else 3)
+        ranks.wait_for_first()
+        raise AssertionError("nobody was given up")
+except RunError as error:
+    assert together and error.key == "rank-lost", error
+    assert time.monotonic() - began < 2.5 or not ranks.is_first
+"""
+
+
+def run_two(program: str, *arguments: str) -> None:
+    """The program as two processes, which must end well."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
     shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
     shared["PYTHONPATH"] = os.pathsep.join([str(Path(tiny_runs.__file__).parent), os.environ.get("PYTHONPATH", "")])
     both = [
         subprocess.Popen(
-            [sys.executable, "-c", WORKER, str(tmp_path / "two"), json.dumps(OPTIONS)],
+            [sys.executable, "-c", program, *arguments],
             env=os.environ | shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
             stderr=subprocess.PIPE,
             text=True,
@@ -182,6 +205,15 @@ def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
     finally:
         for process in both:
             process.kill()
+
+
+def test_the_first_process_is_waited_for_and_does_not_wait() -> None:
+    run_two(PATIENCE)
+
+
+def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
+    """Micro-batches, clipping and validation; a batch of one row leaves one of the two without any."""
+    run_two(WORKER, str(tmp_path / "two"), json.dumps(OPTIONS))
     data, valid = Numbers(rows=(1, 2, 3)), Numbers(batches=2)
     train(tmp_path / "one", model=Tiny(dropout=0.0), data=data, valid=valid, **OPTIONS)
     two, one = (

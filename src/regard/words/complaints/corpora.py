@@ -62,7 +62,7 @@ WORDS: dict[str, Words] = {
     ),
     "corpus-empty-cell": Words(
         en="{path}, line {line}: column {column} is empty; fill it in, or leave such lines out with --skip-bad",
-        zh="{path} 第 {line} 行：第 {column} 列是空的；请补上，或用 --skip-bad 略过这样的行",
+        zh="{path} 第 {line} 行：列 {column} 是空的；请补上，或用 --skip-bad 略过这样的行",
     ),
     "corpus-columns": Words(
         en="{path}, line {line}: columns found, with a tab between them: {found}; wanted: {wanted}; mend the line, say "
@@ -114,6 +114,11 @@ WORDS: dict[str, Words] = {
         "text too, or with <unk> among its specials",
         zh="分词器里没有 {found} 的 id（这样的字符共 {count} 种），也没有 <unk>；请把这段文本也用来学习，"
         "或在特殊词元里加上 <unk>",
+    ),
+    "tokenizer-special": Words(
+        en="the tokenizer has no control token <{name}>, which is needed here; use the one that the model was trained "
+        "with, or learn another (data.tokenizer in a recipe)",
+        zh="分词器没有这里需要的控制词元 <{name}>；请使用训练该模型时的分词器，或另学一个（配方里的 data.tokenizer）",
     ),
     "tokenizer-id": Words(
         en="no token has id {found}; ids go from 0 to {last}",

@@ -37,14 +37,6 @@ WORDS: dict[str, Words] = {
         "give as many of the one as of the other",
         zh="每个提示要对应一个源文本：现在有 {found} 个源文本、{wanted} 个提示；请让两者一样多",
     ),
-    "sources-missing": Words(
-        en="this model translates: give sources, what its encoder reads, as many as prompts",
-        zh="这个模型需要源文本：请给出 sources，即编码器要读的内容，数量与提示相同",
-    ),
-    "sources-unneeded": Words(
-        en="this model has no encoder that would read sources: leave them out",
-        zh="这个模型没有读取源文本的编码器：请去掉 sources",
-    ),
     "model-begins": Words(
         en="the model must have a method `begin`, as regard.models.Transformer and regard.reference.Transformer do; "
         "found {found}",

@@ -107,8 +107,8 @@ WORDS: dict[str, Words] = {
         zh="[{place}] 缺少：{missing}",
     ),
     "recipe-type": Words(
-        en="{place} must be one of: {wanted}; found {found}",
-        zh="{place} 的类型应为以下之一：{wanted}；现在是 {found}",
+        en="{place} must be of type: {wanted}; found {found}",
+        zh="{place} 的类型应为：{wanted}；现在是 {found}",
     ),
     "recipe-count": Words(
         en="{place} must be a list of {wanted}; found {found} of them",
@@ -164,6 +164,16 @@ WORDS: dict[str, Words] = {
         en="training.{name} must be a number from {low} to {high}; found {value}",
         zh="training.{name} 必须是 {low} 到 {high} 之间的数；现在是 {value}",
     ),
+    "plan-betas": Words(
+        en="training.betas must be two numbers, each at least 0 and below 1; found {value}",
+        zh="training.betas 必须是两个数，都不小于 0 且小于 1；现在是 {value}",
+    ),
+    "plan-patience": Words(
+        en="training.patience={patience} counts looks at the validation set, and there is only the last one; "
+        "say with training.valid_every how often to look",
+        zh="training.patience={patience} 数的是验证的次数，而现在只在最后验证一次；"
+        "请用 training.valid_every 指定隔多少步验证一次",
+    ),
     "plan-keep": Words(
         en="training.keep={keep} leaves too few checkpoints for training.average={average}; make keep as large",
         zh="training.keep={keep} 留下的检查点不够 training.average={average} 取平均；请让 keep 不小于 average",
@@ -197,10 +207,6 @@ WORDS: dict[str, Words] = {
         "or raise data.valid_share",
         zh="{path}：用于验证的文本只有 {found} 个词元，至少需要 2 个；请增加文本，或增大 data.valid_share",
     ),
-    "tokenizer-special": Words(
-        en="the tokenizer has no {name} token, which this task needs; learn one with data.tokenizer instead",
-        zh="分词器没有这个任务需要的 {name} 词元；请改用 data.tokenizer 学一个",
-    ),
     # --- runs ------------------------------------------------------------------------------------------------
     "run-not-ours": Words(
         en="{path} is not empty and holds no run ({found}); give --out a new or an empty folder",
@@ -208,7 +214,7 @@ WORDS: dict[str, Words] = {
     ),
     "run-other-recipe": Words(
         en="the run in {path} was begun with other values of: {keys}; repeat its command, or give another --out",
-        zh="{path} 里的训练开始时这些值不同：{keys}；请使用原来的命令，或换一个 --out",
+        zh="{path} 里的训练开始时，以下各项与现在不同：{keys}；请使用原来的命令，或换一个 --out",
     ),
     "run-data-file": Words(
         en="{path} has changed since this run was begun; put the old file back, or give another --out",
@@ -231,10 +237,6 @@ WORDS: dict[str, Words] = {
         en="the checkpoint's state.json says nothing about where the run stands; remove that checkpoint",
         zh="检查点的 state.json 没有写明训练进行到哪里；请删除这个检查点",
     ),
-    "run-garbled": Words(
-        en="{path} cannot be read: {reason}; put it back, or give another --out",
-        zh="无法读取 {path}：{reason}；请恢复它，或换一个 --out",
-    ),
     "run-file-changed": Words(
         en="{path} is not what was written: it was damaged, changed or removed; put it back, or remove {remove} and "
         "give the same command again: what is missing is made anew",
@@ -243,6 +245,11 @@ WORDS: dict[str, Words] = {
     "run-no-checkpoint": Words(
         en="no checkpoint in {path} can be used: {reason}; put a good one back, or remove that folder to begin again",
         zh="{path} 里没有可用的检查点：{reason}；请恢复一个完好的检查点，或删除该文件夹以重新开始",
+    ),
+    "run-best-damaged": Words(
+        en="the best weights are damaged: {reason}. There is no older best: with {path} removed, the same command "
+        "ends with the last weights",
+        zh="最好的权重已损坏：{reason}。没有更早的最好权重可用：删除 {path} 后再执行同一命令，将改用最后的权重",
     ),
     "metrics-changed": Words(
         en="{path} is not what was written up to step {step}: it was damaged or changed; put it back, or move it "
@@ -253,6 +260,12 @@ WORDS: dict[str, Words] = {
         en="{count} steps in a row, up to step {step}, had a loss or gradient that is not finite; they were left out, "
         "and the checkpoint of step {saved} is good; lower training.lr or training.clip in a new --out",
         zh="到第 {step} 步为止连续 {count} 步的损失或梯度不是有限数；这些步都没有更新，第 {saved} 步的检查点完好；"
+        "请换一个 --out，并调低 training.lr 或 training.clip",
+    ),
+    "run-never-finite": Words(
+        en="{count} steps in a row, up to step {step}, had a loss or gradient that is not finite; they were left out, "
+        "and no checkpoint has been saved yet; lower training.lr or training.clip in a new --out",
+        zh="到第 {step} 步为止连续 {count} 步的损失或梯度不是有限数；这些步都没有更新，也还没有保存检查点；"
         "请换一个 --out，并调低 training.lr 或 training.clip",
     ),
     "run-validation-not-finite": Words(
@@ -267,7 +280,7 @@ WORDS: dict[str, Words] = {
     "rank-lost": Words(
         en="process {rank} of {world} lost the others ({reason}); run the same command again, "
         "it goes on from the newest checkpoint",
-        zh="第 {rank} 个进程（共 {world} 个）与其他进程失去联系（{reason}）；再次运行同一命令，会从最新的检查点继续",
+        zh="进程 {rank}（共 {world} 个）与其他进程失去联系（{reason}）；再次运行同一命令，会从最新的检查点继续",
     ),
     "device-missing": Words(
         en="there is no device {device} here: PyTorch sees {count} GPUs; use --device cpu",
@@ -281,7 +294,7 @@ WORDS: dict[str, Words] = {
     ),
     "film-text": Words(
         en="film.text cannot be filmed: {reason}; or choose another text with --set film.text=...",
-        zh="无法拍摄 film.text：{reason}；也可以用 --set film.text=... 换一段文本",
+        zh="film.text 无法使用：{reason}；也可以用 --set film.text=... 换一段文本",
     ),
     "film-addition": Words(
         en="an addition is two numbers with a plus between them, such as 275+648; found {found!r}",

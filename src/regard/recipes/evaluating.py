@@ -27,10 +27,17 @@ from regard.evaluation import (
 )
 from regard.evaluation.trained import RECIPE, RUN, Trained, read_trained
 from regard.recipes.preparing import puzzle_notes
-from regard.recipes.reading import files_below, pairs_without_end, read_texts, share_held_out, split_end
+from regard.recipes.reading import (
+    files_below,
+    pairs_without_end,
+    read_plain_pairs,
+    read_texts,
+    share_held_out,
+    split_end,
+)
 from regard.recipes.recipe import DataSpec, EvaluationSpec, Recipe, read_recipe
 from regard.recipes.synthetic import PuzzleBatches
-from regard.text.corpus import Corpus, read_pairs
+from regard.text.corpus import Corpus
 from regard.training.batches import BlockBatches
 from regard.training.ranks import chosen_device
 from regard.training.sealed import read_sealed
@@ -134,9 +141,8 @@ def _pair_sets(run: Path | None, spec: DataSpec | None, asked: Asked, data: Path
         target=asked.language or (spec and spec.target) or "en",
         tokenised=spec is not None and spec.pattern is not None,
     )
-    columns = None if spec is None else spec.columns
     if spec is None or data.is_file():
-        corpus = read_pairs(data, skip_bad=asked.skip_bad, columns=columns)
+        corpus = read_plain_pairs(spec, [data], asked.skip_bad)
         notes = _skipped(corpus)
         if spec is not None and _was_trained_on(run, corpus):
             corpus = replace(pairs_without_end(corpus, spec)[1], name=say("evaluate-held-out"))
@@ -144,7 +150,7 @@ def _pair_sets(run: Path | None, spec: DataSpec | None, asked: Asked, data: Path
         return
     for name in asked.splits or spec.tests or spec.valid:
         if spec.pattern is None:
-            corpus = read_pairs(data / name, skip_bad=asked.skip_bad, columns=columns)
+            corpus = read_plain_pairs(spec, [data / name], asked.skip_bad)
             yield pair_set(corpus, languages), _skipped(corpus)
             continue
         found = split_set(data, name, languages, pattern=spec.pattern, raw=spec.raw)

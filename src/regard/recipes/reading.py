@@ -11,6 +11,7 @@ from regard.errors import FileError
 from regard.recipes.recipe import DataSpec
 from regard.text.corpus import RECORDS, TABLES, Corpus, read_lines, read_pairs, read_text
 from regard.text.moses import prepare
+from regard.text.simplified import simplified
 
 OWN_VALID_SHARE = 0.05
 """Of a file of one's own, what is held out where the recipe says nothing."""
@@ -18,8 +19,14 @@ OWN_VALID_SHARE = 0.05
 
 def read_pair_file(spec: DataSpec, path: Path, skip_bad: bool) -> Corpus:
     """Sentence pairs of a file of one's own, tokenised where those of the recipe are."""
-    found = read_pairs(path, skip_bad=skip_bad, columns=spec.columns)
+    found = read_plain_pairs(spec, [path], skip_bad)
     return found if spec.pattern is None else _tokenised(spec, found)
+
+
+def read_plain_pairs(spec: DataSpec | None, paths: list[Path], skip_bad: bool) -> Corpus:
+    """Sentence pairs as people write them."""
+    columns = None if spec is None else spec.columns
+    return _revised(spec, read_pairs(_there(paths), skip_bad=skip_bad, columns=columns))
 
 
 def read_pair_files(spec: DataSpec, folder: Path, names: Sequence[str], skip_bad: bool) -> Corpus:
@@ -28,7 +35,7 @@ def read_pair_files(spec: DataSpec, folder: Path, names: Sequence[str], skip_bad
     Where there is no tokenised file, it is made from the raw one, as Multi30k's makers made theirs.
     """
     if spec.pattern is None:
-        return read_pairs(_there(folder / name for name in names), skip_bad=skip_bad, columns=spec.columns)
+        return read_plain_pairs(spec, [folder / name for name in names], skip_bad)
     (split,) = names
     languages = [spec.source or "", spec.target or ""]
     tokenised = [folder / spec.pattern.format(split=split, lang=lang) for lang in languages]
@@ -47,6 +54,18 @@ def _there(paths: Iterable[Path]) -> list[Path]:
     return found
 
 
+def _revised(spec: DataSpec | None, corpus: Corpus) -> Corpus:
+    """The lines as the recipe wants them: in simplified characters, none of them twice."""
+    if spec is not None and spec.simplified:
+        corpus = replace(corpus, columns=tuple(simplified(column) for column in corpus.columns))
+    if spec is not None and spec.unique:
+        first: dict[tuple[str, ...], int] = {}
+        for i, row in enumerate(zip(*corpus.columns, strict=True)):
+            first.setdefault(row, i)
+        corpus = corpus.only(list(first.values()))
+    return corpus
+
+
 def _tokenised(spec: DataSpec, corpus: Corpus) -> Corpus:
     languages = (spec.source or "", spec.target or "")
     columns = (prepare(column, lang) for column, lang in zip(corpus.columns, languages, strict=True))
@@ -57,9 +76,9 @@ def read_texts(spec: DataSpec | None, paths: list[Path], skip_bad: bool) -> Corp
     """Whole files, or lines where the recipe or the kind of file says so."""
     lines = (spec is not None and spec.unit == "lines") or paths[0].suffix.lower() in TABLES + RECORDS
     if not lines:
-        return read_text(paths, skip_bad=skip_bad)
+        return _revised(spec, read_text(paths, skip_bad=skip_bad))
     column = spec.columns[0] if spec is not None and spec.columns else None
-    return read_lines(paths, skip_bad=skip_bad, column=column)
+    return _revised(spec, read_lines(paths, skip_bad=skip_bad, column=column))
 
 
 def files_below(folder: Path, patterns: Sequence[str]) -> list[Path]:

@@ -47,6 +47,8 @@ class DataSpec:
     raw              path of the same text as people write it
     source, target   languages: what stands for {lang}, and how text is scored
     columns          which columns of a TSV, counted from 1, or fields of a JSONL; None for the usual ones
+    simplified       traditional Chinese characters are made simplified ones
+    unique           what stands twice in a file, after that, is read once
     unit             of a language model's text: whole files, or lines, each a text of its own
     tokenizer        how text is cut: see `text.learning`
     tokenizer_file   a tokenizer.json that is used instead of learning one
@@ -65,6 +67,8 @@ class DataSpec:
     source: str | None = None
     target: str | None = None
     columns: tuple[int | str, ...] | None = None
+    simplified: bool = False
+    unique: bool = False
     unit: Literal["text", "lines"] = "text"
     tokenizer: TokenizerKind = "characters"
     tokenizer_file: str | None = None

@@ -12,9 +12,9 @@ known here.
 import hashlib
 import json
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
@@ -52,6 +52,15 @@ class Corpus:
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    def only(self, kept: Sequence[int]) -> "Corpus":
+        """These lines, whose numbers rise, and no others."""
+        return replace(
+            self,
+            columns=tuple([column[i] for i in kept] for column in self.columns),
+            lines=[self.lines[i] for i in kept],
+            files=tuple((name, bisect_left(kept, end)) for name, end in self.files),
+        )
 
     def path(self, i: int) -> str:
         """The file that line `i` of the columns comes from."""

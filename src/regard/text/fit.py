@@ -1,6 +1,5 @@
 """Which lines fit into a model: those that are longer are named, or left out and counted."""
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -31,12 +30,6 @@ def fitting(
     if len(long) == len(corpus) or not skip_bad:
         raise errors[0] if len(long) == 1 else FileError("corpus-many", first=errors[0], more=len(long) - 1)
     kept = [i for i, length in enumerate(longest) if length <= max_len]
-    fit = replace(
-        corpus,
-        columns=tuple([column[i] for i in kept] for column in corpus.columns),
-        lines=[corpus.lines[i] for i in kept],
-        skipped=corpus.skipped + len(long),
-        problems=(*corpus.problems, *map(str, errors))[:TOLD],
-        files=tuple((name, bisect_left(kept, end)) for name, end in corpus.files),
-    )
+    problems = (*corpus.problems, *map(str, errors))[:TOLD]
+    fit = replace(corpus.only(kept), skipped=corpus.skipped + len(long), problems=problems)
     return fit, tuple([column[i] for i in kept] for column in ids)

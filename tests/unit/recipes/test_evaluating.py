@@ -142,7 +142,7 @@ def test_the_end_of_the_text_is_held_out(tmp_path: Path) -> None:
 
 
 def test_poems_are_texts_of_their_own(tmp_path: Path) -> None:
-    poems = ["床前明月光", "疑是地上霜", "舉頭望明月", "低頭思故鄉"]
+    poems = ["床前明月光", "疑是地上霜", "举头望明月", "低头思故乡"]
     tokenizer = learn_tokenizer(poems, "characters")
     run = a_run(tmp_path / "run", "tang-poet", tokenizer, {**SMALL, "data.valid_share": "0.5"})
     write(tmp_path / "tang_poems.tsv", [f"t\ta\t{poem}" for poem in poems])

@@ -115,3 +115,24 @@ def test_lines_that_are_held_out_know_their_file(tmp_path: Path) -> None:
     assert [valid.path(i) for i in range(len(valid))] == [str(names[0]), *[str(names[1])] * 3]
     assert valid.columns[0] == ["a.tsv4", "b.tsv0", "b.tsv1", "b.tsv2"]
     assert (train.lines, valid.lines) == ([1, 2, 3, 4], [5, 1, 2, 3])
+
+
+def test_what_is_the_same_in_simplified_characters_is_read_once(tmp_path: Path) -> None:
+    lines = ["hair\t頭髮", "river\t河", "hair\t头发", "hair\t发丝", "river\t河"]
+    path = write(tmp_path / "train.tsv", lines)
+    spec = DataSpec(max_len=9, simplified=True, unique=True)
+    found = read_pair_file(spec, path, skip_bad=False)
+    assert found.columns == (["hair", "river", "hair"], ["头发", "河", "发丝"])
+    assert found.lines == [1, 2, 4]
+    as_it_stands = read_pair_file(DataSpec(max_len=9), path, skip_bad=False)
+    assert as_it_stands.columns[1] == ["頭髮", "河", "头发", "发丝", "河"]
+    assert found.sha256 == as_it_stands.sha256
+    poems = read_texts(DataSpec(max_len=9, unit="lines", columns=(2,), simplified=True, unique=True), [path], False)
+    assert poems.columns == (["头发", "河", "发丝"],)
+
+
+def test_a_line_keeps_its_file_when_others_go(tmp_path: Path) -> None:
+    paths = [write(tmp_path / "a.txt", ["甲", "甲", "乙"]), write(tmp_path / "b.txt", ["乙", "丙"])]
+    found = read_texts(DataSpec(max_len=9, unit="lines", unique=True), paths, False)
+    assert found.columns == (["甲", "乙", "丙"],)
+    assert [Path(found.path(i)).name for i in range(3)] == ["a.txt", "a.txt", "b.txt"]

@@ -52,8 +52,8 @@ WORDS: dict[str, Words] = {
         zh="把译文写入文件，每行一句，保持模型输出的样子",
     ),
     "help-evaluate-skip-bad": Words(
-        en="leave out bad lines and cut sentences that are longer than the model, and count both",
-        zh="跳过有问题的行，截断超出模型长度的句子，并报告数量",
+        en="leave out bad lines of a file of pairs and cut sentences longer than the model, and count both",
+        zh="跳过句对文件里有问题的行，截断超出模型长度的句子，并报告数量",
     ),
     "help-evaluate-device": Words(
         en="where the model runs; without it, on a GPU where there is one",

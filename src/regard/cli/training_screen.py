@@ -7,8 +7,9 @@ Events are told apart by the names of their classes: their room needs torch, and
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -37,7 +38,8 @@ class TrainingScreen:
         lang: Language | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.console = Console(file=file or sys.stderr, highlight=False, force_jupyter=False)
+        talk: Any = _Forgiving(file or sys.stderr)
+        self.console = Console(file=talk, highlight=False, force_jupyter=False)
         # The thread that draws does not inherit the language that was chosen for this one.
         self.lang: Language = lang or language()
         self.clock = clock
@@ -115,3 +117,24 @@ class TrainingScreen:
 
     def _panel(self) -> Group:
         return panel(self.state, self.clock() - self._began, self.console.width, self.lang)
+
+
+class _Forgiving:
+    """A stream that nobody may be reading any more: a run does not end because its screen was closed, or is full."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """As much as can be."""
+        with suppress(OSError, ValueError):
+            return self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Where there is somebody."""
+        with suppress(OSError, ValueError):
+            self._stream.flush()

@@ -37,7 +37,7 @@ from regard.recipes.reading import (
 )
 from regard.recipes.recipe import DataSpec, EvaluationSpec, Recipe, read_recipe
 from regard.recipes.synthetic import PuzzleBatches
-from regard.text.corpus import Corpus
+from regard.text.corpus import RECORDS, TABLES, Corpus
 from regard.training.batches import BlockBatches
 from regard.training.ranks import chosen_device
 from regard.training.sealed import read_sealed
@@ -148,14 +148,25 @@ def _pair_sets(run: Path | None, spec: DataSpec | None, asked: Asked, data: Path
             corpus = replace(pairs_without_end(corpus, spec)[1], name=say("evaluate-held-out"))
         yield pair_set(corpus, languages), notes
         return
-    for name in asked.splits or spec.tests or spec.valid:
-        if spec.pattern is None:
-            corpus = read_plain_pairs(spec, [data / name], asked.skip_bad)
-            yield pair_set(corpus, languages), _skipped(corpus)
-            continue
+    names = asked.splits or spec.tests or spec.valid
+    if spec.pattern is None:
+        for files in _sets_of(names or spec.train):
+            corpus = read_plain_pairs(spec, [data / name for name in files], asked.skip_bad)
+            notes = _skipped(corpus)
+            if not names:
+                corpus = replace(pairs_without_end(corpus, spec)[1], name=say("evaluate-held-out"))
+            yield pair_set(corpus, languages), notes
+        return
+    for name in names:
         found = split_set(data, name, languages, pattern=spec.pattern, raw=spec.raw)
         plain = (spec.raw or "{split}.{lang}").format(split=name, lang=languages.target)
         yield found, () if found.plain is not None else (say("evaluate-no-plain", set=name, path=str(data / plain)),)
+
+
+def _sets_of(names: Sequence[str]) -> list[Sequence[str]]:
+    """Files that make one set: each by itself, but two plain ones are the two sides of it."""
+    plain = [name for name in names if Path(name).suffix.lower() not in TABLES + RECORDS]
+    return [names] if len(names) == 2 and len(plain) == 2 else [[name] for name in names]
 
 
 def _was_trained_on(run: Path | None, corpus: Corpus) -> bool:

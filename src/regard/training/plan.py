@@ -90,6 +90,8 @@ class Plan:
             raise ArgumentError("plan-betas", value=self.betas)
         if self.patience is not None and self.valid_every is None:
             raise ArgumentError("plan-patience", patience=self.patience)
+        if self.clip == 0:
+            raise ArgumentError("plan-clip")
         if self.keep < self.average:
             raise ArgumentError("plan-keep", keep=self.keep, average=self.average)
         if self.average > 1 and self.final == "best":

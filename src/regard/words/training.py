@@ -244,8 +244,8 @@ WORDS: dict[str, Words] = {
         zh="要看哪次训练？请给出 regard train --film --out 写出的文件夹，例如：regard film runs/reverse",
     ),
     "film-none": Words(
-        en="there is no film in {path}: run again with --film",
-        zh="{path} 里没有影片：请加上 --film 重新训练",
+        en="there is no film in {path}: train with --film, and with another --out where that run has finished",
+        zh="{path} 里没有影片：训练时要加 --film；如果那次训练已经完成，请换一个 --out",
     ),
     "film-differs": Words(
         en="the frames of this film do not belong together: {name!r} is not in all of them with shape {wanted}; "

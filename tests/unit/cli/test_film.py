@@ -91,5 +91,5 @@ def test_what_cannot_be_shown(run_folder: Path) -> None:
         film(run_folder, head="2")
     for file in (run_folder / "film").iterdir():
         file.unlink()
-    with pytest.raises(FileError, match="run again with --film"):
+    with pytest.raises(FileError, match="train with --film"):
         film(run_folder)

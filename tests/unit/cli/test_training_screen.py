@@ -205,3 +205,16 @@ def test_a_bar_is_as_wide_as_it_says(share: float, width: int) -> None:
 
 def test_durations() -> None:
     assert [duration(s) for s in (0, 59.4, 3599.6, -5)] == ["0:00", "0:59", "1:00:00", "0:00"]
+
+
+def test_a_run_goes_on_when_nobody_reads_any_more() -> None:
+    class Closed(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    with TrainingScreen("copy", file=Closed()) as screen:
+        for event in (STARTED, step(1), Validated(step=1, loss=2.0, best=2.0)):
+            screen(event)

@@ -121,6 +121,21 @@ def test_chinese_is_counted_as_chinese(tmp_path: Path) -> None:
 TEXT = "床前明月光，疑是地上霜。\nTo be, or not to be.\n" * 9
 
 
+def test_two_plain_files_are_one_set_and_without_tests_the_held_out_end_is_scored(tmp_path: Path) -> None:
+    english, chinese = ["one dog", "two dogs", "red hat", "a dog"], ["一只狗", "两只狗", "红帽子", "狗"]
+    write(tmp_path / "a.en", english)
+    write(tmp_path / "a.zh", chinese)
+    tokenizer = learn_tokenizer([*english, *chinese], "pieces", 60)
+    changes = {**SMALL, "data.train": '["a.en", "a.zh"]', "data.tests": "[]", "data.valid_share": "0.5"}
+    run = a_run(tmp_path / "run", "en-zh", tokenizer, changes)
+    [found] = evaluate(run, Asked(data=tmp_path, beams=1))
+    assert found.hypotheses is not None
+    assert len(found.hypotheses) == 2
+    [found] = evaluate(run, Asked(data=tmp_path, beams=1, splits=("a.en", "a.zh")))
+    assert found.hypotheses is not None
+    assert len(found.hypotheses) == 4
+
+
 def test_the_end_of_the_text_is_held_out(tmp_path: Path) -> None:
     tokenizer = learn_tokenizer([TEXT], "characters", specials=())
     run = a_run(tmp_path / "run", "shakespeare-char", tokenizer)

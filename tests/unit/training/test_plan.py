@@ -86,3 +86,9 @@ def test_the_best_is_one_checkpoint_and_no_mean() -> None:
     assert plan(final="best").final == "best"
     with pytest.raises(ArgumentError, match="average must be 1; found 2"):
         plan(final="best", keep=2, average=2)
+
+
+def test_a_gradient_of_no_length_is_no_way_to_say_any_length() -> None:
+    with pytest.raises(ArgumentError) as caught:
+        Plan(steps=1, lr=0.1, clip=0.0)
+    assert caught.value.key == "plan-clip"

@@ -106,7 +106,7 @@ def test_a_folder_is_read_in_the_order_of_its_steps(tmp_path: Path) -> None:
 
 
 def test_no_film(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="run again with --film"):
+    with pytest.raises(FileError, match="train with --film"):
         read_film(tmp_path)
     with pytest.raises(FileError, match="there is no folder"):
         read_film(tmp_path / "none")

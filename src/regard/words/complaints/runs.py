@@ -174,6 +174,10 @@ WORDS: dict[str, Words] = {
         zh="training.patience={patience} 数的是验证的次数，而现在只在最后验证一次；"
         "请用 training.valid_every 指定隔多少步验证一次",
     ),
+    "plan-clip": Words(
+        en='training.clip=0 would make every step nothing; write training.clip="none" for gradients of any length',
+        zh='training.clip=0 会让每一步都不起作用；不限制梯度长度请写 training.clip="none"',
+    ),
     "plan-keep": Words(
         en="training.keep={keep} leaves too few checkpoints for training.average={average}; make keep as large",
         zh="training.keep={keep} 留下的检查点不够 training.average={average} 取平均；请让 keep 不小于 average",

@@ -1,12 +1,12 @@
-"""SIGTERM and SIGINT while a run goes on: the first asks it to save and leave, the second ends it at once."""
+"""Signals while a run goes on: the first asks it to save and leave, the second ends it at once."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGUSR1") if hasattr(signal, name)]
-"""SIGUSR1 is how clusters announce that time is nearly up; Windows has none."""
+SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1") if hasattr(signal, name)]
+"""SIGHUP: a terminal was closed. SIGUSR1: how clusters announce that time is nearly up. Windows lacks them."""
 
 
 class StopRequest:
@@ -29,7 +29,8 @@ def listening() -> Iterator[StopRequest]:
     before = {}
     try:
         for number in SIGNALS:
-            before[number] = signal.signal(number, request.ask)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` and shells in the background ask for
+                before[number] = signal.signal(number, request.ask)
     except ValueError:  # not the main thread
         pass
     try:

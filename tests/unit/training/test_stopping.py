@@ -52,3 +52,16 @@ def test_a_thread_can_train_though_it_hears_nothing() -> None:
     thread.start()
     thread.join()
     assert asked == [False]
+
+
+def test_a_closed_terminal_asks_and_what_is_ignored_stays_ignored() -> None:
+    with listening() as request:
+        signal.raise_signal(signal.SIGHUP)
+    assert request.asked
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with listening() as request:
+            signal.raise_signal(signal.SIGHUP)
+        assert not request.asked
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -3,9 +3,11 @@
 In a Python block a comment on a line of its own is what the line above prints; other comments stand beside code.
 """
 
+import ast
 import contextlib
 import io
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from regard.words import Language, speaking
+from regard.words import LANGUAGES, Language, speaking
 
 ROOT = Path(__file__).parents[1]
 
@@ -38,6 +40,36 @@ class Page:
     def prose(self, lang: Language) -> str:
         """What stands outside of blocks."""
         return re.sub(r"^```.*?^```$", "", self.text(lang), flags=re.DOTALL | re.MULTILINE)
+
+    def tables(self, lang: Language) -> list[list[list[str]]]:
+        """Tables of rows of cells, the head among them, without the line under it."""
+        found = re.findall(r"(?:^\|.*\|\n)+", self.prose(lang), flags=re.MULTILINE)
+        rows = [[line for line in table.splitlines() if not line.startswith("|---")] for table in found]
+        return [[[cell.strip() for cell in line[1:-1].split("|")] for line in table] for table in rows]
+
+    def assert_same_code(self) -> None:
+        """The Python of both languages is the same, but for remarks."""
+        english, chinese = ([ast.dump(ast.parse(block)) for block in self.blocks(lang, "python")] for lang in LANGUAGES)
+        assert english == chinese
+
+    def assert_same_marks(self, *patterns: str) -> None:
+        """What each pattern finds outside of blocks is the same in both languages, and not nothing."""
+        for pattern in patterns:
+            english, chinese = (re.findall(pattern, self.prose(lang), flags=re.MULTILINE) for lang in LANGUAGES)
+            assert english == chinese, pattern
+            assert english
+
+    def assert_same_names(self) -> None:
+        """Section by section, the same things stand in backticks."""
+        sections = (re.split(r"^#+ .*$", self.prose(lang), flags=re.MULTILINE) for lang in LANGUAGES)
+        for one, other in zip(*sections, strict=True):
+            assert Counter(spans(one)) == Counter(spans(other))
+
+    def assert_chinese_punctuation(self) -> None:
+        """Full-width marks follow Chinese characters."""
+        bare = re.sub(r"`[^`]+`|\]\([^)]+\)", "", self.prose("zh"))
+        assert not re.findall(r"[\u4e00-\u9fff][,;:!?]", bare)
+        assert re.search(r"[\u4e00-\u9fff]，", bare)
 
     def run(self, lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
         """Every Python block in order, in one namespace, as a reader would paste them: each prints what it says."""

@@ -4,7 +4,6 @@ In the first table a row's code is a field of the config and each cell's code it
 a class stands for any value of its kind. And `python examples/families.py`, which shows the same in a terminal.
 """
 
-import ast
 import os
 import re
 import subprocess
@@ -25,7 +24,7 @@ from regard.words import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[2]
 PAGE = Page("docs/families.md", "docs/families.zh-CN.md")
-text, blocks, prose = PAGE.text, PAGE.blocks, PAGE.prose
+text, blocks, prose, tables = PAGE.text, PAGE.blocks, PAGE.prose, PAGE.tables
 LANGS = LANGUAGES
 EXAMPLE = "examples/families.py"
 FAMILIES = ("paper_2017", "bert", "gpt2", "llama")
@@ -35,13 +34,6 @@ CORE_ONLY = (
     "import runpy, sys; sys.modules['torch'] = None; sys.argv = sys.argv[1:]; "
     "runpy.run_path(sys.argv[0], run_name='__main__')"
 )
-
-
-def tables(lang: Language) -> list[list[list[str]]]:
-    """Tables of rows of cells, without the line under the head."""
-    found = re.findall(r"(?:^\|.*\|\n)+", prose(lang), flags=re.MULTILINE)
-    rows = [[line for line in table.splitlines() if not line.startswith("|---")] for table in found]
-    return [[[cell.strip() for cell in line[1:-1].split("|")] for line in table] for table in rows]
 
 
 def evaluated(code: str) -> Any:
@@ -130,24 +122,16 @@ def test_the_code_prints_what_it_says(lang: Language, monkeypatch: pytest.Monkey
 
 
 def test_both_languages_have_the_same_rows_code_and_drawings() -> None:
-    english, chinese = ([ast.dump(ast.parse(block)) for block in blocks(lang, "python")] for lang in LANGS)
-    assert english == chinese
+    PAGE.assert_same_code()
     assert blocks("en", "text") == blocks("zh", "text")
     for ours, theirs in zip(tables("en"), tables("zh"), strict=True):
         assert [[spans(cell) for cell in row] for row in ours] == [[spans(cell) for cell in row] for row in theirs]
-    for pattern in (r"^#+(?= )", r"^- \*\*", r"\]\(([^)]+)\)"):
-        english, chinese = (re.findall(pattern, prose(lang), flags=re.MULTILINE) for lang in LANGS)
-        assert english == chinese, pattern
-        assert english
-    sections = (re.split(r"^#+ .*$", prose(lang), flags=re.MULTILINE) for lang in LANGS)
-    for one, other in zip(*sections, strict=True):
-        assert Counter(spans(one)) == Counter(spans(other))
+    PAGE.assert_same_marks(r"^#+(?= )", r"^- \*\*", r"\]\(([^)]+)\)")
+    PAGE.assert_same_names()
 
 
 def test_chinese_has_chinese_punctuation() -> None:
-    bare = re.sub(r"`[^`]+`|\]\([^)]+\)", "", prose("zh"))
-    assert not re.findall(r"[\u4e00-\u9fff][,;:!?]", bare)
-    assert re.search(r"[\u4e00-\u9fff]，", bare)
+    PAGE.assert_chinese_punctuation()
 
 
 # --- the example ------------------------------------------------------------------------------------------

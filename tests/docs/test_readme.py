@@ -1,6 +1,5 @@
 """The READMEs: every snippet runs and prints what it says, every command works, and both languages say the same."""
 
-import ast
 import importlib.util
 import os
 import re
@@ -9,7 +8,6 @@ import subprocess
 import sys
 import tomllib
 import xml.etree.ElementTree as ET
-from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -95,28 +93,20 @@ def test_what_is_named_is_there(lang: Language) -> None:
 
 
 def test_headings_tables_and_links_are_equal() -> None:
-    for pattern in (r"^#+(?= )", r"^\|(?=.)|(?<=.)\|", r"^- ", r"\]\(((?!docs/pictures)[^)]+)\)"):
-        english, chinese = (re.findall(pattern, prose(lang), flags=re.MULTILINE) for lang in LANGS)
-        assert english == chinese, pattern
-        assert english
+    PAGE.assert_same_marks(r"^#+(?= )", r"^\|(?=.)|(?<=.)\|", r"^- ", r"\]\(((?!docs/pictures)[^)]+)\)")
 
 
 def test_code_and_commands_are_equal() -> None:
-    english, chinese = ([ast.dump(ast.parse(block)) for block in blocks(lang, "python")] for lang in LANGS)
-    assert english == chinese
+    PAGE.assert_same_code()
     assert commands("en") == commands("zh")
 
 
 def test_sections_name_the_same_things() -> None:
-    english, chinese = (re.split(r"^#+ .*$", prose(lang), flags=re.MULTILINE) for lang in LANGS)
-    for one, other in zip(english, chinese, strict=True):
-        assert Counter(spans(one)) == Counter(spans(other))
+    PAGE.assert_same_names()
 
 
 def test_chinese_has_chinese_punctuation() -> None:
-    bare = re.sub(r"`[^`]+`|\]\([^)]+\)", "", prose("zh"))
-    assert not re.findall(r"[\u4e00-\u9fff][,;:!?]", bare)
-    assert re.search(r"[\u4e00-\u9fff]，", bare)
+    PAGE.assert_chinese_punctuation()
 
 
 # --- the pictures -----------------------------------------------------------------------------------------

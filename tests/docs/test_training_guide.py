@@ -48,8 +48,7 @@ def commands(page: Page, lang: Language) -> list[list[str]]:
 
 def tables(lang: Language) -> list[list[list[str]]]:
     """Tables of rows of cells, without head and rule."""
-    found = re.findall(r"(?:^\|.*\|\n)+", prose(lang), flags=re.MULTILINE)
-    return [[[cell.strip() for cell in line[1:-1].split("|")] for line in table.splitlines()[2:]] for table in found]
+    return [rows for _, *rows in PAGE.tables(lang)]
 
 
 # --- the commands -----------------------------------------------------------------------------------------
@@ -228,23 +227,15 @@ def test_what_is_named_is_there(lang: Language) -> None:
 
 
 def test_both_languages_have_the_same_rows_code_and_commands() -> None:
-    english, chinese = ([ast.dump(ast.parse(block)) for block in blocks(lang, "python")] for lang in LANGS)
-    assert english == chinese
+    PAGE.assert_same_code()
     assert commands(PAGE, "en") == commands(PAGE, "zh")
     for ours, theirs in zip(tables("en"), tables("zh"), strict=True):
         assert [[Counter(spans(cell)) for cell in row] for row in ours] == [
             [Counter(spans(cell)) for cell in row] for row in theirs
         ]
-    for pattern in (r"^#+(?= )", r"^- ", r"\]\(((?!pictures)[^)]+)\)"):
-        english, chinese = (re.findall(pattern, prose(lang), flags=re.MULTILINE) for lang in LANGS)
-        assert english == chinese, pattern
-        assert english
-    sections = (re.split(r"^#+ .*$", prose(lang), flags=re.MULTILINE) for lang in LANGS)
-    for one, other in zip(*sections, strict=True):
-        assert Counter(spans(one)) == Counter(spans(other))
+    PAGE.assert_same_marks(r"^#+(?= )", r"^- ", r"\]\(((?!pictures)[^)]+)\)")
+    PAGE.assert_same_names()
 
 
 def test_chinese_has_chinese_punctuation() -> None:
-    bare = re.sub(r"`[^`]+`|\]\([^)]+\)", "", prose("zh"))
-    assert not re.findall(r"[\u4e00-\u9fff][,;:!?]", bare)
-    assert re.search(r"[\u4e00-\u9fff]，", bare)
+    PAGE.assert_chinese_punctuation()

@@ -78,18 +78,11 @@ def training_rates(measured: Measured) -> dict[str, float]:
     """Tokens per second, and which share of this device's own matrix products they come to."""
     import torch
 
+    from regard.training.peak import measured_peak
+
     parameters = 123.6e6  # GPT-2 124M without the table of positions, which multiplies nothing
     per_token = 6 * parameters + 12 * 12 * 768 * LENGTH  # forward and backward, attention included
-    a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-    for _ in range(3):
-        a @ b
-    start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(10):
-        a @ b
-    stop.record()
-    torch.cuda.synchronize()
-    peak = 10 * 2 * 8192**3 / (start.elapsed_time(stop) / 1e3)
+    peak = measured_peak(torch.device("cuda"), torch.bfloat16)
     ours = BATCH * LENGTH / measured.median("regard")
     return {
         "regard, tokens/s": ours,

@@ -218,3 +218,4 @@ def test_a_run_goes_on_when_nobody_reads_any_more() -> None:
     with TrainingScreen("copy", file=Closed()) as screen:
         for event in (STARTED, step(1), Validated(step=1, loss=2.0, best=2.0)):
             screen(event)
+    assert (screen.state.stepped, screen.state.losses) == (step(1), [2.5])

@@ -1,7 +1,8 @@
 """python -m benchmarks.recipes RECIPE --data DIR --out DIR [--seeds 1 2 3]: train, evaluate, and hold against print.
 
-Every seed is a run of `regard train`, in OUT/RECIPE-SEED, so that finished ones are not trained again; every score is
-what `regard evaluate` says. Printed are mean and spread over the seeds, beside the published figure where there is one.
+Every seed is a run of `regard train`, in OUT/RECIPE-SEED, so that finished ones are not trained again, and those that
+were stopped go on; with --jobs, several side by side. Every score is what `regard evaluate` says. Printed
+are mean and spread over the seeds, beside the published figure where there is one.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import statistics
 import subprocess
 import sys
 from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,27 +77,32 @@ HEADINGS = ["set", "metric", "mean", "spread", "published", "better by", "signat
 
 def main() -> None:
     options = parse()
+    with ThreadPoolExecutor(options.jobs) as pool:
+        outcomes = list(pool.map(lambda seed: outcome(options, seed), options.seeds))
     scores: dict[tuple[str, str], list[tuple[float, str | None]]] = defaultdict(list)
-    figures = []
-    for seed in options.seeds:
-        out = options.out / f"{options.recipe}-{seed}"
-        changes = [word for change in options.set for word in ("--set", change)]
-        regard("train", options.recipe, "--data", options.data, "--out", out, "--seed", seed, *changes)
-        figures.append(json.loads((out / "finished.json").read_text(encoding="utf-8")))
-        splits = [word for split in options.split for word in ("--split", split)]
-        found = json.loads(regard("evaluate", out, "--data", options.data, *splits, "--json"))
-        for each in found["sets"]:
+    for _, sets in outcomes:
+        for each in sets:
             for metric, score in each["scores"].items():
                 scores[each["set"], metric].append((score["value"], score["signature"]))
     rows = [
         Row(name, metric, [value for value, _ in found], found[0][1], PUBLISHED.get((options.recipe, name, metric)))
         for (name, metric), found in scores.items()
     ]
-    text = markdown(options, rows, figures)
+    text = markdown(options, rows, [finished for finished, _ in outcomes])
     print(text)
     if options.report:
         path = ROOT / "benchmarks" / "results" / f"{options.recipe}_{datetime.now(UTC).date()}.md"
         path.write_text(text, encoding="utf-8")
+
+
+def outcome(options: argparse.Namespace, seed: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """One seed trained and evaluated: what the run says of itself, and its scores on every set."""
+    out = options.out / f"{options.recipe}-{seed}"
+    changes = [word for change in options.set for word in ("--set", change)]
+    regard("train", options.recipe, "--data", options.data, "--out", out, "--seed", seed, *changes)
+    splits = [word for split in options.split for word in ("--split", split)]
+    found = json.loads(regard("evaluate", out, "--data", options.data, *splits, "--json"))
+    return json.loads((out / "finished.json").read_text(encoding="utf-8")), found["sets"]
 
 
 def parse() -> argparse.Namespace:
@@ -104,6 +111,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", nargs="+", default=["1", "2", "3"])
+    parser.add_argument("--jobs", type=int, default=1, help="seeds at once, which a GPU has room for; default: 1")
     parser.add_argument("--split", action="append", default=[], help="sets to evaluate on; default: the recipe's tests")
     parser.add_argument(
         "--set", action="append", default=[], help="a change to the recipe, such as training.compile=true"

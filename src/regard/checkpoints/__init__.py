@@ -1,6 +1,7 @@
 """Models on disk: a folder with a configuration and its tensors, written whole and read lazily. No torch, no pickle."""
 
 from regard.checkpoints.model_folder import Stored, read_model, save_model
+from regard.checkpoints.quantised import Weights, quantise
 from regard.checkpoints.tensor_file import TensorFile
 
-__all__ = ["Stored", "TensorFile", "read_model", "save_model"]
+__all__ = ["Stored", "TensorFile", "Weights", "quantise", "read_model", "save_model"]

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.checkpoints.quantised import Weights, quantise
 from regard.checkpoints.strict_json import JsonError, parse
-from regard.checkpoints.tensor_file import TensorFile, check_dtypes, write_tensors
+from regard.checkpoints.tensor_file import check_dtypes, write_tensors
 from regard.config import TransformerConfig, from_tree, to_tree
 from regard.config.weights import check_weights
 from regard.errors import FileError, RegardError
@@ -32,17 +33,22 @@ class Stored:
     """A model as it lies on disk: `tensors` by name, each read when it is asked for; `tensors.arrays()` for all."""
 
     config: TransformerConfig
-    tensors: TensorFile
+    tensors: Weights
 
 
-def save_model(folder: str | os.PathLike[str], config: TransformerConfig, tensors: Mapping[str, Array]) -> None:
+def save_model(
+    folder: str | os.PathLike[str], config: TransformerConfig, tensors: Mapping[str, Array], *, int8: bool = False
+) -> None:
     """Write a model: its config, and its weights by name, NumPy or torch, each in the dtype it has.
+
+    int8   large matrices as whole numbers with a scale for each row (`quantised.py`): a quarter of float32's size
 
     The folder is made where there is none. Raises before anything is written where weights are missing, unexpected, of
     another shape or no floating-point numbers; FileError where the disk refuses.
     """
     check_dtypes(tensors)
     check_weights({name: tuple(tensor.shape) for name, tensor in tensors.items()}, config)
+    tensors = quantise(tensors) if int8 else tensors
     tree = to_tree(config)
     from_tree(tree)  # what could not be read again is not written
     about = {"format": FORMAT, "version": VERSION, "config": tree}
@@ -82,8 +88,8 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
     source = Path(folder)
     if not source.is_dir():
         raise FileError("model-not-folder" if source.exists() else "model-no-folder", path=str(source))
-    config = _config(_inside(source, CONFIG))
-    tensors = TensorFile(_inside(source, TENSORS))
+    config = _config(inside(source, CONFIG))
+    tensors = Weights(inside(source, TENSORS))
     try:
         check_weights(tensors.shapes, config)
     except RegardError as error:
@@ -91,7 +97,7 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
     return Stored(config, tensors)
 
 
-def _inside(folder: Path, name: str) -> Path:
+def inside(folder: Path, name: str) -> Path:
     """A file of the folder; a link that leads out of it is not followed."""
     path = folder / name
     if not path.is_file():
@@ -102,7 +108,7 @@ def _inside(folder: Path, name: str) -> Path:
 
 
 def _config(path: Path) -> TransformerConfig:
-    about = _json(path)
+    about = read_json(path)
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise FileError("model-not-ours", path=str(path))
     version = about.get("version")
@@ -118,7 +124,8 @@ def _config(path: Path) -> TransformerConfig:
         raise FileError("model-config", path=str(path), reason=error) from error
 
 
-def _json(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """What a small JSON file of the folder holds, read strictly."""
     try:
         size = path.stat().st_size
         if size > LARGEST_CONFIG:

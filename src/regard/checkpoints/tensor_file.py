@@ -21,9 +21,9 @@ from regard.files import reason_of
 from regard.kinds import Array, to_numpy
 from regard.memory import spell
 
-DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16"}
-"""Numbers as we call them and as the format does."""
-_BYTES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int8": "I8"}
+"""Numbers as we call them and as the format does; int8 means something only beside a scale (`quantised.py`)."""
+_BYTES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I8": "<i1"}
 _NAMES = {word: name for name, word in DTYPES.items()}
 
 LONGEST_HEADER = 2**25
@@ -138,9 +138,9 @@ def _choices() -> str:
 
 
 def check_dtypes(tensors: Mapping[str, Array]) -> None:
-    """NumPy arrays or torch tensors of a kind that we write, or a DtypeError that names the first other."""
+    """NumPy arrays or torch tensors of floating-point numbers that we write, or a DtypeError that names another."""
     for name, tensor in tensors.items():
-        if not hasattr(tensor, "dtype") or _word(tensor) is None:
+        if not hasattr(tensor, "dtype") or _word(tensor) in (None, "I8"):
             raise DtypeError("float-wanted", name=name, dtype=getattr(tensor, "dtype", type(tensor).__name__))
 
 

@@ -1,12 +1,15 @@
 """Text and the pieces a model, or a person, takes it apart into.
 
-For people: `split_words`, which knows no vocabulary. For models: files read, tokenizers learnt and used. Names are
-fetched when used, so that who only splits words does not wait for `tokenizers`.
+For people: `split_words`, which knows no vocabulary. For models: files read, tokenizers learnt and used, typed text
+made plain and split into sentences. Names are fetched when used, so that who only splits words does not wait for
+`tokenizers`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# At once, unlike the others: a function that bears its module's name would else be hidden by it.
+from regard.text.tidy import is_chinese, tidy
 from regard.text.words import split_words
 
 # public name -> the module that holds it
@@ -19,6 +22,7 @@ _HOMES = {
     "read_lines": "corpus",
     "read_pairs": "corpus",
     "read_text": "corpus",
+    "split_sentences": "sentences",
 }
 
 __all__ = [
@@ -26,17 +30,21 @@ __all__ = [
     "Corpus",
     "Tokenizer",
     "fitting",
+    "is_chinese",
     "learn_tokenizer",
     "read_lines",
     "read_pairs",
     "read_text",
+    "split_sentences",
     "split_words",
+    "tidy",
 ]
 
 if TYPE_CHECKING:
     from regard.text.corpus import Corpus, read_lines, read_pairs, read_text
     from regard.text.fit import fitting
     from regard.text.learning import SPECIALS, learn_tokenizer
+    from regard.text.sentences import split_sentences
     from regard.text.tokenizer import Tokenizer
 
 

@@ -1,32 +1,16 @@
-"""Lines translated by beam search: many at once, in batches of like length, each answer in its line's place.
+"""Lines translated by beam search, each answer in its line's place: a tokenizer around `generation.search_many`.
 
-It knows a tokenizer's ids and a model's `begin`, torch's or NumPy's. What the text means, and how it was prepared, it
-does not know.
+What the text means, and how it was prepared, it does not know.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import FileError
-from regard.generation import beam_search
-from regard.generation.decoding import Begins
-from regard.spacing import check_counts
+from regard.generation.many import BATCH_TOKENS, Translates, search_many
 
 if TYPE_CHECKING:
     from regard.text.tokenizer import Tokenizer
-
-MAX_RATIO, MAX_EXTRA = 2, 10
-"""A translation has at most so many ids for each of its source, and so many more."""
-BATCH_TOKENS = 8192
-"""Ids of a batch, counted once for each beam: some hundred sentences of five beams."""
-
-
-class Translates(Begins, Protocol):
-    """A model with an encoder and a decoder, and the configuration that says how long its texts may be."""
-
-    @property
-    def config(self) -> Any:
-        """A TransformerConfig."""
 
 
 class Sources(NamedTuple):
@@ -92,35 +76,6 @@ def translate(
     batch_tokens: int = BATCH_TOKENS,
 ) -> list[str]:
     """The same for lines that are ids already, as `encode_sources` gives them."""
-    check_counts(batch_tokens=(batch_tokens, 1))
     bos, eos = tokenizer.special("bos"), tokenizer.special("eos")
-    texts = [""] * len(sources)
-    for batch in _batches(sources, max(1, batch_tokens // beams)):
-        longest = len(sources[batch[0]])
-        room = MAX_RATIO * longest + MAX_EXTRA
-        limit = model.config.max_len
-        found = beam_search(
-            model,
-            [[bos]] * len(batch),
-            sources=[sources[line] for line in batch],
-            beams=beams,
-            max_new=room if limit is None else min(room, limit),
-            eos=eos,
-            length_penalty=length_penalty,
-        )
-        for line, best in zip(batch, found, strict=True):
-            texts[line] = tokenizer.decode(best[0].ids) if best else ""
-    return texts
-
-
-def _batches(sources: Sequence[list[int]], tokens: int) -> Iterator[list[int]]:
-    """Numbers of lines, longest first, so many together that with padding they have at most `tokens` ids.
-
-    >>> list(_batches([[1], [], [1, 2, 3], [1, 2], [1, 2]], 4))
-    [[2], [3, 4], [0]]
-    """
-    order = sorted((line for line, ids in enumerate(sources) if ids), key=lambda line: -len(sources[line]))
-    while order:
-        fitting = max(1, tokens // len(sources[order[0]]))
-        yield order[:fitting]
-        order = order[fitting:]
+    how: dict[str, Any] = {"beams": beams, "length_penalty": length_penalty, "batch_tokens": batch_tokens}
+    return [tokenizer.decode(ids) for ids in search_many(model, sources, bos=bos, eos=eos, **how)]

@@ -7,8 +7,20 @@ of `regard.reference` and of `regard.models`.
 from regard.generation.beams import Beam, beam_search
 from regard.generation.decoding import Decoding
 from regard.generation.loop import generate, stream
+from regard.generation.many import search_many
 from regard.generation.picking import GREEDY, Sampling
 from regard.generation.reading import prefill
 from regard.generation.session import Session
 
-__all__ = ["GREEDY", "Beam", "Decoding", "Sampling", "Session", "beam_search", "generate", "prefill", "stream"]
+__all__ = [
+    "GREEDY",
+    "Beam",
+    "Decoding",
+    "Sampling",
+    "Session",
+    "beam_search",
+    "generate",
+    "prefill",
+    "search_many",
+    "stream",
+]

@@ -29,6 +29,8 @@ class Decoding:
         self._run = run
         self._memory, self._memory_keep = memory or {}, memory_keep
         self._samples = next((len(k) for k, _ in self._memory.values()), None)
+        self._origins = np.arange(self._samples or 0)
+        """Which source each sample reads, (B,)."""
         self._padding: np.ndarray | None = None
         """How many columns before each text are padding, (B,); None while there is none."""
         layers = range(run.config.n_decoder_layers or 0)
@@ -82,8 +84,11 @@ class Decoding:
         rows = checked_rows(rows, self._samples)
         for cache in self._caches.values():
             cache.select(rows)
-        self._memory = {name: (k[rows], v[rows]) for name, (k, v) in self._memory.items()}
-        self._memory_keep = None if self._memory_keep is None else self._memory_keep[rows]
+        if self._memory and (origins := self._origins[rows]).tolist() != self._origins.tolist():
+            # Beams of one source that change places look at the same as before: nothing to copy.
+            self._origins = origins
+            self._memory = {name: (k[rows], v[rows]) for name, (k, v) in self._memory.items()}
+            self._memory_keep = None if self._memory_keep is None else self._memory_keep[rows]
         self._padding = None if self._padding is None else self._padding[rows]
         self._samples = len(rows)
 

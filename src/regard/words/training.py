@@ -130,6 +130,21 @@ WORDS: dict[str, Words] = {
         en="line {line} has no reference: give at least one for every line",
         zh="第 {line} 行没有参考译文：每行请至少给一个",
     ),
+    "alignment-line": Words(
+        en="{path}, line {line}: wanted words, characters and links such as 0-0 or 2?1 with tabs between them, every "
+        "link once, within the sentences, and one of them sure; found {found!r}",
+        zh="{path} 第 {line} 行：应有单词、汉字和 0-0 或 2?1 这样的连接三列，用制表符分隔，"
+        "每个连接只写一次、不超出句子，且至少有一个是确定的；现在是 {found!r}",
+    ),
+    "alignment-spelling": Words(
+        en="the tokens {pieces!r} do not spell the words {words!r}: look at the same sentence, in characters that the "
+        "tokenizer knows",
+        zh="词元 {pieces!r} 拼不出 {words!r}：请查看同一个句子，并只用分词器认识的字符",
+    ),
+    "alignment-trace": Words(
+        en="the trace of {text!r} has no cross-attention with its tokens; take it from the model's see(text, output=…)",
+        zh="{text!r} 的 Trace 里没有带词元的交叉注意力；请用模型的 see(text, output=…) 得到它",
+    ),
     "text-loss-nothing": Words(
         en="no token is predicted in this data, so there is no loss: give a text of at least two tokens",
         zh="这份数据里没有要预测的词元，算不出损失：请给至少两个词元的文本",

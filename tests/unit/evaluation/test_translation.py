@@ -11,8 +11,8 @@ from models import CONFIGS, random_weights, torch_model
 
 from regard.errors import ArgumentError, FileError
 from regard.evaluation import encode_sources, translate, translate_lines
-from regard.evaluation.translation import MAX_EXTRA, MAX_RATIO
 from regard.generation import beam_search
+from regard.generation.many import MAX_EXTRA, MAX_RATIO
 from regard.reference import Transformer as NumpyTransformer
 from regard.text.tokenizer import Tokenizer
 

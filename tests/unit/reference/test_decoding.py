@@ -82,6 +82,23 @@ def test_samples_are_reordered_repeated_and_dropped(name: str, padded: bool, dty
         assert_same(logits[b], model(text[None], kept)[0, -1])
 
 
+def test_beams_that_change_places_copy_nothing_of_their_source() -> None:
+    model = model_called("marian")
+    ids, source = texts_of(model)
+    assert source is not None
+    decoding = model.begin(source)
+    decoding.step(ids[:, :2])
+    decoding.select([0, 0, 2, 2])
+    memory = decoding._memory
+    decoding.step(np.array([[3], [4], [5], [6]]))
+    decoding.select([1, 0, 3, 3])
+    assert decoding._memory is memory
+    texts = np.column_stack([ids[[0, 0, 2, 2], :2], [4, 3, 6, 6], [7, 8, 9, 1]])
+    assert_same(decoding.step(texts[:, -1:]), model(texts, source[[0, 0, 2, 2]])[:, -1])
+    decoding.select([2, 0, 1, 3])
+    assert decoding._memory is not memory
+
+
 @pytest.mark.parametrize("name", DECODERS)
 @pytest.mark.parametrize("padded", [False, True], ids=["full", "padded"])
 def test_a_text_can_be_taken_up_again(name: str, padded: bool) -> None:

@@ -18,6 +18,7 @@ _ROOMS = {
     "attend": "regard.dispatch",
     "backends": "regard.dispatch",
     "explain": "regard.steps",
+    "load": "regard.language",
     "read_trace": "regard.trace",
     "RegardError": "regard.errors",
 }
@@ -32,12 +33,14 @@ __all__ = [
     "attend",
     "backends",
     "explain",
+    "load",
     "read_trace",
 ]
 
 if TYPE_CHECKING:
     from regard.dispatch import attend, backends
     from regard.errors import RegardError
+    from regard.language import load
     from regard.masks import Mask
     from regard.records import Record, See
     from regard.steps import explain

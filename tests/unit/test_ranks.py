@@ -75,6 +75,7 @@ DOORS = {
     ("regard.dispatch.choice", "regard.functional.attention"),
     ("regard.dispatch.within", "regard.functional.fused"),
     ("regard.dispatch.remember", "regard.dispatch.torch_backends"),
+    ("regard.language.loading", "regard.models"),
     ("regard.cli.inspection", "torch"),
     ("regard.cli.evaluate_command", "regard.recipes.evaluating"),
     ("regard.cli.train_command", "regard.recipes.recipe"),

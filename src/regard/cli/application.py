@@ -10,10 +10,12 @@ from regard.cli.doctor_command import doctor
 from regard.cli.evaluate_command import evaluate
 from regard.cli.explain_command import explain
 from regard.cli.film_command import film
+from regard.cli.generate_command import generate
 from regard.cli.help_page import page
 from regard.cli.plot_command import plot
 from regard.cli.see_command import see
 from regard.cli.train_command import train
+from regard.cli.translate_command import translate
 from regard.errors import ArgumentError, UnknownNameError
 
 
@@ -61,7 +63,7 @@ def application() -> Any:
         context_settings=context,
     )
     app.callback(invoke_without_command=True)(_root)
-    for command in (see, explain, train, evaluate, plot, film, doctor):
+    for command in (see, translate, generate, explain, train, evaluate, plot, film, doctor):
         name = command.__name__
         app.command(name, cls=Command, help=f"help-{name}", context_settings=context)(command)
     return typer.main.get_command(app)

@@ -1,4 +1,4 @@
-"""`regard see`: where a model looks. The model is the hand-built layer, and the screen says so."""
+"""`regard see`: run a model on a text and show where it looks. Which heads are shown is chosen next door."""
 
 import sys
 from pathlib import Path
@@ -6,102 +6,141 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.choosing import Asked, Chosen, choose, mean_of_heads
+from regard.cli.handmade_view import NAME as HANDMADE
+from regard.cli.handmade_view import see_handmade
+from regard.cli.lines import one_line
 from regard.cli.streams import read_stdin, talk, write_json
-from regard.errors import ArgumentError, TooLargeError, UnknownNameError
+from regard.errors import ArgumentError, TooLargeError
 from regard.words import say
 
 if TYPE_CHECKING:
-    from regard.records import Record
+    from regard.language import LanguageModel, Seen
 
-MODEL = "handmade"
-MOST_WORDS_IN_JSON = 1000
-MOST_WORDS = 20_000
-"""Time grows with the square of the words; so many take some ten seconds."""
-"""Four heads of 1000 × 1000 weights are some 80 MB of text; more is a file's work."""
+MODEL = "translator"
+TEXTS = {"translation": "I love you", "text": "床前明月光"}
+"""What is shown where no text is given, by what the model does."""
+MOST_WEIGHTS_IN_JSON = 4_000_000
+"""Some 80 MB of text; more is a file's work."""
 
 
 def see(
     text: Annotated[
         list[str] | None, typer.Argument(metavar="metavar-text", help="help-text", show_default=False)
     ] = None,
+    kind: Annotated[str | None, typer.Option("--kind", metavar="metavar-kind", help="help-kind")] = None,
+    layer: Annotated[str | None, typer.Option("--layer", metavar="metavar-layer", help="help-layer")] = None,
     head: Annotated[str | None, typer.Option("--head", metavar="metavar-head", help="help-head")] = None,
+    model: Annotated[str, typer.Option("--model", metavar="metavar-see-model", help="help-see-model")] = MODEL,
     width: Annotated[str | None, typer.Option("--width", metavar="metavar-number", help="help-width")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
     save: Annotated[Path | None, typer.Option("--save", metavar="metavar-file", help="help-save")] = None,
+    png: Annotated[Path | None, typer.Option("--png", metavar="metavar-file", help="help-see-png")] = None,
 ) -> None:
     columns = None if width is None else _columns(width)
-    sentence = _sentence(text)
-
-    from regard.language.handmade import HEADS, look
-    from regard.text import split_words
-
-    heads = _heads(head, HEADS)
-    words = split_words(sentence)
-    if not words:
-        raise ArgumentError("cli-text-empty")
-    if as_json and len(words) > MOST_WORDS_IN_JSON:
-        raise TooLargeError("cli-json-too-large", found=len(words), most=MOST_WORDS_IN_JSON)
-    if len(words) > MOST_WORDS:
-        raise TooLargeError("cli-text-too-long", found=len(words), most=MOST_WORDS)
-    talk(say("see-handmade"))
-    trace = look(words).trace
-    if save is not None:
-        trace.save(save, qk=True)
-        talk(say("saved", file=save))
-    if as_json:
-        records = [_as_json(record, heads, HEADS) for record in trace]
-        write_json({"model": MODEL, "text": sentence, "output": None, "records": records})
+    if model == HANDMADE:
+        if kind is not None or layer is not None:
+            raise ArgumentError("see-handmade-one")
+        given = _given(text)
+        sentence = say("see-sentence") if given is None else given
+        see_handmade(sentence, head=head, columns=columns, as_json=as_json, save=save, png=png)
         return
-    # Without --head an overview, all heads side by side; with it, each in full under its own line.
-    for number in heads:
-        print(say("see-head", number=number, does=say(f"head-{HEADS[number]}")))
-        if head is not None:
-            trace.show(head=number, width=columns, file=sys.stdout)
-            print()
-    if head is None:
+    asked = Asked(kind, layer, head)
+    asked.check()
+
+    from regard.language import load
+
+    reader = load(model)
+    given = _given(text)
+    seen = reader.see(TEXTS[reader.settings.task] if given is None else given)
+    chosen = choose(seen.trace, asked, next(iter(reader.settings.alignment_heads), None))
+    if save is not None:
+        seen.trace.save(save, qk=True)
+        talk(say("saved", file=save))
+    if png is not None:
+        _save_png(chosen, png)
+        talk(say("saved", file=png))
+    if as_json:
+        write_json(_as_json(reader, seen, chosen))
+        return
+    print(_first_line(reader, seen))
+    if png is None:
+        _show(chosen, columns)
+        talk(say(f"see-more-{reader.settings.task}"))
+
+
+def _given(text: list[str] | None) -> str | None:
+    """The text as given, or from stdin; None without one. Words without quotes around them are one text."""
+    if not text:
+        return None
+    joined = " ".join(text)
+    return read_stdin() if joined == "-" else joined
+
+
+def _first_line(reader: "LanguageModel", seen: "Seen") -> str:
+    """What was read and what was written: beside each other, or as one text."""
+    between = " → " if reader.settings.task == "translation" else ""
+    return one_line(f"{seen.text}{between}{seen.output}")
+
+
+def _show(chosen: Chosen, columns: int | None) -> None:
+    """The heads that were asked for in full, one after another; without --head all of them at a glance."""
+    from regard.trace import Trace
+
+    if chosen.heads is None and not chosen.mean:
         print()
-        trace.show(width=columns, file=sys.stdout)
-        sys.stdout.flush()
-        talk(say("see-more"))
+        Trace(chosen.records).show(width=columns, file=sys.stdout)
+    for layer, record in zip(chosen.layers, chosen.records, strict=True):
+        if chosen.mean:
+            print()
+            Trace([mean_of_heads(record)]).show(width=columns, file=sys.stdout)
+        for head in chosen.heads or []:
+            print()
+            if chosen.best == (layer, head):
+                print(say(f"see-best-{record.kind}", layer=layer, head=head))
+            Trace([record]).show(head=head, width=columns, file=sys.stdout)
+    sys.stdout.flush()
 
 
-def _sentence(given: list[str] | None) -> str:
-    """The text: as given, from stdin, or ours. Words without quotes around them are one text."""
-    if not given:
-        return say("see-sentence")
-    text = " ".join(given)
-    return read_stdin() if text == "-" else text
+def _save_png(chosen: Chosen, path: Path) -> None:
+    """The same heads in one picture."""
+    from regard.trace import Trace
+    from regard.views.plots import save_plot
+
+    records = [mean_of_heads(record) for record in chosen.records] if chosen.mean else chosen.records
+    one = chosen.heads[0] if chosen.heads is not None and len(chosen.heads) == 1 else None
+    save_plot(Trace(records), path, head=one)
 
 
-def _heads(asked: str | None, names: tuple[str, ...]) -> list[int]:
-    """The heads that were asked for: one by number or by name, or all."""
-    if asked in (None, "all"):
-        return list(range(len(names)))
-    if asked in names:
-        return [names.index(asked)]
-    if asked.isdecimal() and int(asked) < len(names):
-        return [int(asked)]
-    heads = ", ".join(f"{number} ({name})" for number, name in enumerate(names))
-    raise UnknownNameError("cli-head-unknown", asked=asked, heads=heads)
+def _as_json(reader: "LanguageModel", seen: "Seen", chosen: Chosen) -> dict[str, Any]:
+    """Every weight of the same heads."""
+    count = 1 if chosen.mean else None
+    sizes = [(count or len(chosen.heads or range(r.shape[1]))) * r.shape[2] * r.shape[3] for r in chosen.records]
+    if sum(sizes) > MOST_WEIGHTS_IN_JSON:
+        raise TooLargeError("see-json-too-large", found=sum(sizes), most=MOST_WEIGHTS_IN_JSON)
+    records = []
+    for layer, record in zip(chosen.layers, chosen.records, strict=True):
+        weights = record.weights()[0]  # H T S
+        heads: list[Any] = list(range(len(weights))) if chosen.heads is None else chosen.heads
+        weights = weights.mean(0, keepdims=True) if chosen.mean else weights[heads]
+        queries, keys = (list(rows[0]) if rows else None for rows in (record.queries, record.keys))
+        records.append(
+            {
+                "name": record.name,
+                "kind": record.kind,
+                "layer": layer,
+                "heads": ["mean"] if chosen.mean else heads,
+                "queries": queries,
+                "keys": keys,
+                "weights": weights.tolist(),
+            }
+        )
+    return {"model": reader.name, "text": seen.text, "output": seen.output, "records": records}
 
 
 def _columns(width: str) -> int:
     from regard.views.terminal import NARROWEST
 
-    if not width.isdecimal() or int(width) < NARROWEST:
+    if not width.isdecimal() or len(width) > 9 or int(width) < NARROWEST:
         raise ArgumentError("cli-width-value", found=width, least=NARROWEST)
     return int(width)
-
-
-def _as_json(record: "Record", heads: list[int], names: tuple[str, ...]) -> dict[str, Any]:
-    weights = record.weights()[0]  # H T S
-    assert record.queries is not None
-    assert record.keys is not None
-    return {
-        "name": record.name,
-        "kind": record.kind,
-        "heads": [names[number] for number in heads],
-        "queries": list(record.queries[0]),
-        "keys": list(record.keys[0]),
-        "weights": [weights[number].tolist() for number in heads],
-    }

@@ -1,11 +1,14 @@
 """Heatmaps with matplotlib: on the caller's Axes or new ones, never shown, and no setting of theirs changed."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.cells import cell_len
 
-from regard.errors import ArgumentError, MissingPackageError
+from regard.errors import ArgumentError, FileError, MissingPackageError
+from regard.files import write_aside
 from regard.trace.trace import Trace
 from regard.views.fonts import drawable, text_style
 from regard.views.labels import cut, short_names, visible
@@ -20,6 +23,8 @@ _WIDEST_LABEL = 16
 _MOST_GRID_LABELS = 16
 _FLATTEST = 0.25
 """A map flatter, or narrower, than this is stretched."""
+_INCHES_A_LETTER, _WIDEST_TITLE = 0.09, 10
+"""So that a title is whole over a narrow map, within reason."""
 _HIDDEN, _BAD = "#eeeeee", "#d62728"
 
 
@@ -41,22 +46,46 @@ def plot(
         raise MissingPackageError("missing-package", package="matplotlib", extra="plot", what="trace.plot") from error
     grid = _chosen(trace, layer, head, sample)
     with speaking(chosen_language(lang)):
-        return _drawn(pyplot, grid, ax)
+        return _drawn(pyplot.subplots, grid, ax)
 
 
-def _drawn(pyplot: Any, grid: list[list[Picture]], ax: "Axes | None") -> "Axes | np.ndarray":
+def save_plot(trace: Trace, path: Path, head: int | None = None, lang: Language | None = None) -> None:
+    """Write what `plot` draws as PNG, whole or not at all; pyplot is not touched. Raises as `plot`, and FileError."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingPackageError("missing-package", package="matplotlib", extra="plot", what="--png") from error
+    if not path.parent.is_dir():
+        raise FileError("file-no-folder", path=str(path), folder=str(path.parent))
+    figure = Figure()
+
+    def subplots(
+        rows: int = 1, columns: int = 1, *, figsize: Any, layout: Any, squeeze: bool = True
+    ) -> tuple[Any, Any]:
+        figure.set_size_inches(figsize)
+        figure.set_layout_engine(layout)
+        return figure, figure.subplots(rows, columns, squeeze=squeeze)
+
+    with speaking(chosen_language(lang)):
+        _drawn(subplots, _chosen(trace, None, head, 0), None)
+    write_aside(path, lambda aside: figure.savefig(aside, format="png", dpi=150))
+
+
+def _drawn(subplots: Callable[..., Any], grid: list[list[Picture]], ax: "Axes | None") -> "Axes | np.ndarray":
     """The pictures, on new Axes unless one picture was given its own."""
     wide, high = _proportions(grid)
     if len(grid) == len(grid[0]) == 1:
+        title = _title(grid[0][0])
         if ax is None:
-            _, ax = pyplot.subplots(figsize=(1.8 + 4 * wide, 1.2 + 3.6 * high), layout="constrained")
-        _draw(ax, grid[0][0], _title(grid[0][0]))
+            across = max(1.8 + 4 * wide, min(_WIDEST_TITLE, 0.5 + _INCHES_A_LETTER * cell_len(title)))
+            _, ax = subplots(figsize=(across, 1.2 + 3.6 * high), layout="constrained")
+        _draw(ax, grid[0][0], title)
         return ax
     count = sum(len(row) for row in grid)
     if ax is not None:
         raise ArgumentError("ax-one-picture", count=count)
     rows, columns = len(grid), max(len(row) for row in grid)
-    figure, axes = pyplot.subplots(
+    figure, axes = subplots(
         rows,
         columns,
         figsize=(1.6 + 2.2 * wide * columns, 1.2 + (0.4 + 2 * high) * rows),
@@ -122,8 +151,9 @@ def _draw(ax: "Axes", one: Picture, title: str) -> None:
     """One picture with everything beside it."""
     finite = one.cells[np.isfinite(one.cells)]
     image = _cells(ax, one, title, float(finite.max()) if finite.size else 1.0)
-    _axis(ax, "x", one.keys, one.record.shape[3])
-    _axis(ax, "y", one.queries, one.record.shape[2])
+    T, S = one.record.shape[2:]
+    _axis(ax, "x", one.keys, S, room=48 * (1.0 if _is_stretched(T, S) else min(1.0, S / max(1, T))))
+    _axis(ax, "y", one.queries, T)
     ax.set_xlabel(drawable([say("plot-keys")])[0], **text_style())
     ax.set_ylabel(drawable([say("plot-queries")])[0], **text_style())
     if image is not None:
@@ -158,20 +188,31 @@ def _cells(ax: "Axes", one: Picture, title: str, highest: float) -> Any:
     T, S = one.record.shape[2:]
     ax.set_xlim(-0.5, S - 0.5)
     ax.set_ylim(T - 0.5, -0.5)
-    if max(T, S) > 4 * min(T, S):
+    if _is_stretched(T, S):
         ax.set_aspect("auto")
     return image
 
 
-def _axis(ax: "Axes", side: str, tokens: tuple[str, ...] | None, length: int, most: int = _MOST_LABELS) -> None:
-    """Tokens along one axis where they can be read, else positions as matplotlib likes them."""
+def _is_stretched(T: int, S: int) -> bool:
+    return max(T, S) > min(T, S) / _FLATTEST
+
+
+def _axis(
+    ax: "Axes",
+    side: str,
+    tokens: tuple[str, ...] | None,
+    length: int,
+    most: int = _MOST_LABELS,
+    room: float = 24,
+) -> None:
+    """Tokens along one axis where they can be read, else positions as matplotlib likes them; upright without room."""
     if tokens is None or not 0 < length <= most:
         return
     labels = drawable(cut(visible(token), _WIDEST_LABEL) for token in tokens)
     grid = most == _MOST_GRID_LABELS
     size = "x-small" if grid else "medium"
     if side == "x":
-        upright = length * (max(cell_len(label) for label in labels) + 1) > (24 if grid else 48)
+        upright = length * (max(cell_len(label) for label in labels) + 1) > room
         ax.set_xticks(range(length), labels, rotation=90 if upright else 0, fontsize=size, **text_style())
     else:
         ax.set_yticks(range(length), labels, fontsize=size, **text_style())

@@ -66,7 +66,7 @@ def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
 @cache
 def catalogue() -> dict[str, Words]:
     """All entries by key. Loaded on the first sentence, so that importing regard stays quick."""
-    from regard.words import commands, hand_calculation, reasons, screen, training
+    from regard.words import commands, hand_calculation, reasons, screen, seeing, training
     from regard.words.complaints import (
         attention,
         corpora,
@@ -74,6 +74,7 @@ def catalogue() -> dict[str, Words]:
         files,
         generation,
         interchange,
+        language,
         masks,
         models,
         parts,
@@ -83,7 +84,7 @@ def catalogue() -> dict[str, Words]:
     )
 
     calls = (attention, masks, parts, models, interchange, generation, explaining, traces, files, tutorials)
-    spoken = (*calls, corpora, runs, reasons, hand_calculation, screen, commands, training)
+    spoken = (*calls, language, corpora, runs, reasons, hand_calculation, screen, commands, seeing, training)
     merged: dict[str, Words] = {}
     for module in spoken:
         repeated = merged.keys() & module.WORDS.keys()

@@ -24,7 +24,6 @@ WORDS: dict[str, Words] = {
     "saved": Words(en="saved {file}", zh="已保存 {file}"),
     "metavar-matrix": Words(en="MATRIX", zh="矩阵"),
     "metavar-text": Words(en="TEXT", zh="文本"),
-    "metavar-head": Words(en="N|all", zh="N|all"),
     "metavar-number": Words(en="N", zh="N"),
     "metavar-file": Words(en="FILE", zh="文件"),
     # --- regard ---
@@ -34,7 +33,8 @@ WORDS: dict[str, Words] = {
     ),
     "help-regard-examples": Words(
         en="Examples:\n"
-        "  regard see the cat sat on the mat\n"
+        "  regard see I love you\n"
+        "  regard translate Where is the station?\n"
         "  regard explain\n"
         "  regard doctor\n"
         "\n"
@@ -42,71 +42,13 @@ WORDS: dict[str, Words] = {
         "written, 4 something is missing, 5 out of memory or disk, 70 a bug in regard,\n"
         "130 interrupted",
         zh="例子：\n"
-        "  regard see 小明去商店买了苹果\n"
+        "  regard see I love you\n"
+        "  regard generate 明月\n"
         "  regard explain\n"
         "  regard doctor\n"
         "\n"
         "退出码：0 正常，1 检查未通过，2 用法不对，3 文件无法读写，4 缺少依赖，\n"
         "5 内存或磁盘不够，70 程序自身的错误，130 被中断",
-    ),
-    # --- regard see ---
-    "help-see": Words(
-        en="Show where attention looks in TEXT. Today the model is one attention layer built by hand.",
-        zh="显示注意力在文本里看向哪里。目前的模型是手工搭出的一层注意力。",
-    ),
-    "help-see-examples": Words(
-        en="Examples:\n"
-        '  regard see "to be or not to be"\n'
-        '  regard see --head 1 "to be or not to be"\n'
-        "  echo hello world | regard see - --json",
-        zh="例子：\n"
-        "  regard see 我来到，我看见，我征服\n"
-        "  regard see --head 1 我来到，我看见，我征服\n"
-        "  echo 你好，世界 | regard see - --json",
-    ),
-    "help-text": Words(
-        en="the text; - reads it from stdin; without it, a sentence of ours",
-        zh="要看的文本；- 表示从标准输入读取；不写则用我们的例句",
-    ),
-    "help-head": Words(
-        en="one head in full, by number or name (previous-word, same-word, first-word, all-so-far), or all of them one "
-        "after another; without it, an overview",
-        zh="完整显示一个头（编号，或名字 previous-word、same-word、first-word、all-so-far），"
-        "all 则逐个显示全部；不写则显示总览",
-    ),
-    "help-width": Words(en="draw in N columns", zh="按 N 列的宽度绘制"),
-    "help-save": Words(
-        en="also save the trace as a safetensors file, for regard.read_trace",
-        zh="同时把记录存成 safetensors 文件，可用 regard.read_trace 读取",
-    ),
-    "see-handmade": Words(
-        en="No trained model: one layer built by hand; each head does what its name says.",
-        zh="这不是训练出来的模型，只是手工搭成的一层注意力；每个头做的正是名字所说的事。中文按字切分。",
-    ),
-    "see-sentence": Words(
-        en="the cat sat on the mat and the dog sat on the cat",
-        zh="小明爱看书，小红也爱看书",
-    ),
-    "see-head": Words(en="head {number}: {does}", zh="头 {number}：{does}"),
-    "head-previous-word": Words(
-        en="previous word (each word looks at the one before it)",
-        zh="前一个词（每个词看它前面的那个）",
-    ),
-    "head-same-word": Words(
-        en="same word (looks at itself and wherever the word stood before)",
-        zh="同一个词（看自己，以及前面出现过的同一个词）",
-    ),
-    "head-first-word": Words(
-        en="first word (every word looks at the beginning)",
-        zh="第一个词（每个词都看开头）",
-    ),
-    "head-all-so-far": Words(
-        en="all so far (looks evenly at itself and everything before)",
-        zh="此前的全部（均匀地看自己和前面的每个词）",
-    ),
-    "see-more": Words(
-        en="--head 1 shows one head in full, --head all each of them; --json gives the numbers.",
-        zh="--head 1 完整显示一个头，--head all 逐个显示；--json 给出数字。",
     ),
     # --- regard explain ---
     "help-explain": Words(
@@ -207,30 +149,17 @@ WORDS: dict[str, Words] = {
         en="stdin is not UTF-8: byte 0x{byte} at position {position}; convert it, for example with iconv",
         zh="标准输入不是 UTF-8：第 {position} 个字节处是 0x{byte}；请先转换编码，例如用 iconv",
     ),
+    "cli-stdin-line-long": Words(
+        en="stdin has a line of more than {most} bytes, which is no line of text",
+        zh="标准输入里有一行超过 {most} 字节，这不像一行文字",
+    ),
+    "cli-positive": Words(
+        en="{option} must be a number greater than 0; found {found!r}",
+        zh="{option} 必须是大于 0 的数；现在是 {found!r}",
+    ),
     "cli-stdin-twice": Words(
         en="stdin can be read only once, but {options} all ask for it",
         zh="标准输入只能读一次，而 {options} 都要读它",
-    ),
-    "cli-text-empty": Words(
-        en="there is no word in the text; try: regard see the cat sat on the mat",
-        zh="文本里没有词；试试：regard see 小明去商店买了苹果",
-    ),
-    "cli-json-too-large": Words(
-        en="--json writes every weight, of at most {most} words; found {found}; --save takes any number",
-        zh="--json 会写出每一个权重，最多 {most} 个词；现在有 {found} 个；--save 不限长度",
-    ),
-    "cli-head-unknown": Words(
-        en="there is no head {asked!r}; there are: {heads}, or all",
-        zh="没有名为 {asked!r} 的头；现有：{heads}，或 all",
-    ),
-    "cli-text-too-long": Words(
-        en="{found} words are more than regard see draws at once ({most}); give a part of the text, "
-        "for example: head -c 50000",
-        zh="共 {found} 个词，超过 regard see 一次能画的 {most} 个；请只给一部分文本，例如：head -c 50000",
-    ),
-    "cli-width-value": Words(
-        en="--width must be a whole number of at least {least}; found {found!r}",
-        zh="--width 必须是不小于 {least} 的整数；现在是 {found!r}",
     ),
     "cli-matrices-together": Words(
         en="--q, --k and --v belong together: give all three, or none for the tutorial's; "

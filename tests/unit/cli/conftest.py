@@ -3,9 +3,11 @@
 import io
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from tiny_language import poet_folder, translator_folder
 
 from regard.cli import main
 
@@ -27,3 +29,19 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         return Ran(code, *capsys.readouterr())
 
     return go
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a `translator` and a `poet` whose weights nobody trained."""
+    folder = tmp_path_factory.mktemp("assets")
+    translator_folder(folder / "translator")
+    poet_folder(folder / "poet")
+    return folder
+
+
+@pytest.fixture
+def bundled(tiny_models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, in place of the models that come with regard."""
+    monkeypatch.setattr("regard.language.bundled.ASSETS", tiny_models)
+    return tiny_models

@@ -24,7 +24,7 @@ def test_no_line_begins_with_a_closing_mark(width: int) -> None:
 def test_help_fits_the_terminal(run, monkeypatch: pytest.MonkeyPatch) -> None:
     for columns in ("80", "100"):
         monkeypatch.setenv("COLUMNS", columns)
-        for command in ([], ["see"], ["explain"], ["doctor"]):
+        for command in ([], ["see"], ["translate"], ["generate"], ["explain"], ["doctor"]):
             for lang in ("en", "zh"):
                 page = run(*command, "--help", "--lang", lang).out.split("\n\n")
                 widest = max(cell_len(line) for block in page for line in block.splitlines())

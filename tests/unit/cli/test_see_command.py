@@ -1,114 +1,172 @@
-"""regard see."""
+"""regard see, with models of random weights in place of the bundled ones."""
 
 import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from tiny_language import translator_folder
 
 from regard import read_trace
-from regard.language.handmade import HEADS
+from regard.language import load
+
+pytestmark = pytest.mark.usefixtures("bundled")
 
 
-def test_it_says_what_it_shows(run) -> None:
-    code, out, err = run("see", "the cat sat")
+def records(ran: Any) -> list[dict[str, Any]]:
+    assert ran.code == 0, ran.err
+    return json.loads(ran.out)["records"]
+
+
+def test_translation_then_the_head_that_aligns_best(run, bundled: Path) -> None:
+    code, out, err = run("see", "I", "love", "you")
+    first, empty, named, title, *_ = out.splitlines()
     assert code == 0
-    assert "built by hand" in err
-    assert "head 0: previous word" in out
-    assert "cat" in out
+    assert first == f"I love you → {load(bundled / 'translator').translate('I love you')}"
+    assert (empty, named) == ("", "decoder layer 1, head 2: the head that aligns best")
+    assert title.startswith("decoder.layers.1.cross_attention · cross-attention · head 2 of 4")
+    assert "love" in out
     assert "\x1b" not in out
+    assert err == "more: --head all, --layer all, --kind encoder or decoder; --json for numbers\n"
+    assert run("see").out == out
+    assert "解码器第 1 层，头 2：对齐最好的头" in run("see", "--lang", "zh").out
 
 
-def test_words_need_no_quotes_and_there_is_a_sentence(run) -> None:
-    assert run("see", "the", "cat", "sat").out == run("see", "the cat sat").out
-    assert "cat" in run("see").out
-    assert "小" in run("see", "--lang", "zh").out
-
-
-def test_heads(run) -> None:
-    by_number, by_name = run("see", "--head", "1", "a b a"), run("see", "--head", "same-word", "a b a")
-    assert by_number.out == by_name.out
-    assert "head 1" in by_number.out
-    assert "head 0" not in by_number.out
-    every = run("see", "--head", "all", "a b a")
-    assert all(f"head {number} of 4" in every.out for number in range(4))
-    code, out, err = run("see", "--head", "4", "a")
-    assert (code, out) == (2, "")
-    assert "0 (previous-word)" in err
-
-
-def test_json(run) -> None:
-    code, out, err = run("see", "--json", "我 爱 我")
-    told = json.loads(out)
+def test_the_poet_writes_on_and_shows_itself(run, bundled: Path) -> None:
+    code, out, _ = run("see", "--model", "poet", "明月")
     assert code == 0
-    assert "built by hand" in err
-    assert {key: told[key] for key in ("model", "text", "output")} == {
-        "model": "handmade",
-        "text": "我 爱 我",
-        "output": None,
-    }
+    seen = load(bundled / "poet").see("明月")
+    assert out.splitlines()[0] == f"明月{seen.output}"
+    assert out.splitlines()[2] == "decoder layer 0, head 1: the most telling head"
+    assert run("see", "--model", "poet").out.startswith("床前明月光")
+    code, out, err = run("see", "--model", "poet", "--kind", "cross", "明月")
+    assert (code, out) == (2, "")
+    assert "no attention of the kind cross; it has: decoder" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "drawn"),
+    [
+        ([], [("cross", 1, [2])]),
+        (["--layer", "0"], [("cross", 0, [0, 1, 2, 3])]),
+        (["--layer", "all"], [("cross", 0, [0, 1, 2, 3]), ("cross", 1, [0, 1, 2, 3])]),
+        (["--head", "0"], [("cross", 1, [0])]),
+        (["--head", "all"], [("cross", 1, [0, 1, 2, 3])]),
+        (["--head", "mean"], [("cross", 1, ["mean"])]),
+        (["--layer", "0", "--head", "3"], [("cross", 0, [3])]),
+        (["--layer", "all", "--head", "mean"], [("cross", 0, ["mean"]), ("cross", 1, ["mean"])]),
+        (["--kind", "encoder"], [("encoder", 0, [0, 1, 2, 3]), ("encoder", 1, [0, 1, 2, 3])]),
+        (["--kind", "decoder", "--layer", "1", "--head", "2"], [("decoder", 1, [2])]),
+        (["--model", "poet"], [("decoder", 0, [1])]),
+    ],
+    ids=str,
+)
+def test_json_and_the_picture_choose_alike(run, options: list[str], drawn: list[Any]) -> None:
+    found = records(run("see", "--json", *options))
+    assert [(one["kind"], one["layer"], one["heads"]) for one in found] == drawn
+    for one in found:
+        weights = np.array(one["weights"])
+        assert weights.shape == (len(one["heads"]), len(one["queries"]), len(one["keys"]))
+        np.testing.assert_allclose(weights.sum(-1), 1, atol=1e-5)
+    out = run("see", *options).out
+    overview = "--head" not in options and len(drawn[0][2]) > 1
+    for one in found if not overview else []:
+        for head in one["heads"]:
+            ending = ".mean · " if head == "mean" else " · "
+            assert f"{one['name']}{ending}" in out
+            assert head == "mean" or f"head {head} of " in out
+    if overview and len(found) == 1:
+        assert "cross-attention · 4 heads" in out
+    elif overview:
+        assert "2 layers · 4 heads" in out
+
+
+def test_json_is_what_the_model_saw(run, bundled: Path) -> None:
+    told = json.loads(run("see", "--json", "--head", "mean", "The cat").out)
+    seen = load(bundled / "translator").see("The cat")
+    assert (told["model"], told["text"], told["output"]) == ("translator", "The cat", seen.output)
     (record,) = told["records"]
-    assert record["heads"] == list(HEADS)
-    assert (record["name"], record["kind"]) == ("handmade.attention", "decoder")
-    assert record["queries"] == record["keys"] == ["我", "爱", "我"]
-    weights = np.array(record["weights"])
-    assert weights.shape == (4, 3, 3)
-    assert np.allclose(weights.sum(-1), 1)
-    assert np.allclose(weights[1, 2], [0.5, 0, 0.5], atol=1e-3)
-    one = json.loads(run("see", "--json", "--head", "3", "a b").out)["records"][0]
-    assert one["heads"] == ["all-so-far"]
-    assert np.shape(one["weights"]) == (1, 2, 2)
+    expected = seen.trace["decoder.layers.1.cross_attention"]
+    assert record["name"] == expected.name
+    assert (record["queries"], record["keys"]) == (list(expected.queries[0]), list(expected.keys[0]))
+    assert record["keys"][-1] == "<eos>"
+    np.testing.assert_allclose(record["weights"], [expected.weights()[0].mean(0)], atol=1e-6)
 
 
-def test_stdin(run) -> None:
-    assert json.loads(run("see", "-", "--json", stdin="\ufeff你好\n".encode()).out)["records"][0]["keys"] == [
-        "你",
-        "好",
-    ]
-    code, out, err = run("see", "-", stdin=b"caf\xe9")
+def test_a_folder_from_stdin_saved_and_drawn(run, bundled: Path, tmp_path: Path) -> None:
+    trace, png = tmp_path / "t.safetensors", tmp_path / "p.png"
+    folder = str(bundled / "translator")
+    ran = run("see", "-", "--model", folder, "--save", str(trace), "--png", str(png), stdin=b"I love you\n")
+    assert ran.code == 0
+    assert ran.out.startswith("I love you → ")
+    assert ran.out.count("\n") == 1
+    assert ran.err == f"saved {trace}\nsaved {png}\n"
+    assert len(read_trace(trace)) == 6
+    assert read_trace(trace)[0].weights().shape == (1, 4, 4, 4)
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("options", [["--head", "mean"], ["--layer", "all"], ["--kind", "encoder", "--head", "1"]])
+def test_png_of_several_heads(run, tmp_path: Path, options: list[str]) -> None:
+    ran = run("see", "--json", "--png", str(tmp_path / "p.png"), *options)
+    assert records(ran)
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_png_needs_matplotlib_and_a_folder(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, err = run("see", "--png", str(tmp_path / "none" / "p.png"))
     assert (code, out) == (3, "")
-    assert err == "regard: stdin is not UTF-8: byte 0xe9 at position 3; convert it, for example with iconv\n"
+    assert "none" in err
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    code, out, err = run("see", "--png", str(tmp_path / "p.png"))
+    assert (code, out) == (4, "")
+    assert "--png needs matplotlib" in err
 
 
-@pytest.mark.parametrize("text", ["", "   ", "\t\n\u3000", "\x00\x1b"])
-def test_no_words(run, text: str) -> None:
-    code, out, err = run("see", text)
-    assert (code, out) == (2, "")
-    assert "there is no word in the text" in err
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--layer", "2"], 2, "there is no --layer 2: numbers go from 0 to 1"),
+        (["--head", "4"], 2, "there is no --head 4: numbers go from 0 to 3"),
+        (["--head", "-1"], 2, "--head must be a number counted from 0, or all or mean; found '-1'"),
+        (["--layer", "mean"], 2, "--layer must be a number counted from 0, or all; found 'mean'"),
+        (["--head", "9" * 5000], 2, "--head must be"),
+        (["--kind", "both"], 2, "choose one of encoder, decoder, cross"),
+        (["--width", "x"], 2, "--width must be a whole number of at least 24; found 'x'"),
+        (["--width", "19"], 2, "--width must be"),
+        (["--width", "9" * 5000], 2, "--width must be"),
+        (["--model", "nowhere"], 3, "nowhere"),
+        (["我爱你"], 2, "Chinese already"),
+        ([" \x00\x1b "], 2, "nothing to translate"),
+        (["😀"], 2, "knows none of the characters"),
+        (["love " * 5000], 5, "one sentence"),
+    ],
+)
+def test_what_cannot_be_seen(run, arguments: list[str], code: int, said: str) -> None:
+    ran = run("see", *arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert said in ran.err
+    assert ran.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", ["👩\u200d🚀 flies", "a\x1b[31mred\x07", "bad\udcff", "x" * 500, "e\u0301 é"])
-def test_odd_text(run, text: str) -> None:
-    ran = run("see", text, "--width", "60")
+def test_odd_text_is_harmless(run) -> None:
+    ran = run("see", "I\x1b[31m love\x07 you\u202e 😀 love\udcff")
     assert ran.code == 0
-    assert not set(ran.out) & {"\x1b", "\x07"}
-    assert run("see", text, "--json").code == 0
+    assert not set(ran.out) & set("\x1b\x07\u202e\udcff")
 
 
-def test_long_text(run) -> None:
-    ran = run("see", "word and other words " * 1250, "--width", "80")
-    assert ran.code == 0
-    assert "5000" in ran.out.replace(",", "")
-    code, out, err = run("see", "--json", "word " * 1001)
+def test_json_of_very_many_weights(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.cli.see_command.MOST_WEIGHTS_IN_JSON", 100)
+    code, out, err = run("see", "--json", "--layer", "all")
     assert (code, out) == (5, "")
-    assert "at most 1000 words; found 1001" in err
+    assert "at most 100 of them" in err
+    assert run("see", "--json", "--kind", "encoder", "--layer", "0", "--head", "mean").code == 0
 
 
-@pytest.mark.parametrize("width", ["x", "19", "-5", "3.5", ""])
-def test_a_width_that_is_none(run, width: str) -> None:
-    code, out, err = run("see", "--width", width, "a")
-    assert (code, out) == (2, "")
-    assert "--width must be a whole number of at least 24" in err
-
-
-def test_save(run, tmp_path: Path) -> None:
-    file = tmp_path / "trace.safetensors"
-    ran = run("see", "the cat sat on the mat", "--save", str(file))
-    assert ran.code == 0
-    assert f"saved {file}" in ran.err
-    record = read_trace(file)["handmade.attention"]
-    assert record.queries == (("the", "cat", "sat", "on", "the", "mat"),)
-    assert record.weights().shape == (1, 4, 6, 6)
-    code, _, err = run("see", "a", "--save", str(tmp_path / "no" / "folder"))
-    assert code == 3
-    assert err.splitlines()[-1].startswith("regard: ")
+def test_a_model_that_names_no_head_is_shown_whole(run, tmp_path: Path) -> None:
+    folder = translator_folder(tmp_path / "plain", alignment_heads=[])
+    assert "2 layers · 4 heads" in run("see", "--model", str(folder)).out
+    found = records(run("see", "--model", str(folder), "--json", "--head", "1"))
+    assert [(one["layer"], one["heads"]) for one in found] == [(0, [1]), (1, [1])]

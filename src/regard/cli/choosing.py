@@ -1,0 +1,91 @@
+"""Which heads `regard see` shows: --kind, --layer and --head, held against what a Trace has."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from regard.errors import ArgumentError
+from regard.words import say
+
+if TYPE_CHECKING:
+    from regard.records import Record
+    from regard.trace import Trace
+
+KINDS = ("encoder", "decoder", "cross")
+ALL, MEAN = "all", "mean"
+
+
+class Asked(NamedTuple):
+    """The three options as they were written, looked at for their form; None where one was not given."""
+
+    kind: str | None = None
+    layer: str | None = None
+    head: str | None = None
+
+    def check(self) -> None:
+        """What no model could answer is told before one runs."""
+        if self.kind not in (None, *KINDS):
+            raise ArgumentError("option-unknown", option="--kind", asked=self.kind, choices=", ".join(KINDS))
+        for option, value, words in (("--layer", self.layer, (ALL,)), ("--head", self.head, (ALL, MEAN))):
+            if value is not None and value not in words and not _is_number(value):
+                raise ArgumentError("see-choice", option=option, found=value, words=say("see-or").join(words))
+
+
+class Chosen(NamedTuple):
+    """Records of one kind with the number of their layer, and heads of each.
+
+    heads   those to be drawn in full; None for an overview of all
+    mean    the mean of all heads instead
+    best    the layer and head that this kind of attention is best seen by, if the model's settings say so
+    """
+
+    layers: list[int]
+    records: "list[Record]"
+    heads: list[int] | None
+    mean: bool
+    best: tuple[int, int] | None
+
+
+def choose(trace: "Trace", asked: Asked, best: tuple[int, int] | None) -> Chosen:
+    """What is asked for; where nothing is, the `best` (layer, head) of the decoder, or an overview of all.
+
+    The best is one of cross-attention, and of self-attention only where there is no other. Raises ArgumentError with
+    what there is.
+    """
+    kinds = list(dict.fromkeys(record.kind for record in trace))
+    main = "cross" if "cross" in kinds else "decoder"
+    kind = asked.kind or main
+    records = [record for record in trace if record.kind == kind]
+    if not records:
+        raise ArgumentError("see-kind", asked=kind, kinds=", ".join(kinds))
+    if kind != main:
+        best = None
+    layers, heads = list(range(len(records))), None
+    if asked.layer is not None and asked.layer != ALL:
+        layers = [_number("--layer", asked.layer, len(records))]
+    elif asked.layer is None and best is not None:
+        layers = [best[0]]
+    H = records[0].shape[1]
+    if asked.head == ALL:
+        heads = list(range(H))
+    elif asked.head is not None and asked.head != MEAN:
+        heads = [_number("--head", asked.head, H)]
+    elif asked.layer is asked.head is None and best is not None:
+        heads = [best[1]]
+    return Chosen(layers, [records[layer] for layer in layers], heads, asked.head == MEAN, best)
+
+
+def mean_of_heads(record: "Record") -> "Record":
+    """The mean of all heads as a record of one head, which says so in its name."""
+    from regard.trace.weights import record_of
+
+    mean = record.weights().mean(1, keepdims=True)  # B 1 T S
+    return record_of(mean, record.queries, record.keys, name=f"{record.name}.mean", kind=record.kind)
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) < 10
+
+
+def _number(option: str, text: str, count: int) -> int:
+    if int(text) >= count:
+        raise ArgumentError("see-number", option=option, found=text, last=count - 1)
+    return int(text)

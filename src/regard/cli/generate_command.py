@@ -1,0 +1,60 @@
+"""`regard generate`: go on from a prompt, by chance; the bundled poet writes Tang verse."""
+
+import re
+from typing import Annotated
+
+import typer
+
+from regard.cli.lines import printable
+from regard.cli.numbers import positive_number, whole_number
+from regard.cli.streams import read_stdin, write_json
+
+MODEL = "poet"
+_ENDS = re.compile(r"(?<=[。！？])(?=[^”’』」）\n])")
+
+
+def generate(
+    prompt: Annotated[
+        list[str] | None, typer.Argument(metavar="metavar-prompt", help="help-prompt", show_default=False)
+    ] = None,
+    form: Annotated[str | None, typer.Option("--form", metavar="metavar-form", help="help-form")] = None,
+    seed: Annotated[str, typer.Option("--seed", metavar="metavar-number", help="help-generate-seed")] = "0",
+    temperature: Annotated[
+        str | None, typer.Option("--temperature", metavar="metavar-value", help="help-temperature")
+    ] = None,
+    count: Annotated[str, typer.Option("--count", metavar="metavar-number", help="help-count")] = "1",
+    model: Annotated[
+        str, typer.Option("--model", metavar="metavar-generate-model", help="help-generate-model")
+    ] = MODEL,
+    as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
+) -> None:
+    first, texts = whole_number("--seed", seed, least=0), whole_number("--count", count, least=1)
+    warmth = None if temperature is None else positive_number("--temperature", temperature)
+    given = " ".join(prompt or [])
+    if given == "-":
+        given = read_stdin().strip()
+
+    from regard.language import load
+
+    writer = load(model)
+    outputs = []
+    for at in range(first, first + texts):
+        output = writer.generate(given, form=form, temperature=warmth, seed=at)
+        if as_json:
+            outputs.append({"seed": at, "output": output})
+        else:
+            if at > first:
+                print()
+            print(in_lines(output), flush=True)
+    if as_json:
+        write_json({"model": writer.name, "prompt": given, "outputs": outputs})
+
+
+def in_lines(text: str) -> str:
+    """The text with a line for each sentence of Chinese.
+
+    >>> print(in_lines("白日依山尽，黄河入海流。欲穷千里目，更上一层楼。"))
+    白日依山尽，黄河入海流。
+    欲穷千里目，更上一层楼。
+    """
+    return _ENDS.sub("\n", printable(text))

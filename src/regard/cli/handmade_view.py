@@ -1,0 +1,89 @@
+"""`regard see --model handmade`: the layer built by hand, whose heads have names. The screen says that it is one."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from regard.cli.streams import talk, write_json
+from regard.errors import ArgumentError, TooLargeError, UnknownNameError
+from regard.words import say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from regard.records import Record
+
+NAME = "handmade"
+MOST_WORDS = 20_000
+"""Time grows with the square of the words; so many take some ten seconds."""
+MOST_WORDS_IN_JSON = 1000
+"""Four heads of 1000 × 1000 weights are some 80 MB of text; more is a file's work."""
+
+
+def see_handmade(
+    text: str, *, head: str | None, columns: int | None, as_json: bool, save: "Path | None", png: "Path | None"
+) -> None:
+    """Run the layer on the words of the text, and show or write what each head looked at."""
+    from regard.language.handmade import HEADS, look
+    from regard.text import split_words
+
+    heads = _heads(head, HEADS)
+    words = split_words(text)
+    if not words:
+        raise ArgumentError("cli-text-empty")
+    if as_json and len(words) > MOST_WORDS_IN_JSON:
+        raise TooLargeError("cli-json-too-large", found=len(words), most=MOST_WORDS_IN_JSON)
+    if len(words) > MOST_WORDS:
+        raise TooLargeError("cli-text-too-long", found=len(words), most=MOST_WORDS)
+    talk(say("see-handmade"))
+    trace = look(words).trace
+    if save is not None:
+        trace.save(save, qk=True)
+        talk(say("saved", file=save))
+    if png is not None:
+        from regard.views.plots import save_plot
+
+        save_plot(trace, png, head=heads[0] if len(heads) == 1 else None)
+        talk(say("saved", file=png))
+    if as_json:
+        records = [_as_json(record, heads, HEADS) for record in trace]
+        write_json({"model": NAME, "text": text, "output": None, "records": records})
+    if as_json or png is not None:
+        return
+    # Without --head an overview, all heads side by side; with it, each in full under its own line.
+    for number in heads:
+        print(say("see-head", number=number, does=say(f"head-{HEADS[number]}")))
+        if head is not None:
+            trace.show(head=number, width=columns, file=sys.stdout)
+            print()
+    if head is None:
+        print()
+        trace.show(width=columns, file=sys.stdout)
+        sys.stdout.flush()
+        talk(say("see-more"))
+
+
+def _heads(asked: str | None, names: tuple[str, ...]) -> list[int]:
+    """The heads that were asked for: one by number or by name, or all."""
+    if asked in (None, "all"):
+        return list(range(len(names)))
+    if asked in names:
+        return [names.index(asked)]
+    if asked.isdecimal() and int(asked) < len(names):
+        return [int(asked)]
+    heads = ", ".join(f"{number} ({name})" for number, name in enumerate(names))
+    raise UnknownNameError("cli-head-unknown", asked=asked, heads=heads)
+
+
+def _as_json(record: "Record", heads: list[int], names: tuple[str, ...]) -> dict[str, Any]:
+    weights = record.weights()[0]  # H T S
+    assert record.queries is not None
+    assert record.keys is not None
+    return {
+        "name": record.name,
+        "kind": record.kind,
+        "layer": 0,
+        "heads": [names[number] for number in heads],
+        "queries": list(record.queries[0]),
+        "keys": list(record.keys[0]),
+        "weights": [weights[number].tolist() for number in heads],
+    }

@@ -1,0 +1,76 @@
+"""Lines in and out: stdin in batches as its lines come, and text that a terminal can bear."""
+
+import sys
+import unicodedata
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from regard.cli.streams import talk
+from regard.errors import FileError
+from regard.words import say
+
+LARGEST_BATCH = 64
+LONGEST_LINE = 2**20
+"""In bytes. What has no end of line for so long is no text, and is not held in memory."""
+_CHUNK = 2**16
+
+
+def stdin_batches() -> Iterator[list[str]]:
+    """The lines of stdin, without their ends: those that wait come together, and never the whole of a long file.
+
+    The first line comes alone and batches grow from there, so that the first answer is not the answer to 64.
+    Raises FileError where stdin is closed, is no UTF-8 or has no lines; the lines before such a place come first.
+    """
+    if sys.stdin is None:
+        raise FileError("stdin-closed")
+    if sys.stdin.isatty():
+        talk(say("cli-reading-stdin"))
+    size, position = 1, 0
+    for waiting in _waiting():
+        lines = iter(waiting)
+        while batch := list(islice(lines, size)):
+            size = min(4 * size, LARGEST_BATCH)
+            texts = []
+            for raw in batch:
+                try:
+                    texts.append(raw.decode("utf-8" if position else "utf-8-sig").removesuffix("\r"))
+                except UnicodeDecodeError as error:
+                    if texts:
+                        yield texts
+                    at, byte = position + error.start, f"{raw[error.start]:02x}"
+                    raise FileError("cli-stdin-not-utf8", position=at, byte=byte) from None
+                position += len(raw) + 1
+            yield texts
+
+
+def _waiting() -> Iterator[list[bytes]]:
+    """The lines that have come, as soon as any is whole; the last one may lack its end."""
+    stream: Any = sys.stdin.buffer  # typeshed does not know that it is buffered
+    rest = b""
+    while chunk := stream.read1(_CHUNK):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if lines:
+            yield lines
+        if len(rest) > LONGEST_LINE:
+            raise FileError("cli-stdin-line-long", most=LONGEST_LINE)
+    if rest:
+        yield [rest]
+
+
+def printable(text: str) -> str:
+    """The text without what steers a terminal instead of being shown; lines stay lines.
+
+    >>> printable("a\\x1b[31m\\tb\\n")
+    'a[31m\\tb\\n'
+    """
+    return "".join(sign for sign in text if sign in "\n\t" or unicodedata.category(sign) not in ("Cc", "Cf", "Cs"))
+
+
+def one_line(text: str) -> str:
+    """The same on one line.
+
+    >>> one_line("你好。\\n再见。")
+    '你好。 再见。'
+    """
+    return printable(" ".join(text.split("\n")))

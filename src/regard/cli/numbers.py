@@ -1,0 +1,31 @@
+"""Numbers as they are written after an option: checked, or told what they should be."""
+
+import math
+
+from regard.errors import ArgumentError
+
+
+def whole_number(option: str, text: str, least: int) -> int:
+    """A whole number of at least `least`, within reason.
+
+    >>> whole_number("--beams", "5", least=1)
+    5
+    """
+    if not text.isdecimal() or len(text) > 18 or int(text) < least:
+        raise ArgumentError("count-wanted", name=option, least=least, value=text)
+    return int(text)
+
+
+def positive_number(option: str, text: str) -> float:
+    """A finite number greater than 0.
+
+    >>> positive_number("--temperature", "0.8")
+    0.8
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 < value < math.inf:
+        raise ArgumentError("cli-positive", option=option, found=text)
+    return value

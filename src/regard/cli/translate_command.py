@@ -1,0 +1,77 @@
+"""`regard translate`: a text, or the lines of stdin in batches as they come."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli.lines import one_line, printable, stdin_batches
+from regard.cli.numbers import whole_number
+from regard.cli.streams import talk, write_json
+from regard.cli.verdict import FILE
+from regard.errors import ArgumentError
+from regard.words import say
+
+if TYPE_CHECKING:
+    from regard.language import LanguageModel
+
+MODEL = "translator"
+MOST_BEAMS = 256
+
+
+def translate(
+    text: Annotated[
+        list[str] | None, typer.Argument(metavar="metavar-text", help="help-translate-text", show_default=False)
+    ] = None,
+    beams: Annotated[str | None, typer.Option("--beams", metavar="metavar-number", help="help-beams")] = None,
+    model: Annotated[str, typer.Option("--model", metavar="metavar-folder", help="help-translate-model")] = MODEL,
+    as_json: Annotated[bool, typer.Option("--json", help="help-translate-json")] = False,
+) -> None:
+    if not text:
+        raise ArgumentError("translate-no-text")
+    asked = None if beams is None else _beams(beams)
+
+    from regard.language import load
+
+    translator = load(model)
+    if text == ["-"]:
+        if _translate_stdin(translator, asked, as_json):
+            raise typer.Exit(FILE)
+        return
+    given = " ".join(text)
+    output = translator.translate(given, beams=asked)
+    if as_json:
+        write_json(_as_json(translator, given, output))
+    else:
+        print(printable(output))
+
+
+def _translate_stdin(translator: "LanguageModel", beams: int | None, as_json: bool) -> int:
+    """A line of output for each line of input; how many lines had none to give, and the reason is said."""
+    from regard.language.translating import EMPTY, translate_each
+
+    number = bad = 0
+    for batch in stdin_batches():
+        for text, found in zip(batch, translate_each(translator, batch, beams=beams), strict=True):
+            number += 1
+            output: str | None = "" if isinstance(found, ArgumentError) else found
+            if isinstance(found, ArgumentError) and found.key != EMPTY:
+                bad, output = bad + 1, None
+                talk(say("translate-line", number=number, reason=found))
+            if as_json:
+                write_json(_as_json(translator, text, output))
+            else:
+                print(one_line(output or ""))
+        sys.stdout.flush()
+    return bad
+
+
+def _beams(text: str) -> int:
+    beams = whole_number("--beams", text, least=1)
+    if beams > MOST_BEAMS:
+        raise ArgumentError("translate-beams", found=text, most=MOST_BEAMS)
+    return beams
+
+
+def _as_json(translator: "LanguageModel", text: str, output: str | None) -> dict[str, Any]:
+    return {"model": translator.name, "text": text, "output": output}

@@ -1,0 +1,82 @@
+"""What is said about models that read text: their folders, translating, writing, seeing."""
+
+from regard.words import Words
+
+WORDS: dict[str, Words] = {
+    # --- a folder ---
+    "bundled-absent": Words(
+        en="this installation of regard lacks its model {name!r}: there is no folder {path}; "
+        "install regard again, or load a folder of your own",
+        zh="这份 regard 缺少自带的模型 {name!r}：文件夹 {path} 不存在；请重新安装 regard，或加载自己的文件夹",
+    ),
+    "language-kind": Words(
+        en="{path} holds a model that writes no text ({kind}): give the folder of a decoder or a translator",
+        zh="{path} 里的模型（{kind}）不能写出文本：请给出解码器或翻译模型的文件夹",
+    ),
+    "language-vocabulary": Words(
+        en="{path}: tokenizer.json has {found} tokens and the model {wanted}, so they do not belong together; "
+        "put the tokenizer there that the model was trained with",
+        zh="{path}：tokenizer.json 有 {found} 个词元，模型有 {wanted} 个，两者不是一套；请放入训练该模型时用的分词器",
+    ),
+    "language-marks": Words(
+        en="{path} has no <bos> or no <eos>, and a translation begins with the one and ends with the other",
+        zh="{path} 里没有 <bos> 或 <eos>，而译文要以前者开始、以后者结束",
+    ),
+    "settings-unknown": Words(
+        en="{path} has a setting {found!r} that regard does not know; known are: {known}",
+        zh="{path} 里有 regard 不认识的设置 {found!r}；可用的有：{known}",
+    ),
+    "settings-value": Words(
+        en="{path}: {place} must be {wanted}; found {found}",
+        zh="{path}：{place} 应为 {wanted}；现在是 {found}",
+    ),
+    "quantise-not-finite": Words(
+        en="{name} holds NaN or infinities, which no scale fits: save it without int8",
+        zh="{name} 里有 NaN 或无穷大，没有合适的缩放系数：请不要用 int8 保存",
+    ),
+    # --- translating ---
+    "text-kind": Words(
+        en="give a text, a str; found {found}",
+        zh="请给出一段文本（str）；现在是 {found}",
+    ),
+    "translate-task": Words(
+        en="the model {name!r} does not translate: use generate, or load('translator')",
+        zh="模型 {name!r} 不做翻译：请用 generate，或 load('translator')",
+    ),
+    "translate-empty": Words(
+        en="there is nothing to translate: give a sentence, for example 'I love you'",
+        zh="没有要翻译的内容：请给一个句子，例如 'I love you'",
+    ),
+    "translate-chinese": Words(
+        en="{found!r} is Chinese already: the translator reads English and writes Chinese",
+        zh="{found!r} 已经是中文：这个翻译模型读英文、写中文",
+    ),
+    "translate-unreadable": Words(
+        en="the model knows none of the characters in {found!r}: give a sentence in words",
+        zh="{found!r} 里没有模型认识的字符：请用文字写一个句子",
+    ),
+    # --- writing ---
+    "generate-task": Words(
+        en="the model {name!r} translates and does not go on with a text: use translate, or load('poet')",
+        zh="模型 {name!r} 做翻译，不会续写：请用 translate，或 load('poet')",
+    ),
+    "generate-unknown": Words(
+        en="the model {name!r} does not know: {found} ({count} in all); it reads simplified characters that its "
+        "training text has",
+        zh="模型 {name!r} 不认识：{found}（共 {count} 个）；它只认识训练文本里有的简体字",
+    ),
+    "generate-empty": Words(
+        en="the model {name!r} has no token to begin a text with: give a prompt",
+        zh="模型 {name!r} 没有表示开头的词元：请给出开头的文字",
+    ),
+    "generate-form": Words(
+        en="there is no form {form!r}; there are: {choices}",
+        zh="没有 {form!r} 这种体裁；可用的有：{choices}",
+    ),
+    # --- seeing ---
+    "see-too-long": Words(
+        en="the text is {found} tokens long, and {most} can be looked at in one picture: give one sentence, "
+        "or use `regard translate` for a long text",
+        zh="文本有 {found} 个词元，一张图最多能看 {most} 个：请只给一个句子，长文本请用 `regard translate`",
+    ),
+}

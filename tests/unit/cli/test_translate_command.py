@@ -1,0 +1,124 @@
+"""regard translate, with a model of random weights in place of the bundled one."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from regard.language import load
+
+pytestmark = pytest.mark.usefixtures("bundled")
+
+
+def test_a_text_needs_no_quotes(run, bundled: Path) -> None:
+    expected = load(bundled / "translator").translate("I love you")
+    assert run("translate", "I", "love", "you") == (0, f"{expected}\n", "")
+    told = json.loads(run("translate", "I love you", "--json").out)
+    assert told == {"model": "translator", "text": "I love you", "output": expected}
+
+
+def test_beams_and_another_folder(run, bundled: Path) -> None:
+    greedy = load(bundled / "translator").translate("The cat sat", beams=1)
+    ran = run("translate", "The cat sat", "--beams", "1", "--model", str(bundled / "translator"))
+    assert ran == (0, f"{greedy}\n", "")
+
+
+def test_a_line_for_each_line(run, bundled: Path) -> None:
+    lines = ["I love you.", "", "  ", "The cat sat on the mat.", "😀 I love you", "He went home. She went too!"] * 20
+    code, out, err = run("translate", "-", stdin=("\ufeff" + "\r\n".join(lines)).encode())
+    assert (code, err) == (0, "")
+    found = out.split("\n")
+    assert found.pop() == ""
+    assert [bool(line) for line in found] == [bool(line.strip()) for line in lines]
+    assert found[0] == load(bundled / "translator").translate(lines[0])
+    told = run("translate", "-", "--json", stdin="\n".join(lines).encode()).out.splitlines()
+    assert [json.loads(line) for line in told] == [
+        {"model": "translator", "text": text, "output": output} for text, output in zip(lines, found, strict=True)
+    ]
+    assert run("translate", "-") == (0, "", "")
+
+
+def test_bad_lines_are_named_and_the_rest_goes_on(run) -> None:
+    given = "I love you.\n我爱你\nThe cat\n😀\n".encode()
+    code, out, err = run("translate", "-", stdin=given)
+    first, chinese, cat, unread, end = out.split("\n")
+    assert code == 3
+    assert first
+    assert cat
+    assert (chinese, unread, end) == ("", "", "")
+    said = err.splitlines()
+    assert said[0].startswith("line 2: '我爱你' is Chinese already")
+    assert said[1].startswith("line 4: ")
+    assert len(said) == 2
+    code, out, err = run("translate", "-", "--json", "--lang", "zh", stdin=given)
+    assert (code, [json.loads(line)["output"] is None for line in out.splitlines()]) == (3, [False, True, False, True])
+    assert err.startswith("第 2 行：")
+
+
+def test_lines_before_bytes_that_are_no_text(run) -> None:
+    code, out, err = run("translate", "-", stdin=b"I love you.\nThe cat\ncaf\xe9\nI\n")
+    assert (code, out.count("\n")) == (3, 2)
+    assert err == "regard: stdin is not UTF-8: byte 0xe9 at position 23; convert it, for example with iconv\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "what should be translated? For example: regard translate I love you"),
+        (["--beams", "0", "I"], "--beams must be a whole number of at least 1; found '0'"),
+        (["--beams", "257", "I"], "--beams must be at most 256; found 257"),
+        ([""], "nothing to translate"),
+        (["我爱你"], "Chinese already"),
+        (["😀"], "knows none of the characters"),
+        (["--model", "poet", "I"], "does not translate"),
+    ],
+)
+def test_what_cannot_be_translated(run, arguments: list[str], said: str) -> None:
+    code, out, err = run("translate", *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_five_thousand_words(run) -> None:
+    code, out, err = run("translate", "--beams", "1", "love " * 5000)
+    assert (code, err) == (0, "")
+    assert out.count("\n") == 1
+
+
+# --- in a process of its own ------------------------------------------------------------------------------
+
+
+def test_lines_that_trickle_are_answered_at_once(tiny_models: Path) -> None:
+    command = [sys.executable, "-m", "regard", "translate", "-", "--json", "--model", str(tiny_models / "translator")]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes) as process:  # type: ignore[call-overload]
+        for text in ("I love you", "The cat", "", "He went home"):
+            process.stdin.write(f"{text}\n".encode())
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["text"] == text  # nothing more is given before it comes
+        process.stdin.close()
+        assert process.stdout.read() == b""
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 0
+
+
+def test_a_reader_that_had_enough_of_an_endless_text(tiny_models: Path) -> None:
+    folder = tiny_models / "translator"
+    lines = "import sys\nwhile True: print('I love you', flush=True)"
+    with (
+        subprocess.Popen([sys.executable, "-c", lines], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as endless,
+        subprocess.Popen(
+            [sys.executable, "-m", "regard", "translate", "-", "--beams", "1", "--model", str(folder)],
+            stdin=endless.stdout,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process,
+    ):
+        endless.stdout.close()
+        assert process.stdout.readline().strip()
+        process.stdout.close()
+        assert (process.wait(timeout=60), process.stderr.read()) == (0, b"")
+        endless.kill()

@@ -1,0 +1,102 @@
+"""Seeing: one pass over text and output, with every head's weights under the tokens that they belong to."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_language import poet_folder, translator_folder
+from tolerances import assert_close
+
+import regard
+from regard import See
+from regard.errors import ArgumentError, TooLargeError
+from regard.language import LanguageModel
+from regard.trace.looking import Looking
+
+
+def test_a_translation_with_all_its_attention(translator: LanguageModel) -> None:
+    seen = translator.see(" I love you ")
+    assert seen.text == "I love you"
+    assert seen.output == translator.translate("I love you")
+    assert seen.trace.names == [
+        *(f"encoder.layers.{i}.self_attention" for i in (0, 1)),
+        *(f"decoder.layers.{i}.{part}_attention" for i in (0, 1) for part in ("self", "cross")),
+    ]
+    cross = seen.trace["1.cross_attention"]
+    assert cross.kind == "cross"
+    assert cross.keys == (("I", "love", "you", "<eos>"),)
+    assert cross.queries is not None
+    assert cross.queries[0][0] == "<bos>"
+    assert "".join(cross.queries[0][1:]) == seen.output
+    assert cross.weights().shape == (1, 4, len(cross.queries[0]), 4)
+    np.testing.assert_allclose(cross.weights().sum(-1), 1, rtol=1e-5)
+
+
+def test_it_is_the_run_that_was_asked_for(translator: LanguageModel) -> None:
+    tokenizer = translator.tokenizer
+    seen = translator.see("The cat", output="我爱你。")
+    assert seen.output == "我爱你。"
+    look = Looking()
+    ids = [tokenizer.special("bos"), *tokenizer.encode("我爱你。")]
+    translator.model(np.array([ids]), np.array([[*tokenizer.encode("The cat"), tokenizer.special("eos")]]), attend=look)
+    assert [record.name for record in look.trace] == seen.trace.names
+    for record, wanted in zip(seen.trace, look.trace, strict=True):
+        assert_close(record.map, wanted.map, "weights")
+    assert seen.trace["0.cross_attention"].queries == (("<bos>", "我", "爱", "你", "。"),)
+
+
+def test_torch_sees_the_same(tmp_path: Path) -> None:
+    for folder in (translator_folder(tmp_path / "t"), poet_folder(tmp_path / "p")):
+        ours, theirs = (
+            regard.load(folder, backend=backend).see("cat" if folder.name == "t" else "明月")  # type: ignore[arg-type]
+            for backend in ("numpy", "torch")
+        )
+        assert (ours.text, ours.output, ours.trace.names) == (theirs.text, theirs.output, theirs.trace.names)
+        for mine, other in zip(ours.trace, theirs.trace, strict=True):
+            assert_close(other.map, mine.map, "logits")
+            assert (mine.queries, mine.keys) == (other.queries, other.keys)
+
+
+def test_a_poem_and_what_is_before_it(poet: LanguageModel) -> None:
+    seen = poet.see("明月")
+    assert "明月" + seen.output == poet.generate("明月")
+    assert [record.kind for record in seen.trace] == ["decoder", "decoder"]
+    queries = seen.trace[0].queries
+    assert queries is not None
+    assert queries[0][:6] == ("<eos>", "五", "绝", "｜", "明", "月")
+    assert "".join(queries[0][6:]) == seen.output
+    forced = poet.see("明月", output="光。")
+    assert forced.output == "光。"
+    assert forced.trace[0].keys == (("<eos>", "五", "绝", "｜", "明", "月", "光", "。"),)
+
+
+def test_what_a_record_holds_can_be_asked_for(translator: LanguageModel) -> None:
+    record = translator.see("cat", see=See(map=None, entropy=True)).trace[0]
+    assert record.map is None
+    assert record.entropy is not None
+
+
+def test_one_sentence_at_a_time(translator: LanguageModel, poet: LanguageModel) -> None:
+    with pytest.raises(TooLargeError, match="801 tokens long, and 64 can be looked at") as caught:
+        translator.see("the cat " * 400)
+    assert "`regard translate`" in caught.value.text("zh")
+    with pytest.raises(TooLargeError):
+        translator.see("cat", output="我" * 64)
+    assert translator.see("cat", output="我" * 63)
+    with pytest.raises(TooLargeError):
+        poet.see("明" * 45)  # and four before it
+    with pytest.raises(TooLargeError):
+        poet.see("明" * 40, output="月" * 5)
+    whole = poet.see("明" * 43).trace[0]
+    assert whole.shape[-2:] == (48, 48) or whole.shape[-1] == 47
+
+
+def test_lines_are_read_as_one(translator: LanguageModel) -> None:
+    assert translator.see("I love\nyou", output="我").text == "I love you"
+
+
+@pytest.mark.parametrize(("text", "key"), [("", "translate-empty"), ("你好", "translate-chinese")])
+def test_what_cannot_be_read(translator: LanguageModel, text: str, key: str) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        translator.see(text)
+    assert caught.value.key == key

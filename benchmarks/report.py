@@ -38,11 +38,13 @@ def markdown(results: dict[str, Measured], machine: dict[str, str], day: date) -
     ]
     for name, measured in results.items():
         case = CASES[name]
-        lines += [f"## {name}", "", f"{case.what}; {len(next(iter(measured.times.values())))} rounds.", ""]
+        rounds = max(map(len, measured.times.values()), default=1)
+        lines += [f"## {name}", "", f"{case.what}; {rounds} rounds.", ""]
         lines += ["| " + " | ".join(HEADINGS) + " |", "|---" * len(HEADINGS) + "|"]
         lines += ["| " + " | ".join(row) + " |" for row in rows(case, measured)]
-        lines += ["", "| time | ms |", "|---|---|"]
-        lines += [f"| {who} | {measured.median(who) * 1e3:.1f} |" for who in measured.times]
+        if measured.times:
+            lines += ["", "| time | ms |", "|---|---|"]
+            lines += [f"| {who} | {measured.median(who) * 1e3:.1f} |" for who in measured.times]
         lines.append("")
     return "\n".join(lines)
 

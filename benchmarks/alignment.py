@@ -1,0 +1,121 @@
+"""python -m benchmarks.alignment [--model translator] [--report]: which head of a translator aligns words best.
+
+The model reads each sentence of sentences/aligned.tsv and, as if it had written it, its translation; each head's
+alignment error rate (0 is best) is counted over all of them, by both ways of reading rows: a Chinese character's row is
+the one that has read it, which is what `regard see` draws, or the one before, which writes it. A head is worth
+something where it beats the diagonal, and words drawn by lot.
+"""
+
+import argparse
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import regard
+from benchmarks.machine import machine
+from regard.evaluation.alignment import (
+    Aligned,
+    Head,
+    alignment_error_rate,
+    best_heads,
+    chance_error_rate,
+    diagonal,
+    head_links,
+    read_aligned,
+)
+from regard.language import LanguageModel
+from regard.trace import Trace
+
+HERE = Path(__file__).parent
+SENTENCES = HERE / "sentences" / "aligned.tsv"
+
+
+def main() -> None:
+    options = parse()
+    model = regard.load(options.model)
+    pairs = read_aligned(SENTENCES)
+    known = [pair for pair in pairs if is_known(model, pair)]
+    if not known:
+        raise SystemExit(f"{options.model} knows the characters of none of the sentences in {SENTENCES}")
+    text = markdown(model, pairs, known, options.best)
+    print(text)
+    if options.report:
+        path = HERE / "results" / f"alignment_{datetime.now(UTC).date()}.md"
+        path.write_text(text, encoding="utf-8")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.alignment", description=__doc__)
+    parser.add_argument("--model", default="translator", help="a bundled model or a folder; default: translator")
+    parser.add_argument("--best", type=int, default=8, help="how many heads to show; default: 8")
+    parser.add_argument("--report", action="store_true", help="also write a dated report to benchmarks/results/")
+    return parser.parse_args()
+
+
+def is_known(model: LanguageModel, pair: Aligned) -> bool:
+    """Whether the tokenizer knows every character: what it does not know is never read."""
+    return not any(model.tokenizer.unknown in ids for ids in model.tokenizer.encode_all([pair.text, pair.output]))
+
+
+def markdown(model: LanguageModel, pairs: Sequence[Aligned], known: Sequence[Aligned], best: int) -> str:
+    """The report: the best heads, what they must beat, and whether the model names the same."""
+    seen = [(pair, model.see(pair.text, output=pair.output).trace) for pair in known]
+    read, written = best_heads(seen, "read"), best_heads(seen, "written")
+    even = alignment_error_rate((pair, diagonal(pair)) for pair in known)
+    sure, possible = (sum(map(len, each)) for each in zip(*((p.sure, p.possible) for p in known), strict=True))
+    lines = [
+        f"# Alignment of {model.name}, measured on {datetime.now(UTC).date()}",
+        "",
+        "; ".join(f"{name} {value}" for name, value in machine().items()) + ".",
+        "",
+        f"{len(known)} of the {len(pairs)} sentences of {SENTENCES.name}, all of whose characters the model knows; "
+        f"{sure} sure links, {possible - sure} possible ones. Layers and heads are counted from 0.",
+        "",
+        "| cross-attention | row that has read | row that writes |",
+        "|---|---|---|",
+        *rows(read, written, best),
+        f"| the diagonal | {even:.3f} | {even:.3f} |",
+        f"| words by lot | {chance_error_rate(known):.3f} | {chance_error_rate(known):.3f} |",
+        "",
+        f"The best head by the row that has read is {name(read[0])}, by the row that writes {name(written[0])}.",
+        agreement(model, read),
+        f"“{known[0].text}” by {name(read[0])}: {told(*seen[0], read[0])}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def rows(read: Sequence[Head], written: Sequence[Head], best: int) -> list[str]:
+    """The best heads by either way of reading rows."""
+    errors = [{each[:2]: each.error for each in heads} for heads in (read, written)]
+    ranked = sorted(errors[0], key=lambda head: min(each[head] for each in errors))[:best]
+    return [f"| layer {head[0]}, head {head[1]} | {errors[0][head]:.3f} | {errors[1][head]:.3f} |" for head in ranked]
+
+
+def name(head: Head) -> str:
+    return f"layer {head.layer}, head {head.head} ({head.error:.3f})"
+
+
+def agreement(model: LanguageModel, read: Sequence[Head]) -> str:
+    """Whether the model's own settings name the best head, which `regard see` shows."""
+    named = model.settings.alignment_heads
+    if not named:
+        return f"The model names no alignment_heads; they should begin with {list(read[0][:2])}."
+    place = [head[:2] for head in read].index(named[0])
+    if not place:
+        return f"The model's alignment_heads begin with the same: {list(named[0])}."
+    return (
+        f"The model's alignment_heads begin with {list(named[0])}, number {place + 1} of {len(read)} with "
+        f"{read[place].error:.3f}; they should begin with {list(read[0][:2])}."
+    )
+
+
+def told(pair: Aligned, trace: Trace, head: Head) -> str:
+    """Where each character looks hardest."""
+    record = trace.select("cross")[head.layer]
+    linked = {j: pair.source[i] for i, j in head_links(record, pair)[head.head]}
+    return ", ".join(f"{linked.get(j, 'nothing')}–{word}" for j, word in enumerate(pair.target))
+
+
+if __name__ == "__main__":
+    main()

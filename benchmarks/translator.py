@@ -1,0 +1,178 @@
+"""python -m benchmarks.translator --data DIR/dev.tsv [--model translator] [--report]: what the translator is worth.
+
+The NumPy model translates every English sentence of a TSV file; sacreBLEU holds the answers against all references,
+made simplified and not changed otherwise. Then the sentences of sentences/first_hundred.txt, each with what people
+thought of it: sentences/judged.tsv keeps their judgements, and what nobody has judged yet is listed in its form.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import regard
+from benchmarks.machine import machine
+from regard.evaluation.scores import Score
+from regard.evaluation.sets import Languages, PairSet, pair_set
+from regard.language import LanguageModel
+from regard.text.corpus import read_pairs
+from regard.text.simplified import simplified
+
+HERE = Path(__file__).parent
+HUNDRED, JUDGED = HERE / "sentences" / "first_hundred.txt", HERE / "sentences" / "judged.tsv"
+WANTED = {"sacrebleu": 42.0, "chrf": 36.0}
+FIRST = 500
+PLAIN = {"sacrebleu": 38.3, "chrf": 33.0}
+"""Of a plain nn.Transformer of 8 million parameters on the FIRST sentences, after three minutes on the same data."""
+ACCEPTABLE = 95
+
+
+class Judgement(NamedTuple):
+    """Whether an output is acceptable, and why."""
+
+    acceptable: bool
+    why: str
+
+
+Judgements = dict[tuple[str, str], Judgement]
+"""By sentence and output."""
+
+
+def main() -> None:
+    options = parse()
+    model = regard.load(options.model)
+    sentences, judged = read_sentences(HUNDRED), read_judged(JUDGED)
+    outputs = model.translate(sentences)
+    lines = [*scored(model, options.data), "", *hundred(sentences, outputs, judged)]
+    text = "\n".join([*heading(model, options.data), *lines, ""])
+    print(text)
+    if options.report:
+        path = HERE / "results" / f"translator_{datetime.now(UTC).date()}.md"
+        path.write_text(text, encoding="utf-8")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.translator", description=__doc__)
+    parser.add_argument(
+        "--data", type=Path, required=True, help="TSV: English, tab, Chinese; a line for each reference"
+    )
+    parser.add_argument("--model", default="translator", help="a bundled model or a folder; default: translator")
+    parser.add_argument("--report", action="store_true", help="also write a dated report to benchmarks/results/")
+    return parser.parse_args()
+
+
+def heading(model: LanguageModel, data: Path) -> list[str]:
+    return [
+        f"# The {model.name}, measured on {datetime.now(UTC).date()}",
+        "",
+        "; ".join(f"{name} {value}" for name, value in machine().items()) + ".",
+        "",
+        "```",
+        f"python -m benchmarks.translator --data {data.name} --model {model.name}",
+        "```",
+        "",
+    ]
+
+
+# --- scores -----------------------------------------------------------------------------------------------
+
+
+def read_set(data: Path) -> PairSet:
+    """Each English sentence once, with all its references in simplified characters."""
+    corpus = read_pairs(data)
+    english, chinese = corpus.columns
+    return pair_set(
+        replace(corpus, columns=(english, simplified(chinese))), Languages(source="en", target="zh", tokenised=False)
+    )
+
+
+def scored(model: LanguageModel, data: Path) -> list[str]:
+    """The table of scores: all sentences against what is asked, the first against a plain Transformer's."""
+    whole = read_set(data)
+    outputs = model.translate(whole.sources)
+    scores = whole.scores(outputs)
+    rows = [row(f"all {len(outputs):,} sentences", score, WANTED, "asked") for score in scores]
+    if len(outputs) > FIRST:
+        assert whole.plain is not None
+        first = replace(whole, sources=whole.sources[:FIRST], lines=whole.lines[:FIRST], plain=whole.plain[:FIRST])
+        found = first.scores(outputs[:FIRST])
+        rows += [row(f"the first {FIRST}", score, PLAIN, "a plain nn.Transformer") for score in found]
+    settings = model.settings
+    return [
+        f"Beams {settings.beams}, length penalty {settings.length_penalty}; references in simplified characters.",
+        "",
+        "| set | score | value | against |",
+        "|---|---|---|---|",
+        *rows,
+        "",
+        *(f"- {score.name}: `{score.signature}`" for score in scores),
+    ]
+
+
+def row(name: str, score: Score, others: dict[str, float], whose: str) -> str:
+    return f"| {name} | {score.name} | {score.value:.2f} | {others[score.name]} ({whose}) |"
+
+
+# --- a hundred sentences ----------------------------------------------------------------------------------
+
+
+def read_sentences(path: Path) -> list[str]:
+    """The lines of a file that are neither empty nor a comment."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def read_judged(path: Path) -> Judgements:
+    """The judgements of a file; ValueError with the line that is none, or that contradicts an earlier one."""
+    found: Judgements = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line or line.startswith("#"):
+            continue
+        cells = line.split("\t")
+        if len(cells) != 4 or cells[2] not in ("yes", "no") or not all(cells[:3]):
+            raise ValueError(
+                f"{path}, line {number}: not a sentence, output, yes or no, and why, with tabs between them"
+            )
+        sentence, output, answer, why = cells
+        judgement = Judgement(answer == "yes", why)
+        if found.setdefault((sentence, output), judgement).acceptable != judgement.acceptable:
+            raise ValueError(f"{path}, line {number}: {sentence} {output} was judged before, and otherwise")
+    return found
+
+
+def hundred(sentences: Sequence[str], outputs: Sequence[str], judged: Judgements) -> list[str]:
+    """How many are acceptable, all of them with their judgement, and what is left to judge."""
+    pairs = list(zip(sentences, outputs, strict=True))
+    known = [judged[pair] for pair in pairs if pair in judged]
+    unknown = [pair for pair in pairs if pair not in judged]
+    yes = sum(judgement.acceptable for judgement in known)
+    lines = [
+        f"Of the {len(pairs)} sentences of {HUNDRED.name}, {yes} are acceptable, {len(known) - yes} are not, and "
+        f"{len(unknown)} are not judged yet; {ACCEPTABLE} of 100 are asked.",
+        "",
+        "| sentence | output | acceptable | why |",
+        "|---|---|---|---|",
+        *(f"| {' | '.join((*pair, *told(judged.get(pair))))} |" for pair in pairs),
+    ]
+    if unknown:
+        lines += [
+            "",
+            f"To be judged, for {JUDGED.name}:",
+            "",
+            "```",
+            *("\t".join((*pair, "", "")) for pair in unknown),
+            "```",
+        ]
+    return lines
+
+
+def told(judgement: Judgement | None) -> tuple[str, str]:
+    if judgement is None:
+        return "–", ""
+    return ("yes" if judgement.acceptable else "no"), judgement.why
+
+
+if __name__ == "__main__":
+    main()

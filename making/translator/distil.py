@@ -1,0 +1,66 @@
+"""python -m making.translator.distil RUN RUN … --english FILE --out FILE: English sentences as an ensemble reads them.
+
+The runs are translators trained from different seeds on the same data. Their common translation of a sentence is more
+regular than any person's, and of sentences that nobody has translated it is all there is; a student learns from both
+(Kim and Rush 2016). Sentences that the teachers are not sure of are left out. --part 2/8 takes the second eighth of the
+lines, so that several processes share the work.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import torch
+
+from making.translator.ensemble import Ensemble
+from making.translator.tatoeba import Pair
+from regard.evaluation.trained import read_trained
+from regard.evaluation.translation import encode_sources
+from regard.generation import beam_search
+
+BEAMS = 5
+BATCH = 256
+SURE = -0.3
+"""Mean log-probability of a token, below which a translation is not believed."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m making.translator.distil", description=__doc__)
+    parser.add_argument("runs", nargs="+", type=Path)
+    parser.add_argument("--english", type=Path, required=True, help="a sentence on each line")
+    parser.add_argument("--out", type=Path, required=True, help="TSV: English, tab, Chinese")
+    parser.add_argument("--part", default="1/1")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    options = parser.parse_args()
+    part, parts = map(int, options.part.split("/"))
+    lines = options.english.read_text(encoding="utf-8").splitlines()[part - 1 :: parts]
+    with options.out.open("w", encoding="utf-8") as file:
+        for pair in distilled(options.runs, lines, options.device):
+            print(*pair, sep="\t", file=file)
+
+
+def distilled(runs: Sequence[Path], lines: Sequence[str], device: str) -> Iterator[Pair]:
+    """The lines that the ensemble translates with confidence, shortest first."""
+    trained = [read_trained(run) for run in runs]
+    tokenizer, models = trained[0].tokenizer, [each.model.to(device).eval() for each in trained]
+    bos, eos = tokenizer.special("bos"), tokenizer.special("eos")
+    sources = encode_sources(tokenizer, lines, models[0].config.max_len, cut=True).ids
+    order = sorted(range(len(lines)), key=lambda line: len(sources[line]))
+    for batch in (order[at : at + BATCH] for at in range(0, len(order), BATCH)):
+        longest = len(sources[batch[-1]])
+        with torch.inference_mode():
+            found = beam_search(
+                Ensemble(models),
+                [[bos]] * len(batch),
+                sources=[sources[line] for line in batch],
+                beams=BEAMS,
+                max_new=2 * longest + 10,
+                eos=eos,
+            )
+        for line, beams in zip(batch, found, strict=True):
+            if beams and beams[0].score >= SURE:
+                yield Pair(lines[line], tokenizer.decode(beams[0].ids))
+
+
+if __name__ == "__main__":
+    main()

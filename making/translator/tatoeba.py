@@ -1,0 +1,53 @@
+"""Sentence pairs of Tatoeba, made alike: simplified characters, Chinese punctuation, every pair once."""
+
+import re
+import unicodedata
+from pathlib import Path
+from typing import NamedTuple
+
+from regard.text.corpus import read_pairs
+from regard.text.simplified import simplified
+from regard.text.tidy import tidy
+
+HAN = r"\u4e00-\u9fff"
+SPACELESS = HAN + "，。？！；：、“”"
+# Half-width marks in Chinese text, as Chinese writes them; a point or comma between digits stays.
+FULL_WIDTH = (
+    (r'["＂]([^"＂]*)["＂]', r"“\1”"),
+    (r"「([^」]*)」", r"“\1”"),
+    (r"\?", "？"),
+    ("!", "！"),
+    (";", "；"),
+    (rf"(?<=[{HAN}”》]),", "，"),
+    (rf"(?<=[{HAN}”》])\.(?![\d.])", "。"),
+)
+# Old or regional ways to write the same word: so little text has no room for two.
+SAME_WORD = (("甚么", "什么"), ("甚麽", "什么"), ("妳", "你"))
+
+
+class Pair(NamedTuple):
+    """A sentence and its translation."""
+
+    english: str
+    chinese: str
+
+
+def read(path: Path) -> list[Pair]:
+    """The pairs of a TSV file, each once, in the file's order."""
+    english, chinese = read_pairs([path]).columns
+    pairs = (Pair(tidy(e), written(c)) for e, c in zip(english, simplified(chinese), strict=True))
+    return list(dict.fromkeys(pair for pair in pairs if pair.english and pair.chinese))
+
+
+def written(chinese: str) -> str:
+    """Chinese as it is written in books: its own marks, full width, and no spaces around Han characters.
+
+    >>> written("你好吗? 我很好, 谢谢.")
+    '你好吗？我很好，谢谢。'
+    """
+    text = "".join(c for c in unicodedata.normalize("NFC", chinese) if unicodedata.category(c) != "Cf")
+    for pattern, mark in FULL_WIDTH:
+        text = re.sub(pattern, mark, text)
+    for other, usual in SAME_WORD:
+        text = text.replace(other, usual)
+    return re.sub(rf"(?<=[{SPACELESS}])\s+|\s+(?=[{SPACELESS}])", "", text).strip()

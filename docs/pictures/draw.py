@@ -1,10 +1,10 @@
-"""The pictures of the READMEs: the screen of `make see`, drawn as SVG that needs nothing from anywhere.
+"""The pictures of what `regard see` prints in a terminal, drawn as SVG that needs nothing from anywhere.
 
     python docs/pictures/draw.py
 
 Blocks of colour become rectangles, so that they look alike in every font; every other character is put where
-a terminal would put it, a Chinese one two columns wide. `tests/docs/test_readme.py` compares the words with
-the screen of today.
+a terminal would put it, a Chinese one two columns wide. The hint on stderr is left out. `tests/docs/test_readme.py`
+compares the words with the screen of today.
 """
 
 import os
@@ -34,28 +34,30 @@ HALVES = {"▀": (0, LINE // 2), "▄": (LINE // 2, LINE // 2), "█": (0, LINE)
 
 
 class Screen(NamedTuple):
-    """One picture: its file, the language, what is typed, and the text that is looked at."""
+    """One picture: its file, the language, what is typed, and what `regard` gets of it."""
 
     file: str
     lang: str
     typed: str
-    text: str
+    arguments: tuple[str, ...]
 
 
 SCREENS = (
-    Screen("see.en.svg", "en", "make see", "the cat sat on the mat and the dog sat on the cat"),
-    Screen("see.zh.svg", "zh", "make see", "小明爱看书，小红也爱看书"),
+    Screen("see.en.svg", "en", "make see", ("see",)),
+    Screen("see.zh.svg", "zh", "make see", ("see",)),
+    Screen("handmade.en.svg", "en", "regard see --model handmade", ("see", "--model", "handmade")),
+    Screen("handmade.zh.svg", "zh", "regard see --model handmade", ("see", "--model", "handmade")),
 )
 
 
 def printed(screen: Screen) -> str:
-    """What `regard see` writes on a terminal of 112 columns with all colours, talk included."""
+    """What is typed, and what that writes to stdout on a terminal of 112 columns with all colours."""
     surroundings = {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm-256color", "COLUMNS": str(COLUMNS)}
     kept = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     done = subprocess.run(
-        [sys.executable, "-m", "regard", "see", "--lang", screen.lang, screen.text],
+        [sys.executable, "-m", "regard", *screen.arguments, "--lang", screen.lang],
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.DEVNULL,
         encoding="utf-8",
         env={**kept, **surroundings, "PYTHONIOENCODING": "utf-8"},
         check=True,
@@ -64,10 +66,11 @@ def printed(screen: Screen) -> str:
 
 
 def svg(written: str, title: str) -> str:
-    """A terminal's characters and colours as one SVG file."""
+    """A terminal's characters and colours as one SVG file, as wide as its longest line."""
     console = Console(width=COLUMNS, color_system="truecolor", force_terminal=True)
     lines = [list(line.render(console)) for line in Text.from_ansi(written).split("\n")]
-    wide, high = COLUMNS * CELL + 2 * EDGE, len(lines) * LINE + 2 * EDGE
+    columns = max(sum(segment.cell_length for segment in line) for line in lines)
+    wide, high = columns * CELL + 2 * EDGE, len(lines) * LINE + 2 * EDGE
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
         f' font-family="{FONTS}" font-size="16" fill="{INK}">',

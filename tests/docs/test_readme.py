@@ -18,17 +18,20 @@ import torch
 import torch.nn.functional as F
 from pages import Page, spans
 from rich.cells import cell_len
+from rich.text import Text
 from torch import nn
 
 from regard import Mask, attend
 from regard.errors import DtypeError
-from regard.words import LANGUAGES, Language, say
+from regard.words import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[2]
 PAGE = Page("README.md", "README.zh-CN.md")
 text, blocks, prose = PAGE.text, PAGE.blocks, PAGE.prose
 LANGS = LANGUAGES
+GUIDE = Page("docs/language.md", "docs/language.zh-CN.md")
 SVG = "{http://www.w3.org/2000/svg}"
+PICTURES = [f"{name}.{lang}.svg" for name in ("see", "handmade") for lang in LANGS]
 
 
 def commands(lang: Language) -> list[str]:
@@ -133,16 +136,16 @@ def letters(svg: str) -> list[tuple[str, str, str]]:
     return found
 
 
-@pytest.mark.parametrize("number", range(len(LANGS)))
-def test_a_picture_is_the_screen_of_today(draw: ModuleType, number: int) -> None:
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_the_screen_of_today(draw: ModuleType, name: str) -> None:
     """If this fails: `python docs/pictures/draw.py`, and look at what it drew."""
-    screen = draw.SCREENS[number]
-    assert f"(docs/pictures/{screen.file})" in text(screen.lang)
+    (screen,) = (screen for screen in draw.SCREENS if screen.file == name)
+    assert f"(pictures/{name})" in GUIDE.text(screen.lang)
     now, kept = draw.printed(screen), (ROOT / "docs/pictures" / screen.file).read_text(encoding="utf-8")
     assert letters(draw.svg(now, screen.typed)) == letters(kept)
 
 
-@pytest.mark.parametrize("name", ["see.en.svg", "see.zh.svg"])
+@pytest.mark.parametrize("name", PICTURES)
 def test_a_picture_needs_nothing_from_elsewhere(draw: ModuleType, name: str) -> None:
     svg = (ROOT / "docs/pictures" / name).read_text(encoding="utf-8")
     assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg\")|@font-face|@import|url\(|<script|<image", svg)
@@ -153,12 +156,46 @@ def test_a_picture_needs_nothing_from_elsewhere(draw: ModuleType, name: str) -> 
     assert max(x + draw.CELL * cell_len(sign) for _, x, sign in places) <= width - draw.EDGE
 
 
-def test_the_first_picture_is_of_make_see(draw: ModuleType) -> None:
-    for screen in draw.SCREENS:
-        assert screen.text == say("see-sentence", screen.lang)
-        assert screen.typed == "make see"
-    (given,) = re.findall(r"^TEXT \?=(.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert given.strip() in ("", draw.SCREENS[0].text)
+@pytest.mark.parametrize("number", range(len(LANGS)))
+def test_the_first_picture_is_of_make_see(draw: ModuleType, number: int) -> None:
+    screen, page = draw.SCREENS[number], text(LANGS[number])
+    assert screen[1:] == (LANGS[number], "make see", ("see",))
+    assert re.findall(r"^!\[.*\]\((.*)\)$", page, flags=re.MULTILINE)[0] == f"docs/pictures/{screen.file}"
+    assert page.index("make see") < page.index(screen.file) < page.index("\n## ")
+
+
+def test_a_picture_lets_every_character_look_at_its_word(draw: ModuleType) -> None:
+    """我 at I, 爱 at love, 你 at you: what the words below the picture say is what it shows."""
+    lines = [line.split() for line in Text.from_ansi(draw.printed(draw.SCREENS[0])).plain.splitlines()]
+    words = next(line for line in lines if line[:1] == ["I"] and "<eos>" in line)
+    rows = {line[0]: [float(weight) for weight in line[1:]] for line in lines if line[:1] in (["我"], ["爱"], ["你"])}
+    assert {row: words[int(np.argmax(weights))] for row, weights in rows.items()} == {
+        "我": "I",
+        "爱": "love",
+        "你": "you",
+    }
+
+
+# --- make see ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", ["", "The cat's on the mat."])
+def test_make_see_hands_the_text_on(given: str, tmp_path: Path) -> None:
+    """What make would run, run: with nothing to install, and as one text, whatever a shell would make of it."""
+    (tmp_path / "bin").mkdir()
+    regard = tmp_path / "bin" / "regard"
+    regard.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m regard "$@"\n', encoding="utf-8")
+    regard.chmod(0o755)
+    done = subprocess.run(
+        ["make", "see", "-o", f"{tmp_path}/.core", f"VENV={tmp_path}", *([f"TEXT={given}"] if given else [])],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1", "MAKEFLAGS": ""},
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"{given or 'I love you'} → ")
 
 
 # --- the corners ------------------------------------------------------------------------------------------

@@ -187,7 +187,15 @@ def test_make_see_hands_the_text_on(given: str, tmp_path: Path) -> None:
     regard.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m regard "$@"\n', encoding="utf-8")
     regard.chmod(0o755)
     done = subprocess.run(
-        ["make", "see", "-o", f"{tmp_path}/.core", f"VENV={tmp_path}", *([f"TEXT={given}"] if given else [])],
+        [
+            "make",
+            "--no-print-directory",
+            "see",
+            "-o",
+            f"{tmp_path}/.core",
+            f"VENV={tmp_path}",
+            *([f"TEXT={given}"] if given else []),
+        ],
         cwd=ROOT,
         capture_output=True,
         encoding="utf-8",

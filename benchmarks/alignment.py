@@ -8,11 +8,10 @@ something where it beats the diagonal, and words drawn by lot.
 
 import argparse
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 import regard
-from benchmarks.machine import machine
+from benchmarks.dated import finish, heading
 from regard.evaluation.alignment import (
     Aligned,
     Head,
@@ -26,8 +25,7 @@ from regard.evaluation.alignment import (
 from regard.language import LanguageModel
 from regard.trace import Trace
 
-HERE = Path(__file__).parent
-SENTENCES = HERE / "sentences" / "aligned.tsv"
+SENTENCES = Path(__file__).parent / "sentences" / "aligned.tsv"
 
 
 def main() -> None:
@@ -37,11 +35,7 @@ def main() -> None:
     known = [pair for pair in pairs if is_known(model, pair)]
     if not known:
         raise SystemExit(f"{options.model} knows the characters of none of the sentences in {SENTENCES}")
-    text = markdown(model, pairs, known, options.best)
-    print(text)
-    if options.report:
-        path = HERE / "results" / f"alignment_{datetime.now(UTC).date()}.md"
-        path.write_text(text, encoding="utf-8")
+    finish("alignment", markdown(model, pairs, known, options.best), report=options.report)
 
 
 def parse() -> argparse.Namespace:
@@ -64,10 +58,7 @@ def markdown(model: LanguageModel, pairs: Sequence[Aligned], known: Sequence[Ali
     even = alignment_error_rate((pair, diagonal(pair)) for pair in known)
     sure, possible = (sum(map(len, each)) for each in zip(*((p.sure, p.possible) for p in known), strict=True))
     lines = [
-        f"# Alignment of {model.name}, measured on {datetime.now(UTC).date()}",
-        "",
-        "; ".join(f"{name} {value}" for name, value in machine().items()) + ".",
-        "",
+        *heading(f"Alignment of {model.name}"),
         f"{len(known)} of the {len(pairs)} sentences of {SENTENCES.name}, all of whose characters the model knows; "
         f"{sure} sure links, {possible - sure} possible ones. Layers and heads are counted from 0.",
         "",

@@ -9,13 +9,12 @@ import argparse
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.machine import machine
+from benchmarks.dated import finish, heading
 from making.poet.data import SEPARATOR
 from making.poet.ngram import KneserNey, read
 from regard.evaluation.poems import FORMS, lines_of, rhymes, right_lines
@@ -24,7 +23,6 @@ from regard.language.loading import load
 from regard.language.model import LanguageModel
 from regard.reference import log_sum_exp
 
-ROOT = Path(__file__).parents[1]
 QUATRAINS = ("五绝", "七绝")
 SHARES = ("lines of right length", "lines 2 and 4 rhyme", "lines found in train.txt")
 HEADINGS = ["writer", "bits per character", *(f"{share}, {form}" for share in SHARES for form in QUATRAINS)]
@@ -44,11 +42,7 @@ class Row(NamedTuple):
 
 def main() -> None:
     options = parse()
-    text = markdown(options, *measured(options))
-    print(text)
-    if options.report:
-        path = ROOT / "benchmarks" / "results" / f"poet_{datetime.now(UTC).date()}.md"
-        path.write_text(text, encoding="utf-8")
+    finish("poet", markdown(options, *measured(options)), report=options.report)
 
 
 def parse() -> argparse.Namespace:
@@ -123,10 +117,7 @@ def mean(values: Sequence[float]) -> float:
 def markdown(options: argparse.Namespace, rows: list[Row], counted_on: str) -> str:
     """The report: where, with which command, on what, and the table."""
     lines = [
-        f"# The poet and a 5-gram, measured on {datetime.now(UTC).date()}",
-        "",
-        "; ".join(f"{name} {value}" for name, value in machine().items()) + ".",
-        "",
+        *heading("The poet and a 5-gram"),
         "```",
         "python -m making.poet.data --poems tang_poems.tsv --out DATA",
         f"python -m benchmarks.poet --data DATA --model {options.model} --count {options.count}",

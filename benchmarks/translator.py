@@ -8,20 +8,19 @@ thought of it: sentences/judged.tsv keeps their judgements, and what nobody has 
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import regard
-from benchmarks.machine import machine
+from benchmarks.dated import finish, heading
 from regard.evaluation.scores import Score
 from regard.evaluation.sets import Languages, PairSet, pair_set
 from regard.language import LanguageModel
 from regard.text.corpus import read_pairs
 from regard.text.simplified import simplified
 
-HERE = Path(__file__).parent
-HUNDRED, JUDGED = HERE / "sentences" / "first_hundred.txt", HERE / "sentences" / "judged.tsv"
+SENTENCES = Path(__file__).parent / "sentences"
+HUNDRED, JUDGED = SENTENCES / "first_hundred.txt", SENTENCES / "judged.tsv"
 WANTED = {"sacrebleu": 42.0, "chrf": 36.0}
 FIRST = 500
 PLAIN = {"sacrebleu": 38.3, "chrf": 33.0}
@@ -45,12 +44,18 @@ def main() -> None:
     model = regard.load(options.model)
     sentences, judged = read_sentences(HUNDRED), read_judged(JUDGED)
     outputs = model.translate(sentences)
-    lines = [*scored(model, options.data), "", *hundred(sentences, outputs, judged)]
-    text = "\n".join([*heading(model, options.data), *lines, ""])
-    print(text)
-    if options.report:
-        path = HERE / "results" / f"translator_{datetime.now(UTC).date()}.md"
-        path.write_text(text, encoding="utf-8")
+    lines = [
+        *heading(f"The {model.name}"),
+        "```",
+        f"python -m benchmarks.translator --data {options.data.name} --model {options.model}",
+        "```",
+        "",
+        *scored(model, options.data),
+        "",
+        *hundred(sentences, outputs, judged),
+        "",
+    ]
+    finish("translator", "\n".join(lines), report=options.report)
 
 
 def parse() -> argparse.Namespace:
@@ -61,19 +66,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--model", default="translator", help="a bundled model or a folder; default: translator")
     parser.add_argument("--report", action="store_true", help="also write a dated report to benchmarks/results/")
     return parser.parse_args()
-
-
-def heading(model: LanguageModel, data: Path) -> list[str]:
-    return [
-        f"# The {model.name}, measured on {datetime.now(UTC).date()}",
-        "",
-        "; ".join(f"{name} {value}" for name, value in machine().items()) + ".",
-        "",
-        "```",
-        f"python -m benchmarks.translator --data {data.name} --model {model.name}",
-        "```",
-        "",
-    ]
 
 
 # --- scores -----------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from making.translator.tatoeba import Pair
 from regard.evaluation.trained import read_trained
 from regard.evaluation.translation import encode_sources
 from regard.generation import beam_search
+from regard.generation.many import room_for
 
 BEAMS = 5
 BATCH = 256
@@ -47,14 +48,13 @@ def distilled(runs: Sequence[Path], lines: Sequence[str], device: str) -> Iterat
     sources = encode_sources(tokenizer, lines, models[0].config.max_len, cut=True).ids
     order = sorted(range(len(lines)), key=lambda line: len(sources[line]))
     for batch in (order[at : at + BATCH] for at in range(0, len(order), BATCH)):
-        longest = len(sources[batch[-1]])
         with torch.inference_mode():
             found = beam_search(
                 Ensemble(models),
                 [[bos]] * len(batch),
                 sources=[sources[line] for line in batch],
                 beams=BEAMS,
-                max_new=2 * longest + 10,
+                max_new=[room_for(sources[line], models[0].config.max_len) for line in batch],
                 eos=eos,
             )
         for line, beams in zip(batch, found, strict=True):

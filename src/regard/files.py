@@ -10,8 +10,10 @@ from regard.errors import FileError
 def write_aside(target: Path, write: Callable[[Path], object], *also: type[Exception]) -> None:
     """Let `write` make a new file beside the target, then put it in its place: a stopped write leaves the old one.
 
-    FileError where the system refuses, or one of the exceptions `also` comes.
+    FileError where the target is a folder, the system refuses, or one of the exceptions `also` comes.
     """
+    if target.is_dir():
+        raise FileError("file-is-folder", path=str(target))
     aside = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
     refusals: tuple[type[Exception], ...] = (OSError, *also)
     try:

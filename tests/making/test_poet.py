@@ -1,8 +1,6 @@
 """How the poet was made: poems prepared, the 5-gram it is held against, and how both are counted."""
 
 import argparse
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +8,12 @@ import pytest
 from tiny_language import POEMS, poet_folder
 
 from benchmarks.poet import HEADINGS, bits, markdown, measured
+from making.poet import data
 from making.poet.data import LONGEST, cleaned, held_out, pieces, prepare
 from making.poet.ngram import END, START, KneserNey
 from regard.generation import Sampling
 from regard.language.loading import load
 
-ROOT = Path(__file__).parents[2]
 HAN = "春江花月夜山高水远风清云淡雁来人去草木深鸟啼客愁"
 
 
@@ -88,11 +86,11 @@ def test_what_is_held_out_is_fixed_and_is_not_known() -> None:
     assert prepare(apart[::-1])[1] == heldout[::-1]
 
 
-def test_the_command_writes_both_files(tmp_path: Path) -> None:
+def test_the_command_writes_both_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = tmp_path / "poems.tsv"
     source.write_text("題\t\t人\t白日依山盡，黃河入海流。欲窮千里目，更上一層樓。\n", encoding="utf-8")
-    command = [sys.executable, "-m", "making.poet.data", "--poems", source, "--out", tmp_path / "out"]
-    subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    monkeypatch.setattr("sys.argv", ["data", "--poems", str(source), "--out", str(tmp_path / "out")])
+    data.main()
     written = [(tmp_path / "out" / name).read_text(encoding="utf-8") for name in ("train.txt", "heldout.txt")]
     assert written == ["五绝｜白日依山尽，黄河入海流。欲穷千里目，更上一层楼。\n", ""]
 

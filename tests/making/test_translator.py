@@ -4,8 +4,6 @@ and what it is worth in the end: scores, and a hundred sentences judged.
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +25,7 @@ from benchmarks.translator import (
     read_set,
     scored,
 )
-from making.translator import dictionary, exchange, tatoeba
+from making.translator import data, dictionary, distil, exchange, tatoeba
 from making.translator.data import lacking, sentences, unmarked, write
 from making.translator.dictionary import Word
 from making.translator.ensemble import Ensemble
@@ -35,8 +33,6 @@ from making.translator.order import draw, share
 from making.translator.tatoeba import Pair, written
 from regard.config import TransformerConfig
 from regard.generation import beam_search
-
-ROOT = Path(__file__).parents[2]
 
 # --- choices ----------------------------------------------------------------------------------------------
 
@@ -228,16 +224,18 @@ def test_numbers_keep_their_length_and_stay_the_same_on_both_sides() -> None:
     assert all(ours[0][0] != "0" for ours, _ in digits)
 
 
-def test_the_command_writes_all_files(tmp_path: Path) -> None:
+def test_the_command_writes_all_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     train = [f"{english}\t{chinese}" for english, chinese in PAIRS]
     train += ["I saw an apple.\t我看見了一個蘋果。", "Tom is 12.\t汤姆12岁。", "Hi!\t你好!", "Who?\t谁?"]
     (tmp_path / "train.tsv").write_text("\n".join(train), encoding="utf-8")
     (tmp_path / "dev.tsv").write_text("Bye.\t再見.\nBye.\t再见。\n", encoding="utf-8")
     (tmp_path / "stories.json").write_text(json.dumps(["A banana. He had a banana."]), encoding="utf-8")
-    command = [sys.executable, "-m", "making.translator.data", "--tatoeba", tmp_path, "--out", tmp_path / "out"]
-    command += ["--stories", tmp_path / "stories.json"]
-    told = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, encoding="utf-8").stdout
-    assert "held out" in told
+    options = {"--tatoeba": tmp_path, "--out": tmp_path / "out", "--stories": tmp_path / "stories.json"}
+    monkeypatch.setattr("sys.argv", ["data", *(str(word) for option in options.items() for word in option)])
+    data.main()
+    assert "held out" in capsys.readouterr().out
     files = {path.name: path.read_text(encoding="utf-8").splitlines() for path in (tmp_path / "out").iterdir()}
     assert files["dev.tsv"] == ["Bye.\t再见。"]
     both = files["train.tsv"] + files["valid.tsv"]
@@ -264,6 +262,18 @@ def test_an_ensemble_is_the_mean_of_its_models() -> None:
         for model in models:
             one, same = (beam_search(each, [[1], [1]], **how) for each in (model, Ensemble([model, model])))
             assert [[beam.ids for beam in beams] for beams in one] == [[beam.ids for beam in beams] for beams in same]
+
+
+def test_teachers_translate_together_what_they_are_sure_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = translator_folder(tmp_path / "teacher")  # of 64 positions: the last line's translation may not have more
+    lines = ["The cat sat on the mat.", "I love you.", "he went home " * 12]
+    monkeypatch.setattr(distil, "SURE", -100.0)
+    found = list(distil.distilled([folder, folder], lines, "cpu"))
+    assert [pair.english for pair in found] == [lines[1], lines[0], lines[2]]
+    alone = regard.load(folder).translate([lines[1], lines[0]], beams=distil.BEAMS, length_penalty=1.0)
+    assert [pair.chinese for pair in found[:2]] == alone
+    monkeypatch.setattr(distil, "SURE", 0.0)
+    assert list(distil.distilled([folder], lines, "cpu")) == []
 
 
 # --- what it is worth -------------------------------------------------------------------------------------

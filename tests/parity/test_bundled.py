@@ -22,7 +22,7 @@ def test_a_hundred_sentences() -> None:
     sentences = read_sentences(HUNDRED)
     by_numpy, by_torch = both("translator")
     sources = by_numpy.tokenizer.encode_all(sentences)
-    ours, theirs = (search(model, sources, model.settings.beams, None) for model in (by_numpy, by_torch))
+    ours, theirs = (search(model, sources) for model in (by_numpy, by_torch))
     assert ours == theirs
     assert len({tuple(ids) for ids in ours}) > 90
 

@@ -31,6 +31,13 @@ def test_a_write_that_stops_leaves_the_old_one(error: Exception, tmp_path: Path)
     assert list(tmp_path.iterdir()) == [target]
 
 
+@pytest.mark.parametrize("folder", [".", "..", "/"])
+def test_a_folder_is_not_written_over(folder: str) -> None:
+    with pytest.raises(FileError) as caught:
+        write_aside(Path(folder), lambda aside: aside.write_text("new"))
+    assert caught.value.key == "file-is-folder"
+
+
 def test_the_reason_is_one_line() -> None:
     assert reason_of(OSError(13, "Permission denied", "/a/b")) == "Permission denied"
     assert reason_of(LookupError("first line\nsecond")) == "first line"

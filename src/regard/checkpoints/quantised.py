@@ -25,7 +25,7 @@ LARGE = 4096
 def quantise(tensors: Mapping[str, Array]) -> dict[str, Array]:
     """The same weights with each large matrix as two tensors, whole numbers and scales; the others as they are.
 
-    DtypeError where a number is not finite.
+    DtypeError where a number is not finite, or so large that no float32 is its scale.
 
     >>> found = quantise({"W": np.tile([[254.0, -100.0]], (2, 1024)), "b": np.ones(3)})
     >>> found["W"].dtype.name, found["W"][0, :2].tolist(), found["W.scale"].tolist(), sorted(found)
@@ -37,9 +37,10 @@ def quantise(tensors: Mapping[str, Array]) -> dict[str, Array]:
             found[name] = tensor
             continue
         exact = to_numpy(tensor).astype(np.float64)
-        if not np.isfinite(exact).all():
+        with np.errstate(over="ignore"):
+            scale = (np.abs(exact).max(1) / STEPS).astype(np.float32)
+        if not np.isfinite(scale).all():
             raise DtypeError("quantise-not-finite", name=name)
-        scale = (np.abs(exact).max(1) / STEPS).astype(np.float32)
         # A row of zeros has scale 0, and so may one of numbers below float32's; in both, 0 is the nearest.
         steps = np.divide(exact, scale[:, None], out=np.zeros_like(exact), where=scale[:, None] > 0)
         found[name] = steps.round().clip(-STEPS, STEPS).astype(np.int8)

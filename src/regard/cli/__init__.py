@@ -1,4 +1,4 @@
-"""The command line: `regard see`, `regard explain`, `regard doctor`.
+"""The command line, `regard`: a file for each of its commands, and what they share.
 
 A command parses, calls one library function and prints: data on stdout, talk on stderr. Exit codes:
 

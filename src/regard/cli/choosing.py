@@ -1,7 +1,8 @@
-"""Which heads `regard see` shows: --kind, --layer and --head, held against what a Trace has."""
+"""Which heads `regard see` shows: --kind, --layer and --head, held against what a Trace has; and these as JSON."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from regard.cli.numbers import is_count
 from regard.errors import ArgumentError
 from regard.words import say
 
@@ -25,7 +26,7 @@ class Asked(NamedTuple):
         if self.kind not in (None, *KINDS):
             raise ArgumentError("option-unknown", option="--kind", asked=self.kind, choices=", ".join(KINDS))
         for option, value, words in (("--layer", self.layer, (ALL,)), ("--head", self.head, (ALL, MEAN))):
-            if value is not None and value not in words and not _is_number(value):
+            if value is not None and value not in words and not is_count(value):
                 raise ArgumentError("see-choice", option=option, found=value, words=say("see-or").join(words))
 
 
@@ -81,8 +82,11 @@ def mean_of_heads(record: "Record") -> "Record":
     return record_of(mean, record.queries, record.keys, name=f"{record.name}.mean", kind=record.kind)
 
 
-def _is_number(text: str) -> bool:
-    return text.isdecimal() and len(text) < 10
+def record_as_json(record: "Record", layer: int, heads: list[Any], weights: Any) -> dict[str, Any]:
+    """A record as --json writes it; `weights` (H, T, S) has a map for each of the `heads`."""
+    queries, keys = (list(rows[0]) if rows else None for rows in (record.queries, record.keys))
+    about = {"name": record.name, "kind": record.kind, "layer": layer, "heads": heads}
+    return about | {"queries": queries, "keys": keys, "weights": weights.tolist()}
 
 
 def _number(option: str, text: str, count: int) -> int:

@@ -1,16 +1,16 @@
 """`regard see --model handmade`: the layer built by hand, whose heads have names. The screen says that it is one."""
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from regard.cli.choosing import record_as_json
+from regard.cli.numbers import is_count
 from regard.cli.streams import talk, write_json
 from regard.errors import ArgumentError, TooLargeError, UnknownNameError
 from regard.words import say
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from regard.records import Record
 
 NAME = "handmade"
 MOST_WORDS = 20_000
@@ -45,16 +45,18 @@ def see_handmade(
         save_plot(trace, png, head=heads[0] if len(heads) == 1 else None)
         talk(say("saved", file=png))
     if as_json:
-        records = [_as_json(record, heads, HEADS) for record in trace]
+        names = [HEADS[number] for number in heads]
+        records = [record_as_json(record, 0, names, record.weights()[0, heads]) for record in trace]
         write_json({"model": NAME, "text": text, "output": None, "records": records})
     if as_json or png is not None:
         return
     # Without --head an overview, all heads side by side; with it, each in full under its own line.
     for number in heads:
+        if head is not None and number != heads[0]:
+            print()
         print(say("see-head", number=number, does=say(f"head-{HEADS[number]}")))
         if head is not None:
             trace.show(head=number, width=columns, file=sys.stdout)
-            print()
     if head is None:
         print()
         trace.show(width=columns, file=sys.stdout)
@@ -68,22 +70,7 @@ def _heads(asked: str | None, names: tuple[str, ...]) -> list[int]:
         return list(range(len(names)))
     if asked in names:
         return [names.index(asked)]
-    if asked.isdecimal() and int(asked) < len(names):
+    if is_count(asked) and int(asked) < len(names):
         return [int(asked)]
     heads = ", ".join(f"{number} ({name})" for number, name in enumerate(names))
     raise UnknownNameError("cli-head-unknown", asked=asked, heads=heads)
-
-
-def _as_json(record: "Record", heads: list[int], names: tuple[str, ...]) -> dict[str, Any]:
-    weights = record.weights()[0]  # H T S
-    assert record.queries is not None
-    assert record.keys is not None
-    return {
-        "name": record.name,
-        "kind": record.kind,
-        "layer": 0,
-        "heads": [names[number] for number in heads],
-        "queries": list(record.queries[0]),
-        "keys": list(record.keys[0]),
-        "weights": [weights[number].tolist() for number in heads],
-    }

@@ -15,8 +15,10 @@ WIDEST = 96
 # What every command understands; `entry` takes them before a command is chosen.
 GENERAL = (("--lang zh|en", "help-lang"), ("--debug", "help-debug"))
 
-# A space, one Chinese character with the punctuation that must not begin a line, or a run of anything else.
-_ATOMS = re.compile(r" +|[\u2e80-\u9fff\uff00-\uffef“「（][，。；：、！？）」”]*|[^ \u2e80-\u9fff\uff00-\uffef“「（]+")
+# A space, or one Chinese character or a run of anything else, with the marks that must not end a line before it and
+# those that must not begin one after it.
+_CHINESE = r"\u2e80-\u9fff\uff00-\uffef“"
+_ATOMS = re.compile(rf" +|[“「（]*(?:[{_CHINESE}]|[^ {_CHINESE}]+)[，。；：、！？）」”]*")
 
 
 def page(command: Any, context: Any) -> str:

@@ -1,5 +1,7 @@
 """Lines in and out: stdin in batches as its lines come, and text that a terminal can bear."""
 
+import os
+import shlex
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -56,6 +58,12 @@ def _waiting() -> Iterator[list[bytes]]:
             raise FileError("cli-stdin-line-long", most=LONGEST_LINE)
     if rest:
         yield [rest]
+
+
+def tell_of_file(command: str, text: list[str] | None) -> None:
+    """Say how a file is read, where a text was given that is the name of one."""
+    if text and len(text) == 1 and os.path.isfile(text[0]):
+        talk(say("text-is-file", command=command, file=printable(shlex.quote(text[0]))))
 
 
 def printable(text: str) -> str:

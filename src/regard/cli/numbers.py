@@ -5,13 +5,22 @@ import math
 from regard.errors import ArgumentError
 
 
+def is_count(text: str) -> bool:
+    """Whether it is a whole number of a length within reason: `int` refuses thousands of digits.
+
+    >>> is_count("12"), is_count("-1"), is_count("9" * 5000)
+    (True, False, False)
+    """
+    return text.isdecimal() and len(text) <= 18
+
+
 def whole_number(option: str, text: str, least: int) -> int:
-    """A whole number of at least `least`, within reason.
+    """A whole number of at least `least`.
 
     >>> whole_number("--beams", "5", least=1)
     5
     """
-    if not text.isdecimal() or len(text) > 18 or int(text) < least:
+    if not is_count(text) or int(text) < least:
         raise ArgumentError("count-wanted", name=option, least=least, value=text)
     return int(text)
 

@@ -1,16 +1,18 @@
 """`regard see`: run a model on a text and show where it looks. Which heads are shown is chosen next door."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.choosing import Asked, Chosen, choose, mean_of_heads
+from regard.cli.choosing import Asked, Chosen, choose, mean_of_heads, record_as_json
 from regard.cli.handmade_view import NAME as HANDMADE
 from regard.cli.handmade_view import see_handmade
-from regard.cli.lines import one_line
-from regard.cli.streams import read_stdin, talk, write_json
+from regard.cli.lines import one_line, tell_of_file
+from regard.cli.numbers import whole_number
+from regard.cli.streams import given_text, talk, write_json
 from regard.errors import ArgumentError, TooLargeError
 from regard.words import say
 
@@ -41,7 +43,7 @@ def see(
     if model == HANDMADE:
         if kind is not None or layer is not None:
             raise ArgumentError("see-handmade-one")
-        given = _given(text)
+        given = given_text(text)
         sentence = say("see-sentence") if given is None else given
         see_handmade(sentence, head=head, columns=columns, as_json=as_json, save=save, png=png)
         return
@@ -51,8 +53,8 @@ def see(
     from regard.language import load
 
     reader = load(model)
-    given = _given(text)
-    seen = reader.see(TEXTS[reader.settings.task] if given is None else given)
+    given = given_text(text)
+    seen = reader.see(TEXTS[reader.settings.task] if given is None else given.strip())
     chosen = choose(seen.trace, asked, next(iter(reader.settings.alignment_heads), None))
     if save is not None:
         seen.trace.save(save, qk=True)
@@ -63,24 +65,30 @@ def see(
     if as_json:
         write_json(_as_json(reader, seen, chosen))
         return
-    print(_first_line(reader, seen))
+    print(first_line(reader, seen))
     if png is None:
         _show(chosen, columns)
-        talk(say(f"see-more-{reader.settings.task}"))
+        for key in _hints(seen, reader.settings.task, chosen, example=given is None, heads=asked == Asked()):
+            talk(say(key))
+    tell_of_file("see", text)
 
 
-def _given(text: list[str] | None) -> str | None:
-    """The text as given, or from stdin; None without one. Words without quotes around them are one text."""
-    if not text:
-        return None
-    joined = " ".join(text)
-    return read_stdin() if joined == "-" else joined
-
-
-def _first_line(reader: "LanguageModel", seen: "Seen") -> str:
+def first_line(reader: "LanguageModel", seen: "Seen") -> str:
     """What was read and what was written: beside each other, or as one text."""
     between = " → " if reader.settings.task == "translation" else ""
     return one_line(f"{seen.text}{between}{seen.output}")
+
+
+def _hints(seen: "Seen", task: str, chosen: Chosen, *, example: bool, heads: bool) -> Iterator[str]:
+    """What a newcomer may want to know next; who has chosen heads knows that there are more."""
+    from regard.text.sentences import split_sentences
+
+    if task == "translation" and len(split_sentences(seen.text)) > 1:
+        yield "see-sentences"
+    if example:
+        yield "see-example"
+    if heads:
+        yield "see-more-overview" if chosen.heads is None else f"see-more-{task}"
 
 
 def _show(chosen: Chosen, columns: int | None) -> None:
@@ -123,24 +131,11 @@ def _as_json(reader: "LanguageModel", seen: "Seen", chosen: Chosen) -> dict[str,
         weights = record.weights()[0]  # H T S
         heads: list[Any] = list(range(len(weights))) if chosen.heads is None else chosen.heads
         weights = weights.mean(0, keepdims=True) if chosen.mean else weights[heads]
-        queries, keys = (list(rows[0]) if rows else None for rows in (record.queries, record.keys))
-        records.append(
-            {
-                "name": record.name,
-                "kind": record.kind,
-                "layer": layer,
-                "heads": ["mean"] if chosen.mean else heads,
-                "queries": queries,
-                "keys": keys,
-                "weights": weights.tolist(),
-            }
-        )
+        records.append(record_as_json(record, layer, ["mean"] if chosen.mean else heads, weights))
     return {"model": reader.name, "text": seen.text, "output": seen.output, "records": records}
 
 
 def _columns(width: str) -> int:
     from regard.views.terminal import NARROWEST
 
-    if not width.isdecimal() or len(width) > 9 or int(width) < NARROWEST:
-        raise ArgumentError("cli-width-value", found=width, least=NARROWEST)
-    return int(width)
+    return whole_number("--width", width, least=NARROWEST)

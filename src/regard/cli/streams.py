@@ -21,6 +21,14 @@ def read_stdin() -> str:
         raise FileError("cli-stdin-not-utf8", position=error.start, byte=f"{raw[error.start]:02x}") from None
 
 
+def given_text(text: list[str] | None) -> str | None:
+    """The text as given, or from stdin; None without one. Words without quotes around them are one text."""
+    if not text:
+        return None
+    joined = " ".join(text)
+    return read_stdin() if joined == "-" else joined
+
+
 def write_json(value: Any) -> None:
     """One line of JSON on stdout, in UTF-8."""
     print(json.dumps(value, ensure_ascii=False, allow_nan=False))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.lines import one_line, printable, stdin_batches
+from regard.cli.lines import one_line, printable, stdin_batches, tell_of_file
 from regard.cli.numbers import whole_number
 from regard.cli.streams import talk, write_json
 from regard.cli.verdict import FILE
@@ -44,6 +44,7 @@ def translate(
         write_json(_as_json(translator, given, output))
     else:
         print(printable(output))
+    tell_of_file("translate", text)
 
 
 def _translate_stdin(translator: "LanguageModel", beams: int | None, as_json: bool) -> int:

@@ -5,6 +5,7 @@ logits give the same texts.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ def beam_search(
     *,
     sources: Any = None,
     beams: int = 4,
-    max_new: int,
+    max_new: int | Sequence[int],
     eos: Ids,
     length_penalty: float = 1.0,
     early_stopping: bool = True,
@@ -74,21 +75,23 @@ def beam_search(
     above 0 is kind to long texts, one below 0 to short ones.
 
     At each step the `beams` likeliest continuations count: those that end with an eos are finished, and the likeliest
-    `beams` of the others are continued; at `max_new` all end. early_stopping=True stops when as many are finished
-    as there are beams; False goes on until nothing that is still open can become one of the `best`.
+    `beams` of the others are continued; at `max_new`, for all or a list with one for each prompt, all end.
+    early_stopping=True stops when as many are finished as there are beams; False goes on until nothing that is still
+    open can become one of the `best`.
 
     One flat prompt gives a list of Beams, several give a list each. Raises ArgumentError before anything runs.
     """
     rows = rows_of(prompts)
     check_chunk(chunk)
-    _check_asked(beams, best, max_new, length_penalty)
+    rooms = _rooms(max_new, len(rows.ids))
+    _check_asked(beams, best, max(rooms), length_penalty)
     beside = ("sources", "beams", "max_new", "eos", "length_penalty", "early_stopping", "best", "chunk")
     decoding = begun(model, sources, len(rows.ids), begin_options, beside)
     if beams > decoding.vocab_size:
         raise ArgumentError("beams-vocabulary", beams=beams, W=decoding.vocab_size)
-    ends = ends_of(eos, decoding, rows, max_new)
-    rules = _Rules(beams, max_new, ends, length_penalty, bool(early_stopping), best)
-    found = _search(decoding, read(decoding.step, rows, chunk), [_Search(rules) for _ in rows.ids])
+    ends = ends_of(eos, decoding, rows, max(rooms))
+    searches = [_Search(_Rules(beams, room, ends, length_penalty, bool(early_stopping), best)) for room in rooms]
+    found = _search(decoding, read(decoding.step, rows, chunk), searches)
     return found[0] if rows.alone else found
 
 
@@ -152,9 +155,19 @@ class _Search:
         return rules.score(going[0].total, kindest) <= self.finished[rules.best - 1].score
 
 
+def _rooms(max_new: int | Sequence[int], prompts: int) -> list[int]:
+    """How many ids each prompt may be given."""
+    rooms = list(max_new) if isinstance(max_new, Sequence) else [max_new] * prompts
+    if len(rooms) != prompts:
+        raise ArgumentError("max-new-count", found=len(rooms), wanted=prompts)
+    for room in rooms:
+        check_counts(max_new=(room, 1))
+    return rooms
+
+
 def _check_asked(beams: int, best: int, max_new: int, length_penalty: float) -> None:
     """What can be wrong whatever the model: the numbers asked for."""
-    check_counts(max_new=(max_new, 1), beams=(beams, 1), best=(best, 1))
+    check_counts(beams=(beams, 1), best=(best, 1))
     if best > beams:
         raise ArgumentError("beams-best", best=best, beams=beams)
     # Powers of a length must be computable: e^700 is about the largest float64.

@@ -11,10 +11,9 @@ from regard.generation.decoding import Begins
 from regard.spacing import check_counts
 
 MAX_RATIO, MAX_EXTRA = 2, 10
-"""A translation has at most so many ids for each of its source, and so many more."""
+"""A translation has at most so many ids for each of its source, and so many more (`room_for`)."""
 BATCH_TOKENS = 8192
 """Ids of a batch, counted once for each beam: some hundred sentences of five beams."""
-
 
 Found = list[tuple[int, list[int]]]
 """What was found for a batch: the place of each source, and its ids."""
@@ -51,13 +50,12 @@ def search_many(
     check_counts(batch_tokens=(batch_tokens, 1), beams=(beams, 1))
 
     def searched(batch: list[int]) -> Found:
-        room, limit = MAX_RATIO * len(sources[batch[0]]) + MAX_EXTRA, model.config.max_len
         best = beam_search(
             model,
             [[bos]] * len(batch),
             sources=[sources[at] for at in batch],
             beams=beams,
-            max_new=room if limit is None else min(room, limit),
+            max_new=[room_for(sources[at], model.config.max_len) for at in batch],
             eos=eos,
             length_penalty=length_penalty,
         )
@@ -68,6 +66,18 @@ def search_many(
         for at, ids in batch:
             found[at] = ids
     return found
+
+
+def room_for(source: list[int], max_len: int | None) -> int:
+    """How many ids a translation may have: by its own source alone, whatever else is in the batch.
+
+    With its bos it is no longer than the model, which may want to read all of it again.
+
+    >>> room_for([5, 6, 2], None), room_for([5, 6, 2], 12)
+    (16, 11)
+    """
+    room = MAX_RATIO * len(source) + MAX_EXTRA
+    return room if max_len is None else min(room, max_len - 1)
 
 
 def _batches(sources: Sequence[list[int]], tokens: int) -> Iterator[list[int]]:

@@ -29,6 +29,8 @@ def load(source: str | os.PathLike[str], *, backend: Backend = "numpy") -> Langu
     if backend not in get_args(Backend):
         raise ArgumentError("unknown-choice", name="backend", value=backend, choices=", ".join(get_args(Backend)))
     folder = bundled(str(source)) if source in BUNDLED else Path(source)
+    if not (os.fspath(source) and folder.exists()):
+        raise FileError("language-no-folder", found=str(source), names=", ".join(BUNDLED))
     stored = read_model(folder)
     config = stored.config
     if config.kind == "encoder" or config.output is None or config.vocab_size is None:

@@ -82,7 +82,8 @@ class LanguageModel:
         form      "5x4" or "五绝", …: one of `settings.forms`; told from the first line of the prompt if it can be
         max_new   tokens added, at most; this and the other options are the model's own settings unless told
 
-        ArgumentError where a character is not in the vocabulary, and of a model that translates.
+        ArgumentError where a character is not in the vocabulary, and of a model that translates; TooLargeError where
+        the prompt is longer than what the model reads at once.
         """
         from regard.language.writing import write
 

@@ -10,8 +10,8 @@ import numpy as np
 from regard.errors import TooLargeError
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.kinds import to_kind_of
-from regard.language.translating import readable, search, without_unknown
-from regard.language.writing import go_on, read_prompt, sampling
+from regard.language.translating import check_text, readable, search, without_unknown
+from regard.language.writing import Prompt, check_length, go_on, read_prompt, sampling
 from regard.records import See
 from regard.trace import Trace
 from regard.trace.looking import Looking
@@ -34,21 +34,24 @@ class Seen(NamedTuple):
 def look(model: "LanguageModel", text: str, *, output: str | None = None, see: See | None = None) -> Seen:
     """What `LanguageModel.see` says."""
     looking = Looking(See(qk=True) if see is None else see)
+    if output is not None:
+        check_text(output)
+        output = without_unknown(model.tokenizer, output)
     if model.settings.task == "translation":
         return _translation(model, text, output, looking)
     return _continuation(model, text, output, looking)
 
 
 def _translation(model: "LanguageModel", text: str, output: str | None, looking: Looking) -> Seen:
-    tokenizer, settings = model.tokenizer, model.settings
+    tokenizer = model.tokenizer
     text = readable(model, text).replace("\n", " ")
     source = tokenizer.encode(text)
     _check_length(model, len(source) + 1)
     if output is None:
-        written = search(model, [source], settings.beams, None)[0]
+        written = search(model, [source])[0]
         output = tokenizer.decode(written)
     else:
-        written = tokenizer.encode(without_unknown(tokenizer, output))
+        written = tokenizer.encode(output)
         _check_length(model, len(written) + 1)
     ids, source = [tokenizer.special("bos"), *written], [*source, tokenizer.special("eos")]
     _run(model, looking, ids, source)
@@ -57,14 +60,14 @@ def _translation(model: "LanguageModel", text: str, output: str | None, looking:
 
 def _continuation(model: "LanguageModel", text: str, output: str | None, looking: Looking) -> Seen:
     tokenizer, start = model.tokenizer, read_prompt(model, text)
+    check_length(start, model.longest)
     before = [*start.header, *start.ids]
-    _check_length(model, len(before))
     if output is None:
         written = go_on(model, start, sampling(model, seed=0))[: model.longest - len(before)]
         output = tokenizer.decode(written)
     else:
-        written = tokenizer.encode(without_unknown(tokenizer, output))
-        _check_length(model, len(before) + len(written))
+        written = tokenizer.encode(output)
+        check_length(Prompt(start.header, [*start.ids, *written]), model.longest)
     ids = [*before, *written]
     _run(model, looking, ids)
     return Seen(text, output, looking.label(labels(model, ids)))

@@ -69,6 +69,7 @@ def _forms(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(text, str) and name and text for name, text in value.items())
 
 
+HEADS = "alignment_heads"
 FIELDS = {
     "task": _Field("task", lambda value: value in get_args(Task), '"translation" | "text"'),
     "source_language": _Field("source_language", _language, '"en", "zh", "zh-CN", …'),
@@ -80,7 +81,7 @@ FIELDS = {
     "top_k": _Field("top_k", _count(2**20), "1 … 2²⁰"),
     "top_p": _Field("top_p", lambda value: is_number(value) and 0 < value <= 1, "0 < top_p ≤ 1"),
     "max_new_tokens": _Field("max_new", _count(2**20), "1 … 2²⁰"),
-    "alignment_heads": _Field("alignment_heads", lambda value: isinstance(value, list), "[[layer, head], …]"),
+    HEADS: _Field(HEADS, lambda value: isinstance(value, list), "[[layer, head], …]"),
     "forms": _Field("forms", _forms, '{"5x4": "五绝｜", …}'),
 }
 """The names of the file."""
@@ -107,9 +108,6 @@ def read_settings(path: Path | None, config: TransformerConfig) -> Settings:
         raise _refused(path, "task", found["task"], f'"{task}"')
     found["alignment_heads"] = tuple(_head(path, at, pair, config) for at, pair in enumerate(given.get(HEADS, [])))
     return Settings(**found)
-
-
-HEADS = "alignment_heads"
 
 
 def _head(path: Path, at: int, pair: Any, config: TransformerConfig) -> tuple[int, int]:

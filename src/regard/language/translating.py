@@ -33,7 +33,7 @@ def translate(
     model: "LanguageModel", text: str | Sequence[str], *, beams: int | None, length_penalty: float | None
 ) -> str | list[str]:
     """What `LanguageModel.translate` says."""
-    one = isinstance(text, str) or not isinstance(text, Sequence)
+    one = isinstance(text, str | bytes) or not isinstance(text, Sequence)
     texts: Sequence[Any] = [text] if one else text
     for each in texts:
         check_text(each)
@@ -54,7 +54,6 @@ def translate_each(
 ) -> list[str | ArgumentError]:
     """The translation of each text, or what is wrong with it: one bad line does not stop the others."""
     check_translates(model)
-    settings, tokenizer = model.settings, model.tokenizer
     read: list[Lines | ArgumentError] = []
     for text in texts:
         try:
@@ -62,9 +61,8 @@ def translate_each(
         except ArgumentError as error:
             read.append(error)
     sources = [ids for each in read if not isinstance(each, ArgumentError) for line in each for ids in line]
-    found = search(model, sources, settings.beams if beams is None else beams, length_penalty)
-    written = iter([tokenizer.decode(ids) for ids in found])
-    between = "" if (settings.target_language or "").startswith("zh") else " "
+    written = map(model.tokenizer.decode, search(model, sources, beams=beams, length_penalty=length_penalty))
+    between = "" if (model.settings.target_language or "").startswith("zh") else " "
     return [
         each
         if isinstance(each, ArgumentError)
@@ -74,13 +72,21 @@ def translate_each(
 
 
 def search(
-    model: "LanguageModel", sources: Sequence[list[int]], beams: int, length_penalty: float | None
+    model: "LanguageModel",
+    sources: Sequence[list[int]],
+    *,
+    beams: int | None = None,
+    length_penalty: float | None = None,
 ) -> list[list[int]]:
     """The best translation of each sentence, ids to ids; none of them with its eos."""
-    bos, eos = model.tokenizer.special("bos"), model.tokenizer.special("eos")
-    penalty = model.settings.length_penalty if length_penalty is None else length_penalty
-    ended = [[*ids, eos] for ids in sources]
-    how: dict[str, Any] = {"bos": bos, "eos": eos, "beams": beams, "length_penalty": penalty}
+    tokenizer, settings = model.tokenizer, model.settings
+    how: dict[str, Any] = {
+        "bos": tokenizer.special("bos"),
+        "eos": tokenizer.special("eos"),
+        "beams": settings.beams if beams is None else beams,
+        "length_penalty": settings.length_penalty if length_penalty is None else length_penalty,
+    }
+    ended = [[*ids, how["eos"]] for ids in sources]
     if isinstance(model.model, Transformer):  # NumPy: BLAS' own threads gain little on rows this few
         return search_many(model.model, ended, **how, batch_tokens=BATCH_TOKENS, run=run_all)
     return search_many(model.model, ended, **how)
@@ -144,7 +150,7 @@ def _read(model: "LanguageModel", text: str) -> Lines:
 
 def _fitting(tokenizer: Tokenizer, sentence: str, most: int) -> list[list[int]]:
     """The ids of a sentence, or of its parts: cut near its middle, again and again, until each part fits."""
-    ids = [i for i in tokenizer.encode(sentence) if i != tokenizer.unknown]
+    ids = tokenizer.encode(sentence)
     if len(ids) <= most:
         return [ids]
     if len(sentence) < 2:

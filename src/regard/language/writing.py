@@ -6,7 +6,7 @@ A text begins where another has ended: training packs texts one after the other,
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, TooLargeError
 from regard.generation import Sampling, generate
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.translating import check_text, unknown_characters
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from regard.language.settings import Settings
 
 _LINE = re.compile(r"\w*")
+_FULL_WIDTH = dict(zip(",.?!;", "，。？！；", strict=True))
+"""How Chinese writes the marks of an English keyboard."""
 
 
 class Prompt(NamedTuple):
@@ -56,18 +58,32 @@ def read_prompt(model: "LanguageModel", prompt: str, form: str | None = None) ->
     check_text(prompt)
     if settings.task != "text":
         raise ArgumentError("generate-task", name=model.name)
-    header = settings.forms[form_of(settings, prompt, form)] if settings.forms or form is not None else ""
-    strange = unknown_characters(tokenizer, prompt) if tokenizer.unknown is not None else []
-    prompt = "".join(c for c in prompt if not (c in strange and c.isspace()))
-    strange = [c for c in strange if not c.isspace()]
-    if strange:
-        found = " ".join(map(repr, strange[:5]))
-        raise ArgumentError("generate-unknown", name=model.name, found=found, count=len(strange))
+    if form is not None and not settings.forms:
+        raise ArgumentError("generate-no-forms", name=model.name, form=form)
+    header = settings.forms[form_of(settings, prompt, form)] if settings.forms else ""
     begin = [] if tokenizer.eos is None else [tokenizer.eos]
-    start = Prompt([*begin, *(tokenizer.encode(header) if header else [])], tokenizer.encode(prompt))
+    start = Prompt([*begin, *tokenizer.encode(header)], tokenizer.encode(_known(model, prompt)))
     if not (start.header or start.ids):
         raise ArgumentError("generate-empty", name=model.name)
     return start
+
+
+def _known(model: "LanguageModel", prompt: str) -> str:
+    """The prompt in characters that the model knows: without spaces, or with full-width marks, where it lacks these."""
+    strange = unknown_characters(model.tokenizer, prompt)
+    instead = {c: "" if c.isspace() else _FULL_WIDTH.get(c, c) for c in strange}
+    still = unknown_characters(model.tokenizer, "".join(instead.values()))
+    if still:
+        found = [c for c, other in instead.items() if other in still]
+        shown = " ".join(map(repr, found[:5]))
+        raise ArgumentError("generate-unknown", name=model.name, found=shown, count=len(found))
+    return "".join(instead.get(c, c) for c in prompt)
+
+
+def check_length(text: Prompt, most: int | None) -> None:
+    """TooLargeError where it is longer than what is read at once, the header included."""
+    if most is not None and len(text.header) + len(text.ids) > most:
+        raise TooLargeError("generate-too-long", found=len(text.ids), most=most - len(text.header))
 
 
 def form_of(settings: "Settings", prompt: str, form: str | None) -> str:
@@ -83,19 +99,20 @@ def form_of(settings: "Settings", prompt: str, form: str | None) -> str:
         first = _LINE.match(prompt.strip())
         length = 0 if first is None else len(first[0])
         return next((name for name in forms if name.startswith(f"{length}x")), next(iter(forms)))
-    for name, header in forms.items():
-        if form in (name, header, header.rstrip("｜|:：")):
-            return name
-    choices = ", ".join(f"{name} {header.rstrip('｜|:：')}" for name, header in forms.items())
-    raise ArgumentError("generate-form", form=form, choices=choices or "None")
+    called = {name: header.rstrip("｜|:：") for name, header in forms.items()}
+    found = next((name for name in forms if form in (name, called[name], forms[name])), None)
+    if found is None:
+        raise ArgumentError("generate-form", form=form, choices=", ".join(map(" ".join, called.items())))
+    return found
 
 
 def go_on(model: "LanguageModel", start: Prompt, asked: Sampling, max_new: int | None = None) -> list[int]:
     """The ids that the model adds: at most `max_new`, as many as it has room for, up to an <eos>."""
     before, limit = [*start.header, *start.ids], model.config.max_len
+    check_length(start, limit)
     if max_new is None:
-        room = model.settings.max_new if limit is None else limit - len(before) + 1
-        max_new = max(1, min(room, model.settings.max_new))  # a prompt without room is told by `generate`
+        most = model.settings.max_new
+        max_new = most if limit is None else min(most, limit - len(before) + 1)  # the last one is never read
     with one_blas_thread():  # for one text, several would wait for each other longer than they work
         found: list[int] = generate(model.model, before, max_new=max_new, pick=asked, eos=model.tokenizer.eos)
     return found

@@ -197,8 +197,8 @@ WORDS: dict[str, Words] = {
     "cli-option-needs-value": Words(en="option {option} needs a value", zh="选项 {option} 需要一个值"),
     "cli-option-takes-no-value": Words(en="option {option} takes no value", zh="选项 {option} 不带值"),
     "cli-command-unknown": Words(
-        en="there is no command {asked!r}; there are: {names}",
-        zh="没有命令 {asked!r}；现有：{names}",
+        en="there is no command {asked!r}; there are: {names} (see regard --help)",
+        zh="没有命令 {asked!r}；现有：{names}（见 regard --help）",
     ),
     "cli-command-unknown-near": Words(
         en="there is no command {asked!r}; did you mean {nearest}? There are: {names}",

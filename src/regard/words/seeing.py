@@ -72,8 +72,25 @@ WORDS: dict[str, Words] = {
         zh="还可以：--head all、--layer all、--kind encoder 或 decoder；--json 给出数字",
     ),
     "see-more-text": Words(
-        en="more: --head all shows each head, --layer all every layer; --json for numbers",
-        zh="--head all 逐个显示各头，--layer all 总览各层；--json 给出数字。",
+        en="more: --head all, --layer all; --json for numbers",
+        zh="还可以：--head all、--layer all；--json 给出数字",
+    ),
+    "see-more-overview": Words(
+        en="more: --layer 0 --head 0 shows one head in full, --layer 0 --head all each of them; --json for numbers",
+        zh="还可以：--layer 0 --head 0 完整显示一个头，--layer 0 --head all 逐个显示；--json 给出数字",
+    ),
+    "see-example": Words(
+        en="this is our example; your own text goes after the command, or - to read it from stdin",
+        zh="这是我们的例子；要看自己的文本，就写在命令后面，或写 - 从标准输入读取",
+    ),
+    "see-sentences": Words(
+        en="several sentences are read as one here and translated worse than one by one, as regard translate does: "
+        "give one sentence",
+        zh="这里把几个句子当作一个来读，译得不如逐句翻译（regard translate 就是逐句的）：请只给一个句子",
+    ),
+    "text-is-file": Words(
+        en="that is the name of a file, and was read as a text; for what is in it: regard {command} - < {file}",
+        zh="这是一个文件的名字，刚才被当作文本读了；要读文件的内容：regard {command} - < {file}",
     ),
     "see-or": Words(en=" or ", zh=" 或 "),
     "see-choice": Words(
@@ -126,8 +143,8 @@ WORDS: dict[str, Words] = {
         zh="此前的全部（均匀地看自己和前面的每个词）",
     ),
     "see-more": Words(
-        en="--head 1 shows one head in full, --head all each of them; --json gives the numbers.",
-        zh="--head 1 完整显示一个头，--head all 逐个显示；--json 给出数字。",
+        en="more: --head 1 shows one head in full, --head all each of them; --json for numbers",
+        zh="还可以：--head 1 完整显示一个头，--head all 逐个显示；--json 给出数字",
     ),
     "cli-text-empty": Words(
         en="there is no word in the text; try: regard see --model handmade the cat sat on the mat",
@@ -145,10 +162,6 @@ WORDS: dict[str, Words] = {
         en="{found} words are more than regard see draws at once ({most}); give a part of the text, "
         "for example: head -c 50000",
         zh="共 {found} 个词，超过 regard see 一次能画的 {most} 个；请只给一部分文本，例如：head -c 50000",
-    ),
-    "cli-width-value": Words(
-        en="--width must be a whole number of at least {least}; found {found!r}",
-        zh="--width 必须是不小于 {least} 的整数；现在是 {found!r}",
     ),
     # --- regard translate ---
     "help-translate": Words(

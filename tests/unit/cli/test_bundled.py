@@ -121,7 +121,7 @@ NO_TEXT = {
     "generate from emoji": (["generate", EMOJI], USAGE),
     "generate from control characters": (["generate", CONTROL], USAGE),
     "generate from English": (["generate", "I love you"], USAGE),
-    "generate from 10,000 characters": (["generate", "明月" * 5000], USAGE),
+    "generate from 10,000 characters": (["generate", "明月" * 5000], NO_ROOM),
 }
 
 

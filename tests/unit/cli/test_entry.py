@@ -22,7 +22,7 @@ def shell(*arguments: str, **options: object) -> "subprocess.CompletedProcess[by
 # --- help ---------------------------------------------------------------------------------------------------
 
 
-COMMANDS = [[], ["see"], ["translate"], ["generate"], ["explain"], ["doctor"]]
+COMMANDS = [[], ["see"], ["heads"], ["translate"], ["generate"], ["explain"], ["doctor"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c[0] if c else "regard")
@@ -92,7 +92,8 @@ def test_a_language_nobody_speaks(run, arguments: list[str]) -> None:
         (["expalin"], "there is no command 'expalin'; did you mean explain?"),
         (
             ["zzz"],
-            "no command 'zzz'; there are: see, translate, generate, explain, train, evaluate, plot, film, doctor",
+            "no command 'zzz'; there are: see, heads, translate, generate, explain, train, evaluate, plot, film, "
+            "doctor",
         ),
         (["explain", "--cusal"], "there is no option --cusal; did you mean --causal?"),
         (["see", "--jsno"], "did you mean --json?"),

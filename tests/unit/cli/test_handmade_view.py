@@ -34,9 +34,12 @@ def test_heads(run) -> None:
     assert "head 0" not in by_number.out
     every = run(*SEE, "--head", "all", "a b a")
     assert all(f"head {number} of 4" in every.out for number in range(4))
-    code, out, err = run(*SEE, "--head", "4", "a")
-    assert (code, out) == (2, "")
-    assert "0 (previous-word)" in err
+    assert not by_number.out.endswith("\n\n")
+    assert every.out.count("\n\nhead ") == 3
+    for other in ("4", "9" * 5000):
+        code, out, err = run(*SEE, "--head", other, "a")
+        assert (code, out) == (2, "")
+        assert "0 (previous-word)" in err
 
 
 def test_json(run) -> None:

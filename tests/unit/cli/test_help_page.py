@@ -18,7 +18,9 @@ def test_fold_loses_nothing_and_fits(text: str, width: int) -> None:
 
 @pytest.mark.parametrize("width", [8, 9, 10, 11])
 def test_no_line_begins_with_a_closing_mark(width: int) -> None:
-    assert not any(line[0] in "，。）" for line in fold("注意力（注意，力）。看，看，看。", width))
+    lines = fold("注意力（注意，力）。看，看，看：LC_ALL、LANG（见“doctor”）。", width)
+    assert not any(line[0] in "，。）、”" for line in lines)
+    assert not any(line[-1] in "（“" for line in lines)
 
 
 def test_help_fits_the_terminal(run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,8 +30,28 @@ def test_translation_then_the_head_that_aligns_best(run, bundled: Path) -> None:
     assert "love" in out
     assert "\x1b" not in out
     assert err == "more: --head all, --layer all, --kind encoder or decoder; --json for numbers\n"
-    assert run("see").out == out
+    code, again, said = run("see")
+    assert (code, again) == (0, out)
+    assert said == f"this is our example; your own text goes after the command, or - to read it from stdin\n{err}"
     assert "解码器第 1 层，头 2：对齐最好的头" in run("see", "--lang", "zh").out
+
+
+def test_hints_are_for_newcomers(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("see", "--head", "all", "I love you").err == ""
+    whole = translator_folder(tmp_path / "whole", alignment_heads=[])
+    assert run("see", "--model", str(whole), "I love you").err.startswith("more: --layer 0 --head 0 shows one head")
+    assert "several sentences are read as one" in run("see", "--layer", "0", "I love you. The cat sat.").err
+    assert run("see", "--json", "I love you. The cat sat.").err == ""
+    monkeypatch.chdir(tmp_path)
+    Path("the cat.txt").write_text("I love you", encoding="utf-8")
+    for command in ("see", "translate"):
+        assert run(command, "the cat.txt").err.endswith(f"regard {command} - < 'the cat.txt'\n")
+        assert "name of a file" not in run(command, "the", "cat.txt").err
+
+
+def test_the_end_of_a_line_is_no_part_of_a_poem(run) -> None:
+    piped = run("see", "--model", "poet", "-", stdin="明月\n".encode())
+    assert piped == run("see", "--model", "poet", "明月")
 
 
 def test_the_poet_writes_on_and_shows_itself(run, bundled: Path) -> None:

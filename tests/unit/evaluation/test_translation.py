@@ -12,7 +12,7 @@ from models import CONFIGS, random_weights, torch_model
 from regard.errors import ArgumentError, FileError
 from regard.evaluation import encode_sources, translate, translate_lines
 from regard.generation import beam_search
-from regard.generation.many import MAX_EXTRA, MAX_RATIO
+from regard.generation.many import room_for
 from regard.reference import Transformer as NumpyTransformer
 from regard.text.tokenizer import Tokenizer
 
@@ -98,8 +98,9 @@ def test_a_batch_is_each_alone() -> None:
     lines = ["abcdefgh", "hgfedcba", "aaaabbbb", "qrsqrsqr"]
     wanted = []
     for ids in TOKENIZER.encode_all(lines):
-        max_new = MAX_RATIO * (len(ids) + 1) + MAX_EXTRA
-        best = beam_search(MODEL, [BOS], sources=[[*ids, EOS]], beams=3, max_new=max_new, eos=EOS, length_penalty=0.5)
+        source = [*ids, EOS]
+        how: dict[str, Any] = {"beams": 3, "max_new": room_for(source, None), "eos": EOS, "length_penalty": 0.5}
+        best = beam_search(MODEL, [BOS], sources=[source], **how)
         wanted.append(TOKENIZER.decode(best[0].ids))
     assert translate_lines(MODEL, TOKENIZER, lines, beams=3, length_penalty=0.5) == wanted
 

@@ -249,6 +249,8 @@ def test_a_search_with_nothing_left_gives_what_it_has(toy: Any) -> None:
         ([1], {"best": 0}, "best must be .* at least 1; found 0"),
         ([1], {"best": 5}, "best=5 texts cannot come out of beams=4: give at most 4"),
         ([1], {"max_new": 0}, "max_new must be"),
+        ([[1], [2]], {"max_new": [4, 0]}, "max_new must be a whole number of at least 1; found 0"),
+        ([[1], [2]], {"max_new": [4]}, "found 1 numbers and 2 prompts"),
         ([1], {"chunk": 0}, "chunk must be"),
         ([1], {"eos": 7}, "eos=7 is not in the vocabulary of 7"),
         ([1] * 4, {}, r"4 ids and max_new=4 more need 7 positions .*has 6: give max_new of at most 3"),
@@ -265,6 +267,14 @@ def test_nothing_runs_where_something_is_wrong(toy: Any, prompts: Any, options: 
     with pytest.raises(ArgumentError, match=said):
         beam_search(model, prompts, **{"max_new": 4, "eos": EOS, **options})
     assert all(decoding.steps == [] for decoding in model.begun)
+
+
+def test_each_prompt_may_have_a_limit_of_its_own(toy: Any) -> None:
+    prompts, limits = [[1, 2], [4], [5]], [1, 4, 2]
+    how: dict[str, Any] = {"beams": 2, "best": 2, "eos": []}
+    found = beam_search(toy(), prompts, max_new=limits, **how)
+    assert found == [beam_search(toy(), prompt, max_new=n, **how) for prompt, n in zip(prompts, limits, strict=True)]
+    assert [{len(beam.ids) for beam in beams} for beams in found] == [{1}, {4}, {2}]
 
 
 def test_a_session_has_one_text(toy: Any) -> None:

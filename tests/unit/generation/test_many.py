@@ -11,7 +11,7 @@ from models import CONFIGS, random_weights, torch_model
 
 from regard.errors import ArgumentError
 from regard.generation import beam_search, search_many
-from regard.generation.many import MAX_EXTRA, MAX_RATIO, Found
+from regard.generation.many import Found, room_for
 from regard.kernels.blocked.workers import run_all
 from regard.reference import Transformer
 
@@ -28,8 +28,7 @@ def sources(lengths: list[int], seed: int = 0) -> list[list[int]]:
 
 def alone(source: list[int], **how: Any) -> list[int]:
     """What beam search finds for one source."""
-    max_new = min(MAX_RATIO * len(source) + MAX_EXTRA, 32)
-    best = beam_search(MODEL, [BOS], sources=[source], max_new=max_new, eos=EOS, **how)
+    best = beam_search(MODEL, [BOS], sources=[source], max_new=room_for(source, 32), eos=EOS, **how)
     return list(best[0].ids)
 
 
@@ -39,13 +38,15 @@ def test_every_answer_stands_in_its_place(lengths: list[int], batch_tokens: int,
     how: dict[str, Any] = {"beams": 2, "length_penalty": 0.7}
     run: Any = run_all if threads else map
     found = search_many(MODEL, asked, **MARKS, **how, batch_tokens=batch_tokens, run=run)
-    # A batch has room for its longest, so an answer that fills it is cut later than alone.
-    for source, ids in zip(asked, found, strict=True):
-        if source:
-            short = alone(source, **how)
-            assert ids == short or len(ids) >= MAX_RATIO * len(source) + MAX_EXTRA
-        else:
-            assert ids == []
+    assert found == [alone(source, **how) if source else [] for source in asked]
+
+
+def test_an_answer_that_does_not_end_is_no_longer_beside_a_longer_source() -> None:
+    short, long = sources([1, 9])
+    endless: dict[str, Any] = {"bos": BOS, "eos": 0, "beams": 1, "length_penalty": 5.0}
+    (one,), both = (search_many(MODEL, each, **endless) for each in ([short], [short, long]))
+    assert both[0] == one
+    assert [len(ids) for ids in both] == [room_for(source, 32) for source in (short, long)]
 
 
 def test_torch_finds_the_same() -> None:

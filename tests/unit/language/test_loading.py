@@ -86,8 +86,15 @@ def test_an_encoder_alone_writes_nothing(tmp_path: Path) -> None:
     assert "encoder" in refused(tmp_path, "language-kind")
 
 
-def test_no_folder(tmp_path: Path) -> None:
-    refused(tmp_path / "none", "model-no-folder")
+@pytest.mark.parametrize("name", ["translater", "", "runs/none"])
+def test_no_folder_and_what_there_is(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileError, match=f"no folder '{name}'; models that come with regard are: translator, poet"):
+        regard.load(name)
+
+
+def test_a_file_is_no_folder(folder: Path) -> None:
+    refused(folder / "config.json", "model-not-folder")
 
 
 def test_the_names_of_bundled_models_come_first(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

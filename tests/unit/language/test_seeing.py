@@ -82,13 +82,24 @@ def test_one_sentence_at_a_time(translator: LanguageModel, poet: LanguageModel) 
     assert "`regard translate`" in caught.value.text("zh")
     with pytest.raises(TooLargeError):
         translator.see("cat", output="我" * 64)
+    endless = translator.see("the cat " * 30)  # with its <bos>, what it writes fills all 64 positions
+    assert endless.trace["0.cross_attention"].shape == (1, 4, 64, 61)
     assert translator.see("cat", output="我" * 63)
-    with pytest.raises(TooLargeError):
+    with pytest.raises(TooLargeError, match="45 tokens long, and the model can read 44 at once") as caught:
         poet.see("明" * 45)  # and four before it
-    with pytest.raises(TooLargeError):
+    assert "translate" not in caught.value.text("zh")
+    with pytest.raises(TooLargeError, match="45 tokens long"):
         poet.see("明" * 40, output="月" * 5)
     whole = poet.see("明" * 43).trace[0]
     assert whole.shape[-2:] == (48, 48) or whole.shape[-1] == 47
+
+
+def test_an_output_is_told_as_it_was_read(translator: LanguageModel, poet: LanguageModel) -> None:
+    assert translator.see("cat", output="我😀爱你").output == "我爱你"
+    assert poet.see("明", output="月😀").output == "月"
+    for model in (translator, poet):
+        with pytest.raises(ArgumentError, match="give a text, a str; found int"):
+            model.see("cat", output=5)  # type: ignore[arg-type]
 
 
 def test_lines_are_read_as_one(translator: LanguageModel) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tiny_language import POEMS, poet_folder
 
 import regard
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, TooLargeError
 from regard.generation import GREEDY, generate
 from regard.language import LanguageModel, Settings
 from regard.language.writing import form_of, read_prompt
@@ -69,7 +69,7 @@ def test_a_form_that_is_none(poet: LanguageModel) -> None:
 def test_a_model_without_forms(tmp_path: Path) -> None:
     model = regard.load(poet_folder(tmp_path / "m", forms={}))
     assert model.tokenizer.pieces(read_prompt(model, "明").header) == ["<eos>"]
-    with pytest.raises(ArgumentError, match="no form '五绝'"):
+    with pytest.raises(ArgumentError, match="'m' knows no forms, so there is no '五绝'"):
         model.generate(form="五绝")
 
 
@@ -79,12 +79,19 @@ def test_characters_that_the_model_does_not_know_are_named(poet: LanguageModel) 
     assert poet.generate("明 月\n", seed=2) == poet.generate("明月", seed=2)  # no space in its vocabulary
 
 
+def test_marks_of_another_keyboard_are_understood(poet: LanguageModel) -> None:
+    assert poet.generate("床前明月光,", seed=2) == poet.generate("床前明月光，", seed=2)
+    with pytest.raises(ArgumentError, match="does not know: ';' ':' \\(2 in all\\)"):  # nor ；, which no poem had
+        poet.generate("明,月;:")
+
+
 def test_how_long_a_text_may_be(poet: LanguageModel) -> None:
     assert all(len(poet.generate("明月", max_new=3, seed=seed)) <= 5 for seed in range(5))
     longest = POEMS[0][3:] + POEMS[1][3:]  # 24 + 16; with <eos> and header 44 of 48 positions
     assert len(poet.generate(longest)) <= len(longest) + 5
-    with pytest.raises(ArgumentError, match="the model has 48"):
+    with pytest.raises(TooLargeError, match="80 tokens long, and the model can read 44 at once"):
         poet.generate(longest * 2)
+    assert len(poet.generate("明" * 44)) <= 45  # no room to read more, but to write one
     with pytest.raises(ArgumentError, match="max_new of at most 5"):
         poet.generate(longest, max_new=6)
 

@@ -32,6 +32,10 @@ WORDS: dict[str, Words] = {
         zh="{length} 个 id 再加 max_new={max_new} 个，需要 {needed} 个位置（最后一个 id 不会被读入），"
         "但模型只有 {limit} 个：请把 max_new 设为不超过 {most}，或缩短提示",
     ),
+    "max-new-count": Words(
+        en="max_new must be a number, or a list with one for each prompt: found {found} numbers and {wanted} prompts",
+        zh="max_new 必须是一个数，或者每个提示一个数的列表：现有 {found} 个数，{wanted} 个提示",
+    ),
     "sources-count": Words(
         en="there must be one source for each prompt: found {found} sources and {wanted} prompts; "
         "give as many of the one as of the other",

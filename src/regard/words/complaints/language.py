@@ -9,6 +9,10 @@ WORDS: dict[str, Words] = {
         "install regard again, or load a folder of your own",
         zh="这份 regard 缺少自带的模型 {name!r}：文件夹 {path} 不存在；请重新安装 regard，或加载自己的文件夹",
     ),
+    "language-no-folder": Words(
+        en="there is no folder {found!r}; models that come with regard are: {names}",
+        zh="文件夹 {found!r} 不存在；regard 自带的模型有：{names}",
+    ),
     "language-kind": Words(
         en="{path} holds a model that writes no text ({kind}): give the folder of a decoder or a translator",
         zh="{path} 里的模型（{kind}）不能写出文本：请给出解码器或翻译模型的文件夹",
@@ -31,8 +35,8 @@ WORDS: dict[str, Words] = {
         zh="{path}：{place} 应为 {wanted}；现在是 {found}",
     ),
     "quantise-not-finite": Words(
-        en="{name} holds NaN or infinities, which no scale fits: save it without int8",
-        zh="{name} 里有 NaN 或无穷大，没有合适的缩放系数：请不要用 int8 保存",
+        en="{name} holds NaN, infinities or numbers beyond 4e40, which no scale fits: save it without int8",
+        zh="{name} 里有 NaN、无穷大或超过 4e40 的数，没有合适的缩放系数：请不要用 int8 保存",
     ),
     # --- translating ---
     "text-kind": Words(
@@ -40,8 +44,8 @@ WORDS: dict[str, Words] = {
         zh="请给出一段文本（str）；现在是 {found}",
     ),
     "translate-task": Words(
-        en="the model {name!r} does not translate: use generate, or load('translator')",
-        zh="模型 {name!r} 不做翻译：请用 generate，或 load('translator')",
+        en="the model {name!r} does not translate but goes on with a text: use generate, or the model translator",
+        zh="模型 {name!r} 只会续写，不会翻译：请改用 generate，或换成模型 translator",
     ),
     "translate-empty": Words(
         en="there is nothing to translate: give a sentence, for example 'I love you'",
@@ -57,17 +61,25 @@ WORDS: dict[str, Words] = {
     ),
     # --- writing ---
     "generate-task": Words(
-        en="the model {name!r} translates and does not go on with a text: use translate, or load('poet')",
-        zh="模型 {name!r} 做翻译，不会续写：请用 translate，或 load('poet')",
+        en="the model {name!r} translates and does not go on with a text: use translate, or the model poet",
+        zh="模型 {name!r} 只会翻译，不会续写：请改用 translate，或换成模型 poet",
     ),
     "generate-unknown": Words(
-        en="the model {name!r} does not know: {found} ({count} in all); it reads simplified characters that its "
-        "training text has",
-        zh="模型 {name!r} 不认识：{found}（共 {count} 个）；它只认识训练文本里有的简体字",
+        en="the model {name!r} does not know: {found} ({count} in all); it knows only what its training text "
+        "has, which for the poet is simplified Chinese",
+        zh="模型 {name!r} 不认识：{found}（共 {count} 个）；它只认识训练文本里出现过的字，poet 只认识简体字",
+    ),
+    "generate-too-long": Words(
+        en="the text is {found} tokens long, and the model can read {most} at once: give a shorter one",
+        zh="文本有 {found} 个词元，模型一次最多能读 {most} 个：请缩短一些",
     ),
     "generate-empty": Words(
         en="the model {name!r} has no token to begin a text with: give a prompt",
         zh="模型 {name!r} 没有表示开头的词元：请给出开头的文字",
+    ),
+    "generate-no-forms": Words(
+        en="the model {name!r} knows no forms, so there is no {form!r}: leave the form out",
+        zh="模型 {name!r} 不分体裁，没有 {form!r}：请不要指定体裁",
     ),
     "generate-form": Words(
         en="there is no form {form!r}; there are: {choices}",

@@ -1,0 +1,24 @@
+"""Dated reports: how each begins, and where it lies."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks.machine import machine
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def heading(title: str) -> list[str]:
+    """What was measured, on which day, and where."""
+    return [f"# {title}, measured on {_today()}", "", "; ".join(" ".join(each) for each in machine().items()) + ".", ""]
+
+
+def finish(name: str, text: str, *, report: bool) -> None:
+    """Print a report, and where it is asked for keep it as results/NAME_DAY.md."""
+    print(text)
+    if report:
+        (RESULTS / f"{name}_{_today()}.md").write_text(text, encoding="utf-8")
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()

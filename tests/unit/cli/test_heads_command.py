@@ -1,0 +1,68 @@
+"""regard heads, with models of random weights in place of the bundled ones, and with the layer built by hand."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from regard.language import load
+
+pytestmark = pytest.mark.usefixtures("bundled")
+
+
+def test_a_table_below_what_was_read(run, bundled: Path) -> None:
+    code, out, err = run("heads", "The", "cat", "sat")
+    first, empty, title, *_ = out.splitlines()
+    assert code == 0, err
+    assert first == f"The cat sat → {load(bundled / 'translator').translate('The cat sat')}"
+    assert empty == ""
+    assert title.startswith("What 24 heads look at, measured on ")
+    assert "Attention is not explanation" in out
+    assert "\x1b" not in out
+    assert err.startswith("to look at the first: regard see --model translator --kind ")
+    hint = err.strip().partition(": regard ")[2].split()
+    assert run(*hint).code == 0
+    assert "注意力不等于解释" in run("heads", "--lang", "zh").out
+
+
+def test_the_handmade_heads(run) -> None:
+    code, out, err = run("heads", "--model", "handmade", "to be or not to be that is to be")
+    assert code == 0
+    table = [line.split() for line in out.splitlines() if line.startswith("handmade.attention")]
+    assert {line[1]: line[2] for line in table} == {"0": "previous", "1": "same", "2": "first"}
+    assert "built by hand" in err
+    assert run("heads", "--model", "handmade").code == 0
+    assert "there is no word" in run("heads", "--model", "handmade", " ").err
+
+
+def test_json_has_every_score(run) -> None:
+    told = json.loads(run("heads", "--model", "handmade", "--json", "to be or not to be").out)
+    assert (told["model"], told["text"], told["output"]) == ("handmade", "to be or not to be", None)
+    by_head = {head["head"]: head for head in told["heads"]}
+    assert by_head[0]["looks_at"] == "previous"
+    assert by_head[3]["looks_at"] is None
+    assert by_head[1]["scores"]["same"]["queries"] == 2
+    assert by_head[0]["scores"]["previous"]["score"] > 0.9
+    told = json.loads(run("heads", "-", "--json", stdin=b"The cat sat").out)
+    assert told["text"] == "The cat sat"
+    assert len(told["heads"]) == 24
+
+
+def test_one_pattern_and_a_number(run) -> None:
+    code, out, err = run("heads", "--find", "alignment", "--count", "3")
+    assert code == 0, err
+    assert sum("(alignment)" in line for line in out.splitlines()) == 3
+    assert "… and 5 more" in out
+    assert "--kind cross" in err
+    told = json.loads(run("heads", "--find", "alignment", "--json").out)
+    assert {head["kind"] for head in told["heads"]} == {"cross"}
+
+
+def test_bad_options_are_told_before_a_model_runs(run) -> None:
+    code, out, err = run("heads", "--find", "inductoin", "--model", "nowhere")
+    assert (code, out) == (2, "")
+    assert "there is no pattern 'inductoin'; choose one of previous, itself, first" in err
+    code, _, err = run("heads", "--count", "0")
+    assert code == 2
+    assert "--count" in err
+    assert run("heads", "--model", "nowhere/at/all").code in (3, 4)

@@ -149,3 +149,14 @@ def bin_width(length: int, bins: int) -> int:
 def bin_count(length: int, bins: int) -> int:
     """How many bins hold `length` positions; the last one may be ragged, none is empty."""
     return -(-length // bin_width(length, bins))
+
+
+def distance_count(T: int, S: int) -> int:
+    """How many bins of distance there are: 0, 1, 2–3, 4–7, … up to the furthest of T queries and S keys.
+
+    A distance of d falls into bin `d.bit_length()`.
+
+    >>> distance_count(1, 1), distance_count(4, 4), distance_count(1, 5)
+    (1, 3, 4)
+    """
+    return max(0, max(T, S) - 1).bit_length() + 1

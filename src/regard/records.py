@@ -31,6 +31,9 @@ class See:
     entropy   in nats, per query
     received  how much attention each key received: the column sums
     top       the so many strongest keys of each query, with their weights; None for none
+    sink      the share of the first key, on which much attention rests that has nowhere to go
+    distance  how far attention reaches: its shares by the distance of query and key
+    values    how long a vector each key adds where it is looked at: ‖v W_o‖ where the projection is known, else ‖v‖
     qk        keep q and k, so that any rectangle of exact weights can be had later
     """
 
@@ -39,6 +42,9 @@ class See:
     entropy: bool = False
     received: bool = False
     top: int | None = None
+    sink: bool = True
+    distance: bool = False
+    values: bool = False
     qk: bool = False
 
     def __post_init__(self) -> None:
@@ -46,6 +52,11 @@ class See:
             value = getattr(self, name)
             if value is not None and not (is_whole(value) and value >= 1):
                 raise ArgumentError("see-count", name=name, value=value)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing at all is asked for."""
+        return self == See(map=None, lse=False, sink=False)
 
 
 class Attend(Protocol):
@@ -85,6 +96,19 @@ class Statistics(NamedTuple):
     entropy: Array | None = None
     received: Array | None = None
     top: Top | None = None
+    sink: Array | None = None
+    distance: Array | None = None
+
+
+class Step(NamedTuple):
+    """How a call goes on from its module's call before: a text that is written token by token, with a cache.
+
+    start    how many tokens came before this call's own
+    parents  for each sample, the sample of the call before whose text it continues: beams change places
+    """
+
+    start: int
+    parents: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -97,6 +121,11 @@ class Record:
     entropy   B H T, nats
     received  B H S, column sums
     top       indices and weights, B H T k
+    sink      B H, the mean weight of the first key
+    distance  B H D, the share of the weight at distance |query − key| of 0, 1, 2–3, 4–7, …; the last query stands at
+              the last key
+              Both are means over the queries that see something, and 0 where none does.
+    values    B H S, the length of the vector that each key adds where it is looked at with weight 1
     """
 
     shape: Shape
@@ -108,17 +137,26 @@ class Record:
     entropy: Array | None = None
     received: Array | None = None
     top: Top | None = None
+    sink: Array | None = None
+    distance: Array | None = None
+    values: Array | None = None
     queries: tuple[tuple[str, ...], ...] | None = None
     """The tokens that look, one tuple per sample (or one for all)."""
     keys: tuple[tuple[str, ...], ...] | None = None
     """The tokens that are looked at."""
+    step: Step | None = None
+    """Where this call goes on from the one before; None where it begins anew."""
+    ids: Array | None = None
+    """The ids of the tokens that look, B T, as NumPy."""
+    prompt: int | None = None
+    """Of a text put together from many calls: how many queries the first of them had."""
     rectangle: Rectangle | None = field(default=None, repr=False)
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
     """What the rectangle is computed from (q, k, …), for those who save a Record."""
 
     def __repr__(self) -> str:
         """Name, kind, B H T S, and which fields there are: arrays themselves would flood a screen."""
-        fields = ("map", "lse", "entropy", "received", "top")
+        fields = ("map", "lse", "entropy", "received", "top", "sink", "distance", "values")
         kept = [name for name in fields if getattr(self, name) is not None] + (["qk"] if self.rectangle else [])
         return f"Record({self.name!r}, {self.kind}, shape={self.shape}, holds: {', '.join(kept) or 'nothing'})"
 

@@ -74,6 +74,8 @@ SEES = st.builds(
     entropy=st.booleans(),
     received=st.booleans(),
     top=st.sampled_from((None, 1, 3, 100)),
+    sink=st.booleans(),
+    distance=st.booleans(),
     qk=st.booleans(),
 )
 
@@ -96,7 +98,7 @@ def check_record(record: Record, weights: np.ndarray, call: Call, see: See, dtyp
     scores = reference.attention_scores(exact.q, exact.k, call.mask, exact.bias, call.scale, call.softcap)
     right = reference.statistics_of(four, reference.log_sum_exp(scores).reshape(four.shape[:3]), see)
     assert record.shape == four.shape
-    for name in ("map", "lse", "entropy", "received"):
+    for name in ("map", "lse", "entropy", "received", "sink", "distance"):
         found, wanted = getattr(record, name), getattr(right, name)
         assert (found is None) == (wanted is None), name
         if found is not None:

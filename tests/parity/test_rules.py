@@ -180,12 +180,12 @@ def test_records_show_what_is_not_finite_and_nothing_more(backend: str, call: Ca
     k = np.array(call.k)
     k[..., data.draw(st.integers(0, call.sizes.S - 1)), 0] = np.nan
     call = replace(call, k=k)
-    see = See(map=data.draw(st.sampled_from((2, 3, 256))), entropy=True, received=True)
+    see = See(map=data.draw(st.sampled_from((2, 3, 256))), entropy=True, received=True, distance=True)
     scores = reference.attention_scores(call.q, call.k, call.mask, call.bias, call.scale, call.softcap)
     right = reference.statistics_of(reference.softmax(scores), reference.log_sum_exp(scores), see)
     here = on(backend, call)
     _, record = attend(here.q, here.k, here.v, **here.options, backend=backend, see=see)
-    for name in ("map", "lse", "entropy", "received"):
+    for name in ("map", "lse", "entropy", "received", "sink", "distance"):
         assert_close(getattr(record, name), getattr(right, name), "statistic")
 
 

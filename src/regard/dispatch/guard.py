@@ -87,6 +87,8 @@ def _without(found: Statistics, rows: Array, call: Call) -> Statistics:
         entropy=lost(found.entropy, rows),
         received=lost(found.received, rows.any(-1)[..., None]),
         top=None if top is None else Top(top.indices, lost(top.weights, rows[..., None])),
+        sink=lost(found.sink, rows.any(-1)),
+        distance=lost(found.distance, rows.any(-1)[..., None]),
     )
 
 

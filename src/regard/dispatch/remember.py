@@ -38,6 +38,9 @@ def record_of(call: Call, found: Statistics) -> Record:
         entropy=found.entropy,
         received=found.received,
         top=found.top,
+        sink=found.sink,
+        distance=found.distance,
+        values=_lengths(call) if call.see.values else None,
     )
     if not call.see.qk:
         return record
@@ -77,6 +80,15 @@ def _rectangle(call: Call, lse: Array, rows: slice, cols: slice) -> Array:
     from regard.dispatch.numpy_backends import rectangle as numpy_rectangle
 
     return numpy_rectangle(call, lse, rows, cols)
+
+
+def _lengths(call: Call) -> Array:
+    """How long each value is, for every head that looks at it, B H S."""
+    v, heads = call.v, call.sizes.H // max(1, call.sizes.G)  # B G S Ev, and heads to a group
+    if call.is_torch:
+        v = v.detach()
+        return (v.float() if v.element_size() < 4 else v).norm(dim=-1).repeat_interleave(heads, 1)
+    return np.repeat(np.linalg.norm(v, axis=-1), heads, axis=1)
 
 
 def _copy(x: Array) -> Array:

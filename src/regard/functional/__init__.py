@@ -35,7 +35,7 @@ from regard.functional.positions import (
     sinusoidal_positions,
     turn,
 )
-from regard.functional.statistics import entropy, pooled_map, received, statistics_of, strongest
+from regard.functional.statistics import distance, entropy, pooled_map, received, sink, statistics_of, strongest
 
 __all__ = [
     "Turns",
@@ -43,6 +43,7 @@ __all__ = [
     "alibi_bias_at",
     "alibi_slopes",
     "attention_scores",
+    "distance",
     "entropy",
     "feed_forward",
     "gated_feed_forward",
@@ -68,6 +69,7 @@ __all__ = [
     "scaled_dot_product_attention",
     "sdpa",
     "silu",
+    "sink",
     "sinusoidal_at",
     "sinusoidal_positions",
     "softmax",

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from regard.axes import bin_count, bin_width
+from regard.axes import bin_count, bin_width, distance_count
 from regard.records import See, Statistics, Top
 
 
@@ -14,7 +14,10 @@ def pooled_map(weights: Tensor, bins: int) -> Tensor:
     R, C = bin_count(T, bins), bin_count(S, bins)
     ragged = (0, C * wide - S, 0, R * high - T)
     padded = torch.nn.functional.pad(weights, ragged) if any(ragged) else weights
-    by_bin = padded.unflatten(-1, (C, wide)).sum(-1).unflatten(-2, (R, high))  # … R high C
+    by_bin = padded if wide == 1 else padded.unflatten(-1, (C, wide)).sum(-1)
+    if high == 1:  # nothing to average
+        return by_bin
+    by_bin = by_bin.unflatten(-2, (R, high))  # … R high C
     looking = (by_bin.sum(-1) != 0).sum(-1, keepdim=True)  # NaN counts as looking
     return by_bin.sum(-2) / looking.clamp(min=1)
 
@@ -35,6 +38,30 @@ def strongest(weights: Tensor, k: int) -> Top:
     return Top(indices, values)
 
 
+def sink(weights: Tensor) -> Tensor:
+    """The mean weight of the first key, (…), over the queries that see any; 0 where none does."""
+    first = weights[..., :1].sum((-2, -1))
+    return first if weights.shape[-2] == 1 else first / _looking(weights)
+
+
+def distance(weights: Tensor) -> Tensor:
+    """The share of the weight at distance 0, 1, 2–3, 4–7, … of query and key, (…, D)."""
+    T, S = weights.shape[-2:]
+    D = distance_count(T, S)
+    here = torch.arange(S - T, S, device=weights.device)[:, None]
+    far = (here - torch.arange(S, device=weights.device)).abs()  # T S
+    edges = 2 ** torch.arange(D - 1, device=weights.device)  # distances from which on the next bin begins
+    bins = torch.bucketize(far, edges, right=True).flatten()
+    shares = weights.new_zeros((*weights.shape[:-2], D)).index_add_(-1, bins, weights.flatten(-2))
+    shares = shares + 0 * weights.sum((-2, -1))[..., None]  # who met NaN has no distance, not even a far one
+    return shares / _looking(weights)[..., None]
+
+
+def _looking(weights: Tensor) -> Tensor:
+    """How many queries see any key, 1 at least; NaN counts as looking."""
+    return (weights.sum(-1) != 0).sum(-1).clamp(min=1)
+
+
 def statistics_of(weights: Tensor, lse: Tensor, see: See) -> Statistics:
     """Everything that `see` asks for."""
     return Statistics(
@@ -43,4 +70,6 @@ def statistics_of(weights: Tensor, lse: Tensor, see: See) -> Statistics:
         entropy=entropy(weights) if see.entropy else None,
         received=received(weights) if see.received else None,
         top=strongest(weights, see.top) if see.top else None,
+        sink=sink(weights) if see.sink else None,
+        distance=distance(weights) if see.distance else None,
     )

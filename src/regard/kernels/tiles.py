@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from regard.axes import bin_count, bin_width
+from regard.axes import bin_count, bin_width, distance_count
 from regard.kinds import Array
 from regard.records import See
 
@@ -29,6 +29,17 @@ class Bins:
         if see is None or not see.map:
             return None
         return cls(bin_width(T, see.map), bin_width(S, see.map), bin_count(T, see.map), bin_count(S, see.map))
+
+
+def by_distance(diagonals: Array, S: int) -> list[Array]:
+    """Sums along the diagonals (…, T + S − 1), lower left first, as sums by distance: 0, 1, 2–3, 4–7, …"""
+    middle, T = S - 1, diagonals.shape[-1] - S + 1  # where the last query meets the last key
+    sums = [diagonals[..., middle : middle + 1].sum(-1)]
+    for b in range(1, distance_count(T, S)):
+        near, far = 2 ** (b - 1), 2**b
+        below = diagonals[..., max(0, middle - far + 1) : max(0, middle - near + 1)]
+        sums.append(below.sum(-1) + diagonals[..., middle + near : middle + far].sum(-1))
+    return sums
 
 
 def head_of(x: Array | None, b: int, h: int) -> Array | None:

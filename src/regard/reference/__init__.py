@@ -48,7 +48,7 @@ from regard.reference.positions import (
     sinusoidal_positions,
     turn,
 )
-from regard.reference.statistics import entropy, pooled_map, received, statistics_of, strongest
+from regard.reference.statistics import distance, entropy, pooled_map, received, sink, statistics_of, strongest
 
 if TYPE_CHECKING:
     from regard.reference.transformer import Transformer
@@ -65,6 +65,7 @@ __all__ = [
     "alibi_bias_at",
     "alibi_slopes",
     "attention_scores",
+    "distance",
     "entropy",
     "feed_forward",
     "feed_forward_backward",
@@ -98,6 +99,7 @@ __all__ = [
     "scaled_dot_product_attention_backward",
     "silu",
     "silu_backward",
+    "sink",
     "sinusoidal_at",
     "sinusoidal_positions",
     "softmax",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from regard.axes import bin_count, bin_width
+from regard.axes import bin_count, bin_width, distance_count
 from regard.records import See, Statistics, Top
 
 
@@ -46,6 +46,32 @@ def strongest(weights: np.ndarray, k: int) -> Top:
     return Top(indices, np.take_along_axis(weights, indices, axis=-1))
 
 
+def sink(weights: np.ndarray) -> np.ndarray:
+    """The mean weight of the first key, (…), over the queries that see any; 0 where none does."""
+    return weights[..., :1].sum((-2, -1)) / _looking(weights)
+
+
+def distance(weights: np.ndarray) -> np.ndarray:
+    """The share of the weight at distance 0, 1, 2–3, 4–7, … of query and key, (…, D): a mean over queries that see any.
+
+    The last query stands at the last key, as everywhere.
+
+    >>> distance(np.eye(4)), distance(np.ones((1, 4)) / 4)
+    (array([1., 0., 0.]), array([0.25, 0.25, 0.5 ]))
+    """
+    T, S = weights.shape[-2:]
+    shares = np.zeros((*weights.shape[:-2], distance_count(T, S)), weights.dtype)
+    for i, j in np.ndindex(T, S):
+        shares[..., abs(i + S - T - j).bit_length()] += weights[..., i, j]
+    shares += 0 * weights.sum((-2, -1))[..., None]  # who met NaN has no distance, not even a far one
+    return shares / _looking(weights)[..., None]
+
+
+def _looking(weights: np.ndarray) -> np.ndarray:
+    """How many queries see any key, 1 at least; NaN counts as looking."""
+    return np.maximum((weights.sum(-1) != 0).sum(-1), 1)
+
+
 def statistics_of(weights: np.ndarray, lse: np.ndarray, see: See) -> Statistics:
     """Everything that `see` asks for."""
     return Statistics(
@@ -54,4 +80,6 @@ def statistics_of(weights: np.ndarray, lse: np.ndarray, see: See) -> Statistics:
         entropy=entropy(weights) if see.entropy else None,
         received=received(weights) if see.received else None,
         top=strongest(weights, see.top) if see.top else None,
+        sink=sink(weights) if see.sink else None,
+        distance=distance(weights) if see.distance else None,
     )

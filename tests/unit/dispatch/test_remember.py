@@ -86,7 +86,7 @@ def test_values_near_the_largest_number_do_not_overflow() -> None:
 
 def test_what_was_not_asked_for_is_not_there() -> None:
     x = np.eye(3)
-    _, record = attend(x, x, x, see=See(map=None, lse=False, qk=True))
+    _, record = attend(x, x, x, see=See(map=None, lse=False, sink=False, qk=True))
     assert record.map is None
     assert record.lse is None
     assert record.weights().shape == (1, 1, 3, 3)

@@ -95,9 +95,9 @@ def test_the_strongest_come_first(weights: np.ndarray, k: int) -> None:
         assert values[index].tolist() == [row[s] for s in found] == sorted(row, reverse=True)[:k]
 
 
-@pytest.mark.parametrize("asked", ["map", "lse", "entropy", "received", "top"])
+@pytest.mark.parametrize("asked", ["map", "lse", "entropy", "received", "top", "sink", "distance"])
 def test_only_what_was_asked_for(asked: str) -> None:
-    nothing: dict[str, object] = {"map": None, "lse": False, "entropy": False, "received": False, "top": None}
+    nothing = dict.fromkeys(("lse", "entropy", "received", "sink", "distance"), False) | {"map": None, "top": None}
     wanted = nothing | {asked: 2 if asked in ("map", "top") else True}
     scores = np.zeros((1, 1, 3, 3))
     found = statistics_of(softmax(scores), log_sum_exp(scores), See(**wanted))  # type: ignore[arg-type]

@@ -10,9 +10,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from regard.axes import distance_count
 from regard.kernels.blocked.scores import Head, exact_dtype, hide
 from regard.kernels.blocked.workers import run_all
-from regard.kernels.tiles import Bins, cores, row_blocks, rows_per_block, units_of_work
+from regard.kernels.tiles import Bins, by_distance, cores, row_blocks, rows_per_block, units_of_work
 from regard.masks import BoundMask
 from regard.records import See, Statistics, Top
 
@@ -30,9 +31,33 @@ class Results:
     out: np.ndarray
     lse: np.ndarray
     map: np.ndarray | None
-    received: np.ndarray | None
     entropy: np.ndarray | None
     top: Top | None
+
+
+@dataclass(slots=True)
+class Sums:
+    """What every row of a head adds to: what keys received, what the first one did, and the weight on each diagonal."""
+
+    received: np.ndarray | None
+    first: np.ndarray | None
+    diagonals: np.ndarray | None
+
+    @classmethod
+    def of(cls, see: See | None, *shape: int, T: int, S: int, dtype: np.dtype) -> "Sums":
+        if see is None:
+            return cls(None, None, None)
+        return cls(
+            np.zeros((*shape, S), dtype) if see.received else None,
+            np.zeros((*shape, 1), dtype) if see.sink else None,
+            np.zeros((*shape, max(0, T + S - 1)), dtype) if see.distance else None,
+        )
+
+    def add(self, n: int, part: "Sums") -> None:
+        """The sums of a piece of head n."""
+        for name in ("received", "first", "diagonals"):
+            if getattr(self, name) is not None:
+                getattr(self, name)[n] += getattr(part, name)
 
 
 def attention(
@@ -51,34 +76,35 @@ def attention(
     S = k.shape[2]
     bins = Bins.of(T, S, see)
     results = _allocate(q, S, v.shape[-1], bins, see)
+    totals_dtype = results.lse.dtype
+    sums = Sums.of(see, B * H, T=T, S=S, dtype=totals_dtype)
     step = rows_per_block(T, S, 256, bins.high if bins else None)
     if T and S and B * H:
 
-        def work(unit: tuple[int, int, int]) -> np.ndarray | None:
+        def work(unit: tuple[int, int, int]) -> Sums:
             n, start, stop = unit
+            own = Sums.of(see, T=T, S=S, dtype=totals_dtype)
             # What may overflow here is visible and huge, and NaN is what the reference says of it.
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 head = Head.of(q, k, v, *divmod(n, H), mask=mask, bias=bias, scale=scale, softcap=softcap)
-                return _one_head(head, n, row_blocks(start, stop, step), step, bins, results)
+                _one_head(head, n, row_blocks(start, stop, step), step, bins, results, own)
+            return own
 
         units = units_of_work(B * H, T, max(step, bins.high) if bins else step, cores())
         alone = B * H * T * S < WORTH_THREADS
-        received = [work(unit) for unit in units] if alone else run_all(work, units)
-        if results.received is not None:
-            # Two pieces of one head may run at once, so each brings its own sums; adding in order is repeatable.
-            for (n, _, _), part in zip(units, received, strict=True):
-                results.received[n] += part
-    return results.out.reshape(B, H, T, v.shape[-1]), _finish(results, B, H, see, bins)
+        # Two pieces of one head may run at once, so each brings its own sums; adding in order is repeatable.
+        for (n, _, _), part in zip(units, map(work, units) if alone else run_all(work, units), strict=True):
+            sums.add(n, part)
+    return results.out.reshape(B, H, T, v.shape[-1]), _finish(results, sums, B, H, see, bins)
 
 
 def _one_head(
-    head: Head, n: int, blocks: Iterable[slice], step: int, bins: Bins | None, results: Results
-) -> np.ndarray | None:
-    """Some rows of one head, block by block; returns what its keys received."""
+    head: Head, n: int, blocks: Iterable[slice], step: int, bins: Bins | None, results: Results, sums: Sums
+) -> None:
+    """Some rows of one head, block by block."""
     S, exact = head.k.shape[0], head.k.dtype
     # Fresh memory for every block would be paid for in page faults. Entropy needs scores and powers at once.
     buffers = [np.empty(step * S, exact) for _ in range(1 if results.entropy is None else 2)]
-    received = np.zeros(S, exact) if results.received is not None else None
     shifted = not _small_scores(head)
     for rows in blocks:
         low, high = head.reach(rows)
@@ -97,10 +123,12 @@ def _one_head(
         if results.entropy is not None:
             mean_score = _mean_score(powers, scores, head.mask, rows, low) * share
             results.entropy[n, rows] = np.where(total == 0, 0, logarithm - mean_score)
-        _pool_block(powers, share, rows, low, n, bins, received, results)
+        columns = None
+        if bins is not None and results.map is not None:
+            columns = _add_to_map(powers, share, rows, low, bins, results.map[n])
+        _add_to_sums(powers, share, rows, low, columns, sums, T=results.lse.shape[1])
         if results.top is not None:
             _strongest(powers, share, rows, low, n, results.top)
-    return received
 
 
 def _weighted_values(powers: np.ndarray, share: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -128,22 +156,11 @@ def _shift_by_maximum(scores: np.ndarray) -> np.ndarray:
     return highest
 
 
-def _pool_block(
-    powers: np.ndarray,
-    share: np.ndarray,
-    rows: slice,
-    low: int,
-    n: int,
-    bins: Bins | None,
-    received: np.ndarray | None,
-    results: Results,
-) -> None:
-    """Add a block to the map and to what its keys received."""
+def _add_to_map(
+    powers: np.ndarray, share: np.ndarray, rows: slice, low: int, bins: Bins, pooled: np.ndarray
+) -> np.ndarray:
+    """Add a block to the map; returns its weights summed over the rows of each bin."""
     high = low + powers.shape[1]
-    if bins is None or results.map is None:
-        if received is not None:
-            received[low:high] += share @ powers
-        return
     first, last = rows.start // bins.high, (rows.stop - 1) // bins.high + 1
     edges = np.maximum(np.arange(first, last) * bins.high - rows.start, 0)
     if bins.high == 1:
@@ -153,11 +170,30 @@ def _pool_block(
         profile = np.empty((last - first, powers.shape[1]), powers.dtype)
         for i, (start, stop) in enumerate(pairwise([*edges, powers.shape[0]])):
             np.matmul(share[start:stop], powers[start:stop], out=profile[i])
-    if received is not None:
-        received[low:high] += profile.sum(axis=0)
     columns = np.arange(low // bins.wide, -(-high // bins.wide))
     sums = profile if bins.wide == 1 else np.add.reduceat(profile, np.maximum(columns * bins.wide - low, 0), axis=1)
-    results.map[n, first:last, columns[0] : columns[-1] + 1] += sums
+    pooled[first:last, columns[0] : columns[-1] + 1] += sums
+    return profile
+
+
+def _add_to_sums(
+    powers: np.ndarray, share: np.ndarray, rows: slice, low: int, columns: np.ndarray | None, sums: Sums, T: int
+) -> None:
+    """Add a block to what its head sums up; `columns` are its weights summed over some rows, where that is done."""
+    if sums.received is not None:
+        sums.received[low : low + powers.shape[1]] += share @ powers if columns is None else columns.sum(axis=0)
+    if sums.first is not None and low == 0:
+        sums.first += share @ powers[:, 0]
+    if sums.diagonals is not None:
+        height, width = powers.shape
+        across = height + width - 1
+        # Every row is moved by one against the next; then a column is a diagonal, the lower left one first.
+        sheared = np.zeros(height * across, powers.dtype)
+        size = powers.itemsize
+        moved = np.lib.stride_tricks.as_strided(sheared[height - 1 :], powers.shape, ((across - 1) * size, size))
+        np.multiply(powers, share[:, None], out=moved)
+        start = low + T - rows.stop
+        sums.diagonals[start : start + across] += sheared.reshape(height, across).sum(axis=0)
 
 
 def _strongest(powers: np.ndarray, share: np.ndarray, rows: slice, low: int, n: int, top: Top) -> None:
@@ -192,18 +228,17 @@ def _allocate(q: np.ndarray, S: int, Ev: int, bins: Bins | None, see: See | None
         out=np.zeros((heads, T, Ev), q.dtype),
         lse=np.full((heads, T), -np.inf, exact),
         map=np.zeros((heads, bins.R, bins.C), exact) if bins else None,
-        received=np.zeros((heads, S), exact) if see is not None and see.received else None,
         entropy=np.zeros((heads, T), exact) if see is not None and see.entropy else None,
         top=None if k is None else Top(np.tile(np.arange(k), (heads, T, 1)), np.zeros((heads, T, k), exact)),
     )
 
 
-def _finish(results: Results, B: int, H: int, see: See | None, bins: Bins | None) -> Statistics:
+def _finish(results: Results, sums: Sums, B: int, H: int, see: See | None, bins: Bins | None) -> Statistics:
     if see is None:
         return Statistics()
+    looking = (results.lse != -np.inf).astype(results.lse.dtype)  # NaN counts as looking
     if results.map is not None and results.map.size:
         assert bins is not None
-        looking = (results.lse != -np.inf).astype(results.map.dtype)  # NaN counts as looking
         counts = np.add.reduceat(looking, np.arange(bins.R) * bins.high, axis=-1)
         results.map /= np.maximum(counts, 1)[..., None]
 
@@ -211,10 +246,20 @@ def _finish(results: Results, B: int, H: int, see: See | None, bins: Bins | None
         return None if x is None else x.reshape(B, H, *x.shape[1:])
 
     top = results.top
+    count = np.maximum(looking.sum(-1), 1)
     return Statistics(
         map=heads(results.map),
         lse=heads(results.lse) if see.lse or see.qk else None,
         entropy=heads(results.entropy),
-        received=heads(results.received),
+        received=heads(sums.received),
         top=None if top is None else Top(heads(top.indices), heads(top.weights)),
+        sink=None if sums.first is None else heads(sums.first[:, 0] / count),
+        distance=None if sums.diagonals is None else heads(_distances(sums.diagonals, count, looking.shape[-1])),
     )
+
+
+def _distances(diagonals: np.ndarray, count: np.ndarray, T: int) -> np.ndarray:
+    S = diagonals.shape[-1] - T + 1
+    if not T or not S:
+        return np.zeros((len(count), distance_count(T, S)), diagonals.dtype)
+    return np.stack(by_distance(diagonals, S), axis=-1) / count[:, None]

@@ -8,6 +8,7 @@ it says nothing about single keys. Only for the CPU, where the kernel lets the L
 import torch
 from torch import Tensor
 
+from regard.kernels.chunked.results import Results
 from regard.kernels.chunked.scores import Slab
 from regard.kernels.tiles import Bins
 from regard.records import See
@@ -18,7 +19,7 @@ NARROWEST = 64
 
 def suits(q: Tensor, slab: Slab, see: See | None, bins: Bins | None) -> bool:
     """Whether this way can do what is asked, and is the quicker one."""
-    if bins is None or see is None or see.entropy or see.received or see.top:
+    if bins is None or see is None or see.entropy or see.received or see.top or see.distance:
         return False
     if q.device.type != "cpu" or q.dtype not in (torch.float32, torch.float64):
         return False  # in half precision the merge would round once per bin
@@ -27,8 +28,10 @@ def suits(q: Tensor, slab: Slab, see: See | None, bins: Bins | None) -> bool:
     return plain and bins.wide >= NARROWEST and (slab.mask is None or (slab.mask.is_causal and square))
 
 
-def attend_by_bins(slab: Slab, bins: Bins, out: Tensor, lse: Tensor, pooled: Tensor) -> None:
+def attend_by_bins(slab: Slab, bins: Bins, results: Results) -> None:
     """One head: writes its output (T, Ev), LSE (T) and map, the latter still as sums over the rows of a bin."""
+    out, lse, pooled = results.out, results.lse, results.map
+    assert pooled is not None
     causal = slab.mask is not None
     T, S = slab.q.shape[0], slab.k.shape[0]
     of_bins = torch.full((bins.C, T), -torch.inf, dtype=lse.dtype)
@@ -48,6 +51,8 @@ def attend_by_bins(slab: Slab, bins: Bins, out: Tensor, lse: Tensor, pooled: Ten
     shares = (of_bins - lse).exp_()  # C T
     padded = torch.nn.functional.pad(shares, (0, bins.R * bins.high - T))
     pooled.copy_(padded.unflatten(-1, (bins.R, bins.high)).sum(-1).T)
+    if results.first is not None:
+        results.first.copy_((slab.q @ slab.k[0] - lse).exp_().sum())  # everyone sees the first key
 
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tensor]:

@@ -5,6 +5,7 @@ the same leading axes, none or (B, H), before positions and width.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import cast
 
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from regard.kernels.tiles import COLUMNS_PER_QUESTION, block_of, head_of
 from regard.masks import BoundMask
+from regard.masks.rules import Band, Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Slab:
 
     def scores(self, rows: slice, low: int, high: int, out: Tensor | None = None) -> Tensor:
         """The scores of these rows and of the keys low … high, -inf where hidden."""
-        scores = torch.matmul(self.q[..., rows, :], self.k[..., low:high, :].mT, out=out)
+        scores = _products(self.q[..., rows, :], self.k[..., low:high, :], out)
         if self.softcap is not None:
             scores.div_(self.softcap).tanh_().mul_(self.softcap)
         if self.bias is not None:
@@ -40,14 +42,46 @@ class Slab:
         return scores
 
 
+def _products(q: Tensor, k: Tensor, out: Tensor | None) -> Tensor:
+    """q kᵀ, where k may have fewer heads than q: those that share keys then stand below one another."""
+    if q.dim() == 2 or q.shape[1] == k.shape[1]:
+        return torch.matmul(q, k.mT, out=out)
+    folded = q.unflatten(1, (k.shape[1], -1)).flatten(2, 3)  # B G (H/G · rows) E
+    return torch.matmul(folded, k.mT).view(*q.shape[:-1], k.shape[-2])
+
+
 def hide(scores: Tensor, mask: BoundMask, rows: slice, low: int, high: int, value: float) -> None:
     """Write `value` where the rows may not look."""
+    if isinstance(mask.rule, Band):
+        _hide_outside(scores, mask.rule, mask.frame, rows, low, high, value)
+        return
     for tile, seen in mask.doubtful(rows, low, high, COLUMNS_PER_QUESTION):
         part = scores[..., tile.start - low : tile.stop - low]
         if seen is False:
             part.fill_(value)
         else:
             part.masked_fill_(~cast(Tensor, seen), value)
+
+
+def _hide_outside(scores: Tensor, band: Band, frame: Frame, rows: slice, low: int, high: int, value: float) -> None:
+    """The same for a band, whose edges look alike in every block of every head: they are made once."""
+    start, stop = band.certain(frame, rows)
+    for first, last in ((low, min(start, high)), (max(low, stop), high)) if start < stop else ((low, high),):
+        if first < last:
+            ahead = rows.start + band.offset(frame) - first
+            hidden = _outside(band.left, band.right, ahead, scores.shape[-2], last - first, scores.device)
+            scores[..., first - low : last - low].masked_fill_(hidden, value)
+
+
+@lru_cache(maxsize=64)
+def _outside(left: int | None, right: int | None, ahead: int, height: int, width: int, device: torch.device) -> Tensor:
+    """What a band hides from `height` queries, the first of which stands `ahead` of the first of `width` keys."""
+    queries = torch.arange(ahead, ahead + height, device=device)[:, None]
+    keys = torch.arange(width, device=device)
+    hidden = torch.zeros(height, width, dtype=torch.bool, device=device)
+    if left is not None:
+        hidden |= keys < queries - left
+    return hidden if right is None else hidden | (keys > queries + right)
 
 
 def slabs(

@@ -1,0 +1,174 @@
+"""What is added up while blocks of weights pass by: the tensors, one block added, and the means in the end.
+
+It knows nothing of scores: a block is rows of weights, a range of keys wide, whoever made them.
+"""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.axes import distance_count
+from regard.kernels.tiles import Bins, by_distance
+from regard.records import See, Statistics, Top
+
+
+@dataclass(slots=True)
+class Results:
+    """The tensors that blocks write into, B H first. `first` and `diagonals` are sums of weights until the end."""
+
+    out: Tensor
+    lse: Tensor
+    map: Tensor | None = None
+    received: Tensor | None = None
+    entropy: Tensor | None = None
+    top_indices: Tensor | None = None
+    top_weights: Tensor | None = None
+    first: Tensor | None = None
+    diagonals: Tensor | None = None
+
+    def at(self, place: tuple[int, ...]) -> "Results":
+        """The part that belongs to one slab."""
+        parts: dict[str, Any] = {}
+        for one in fields(self):
+            whole = getattr(self, one.name)
+            parts[one.name] = None if whole is None else whole[place]
+        return Results(**parts)
+
+
+def allocate(q: Tensor, S: int, Ev: int, bins: Bins | None, see: See | None) -> Results:
+    """Room for what `see` asks for, and for an output Ev wide."""
+    exact = torch.float64 if q.dtype == torch.float64 else torch.float32
+    B, H, T, _ = q.shape
+    results = Results(
+        out=q.new_zeros((B, H, T, Ev)),
+        lse=torch.full((B, H, T), -torch.inf, dtype=exact, device=q.device),
+    )
+    if see is None:
+        return results
+
+    def zeros(*shape: int) -> Tensor:
+        return torch.zeros((B, H, *shape), dtype=exact, device=q.device)
+
+    if bins is not None:
+        results.map = zeros(bins.R, bins.C)
+    results.received = zeros(S) if see.received else None
+    results.entropy = zeros(T) if see.entropy else None
+    results.first = zeros() if see.sink else None
+    results.diagonals = zeros(max(0, T + S - 1)) if see.distance else None
+    if see.top:
+        k = min(see.top, S)
+        results.top_weights = zeros(T, k)
+        results.top_indices = torch.arange(k, device=q.device).expand(B, H, T, k).clone()
+    return results
+
+
+def add_block(weights: Tensor, rows: slice, low: int, S: int, bins: Bins | None, results: Results) -> None:
+    """Add the weights of these rows and of the keys from `low` on to everything that is asked for."""
+    high = low + weights.shape[-1]
+    columns = None
+    if bins is not None and results.map is not None:
+        columns = _add_to_map(weights, rows, low, bins, results.map)
+    if results.received is not None:
+        results.received[..., low:high] += _sum_of_rows(weights if columns is None else columns)
+    if results.first is not None and low == 0:
+        results.first += weights[..., 0].sum(-1)
+    if results.diagonals is not None:
+        # The key `low` meets the last of these rows on this diagonal, counted from the lower left of the whole.
+        start = low + (results.lse.shape[-1] - rows.stop)
+        along = _sums_of_diagonals(weights)
+        results.diagonals[..., start : start + along.shape[-1]] += along
+    if results.top_indices is not None:
+        _strongest(weights, rows, low, S, results)
+
+
+def _add_to_map(weights: Tensor, rows: slice, low: int, bins: Bins, pooled: Tensor) -> Tensor:
+    """Add a block to the sums of the map; returns it summed over the rows of each bin."""
+    high = low + weights.shape[-1]
+    first, last = rows.start // bins.high, (rows.stop - 1) // bins.high + 1
+    columns = weights if bins.high == 1 else _sums_of_bins(weights, rows.start, bins.high)
+    left, right = low // bins.wide, -(-high // bins.wide)
+    padded = columns
+    if low % bins.wide or high % bins.wide:
+        padded = torch.nn.functional.pad(columns, (low - left * bins.wide, right * bins.wide - high))
+    pooled[..., first:last, left:right] += padded.unflatten(-1, (right - left, bins.wide)).sum(-1)
+    return columns
+
+
+def _sums_of_bins(weights: Tensor, start: int, high: int) -> Tensor:
+    """The sums over the rows of each bin: the end of one that began before, whole ones, the beginning of another."""
+    height = weights.shape[-2]
+    head = min(height, -start % high)
+    whole = (height - head) // high
+    tail = head + whole * high
+    parts = []
+    if head:
+        parts.append(_sum_of_rows(weights[..., :head, :])[..., None, :])
+    if whole:
+        parts.append(weights[..., head:tail, :].unflatten(-2, (whole, high)).sum(-2))
+    if tail < height:
+        parts.append(_sum_of_rows(weights[..., tail:, :])[..., None, :])
+    return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-2)
+
+
+def _sum_of_rows(x: Tensor) -> Tensor:
+    """The sum over the second last axis, as a product: half the time of `sum` on a block in the cache."""
+    return x.new_ones(x.shape[-2]) @ x
+
+
+def _sums_of_diagonals(weights: Tensor) -> Tensor:
+    """Sums along the diagonals, lower left first: every row is moved by one against the next, then rows are summed."""
+    *lead, height, width = weights.shape
+    across = height + width - 1
+    sheared = weights.new_zeros((*lead, height, across))
+    step = (*sheared.stride()[:-2], across - 1, 1)
+    sheared.as_strided(weights.shape, step, storage_offset=height - 1).copy_(weights)
+    return _sum_of_rows(sheared)
+
+
+def _strongest(weights: Tensor, rows: slice, low: int, S: int, results: Results) -> None:
+    """The strongest keys of each row; where fewer than k are in reach, weights of 0 on keys outside."""
+    assert results.top_indices is not None
+    assert results.top_weights is not None
+    k, width = results.top_indices.shape[-1], weights.shape[-1]
+    found = min(k, width)
+    values, indices = weights.topk(found, dim=-1)
+    results.top_weights[..., rows, :found] = values
+    results.top_indices[..., rows, :found] = indices + low
+    if found < k:
+        outside = [j for j in range(S) if not low <= j < low + width][: k - found]
+        results.top_indices[..., rows, found:] = torch.tensor(outside, device=weights.device)
+
+
+def finish(results: Results, see: See | None, bins: Bins | None) -> Statistics:
+    """The means that are asked for, once every block was added: over the queries that see something."""
+    if see is None:
+        return Statistics()
+    looking = (results.lse != -torch.inf).to(results.lse.dtype)  # NaN counts as looking
+    if results.map is not None:
+        assert bins is not None
+        padded = torch.nn.functional.pad(looking, (0, bins.R * bins.high - looking.shape[-1]))
+        results.map /= padded.unflatten(-1, (bins.R, bins.high)).sum(-1).clamp(min=1)[..., None]
+    top = None
+    if results.top_indices is not None and results.top_weights is not None:
+        top = Top(results.top_indices, results.top_weights)
+    count = looking.sum(-1).clamp(min=1) if see.sink or see.distance else None
+    return Statistics(
+        map=results.map,
+        lse=results.lse if see.lse or see.qk else None,
+        entropy=results.entropy,
+        received=results.received,
+        top=top,
+        sink=None if results.first is None or count is None else results.first / count,
+        distance=None if results.diagonals is None or count is None else _distances(results, count),
+    )
+
+
+def _distances(results: Results, count: Tensor) -> Tensor:
+    assert results.diagonals is not None
+    T = results.lse.shape[-1]
+    S = results.diagonals.shape[-1] - T + 1
+    if not T or not S:
+        return count.new_zeros((*count.shape, distance_count(T, S)))
+    return torch.stack(by_distance(results.diagonals, S), dim=-1) / count[..., None]

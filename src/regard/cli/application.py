@@ -11,6 +11,7 @@ from regard.cli.evaluate_command import evaluate
 from regard.cli.explain_command import explain
 from regard.cli.film_command import film
 from regard.cli.generate_command import generate
+from regard.cli.heads_command import heads
 from regard.cli.help_page import page
 from regard.cli.plot_command import plot
 from regard.cli.see_command import see
@@ -63,7 +64,7 @@ def application() -> Any:
         context_settings=context,
     )
     app.callback(invoke_without_command=True)(_root)
-    for command in (see, translate, generate, explain, train, evaluate, plot, film, doctor):
+    for command in (see, heads, translate, generate, explain, train, evaluate, plot, film, doctor):
         name = command.__name__
         app.command(name, cls=Command, help=f"help-{name}", context_settings=context)(command)
     return typer.main.get_command(app)

@@ -17,7 +17,8 @@ import tokenizers
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, trainers
 
 from regard.errors import ArgumentError
-from regard.text.tokenizer import MARK, Tokenizer
+from regard.text.pieces import MARK
+from regard.text.tokenizer import Tokenizer
 
 Kind = Literal["characters", "words", "pieces", "bytes"]
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")

@@ -10,7 +10,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,9 +21,7 @@ from tokenizers import decoders
 from regard.errors import ArgumentError, FileError
 from regard.files import reason_of, write_aside
 from regard.memory import spell
-
-MARK = "▁"
-"""Stands for a space, as in SentencePiece."""
+from regard.text.pieces import MARK, sign_bytes, spelled
 
 # What the same control token is called in files from elsewhere.
 PAD = ("<pad>", "[PAD]", "<|pad|>")
@@ -136,13 +134,8 @@ class Tokenizer:
         token = self._inner.id_to_token(i) or ""
         if not self._by_bytes:
             return token.replace(MARK, " ")
-        if any(sign not in _BYTES for sign in token):
-            return token  # added by hand, in plain letters
-        raw = bytes(_BYTES[sign] for sign in token)
-        try:
-            return raw.decode()
-        except UnicodeDecodeError:
-            return f"⟨{raw.hex(' ').upper()}⟩"
+        raw = sign_bytes(token)
+        return token if raw is None else spelled(raw)
 
     def _checked(self, ids: Iterable[int]) -> list[int]:
         found = [int(i) for i in ids]
@@ -245,13 +238,3 @@ def _cut(text: str) -> Iterator[tuple[str, bool]]:
 
 
 _LINE_END = re.compile(r"(?<=\S)\n(?=\S)")
-
-
-def _byte_signs() -> dict[str, int]:
-    """The character by which byte-level tokens write each byte: itself where it can be seen, else one past 255."""
-    seen = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    hidden = [byte for byte in range(256) if byte not in seen]
-    return dict(chain(((chr(byte), byte) for byte in seen), ((chr(256 + i), byte) for i, byte in enumerate(hidden))))
-
-
-_BYTES = _byte_signs()

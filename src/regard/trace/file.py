@@ -1,6 +1,6 @@
 """A Trace in a safetensors file: arrays as tensors, everything else as one JSON string in the metadata.
 
-    metadata["regard"]   {"format": "regard-trace", "version": 1, "tokens": [[…]], "records": [{…}]}
+    metadata["regard"]   {"format": "regard-trace", "version": 2, "tokens": [[…]], "records": [{…}]}
     tensors              "0.map", "0.top.indices", "0.kept.q", …: the record's number, then what it is
 
 No pickle. A file is written aside and renamed, so that a stopped write leaves the old one. What is read is
@@ -25,7 +25,7 @@ from regard.trace.reading import FORMAT, KEY, VERSION, Tensors, record_in
 if TYPE_CHECKING:
     from regard.trace.trace import Trace
 
-FIELDS = ("map", "lse", "entropy", "received")
+FIELDS = ("map", "lse", "entropy", "received", "sink", "distance", "values")
 
 
 def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None:
@@ -107,6 +107,8 @@ def _described(
         "queries": tokens.numbers(record.queries),
         "keys": tokens.numbers(record.keys),
         "kept": kept,
+        **({} if record.step is None else {"step": list(record.step)}),
+        **({} if record.prompt is None else {"prompt": record.prompt}),
     }
 
 

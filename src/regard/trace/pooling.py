@@ -19,11 +19,17 @@ def pool(weights: np.ndarray, looking: np.ndarray, high: int, wide: int) -> tupl
            [0., 1.]]), array([2, 1]))
     """
     T, S = weights.shape[-2:]
-    R, C = -(-T // high), -(-S // wide)
+    return pool_at(weights, looking, np.arange(0, T, high), np.arange(0, S, wide))
+
+
+def pool_at(
+    weights: np.ndarray, looking: np.ndarray, rows: np.ndarray, cols: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same in cells of any size, told by the first row and the first column of each."""
     if not weights.size:
-        return np.zeros((*weights.shape[:-2], R, C), weights.dtype), np.zeros((*looking.shape[:-1], R), int)
+        empty = np.zeros((*weights.shape[:-2], len(rows), len(cols)), weights.dtype)
+        return empty, np.zeros((*looking.shape[:-1], len(rows)), int)
     exact = weights.dtype if weights.dtype == np.float64 else np.dtype(np.float32)
-    rows, cols = np.arange(0, T, high), np.arange(0, S, wide)
     summed = np.add.reduceat(weights, cols, axis=-1, dtype=exact)
     total = np.add.reduceat(looking, rows, axis=-1)  # … R
     mean = np.add.reduceat(summed * looking[..., None].astype(exact), rows, axis=-2)

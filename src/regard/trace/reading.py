@@ -10,18 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from regard.axes import Shape, split_lead
+from regard.axes import Shape, distance_count, split_lead
 from regard.errors import FileError, RegardError
 from regard.masks import BoundMask, Mask
-from regard.records import Record, Rectangle, Top
+from regard.records import Record, Rectangle, Step, Top
 from regard.trace.mask_file import MaskTreeError, mask_of
 from regard.trace.pooling import is_binning
 from regard.trace.weights import KINDS
 
-FORMAT, VERSION, KEY = "regard-trace", 1, "regard"
+FORMAT, VERSION, KEY = "regard-trace", 2, "regard"
 _ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}
-_ARRAYS = re.compile(r"map|lse|entropy|received|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)")
-_PER_POSITION = {"lse": 2, "entropy": 2, "received": 3}
+_SOMETIMES = {"step", "prompt"}
+_ARRAYS = re.compile(
+    r"map|lse|entropy|received|sink|distance|values|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
+)
+_PER_POSITION = {"lse": 2, "entropy": 2, "received": 3, "values": 3}
 """Which of B H T S an array has after B and H."""
 
 Rows = list[tuple[str, ...]]
@@ -80,7 +83,7 @@ class Tensors:
 def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
     """Record `number`, as its JSON entry says; FileError where it says what cannot be."""
     place = f"records[{number}]"
-    if not isinstance(entry, dict) or set(entry) != _ENTRY:
+    if not isinstance(entry, dict) or set(entry) - _SOMETIMES != _ENTRY:
         raise tensors.garbled(place)
     if not isinstance(entry["name"], str) or entry["kind"] not in KINDS:
         raise tensors.garbled(place)
@@ -102,11 +105,31 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
             for name, axis in _PER_POSITION.items()
         },
         top=_top(tensors, own, (B, H, T, S)) if "top.indices" in names else None,
+        sink=tensors.shaped(f"{own}sink", B, H) if "sink" in names else None,
+        distance=tensors.shaped(f"{own}distance", B, H, distance_count(T, S)) if "distance" in names else None,
         queries=_tokens(tensors, entry, "queries", place, rows, B, T),
         keys=_tokens(tensors, entry, "keys", place, rows, B, S),
+        step=_step(tensors, entry.get("step"), place, B),
+        prompt=_prompt(tensors, entry.get("prompt"), place, T),
         rectangle=rectangle,
         kept=kept,
     )
+
+
+def _step(tensors: Tensors, found: Any, place: str, B: int) -> Step | None:
+    if found is None:
+        return None
+    if not (isinstance(found, list) and len(found) == 2 and isinstance(found[1], list) and len(found[1]) == B):
+        raise tensors.garbled(f"{place}.step")
+    if not all(_is_size(number) for number in (found[0], *found[1])):
+        raise tensors.garbled(f"{place}.step")
+    return Step(found[0], tuple(found[1]))
+
+
+def _prompt(tensors: Tensors, found: Any, place: str, T: int) -> int | None:
+    if found is not None and not (_is_size(found) and found <= T):
+        raise tensors.garbled(f"{place}.prompt")
+    return found
 
 
 def _is_size(size: Any) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.records import Kind, Record
+from regard.trace.merging import Merge, merged
 from regard.trace.weights import KINDS, record_of
 from regard.words import Language
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
 
+    from regard.trace.measures import Heads
+
 Colour = Literal["truecolor", "256", "none"]
+ScaleName = Literal["auto", "linear", "log", "renormalised", "hidden"]
 
 
 class Trace:
@@ -121,6 +125,17 @@ class Trace:
             if (kind is None or record.kind == kind) and (name is None or fnmatchcase(record.name, name))
         )
 
+    def stitched(self, ids: Any = None, map: int | None = 256) -> "Trace":
+        """The steps of a text that was written with a cache, put together: one Record for each module.
+
+        Each Record is the whole matrix, its `prompt` the number of queries that were read before writing began. Beams
+        are followed: `ids`, what `generate` returned, says which of them; without it, those alive at the last step.
+        Raises NotKeptError where rows are longer than their maps and nothing was kept to compute them from.
+        """
+        from regard.trace.stitching import stitched_records
+
+        return Trace(stitched_records(self, ids, map))
+
     def __repr__(self) -> str:
         if not self._records:
             return "Trace(no records)"
@@ -131,6 +146,45 @@ class Trace:
         more = ", …" if len(sizes) > 3 else ""
         count = "1 record" if len(self) == 1 else f"{len(self)} records"
         return f"Trace({count}: {', '.join(names)}; {', '.join(kinds)}; {sizes_text}{more})"
+
+    def merged(self, by: Merge = "words", sample: int = 0) -> "Trace":
+        """One sample with its tokens put together to "characters" or "words": keys summed, queries averaged."""
+        return Trace(merged(record, by, sample) for record in self)
+
+    # --- measured ----------------------------------------------------------------------------------------
+
+    def heads(self, queries: int | None = 2048) -> "Heads":
+        """What each head looks at on this text, ranked: printed, a table. Of a long text `queries` rows (None: all).
+
+        Attention is not explanation: it says where a head looks, not what the model makes of it.
+        """
+        from regard.trace.measures.heads import find_heads
+
+        return find_heads(self, queries)
+
+    def measure(self, name: str) -> "np.ndarray":
+        """`"entropy"`, `"sink"` or `"distance"` of every head, the mean of all queries and samples: L H."""
+        from regard.trace.measures.table import measured
+
+        return measured(self, name)
+
+    def rollout(self, rows: slice | None = None) -> "Trace":
+        """The attention of all layers multiplied, residuals included: a Trace of one record (Abnar and Zuidema 2020).
+
+        All records must be self-attention of one size: `trace.select(kind="encoder").rollout().show()`.
+        """
+        from regard.trace.measures.rollout import attention_rollout
+
+        return Trace([attention_rollout(self, rows)])
+
+    def value_weighted(self) -> "Trace":
+        """Every weight times the length of what it moves, rows summing to 1 again (Kobayashi et al. 2020).
+
+        It needs `See(values=True)`, and exact weights; drawn beside the Trace, it shows which looks bring nothing.
+        """
+        from regard.trace.measures.values import value_weighted
+
+        return Trace(value_weighted(record) for record in self)
 
     # --- handed on ---------------------------------------------------------------------------------------
 
@@ -143,14 +197,18 @@ class Trace:
         width: int | None = None,
         color: Colour | None = None,
         lang: Language | None = None,
+        scale: ScaleName | None = None,
+        merge: Merge | None = None,
     ) -> None:
         """Draw in the terminal: one head, the heads of a layer, or all layers, by what is chosen.
 
-        `color` forces what is otherwise told from the terminal; `width` is in columns.
+        `color` forces what is otherwise told from the terminal; `width` is in columns. `scale` is how colours go with
+        weights: "linear", "log", or without the first token "renormalised" or "hidden". `merge` puts "characters"
+        or "words" together from tokens; by default only the parts of a character are.
         """
         from regard.views.terminal import show
 
-        show(self, layer, head, sample, file=file, width=width, color=color, lang=lang)
+        show(self, layer, head, sample, file=file, width=width, color=color, lang=lang, scale=scale, merge=merge)
 
     def plot(
         self,
@@ -159,11 +217,27 @@ class Trace:
         sample: int = 0,
         ax: "Axes | None" = None,
         lang: Language | None = None,
+        scale: ScaleName | None = None,
+        merge: Merge | None = None,
     ) -> "Axes | np.ndarray":
-        """Draw with matplotlib; the Axes, or an array of them where there are several pictures."""
+        """Draw with matplotlib; the Axes, or an array of them where there are several pictures. The rest as `show`."""
         from regard.views.plots import plot
 
-        return plot(self, layer, head, sample, ax, lang)
+        return plot(self, layer, head, sample, ax, lang, scale, merge)
+
+    def html(
+        self,
+        path: str | os.PathLike[str],
+        layer: int | str | None = None,
+        sample: int = 0,
+        lang: Language | None = None,
+        scale: ScaleName | None = None,
+        merge: Merge | None = None,
+    ) -> None:
+        """Write one page of HTML that needs nothing else: all layers and heads of a sample, or one layer."""
+        from regard.views.page import write_page
+
+        write_page(self, path, layer, sample, lang, scale, merge)
 
     def save(self, path: str | os.PathLike[str], qk: bool = False) -> None:
         """Write a safetensors file; with `qk`, also what exact weights are computed from."""

@@ -45,6 +45,7 @@ def record_of(
         name=name,
         kind=kind,
         map=None if see.map is None else _map(four, kept, see.map),
+        sink=to_kind_of(_sink(four), kept),
         rectangle=lambda rows, cols: kept[..., rows, cols],
         kept={"weights": kept},
     )
@@ -101,6 +102,14 @@ def _map(weights: np.ndarray, like: Array, bins: int) -> Array:
         return like
     looking = weights.any(-1).astype(int)
     return to_kind_of(pool(weights, looking, bin_width(T, bins), bin_width(S, bins))[0], like)
+
+
+def _sink(weights: np.ndarray) -> np.ndarray:
+    """B H, the mean weight of the first key over the queries that see something; 0 where none does."""
+    if not weights.size:
+        return np.zeros(weights.shape[:2])
+    looking = weights.any(-1).sum(-1)  # B H
+    return weights[..., 0].sum(-1, dtype=np.float64) / np.maximum(looking, 1)
 
 
 def _listed(tokens: Any) -> Any:

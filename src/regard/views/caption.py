@@ -8,11 +8,9 @@ from rich.text import Text
 from regard.records import Record
 from regard.views.ink import BOLD, DIM
 from regard.views.labels import cut, cut_start, visible
-from regard.views.picture import Picture
+from regard.views.picture import Picture, readable
+from regard.views.scales import is_sink, sink_bar
 from regard.words import Language, say
-
-SINK = 0.3
-"""A first key that receives more than this share of all attention is pointed out, if the text is not too short."""
 
 
 def title(name: str, pieces: Iterable[str], width: int) -> list[Text]:
@@ -32,6 +30,11 @@ def flow(pieces: Iterable[str], width: int) -> list[Text]:
         else:
             lines.append(piece)
     return [Text(line) for line in lines]
+
+
+def prompt(record: Record, lang: Language) -> list[str]:
+    """Where reading ended and writing began, in a text that was generated."""
+    return [] if record.prompt is None else [say("screen-prompt", lang, count=record.prompt)]
 
 
 def dimmed(lines: list[Text]) -> list[Text]:
@@ -62,19 +65,20 @@ def hidden(drawn: Iterable[Picture], lang: Language, *, dots: bool) -> list[str]
     return [say("screen-hidden" if dots else "screen-hidden-blank", lang)]
 
 
-def sink_bar(wholes: Iterable[Picture]) -> float:
-    """The share above which a first key stands out: `SINK`, and twice an even share of the shortest text."""
-    return max([SINK, *(2 / S for whole in wholes if (S := whole.record.shape[3]))])
+def sink(share: float | None, whole: Picture, lang: Language) -> list[str]:
+    """How much the first token receives, where it is a lot or somebody asked for a scale of their own."""
+    if share is None or not (is_sink(share, sink_bar([whole])) or whole.scale != "auto"):
+        return []
+    return [say("screen-first", lang, share=round(100 * share))]
 
 
-def is_sink(share: float | None, bar: float) -> bool:
-    """Whether the first key receives a lot."""
-    return share is not None and share > bar
-
-
-def sink(share: float | None, bar: float, lang: Language) -> list[str]:
-    """How much the first token receives, where it is a lot."""
-    return [say("screen-first", lang, share=round(100 * share))] if share is not None and share > bar else []
+def scaling(whole: Picture, lang: Language) -> list[str]:
+    """What the scale does to the weights, where it is not the usual one."""
+    if whole.scale == "auto":
+        return []
+    if whole.scale in ("linear", "log"):
+        return [say(f"screen-scale-{whole.scale}", lang)]
+    return [say(f"screen-scale-{whole.scale}", lang, count=whole.wide)]
 
 
 def sinks(key: str, found: list[str], bar: float, lang: Language, **values: int) -> list[str]:
@@ -91,7 +95,7 @@ def tokens(record: Record, sample: int, lang: Language, width: int) -> list[Text
     def line(key: str, rows: tuple[tuple[str, ...], ...] | None) -> list[Text]:
         if rows is None:
             return []
-        text = " ".join(visible(token) for token in rows[sample if len(rows) > 1 else 0][:width])
+        text = " ".join(visible(token) for token in readable(rows[sample if len(rows) > 1 else 0][:width]))
         return [Text(cut(f"{say(key, lang)}{text}", width), DIM)]
 
     if record.queries == record.keys:

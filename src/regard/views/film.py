@@ -22,6 +22,7 @@ from regard.views.curves import loss_text
 from regard.views.ink import Ink
 from regard.views.one_head import column_labels, lay_out, notes_on, row_lines
 from regard.views.picture import Picture, chosen_head, chosen_records, picture
+from regard.views.scales import Scale
 from regard.words import Language, say
 
 _FRAME = re.compile(r"step-(\d{1,15})\.safetensors")
@@ -145,7 +146,7 @@ def frame_lines(
     head = say("screen-head-of", lang, head=shown.head, count=whole.record.shape[1])
     above = caption.title(shown.record.name, [say(f"screen-{shown.record.kind}", lang), head], width)
     above += [*caption.flow(frame_title(shown, at, losses, lang), width), Text()]
-    ink = Ink(depth, shown.highest)
+    ink = Ink(depth, Scale(shown.highest))
     layout = lay_out(whole, width, depth)
     while True:
         rows = len(layout.drawn.cells)

@@ -1,7 +1,8 @@
 """Fonts for matplotlib: which installed ones have Chinese, and what to write where none has a character.
 
-matplotlib warns of every glyph that it cannot draw, at drawing time and in the caller's own call; so what cannot be
-drawn is replaced beforehand. rcParams are never touched: fonts are given to each text.
+matplotlib warns of every glyph that it cannot draw, at drawing time and in the caller's own call, and draws a box; so
+what cannot be drawn is replaced beforehand: a token by its position, our own words by English. rcParams are never
+touched: fonts are given to each text.
 """
 
 import logging
@@ -9,7 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from regard.words import say
+from regard.words import Language, say
 
 _log = logging.getLogger("regard")
 BOX = "□"
@@ -63,6 +64,24 @@ def drawable(texts: Iterable[str]) -> list[str]:
     if any(_is_cjk(sign) and ord(sign) not in there for text in texts for sign in text):
         _say_once()
     return shown
+
+
+def drawable_tokens(tokens: Iterable[str]) -> list[str]:
+    """The tokens, or the position of one that holds a character which no font has.
+
+    >>> drawable_tokens(["cat", "\ue000"])
+    ['cat', '#1']
+    """
+    tokens = list(tokens)
+    return [f"#{at}" if BOX in shown and BOX not in tokens[at] else shown for at, shown in enumerate(drawable(tokens))]
+
+
+def spoken(lang: Language) -> Language:
+    """The language to write in: English where no font has Chinese; the first time, the log says what to install."""
+    if lang == "zh" and ord("注") not in _has():
+        _say_once()
+        return "en"
+    return lang
 
 
 def _is_cjk(sign: str) -> bool:

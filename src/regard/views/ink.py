@@ -1,50 +1,42 @@
 """Ink: how weights become coloured cells, or shades where there is no colour.
 
-Small weights are the most of any attention, so lightness goes with the square root; the legend says what a
-colour means. A weight of exactly 0 gets no ink at all: it was hidden, which is not the same as small.
+How light a weight is, its scale says; the legend says what a colour means. A weight of exactly 0 gets no ink at all:
+it was hidden, which is not the same as small.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
 from rich.style import Style
 from rich.text import Text
 
 from regard.views.colours import Depth, Paint, halves, on, paint, warning
 from regard.views.labels import pad
+from regard.views.picture import Picture
+from regard.views.scales import Scale
 
 SHADES = " ░▒▓█"
-HIDDEN, BAD, BLIND = "·", "!", "∅"
+HIDDEN, BAD, BLIND, PROMPT = "·", "!", "∅", "╌"
 DIM, BOLD = Style(dim=True), Style(bold=True)
 _STEPS = 255
-_MANY = 400
-"""From so many cells on, the strongest hundredth of them may share the last colour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ink:
-    """Which colours there are, and the weight that gets the last of them."""
+    """Which colours there are, and how light a weight is."""
 
     depth: Depth | None
     """Of the colours; None for shades."""
-    ceiling: float
-    clipped: bool = False
+    scale: Scale
 
     @classmethod
-    def for_cells(cls, pictures: Iterable[np.ndarray], depth: Depth | None) -> "Ink":
-        """Scaled to what is drawn: the largest weight, or of many the one that 99 % stay below."""
-        seen = np.concatenate([np.zeros(0), *(cells[np.isfinite(cells) & (cells > 0)] for cells in pictures)])
-        if not seen.size:
-            return cls(depth, 1.0)
-        highest = float(seen.max())
-        ceiling = float(np.quantile(seen, 0.99)) if seen.size >= _MANY else highest
-        # As shown: a ceiling that reads the same as the highest clips nothing that a reader could tell.
-        return cls(depth, ceiling, clipped=short(ceiling) != short(highest))
+    def for_pictures(cls, pictures: Iterable[Picture], depth: Depth | None) -> "Ink":
+        """Scaled to what is drawn."""
+        return cls(depth, Scale.of(pictures))
 
     def level(self, value: float) -> float:
         """From 0 to 1, how strong the ink is."""
-        return float(np.sqrt(min(1.0, max(0.0, value / self.ceiling))))
+        return float(self.scale.level(value))
 
     def ground(self, value: float) -> Paint | None:
         """The colour of a weight; None for one that is hidden, and where there are no colours."""
@@ -96,12 +88,12 @@ class Ink:
 
     def _swatches(self) -> list[tuple[str, Style]]:
         if self.depth is None:
-            lowest = [(shade, self.ceiling * (i / len(SHADES)) ** 2) for i, shade in enumerate(SHADES)]
+            lowest = [(shade, self.scale.weight(i / len(SHADES))) for i, shade in enumerate(SHADES)]
             return [(f"{shade} ≥ {short(value)}   ", Style.null()) for shade, value in lowest[1:]]
         swatches = []
         for step in range(5):
-            more = "≥ " if step == 4 and self.clipped else ""
-            text = f" {more}{short(self.ceiling * (step / 4) ** 2)} "
+            more = "≥ " if step == 4 and self.scale.clipped else "≤ " if step == 0 and self.scale.name == "log" else ""
+            text = f" {more}{short(self.scale.weight(step / 4))} "
             swatches.append((pad(text, max(7, len(text)), "middle"), on(paint(step / 4, self.depth))))
         return swatches
 

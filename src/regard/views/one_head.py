@@ -17,7 +17,7 @@ from rich.text import Text
 
 from regard.views import caption
 from regard.views.colours import Depth
-from regard.views.ink import BLIND, DIM, Ink
+from regard.views.ink import BLIND, DIM, PROMPT, Ink
 from regard.views.labels import pad, upright, visible
 from regard.views.picture import Picture, first_share
 from regard.words import Language, say
@@ -58,7 +58,7 @@ def one_head(whole: Picture, width: int, depth: Depth | None, lang: Language) ->
         T, S = record.shape[-2:]
         return [*lines, *caption.flow([say("screen-nothing", lang, T=T, S=S)], width)]
     layout = lay_out(whole, width, depth)
-    ink = Ink.for_cells([layout.drawn.cells], depth)
+    ink = Ink.for_pictures([layout.drawn], depth)
     lines += [*column_labels(layout), *row_lines(layout, ink), Text()]
     if layout.mode != "numbers":
         lines += ink.legend(width)
@@ -168,6 +168,9 @@ def row_lines(layout: Layout, ink: Ink) -> list[Text]:
             if middle and not looking:
                 line.append(f" {BLIND}")
             lines.append(line)
+    if drawn.high == 1 and (prompt := drawn.record.prompt) is not None and 0 < prompt < len(labels):
+        border = " " * (layout.gutter + 1) + PROMPT * (layout.cell * drawn.cells.shape[1])
+        lines.insert(prompt * layout.tall, Text(border, DIM))
     return lines
 
 
@@ -199,7 +202,7 @@ def _pixel_rows(layout: Layout, ink: Ink) -> list[Text]:
 def notes_on(whole: Picture, layout: Layout, lang: Language) -> list[str]:
     """What a reader has to know about the map."""
     drawn = layout.drawn
-    notes = [say("screen-rows-look", lang), *caption.cell(drawn, lang)]
+    notes = [say("screen-rows-look", lang), *caption.cell(drawn, lang), *caption.prompt(whole.record, lang)]
     if layout.mode == "pixels" and len(drawn.cells) > _FEW_ROWS:
         notes.append(say("screen-two-rows", lang))
     notes += caption.hidden([drawn], lang, dots=layout.mode != "pixels")
@@ -210,4 +213,4 @@ def notes_on(whole: Picture, layout: Layout, lang: Language) -> list[str]:
         notes.append(say("screen-blind", lang))
     if layout.mode != "numbers" and (drawn.cells != drawn.cells).any():
         notes.append(say("screen-bad", lang))
-    return notes + caption.sink(first_share(whole, compute=True), caption.sink_bar([whole]), lang)
+    return [*notes, *caption.scaling(whole, lang), *caption.sink(first_share(whole, compute=True), whole, lang)]

@@ -4,11 +4,13 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from regard.records import Record
+from regard.trace.trace import ScaleName
 from regard.views import caption
 from regard.views.colours import Depth
 from regard.views.ink import BOLD, DIM, Ink
 from regard.views.labels import cut_start, pad, short_names, visible
-from regard.views.picture import Picture, first_share, picture
+from regard.views.picture import Picture, picture
+from regard.views.scales import is_sink, sink_bar
 from regard.views.thumbnails import Thumbnail, below, beside, evenly
 from regard.words import Language, say
 
@@ -17,7 +19,12 @@ _SMALLEST, _LARGEST = 5, 18
 
 
 def layers_by_heads(
-    records: list[Record], samples: list[int], width: int, depth: Depth | None, lang: Language
+    records: list[Record],
+    samples: list[int],
+    width: int,
+    depth: Depth | None,
+    lang: Language,
+    scale: ScaleName = "auto",
 ) -> list[Text]:
     """All heads of all records."""
     names, pattern = short_names([visible(record.name) for record in records])
@@ -26,9 +33,9 @@ def layers_by_heads(
     most = max(record.shape[1] for record in records)
     size, across = _columns(most, width - gutter - 1, depth)
     chosen = list(zip(records, samples, strict=True))
-    wholes = [[picture(record, head, sample) for head in range(record.shape[1])] for record, sample in chosen]
+    wholes = [[picture(record, head, sample, scale) for head in range(record.shape[1])] for record, sample in chosen]
     rows = [[Thumbnail.of(str(whole.head), whole, size, depth) for whole in row] for row in wholes]
-    ink = Ink.for_cells((one.drawn.cells for row in rows for one in row), depth)
+    ink = Ink.for_pictures((one.drawn for row in rows for one in row), depth)
 
     lines = [*caption.title(pattern, _about(records, samples, lang), width), Text()]
     lines.append(Text(pad(column, gutter, "right") + " ", DIM))
@@ -72,6 +79,6 @@ def _layer(name: str, row: list[Thumbnail], gutter: int, across: int, ink: Ink) 
 
 
 def _sinks(wholes: list[Picture], lang: Language) -> list[str]:
-    bar = caption.sink_bar(wholes)
-    found = sum(caption.is_sink(first_share(whole), bar) for whole in wholes)
+    bar = sink_bar(wholes)
+    found = sum(is_sink(whole.first, bar) for whole in wholes)
     return caption.sinks("screen-first-count", [str(found)] if found else [], bar, lang, count=len(wholes))

@@ -5,6 +5,7 @@ Here a record, a head, a sample and a language are chosen and checked; how a Pic
 
 import operator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ import numpy as np
 from regard.errors import ArgumentError, NotKeptError
 from regard.kinds import to_numpy
 from regard.records import Record
+from regard.text.pieces import spelled, token_bytes
+from regard.trace.merging import Merge, has_torn_characters, merged
 from regard.trace.pooling import bin_size, pool
-from regard.trace.trace import Trace
+from regard.trace.trace import ScaleName, Trace
 from regard.words import LANGUAGES, Language, language, say
 
 Tokens = tuple[str, ...]
@@ -32,6 +35,9 @@ class Picture:
     """R: the queries of a row that look at anything."""
     high: int
     wide: int
+    scale: ScaleName = "auto"
+    first: float | None = None
+    """The share of all attention that the first key receives, where it can be told; also when that key is not drawn."""
 
     @property
     def queries(self) -> Tokens | None:
@@ -53,14 +59,17 @@ class Picture:
         return replace(self, cells=cells, looking=looking, high=self.high * high, wide=self.wide * wide)
 
 
-def picture(record: Record, head: int, sample: int) -> Picture:
-    """One head of one sample; NotKeptError where the record has no map."""
+def picture(record: Record, head: int, sample: int, scale: ScaleName = "auto") -> Picture:
+    """One head of one sample; NotKeptError where the record has no map.
+
+    A scale that does without the first token leaves its cells empty: those of the keys that share a cell with it too.
+    """
     if record.map is None:
         raise NotKeptError("map-not-kept", name=record.name)
     T, S = record.shape[-2:]
     cells = np.asarray(to_numpy(record.map[sample, head]), dtype=np.float64)
     R, C = cells.shape
-    return Picture(
+    whole = Picture(
         record=record,
         head=head,
         sample=sample,
@@ -68,7 +77,20 @@ def picture(record: Record, head: int, sample: int) -> Picture:
         looking=_looking(record, head, sample, cells),
         high=bin_size(T, R),
         wide=bin_size(S, C),
+        scale=scale,
     )
+    told = replace(whole, first=first_share(whole))
+    return replace(told, cells=_without_first(cells, scale)) if scale in ("hidden", "renormalised") else told
+
+
+def _without_first(cells: np.ndarray, scale: ScaleName) -> np.ndarray:
+    """The cells with an empty first column; the others as they are, or brought to a sum of 1."""
+    rest = np.array(cells)
+    rest[:, :1] = 0
+    if scale == "hidden":
+        return rest
+    sums = rest.sum(-1, keepdims=True)
+    return np.divide(rest, sums, out=np.zeros_like(rest), where=sums != 0)
 
 
 def _looking(record: Record, head: int, sample: int, cells: np.ndarray) -> np.ndarray:
@@ -90,9 +112,11 @@ def first_share(drawn: Picture, compute: bool = False) -> float | None:
     nothing else tells, take the exact weights of that key, for every head and query, if they can be had.
     """
     record, total = drawn.record, drawn.looking.sum()
-    if record.shape[-1] < 2 or not total:
-        return None
-    if drawn.wide == 1:
+    if drawn.first is not None or record.shape[-1] < 2 or not total:
+        return drawn.first
+    if record.sink is not None:
+        share = float(to_numpy(record.sink[drawn.sample, drawn.head]))
+    elif drawn.wide == 1:
         share = (drawn.cells[:, 0] * drawn.looking).sum() / total
     elif record.received is not None:
         share = float(to_numpy(record.received[drawn.sample, drawn.head, 0])) / total
@@ -113,6 +137,17 @@ def chosen_records(trace: Trace, layer: int | str | None) -> list[Record]:
     if isinstance(layer, str):
         return [trace[layer]]
     return [trace[in_range("layer", layer, len(trace))]]
+
+
+def as_read(record: Record, sample: int, merge: Merge | None) -> tuple[Record, int]:
+    """The record whose tokens are what was asked for, and the sample in it.
+
+    None merges the parts of characters where every token would get its own label: else nobody could read them.
+    """
+    exact = record.map is not None and tuple(record.map.shape[-2:]) == record.shape[-2:]
+    if merge == "tokens" or (merge is None and not (exact and has_torn_characters(record, sample))):
+        return record, sample
+    return merged(record, merge or "characters", sample), 0
 
 
 def chosen_head(record: Record, head: int) -> int:
@@ -148,4 +183,10 @@ def in_range(what: str, asked: Any, count: int) -> int:
 
 
 def _tokens(tokens: tuple[Tokens, ...] | None, sample: int) -> Tokens | None:
-    return None if tokens is None else tokens[sample if len(tokens) > 1 else 0]
+    return None if tokens is None else readable(tokens[sample if len(tokens) > 1 else 0])
+
+
+@lru_cache(maxsize=64)
+def readable(tokens: Tokens) -> Tokens:
+    """The tokens as text, whichever way their vocabulary spells them; a part of a character as its bytes."""
+    return tuple(spelled(piece) for piece in token_bytes(tokens))

@@ -11,17 +11,22 @@ from rich.console import Console
 from rich.text import Text
 
 from regard.errors import ArgumentError
-from regard.trace.trace import Colour, Trace
+from regard.trace.merging import Merge
+from regard.trace.trace import Colour, ScaleName, Trace
+from regard.views import caption
 from regard.views.colours import Depth
 from regard.views.one_head import one_head
 from regard.views.overview import layers_by_heads
-from regard.views.picture import chosen_head, chosen_language, chosen_records, chosen_sample, picture
+from regard.views.picture import as_read, chosen_head, chosen_language, chosen_records, chosen_sample, picture
+from regard.views.scales import chosen_scale
 from regard.views.thumbnails import heads_of, layers_of
 from regard.words import Language, say
 
 NARROWEST = 24
 # For files that cannot hold our signs: each has a neighbour that every encoding has.
-_PLAIN = str.maketrans({"░": ":", "▒": "+", "▓": "#", "█": "@", "·": ".", "∅": "o", "…": "~", "×": "x", "≥": ">"})
+_PLAIN = str.maketrans(
+    {"░": ":", "▒": "+", "▓": "#", "█": "@", "·": ".", "∅": "o", "…": "~", "×": "x", "≥": ">", "╌": "-"}
+)
 
 
 def show(
@@ -34,12 +39,15 @@ def show(
     width: int | None = None,
     color: Colour | None = None,
     lang: Language | None = None,
+    scale: ScaleName | None = None,
+    merge: Merge | None = None,
 ) -> None:
     """Draw the trace on `file`, by default on the screen. Raises ArgumentError and NotKeptError."""
     spoken = chosen_language(lang)
     console = console_for(file, color)
     columns, depth = columns_of(console, width), depth_of(console)
-    lines = drawing(trace, layer, head, sample, width=columns, depth=depth, lang=spoken)
+    how = chosen_scale(scale)
+    lines = drawing(trace, layer, head, sample, width=columns, depth=depth, lang=spoken, scale=how, merge=merge)
     write_lines(console, lines)
 
 
@@ -52,19 +60,29 @@ def drawing(
     width: int,
     depth: Depth | None,
     lang: Language,
+    scale: ScaleName = "auto",
+    merge: Merge | None = None,
 ) -> list[Text]:
     """The lines that `show` writes."""
-    records = chosen_records(trace, layer)
-    samples = [chosen_sample(record, sample) for record in records]
+    given = chosen_records(trace, layer)
+    read = [as_read(record, chosen_sample(record, sample), merge) for record in given]
+    records, samples = [record for record, _ in read], [at for _, at in read]
     heads = [chosen_head(record, 0 if head is None else head) for record in records]
-    if len(records) > 1:
-        if head is None:
-            return layers_by_heads(records, samples, width, depth, lang)
-        return layers_of(records, heads, samples, width, depth, lang)
     H, T, S = records[0].shape[1:]
-    if head is None and H > 1 and T and S:
-        return heads_of(records[0], samples[0], width, depth, lang)
-    return one_head(picture(records[0], heads[0], samples[0]), width, depth, lang)
+    if len(records) > 1 and head is None:
+        lines = layers_by_heads(records, samples, width, depth, lang, scale)
+    elif len(records) > 1:
+        lines = layers_of(records, heads, samples, width, depth, lang, scale)
+    elif head is None and H > 1 and T and S:
+        lines = heads_of(records[0], samples[0], width, depth, lang, scale)
+    else:
+        lines = one_head(picture(records[0], heads[0], samples[0], scale), width, depth, lang)
+    if records == given:
+        return lines
+    notes = [say(f"screen-merged-{merge or 'characters'}", lang)]
+    if (count := given[0].shape[0]) > 1:  # a merged record holds one sample, and could not tell
+        notes.append(say("screen-sample", lang, sample=chosen_sample(given[0], sample), count=count))
+    return [*lines, *caption.dimmed(caption.flow(notes, width))]
 
 
 def console_for(file: TextIO | None, color: Colour | None) -> Console:

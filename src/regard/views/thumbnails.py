@@ -10,11 +10,13 @@ import numpy as np
 from rich.text import Text
 
 from regard.records import Record
+from regard.trace.trace import ScaleName
 from regard.views import caption
 from regard.views.colours import Depth
 from regard.views.ink import BOLD, Ink
 from regard.views.labels import cut_start, pad, short_names, visible
-from regard.views.picture import Picture, first_share, picture
+from regard.views.picture import Picture, picture
+from regard.views.scales import is_sink, sink_bar
 from regard.words import Language, say
 
 _GAP = 2
@@ -63,29 +65,37 @@ def _enlarged(cells: np.ndarray, size: int) -> np.ndarray:
     return cells.repeat(times, 0).repeat(times, 1)
 
 
-def heads_of(record: Record, sample: int, width: int, depth: Depth | None, lang: Language) -> list[Text]:
+def heads_of(
+    record: Record, sample: int, width: int, depth: Depth | None, lang: Language, scale: ScaleName = "auto"
+) -> list[Text]:
     """All heads of one record."""
-    wholes = [picture(record, head, sample) for head in range(record.shape[1])]
+    wholes = [picture(record, head, sample, scale) for head in range(record.shape[1])]
     headings = [say("screen-head", lang, head=whole.head) for whole in wholes]
     pieces = caption.about(record, sample, lang)
     pieces.insert(1, say("screen-heads", lang, count=len(wholes)))
     lines = [*caption.title(record.name, pieces, width), *caption.tokens(record, sample, lang, width), Text()]
-    bar = caption.sink_bar(wholes)
-    sinks = [str(whole.head) for whole in wholes if caption.is_sink(first_share(whole), bar)]
+    bar = sink_bar(wholes)
+    sinks = [str(whole.head) for whole in wholes if is_sink(whole.first, bar)]
     notes = caption.sinks("screen-first-heads", sinks, bar, lang)
     return lines + _grid(headings, wholes, notes, width, depth, lang)
 
 
 def layers_of(
-    records: list[Record], heads: list[int], samples: list[int], width: int, depth: Depth | None, lang: Language
+    records: list[Record],
+    heads: list[int],
+    samples: list[int],
+    width: int,
+    depth: Depth | None,
+    lang: Language,
+    scale: ScaleName = "auto",
 ) -> list[Text]:
     """The same head of several records."""
-    wholes = [picture(*each) for each in zip(records, heads, samples, strict=True)]
+    wholes = [picture(*each, scale) for each in zip(records, heads, samples, strict=True)]
     names, pattern = short_names([visible(record.name) for record in records])
     pieces = [say("screen-head", lang, head=heads[0]), say("screen-layers", lang, count=len(records))]
     lines = [*caption.title(pattern, pieces, width), Text()]
-    bar = caption.sink_bar(wholes)
-    sinks = [name for name, whole in zip(names, wholes, strict=True) if caption.is_sink(first_share(whole), bar)]
+    bar = sink_bar(wholes)
+    sinks = [name for name, whole in zip(names, wholes, strict=True) if is_sink(whole.first, bar)]
     notes = caption.sinks("screen-first-layers", sinks, bar, lang)
     return lines + _grid(names, wholes, notes, width, depth, lang)
 
@@ -97,7 +107,7 @@ def _grid(
     size, across = _arranged(len(wholes), width, max(max(whole.cells.shape, default=0) for whole in wholes))
     named = zip(headings, wholes, strict=True)
     thumbnails = [Thumbnail.of(heading, whole, size, depth) for heading, whole in named]
-    ink = Ink.for_cells((one.drawn.cells for one in thumbnails), depth)
+    ink = Ink.for_pictures((one.drawn for one in thumbnails), depth)
     lines = []
     for start in range(0, len(thumbnails), across):
         row = thumbnails[start : start + across]
@@ -158,4 +168,5 @@ def below(ink: Ink, drawn: list[Picture], more: list[str], width: int, lang: Lan
     notes += caption.hidden(drawn, lang, dots=ink.depth is None)
     if any((one.cells != one.cells).any() for one in drawn):
         notes.append(say("screen-bad", lang))
+    notes += caption.scaling(drawn[0], lang) if drawn else []
     return [*ink.legend(width), *caption.dimmed(caption.flow([*notes, *more], width))]

@@ -66,9 +66,10 @@ def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
 @cache
 def catalogue() -> dict[str, Words]:
     """All entries by key. Loaded on the first sentence, so that importing regard stays quick."""
-    from regard.words import commands, hand_calculation, reasons, screen, seeing, training
+    from regard.words import commands, editing, hand_calculation, measures, page, reasons, screen, seeing, training
     from regard.words.complaints import (
         attention,
+        capture,
         corpora,
         explaining,
         files,
@@ -83,8 +84,22 @@ def catalogue() -> dict[str, Words]:
         tutorials,
     )
 
-    calls = (attention, masks, parts, models, interchange, generation, explaining, traces, files, tutorials)
-    spoken = (*calls, language, corpora, runs, reasons, hand_calculation, screen, commands, seeing, training)
+    calls = (attention, masks, parts, models, interchange, generation, explaining, traces, files, tutorials, capture)
+    spoken = (
+        *calls,
+        language,
+        corpora,
+        runs,
+        reasons,
+        hand_calculation,
+        screen,
+        commands,
+        seeing,
+        training,
+        editing,
+        measures,
+        page,
+    )
     merged: dict[str, Words] = {}
     for module in spoken:
         repeated = merged.keys() & module.WORDS.keys()

@@ -26,6 +26,22 @@ WORDS: dict[str, Words] = {
     "screen-blind-count": Words(en="{count} rows see nothing", zh="有 {count} 行什么也看不到"),
     "screen-bad": Words(en="red or !: NaN", zh="红色或 !：NaN"),
     "screen-nothing": Words(en="nothing to draw: {T} queries, {S} keys", zh="没有可画的内容：{T} 个查询，{S} 个键"),
+    "screen-prompt": Words(en="rows of the prompt: {count}", zh="前 {count} 行是提示"),
+    "screen-scale-linear": Words(en="colour goes with the weight", zh="颜色与权重成正比"),
+    "screen-scale-log": Words(en="colour goes with the logarithm", zh="颜色按对数变化"),
+    "screen-scale-renormalised": Words(
+        en="keys left out at the start: {count}; the rest of each row brought to a sum of 1",
+        zh="略去前 {count} 个词元，每行其余权重重新归一",
+    ),
+    "screen-scale-hidden": Words(en="keys left out at the start: {count}", zh="略去前 {count} 个词元"),
+    "screen-merged-characters": Words(
+        en="parts of characters are merged: keys summed, queries averaged",
+        zh="字符的各部分已合并：键相加，查询取平均",
+    ),
+    "screen-merged-words": Words(
+        en="tokens are merged to words: keys summed, queries averaged",
+        zh="词元已合并成词：键相加，查询取平均",
+    ),
     # --- what to notice ---
     "screen-first": Words(en="first token receives {share} %", zh="第一个词元得到 {share}% 的注意力"),
     "screen-first-heads": Words(
@@ -47,10 +63,11 @@ WORDS: dict[str, Words] = {
     # --- matplotlib ---
     "plot-queries": Words(en="query position", zh="查询位置"),
     "plot-keys": Words(en="key position", zh="键位置"),
+    "plot-first": Words(en="first {share} %", zh="首词元 {share}%"),
     "plot-weight": Words(en="weight", zh="权重"),
     "plot-no-font": Words(
-        en="no font for Chinese, Japanese or Korean was found, so matplotlib draws □ in its place; "
-        "install one, for example Noto Sans CJK SC",
-        zh="没有找到中日韩字体，matplotlib 只能画 □；请安装一种，例如 Noto Sans CJK SC",
+        en="no font for Chinese, Japanese or Korean was found, so matplotlib writes the positions of such tokens "
+        "in their place; install one, for example Noto Sans CJK SC",
+        zh="没有找到中日韩字体，matplotlib 只能写出这些词元的位置；请安装一种，例如 Noto Sans CJK SC",
     ),
 }

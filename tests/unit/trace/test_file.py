@@ -18,7 +18,7 @@ from regard import Mask, Record, See, Trace, attend, read_trace
 from regard.errors import FileError, NotKeptError
 from regard.records import Top
 
-EVERYTHING = See(map=4, top=2, entropy=True, received=True, qk=True)
+EVERYTHING = See(map=4, top=2, entropy=True, received=True, distance=True, qk=True)
 
 
 def small_trace() -> Trace:
@@ -35,7 +35,7 @@ def small_trace() -> Trace:
 def assert_same(found: Record, wanted: Record) -> None:
     for name in ("shape", "name", "kind", "queries", "keys"):
         assert getattr(found, name) == getattr(wanted, name), name
-    for name in ("map", "lse", "entropy", "received"):
+    for name in ("map", "lse", "entropy", "received", "sink", "distance"):
         one, other = getattr(found, name), getattr(wanted, name)
         assert (one is None) == (other is None), name
         if one is not None:
@@ -222,8 +222,19 @@ def test_other_safetensors_files_are_not_traces(tmp_path: Path) -> None:
 
 
 def test_a_newer_version_asks_for_a_newer_regard(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"version 2; this one reads up to 1.*upgrade"):
-        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=2)))
+    with pytest.raises(FileError, match=r"version 3; this one reads up to 2.*upgrade"):
+        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=3)))
+
+
+def test_files_of_version_1_are_read(tmp_path: Path) -> None:
+    def older(about: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
+        about["version"] = 1
+        for name in ("sink", "distance"):  # which that version did not know
+            del tensors[f"0.{name}"]
+            about["records"][0]["arrays"].remove(name)
+
+    record = read_trace(rewritten(tmp_path, older))[0]
+    assert_same(record, replace(small_trace()[0], sink=None, distance=None))
 
 
 def test_a_missing_tensor_is_named(tmp_path: Path) -> None:

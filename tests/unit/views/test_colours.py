@@ -1,14 +1,19 @@
 """The colours are viridis, can be written on, and rise in lightness in either depth."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from matplotlib import colormaps
 
+from regard import Trace
 from regard.views.colours import Depth, contrast, on, paint, warning
 from regard.views.ink import Ink
+from regard.views.picture import picture
+from regard.views.scales import Scale
 
+EVEN = picture(Trace.from_weights(np.full((20, 20), 1 / 20))[0], 0, 0)
 LEVELS = [i / 255 for i in range(256)]
 
 
@@ -43,7 +48,7 @@ def test_the_numbered_colours_are_those_of_terminals() -> None:
 
 
 def test_hidden_and_broken_weights_are_no_colours_of_the_scale() -> None:
-    ink = Ink("truecolor", 1.0)
+    ink = Ink("truecolor", Scale(1.0))
     assert ink.ground(0.0) is None
     assert ink.ground(float("nan")) == warning()
     assert ink.ground(1e-9) == paint(0.0)
@@ -51,8 +56,12 @@ def test_hidden_and_broken_weights_are_no_colours_of_the_scale() -> None:
 
 
 def test_the_legend_says_at_least_only_where_that_reads_differently() -> None:
-    last = np.full(400, 0.99991)
-    last[0] = 1.0
-    assert "≥" not in Ink.for_cells([last], "256").legend(80)[0].plain
-    last[1:] = 0.5
-    assert "≥ .5" in Ink.for_cells([last], "256").legend(80)[0].plain
+    last = np.full((20, 20), 0.99991)
+    last[0, 0] = 1.0
+
+    def legend() -> str:
+        return Ink.for_pictures([replace(EVEN, cells=last)], "256").legend(80)[0].plain
+
+    assert "≥" not in legend()
+    last[last < 1] = 0.5
+    assert "≥ .5" in legend()

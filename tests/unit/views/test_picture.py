@@ -1,5 +1,7 @@
 """A Picture is one head, fitted without changing what its rows mean."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -53,7 +55,9 @@ def test_the_share_of_the_first_key() -> None:
     w = np.array([[1, 0, 0, 0], [0, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 0, 1.0]])
     exact = picture(Trace.from_weights(w)[0], 0, 0)
     assert first_share(exact) == pytest.approx(0.5)  # of the three that look
-    pooled = picture(Trace.from_weights(w, map=2)[0], 0, 0)
+    record = Trace.from_weights(w, map=2)[0]
+    assert first_share(picture(record, 0, 0)) == pytest.approx(0.5)  # told beforehand
+    pooled = picture(replace(record, sink=None), 0, 0)
     assert first_share(pooled) is None
     assert first_share(pooled, compute=True) == pytest.approx(1.5 / 4)  # without an LSE all of a bin count
     told = Record(shape=(1, 1, 4, 4), map=pooled.cells[None, None], received=w.sum(0)[None, None])

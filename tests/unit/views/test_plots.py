@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
@@ -14,6 +15,7 @@ from matplotlib.axes import Axes
 from regard import Trace
 from regard.errors import ArgumentError, MissingPackageError
 from regard.reference import softmax
+from regard.trace.trace import ScaleName
 from regard.views import fonts
 
 
@@ -141,7 +143,7 @@ def test_tokens_without_a_glyph_do_not_warn(
             ax = trace(tokens=["注意力", "🤗", "$x^{$", "\ud800"]).plot()
             assert isinstance(ax, Axes)
             ax.figure.savefig(tmp_path / "p.png")
-    assert ax.get_yticklabels()[0].get_text() == "□□□"
+    assert [label.get_text() for label in ax.get_yticklabels()][:2] == ["#0", "#1"]  # where it stands, never a box
     assert ax.get_yticklabels()[2].get_text() == "$x^{$"
     assert [record.message for record in caplog.records if "Noto Sans CJK SC" in record.message] == [
         caplog.records[0].message
@@ -154,3 +156,64 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingPackageError, match=r"trace.plot needs matplotlib.*regard\[plot\]"):
         trace().plot()
+
+
+# --- scales, tokens, texts -------------------------------------------------------------------------------
+
+
+def test_a_sink_is_told_and_does_not_set_the_scale() -> None:
+    w = np.full((2, 10, 10), 0.1 / 9)
+    w[:, :, 0] = 0.9
+    ax = Trace.from_weights(w).plot(head=0)
+    assert isinstance(ax, Axes)
+    assert "first token receives 90 %" in ax.get_title()
+    assert ax.images[0].norm.vmax == pytest.approx(0.1 / 9)
+    assert ax.images[0].colorbar.extend == "max"  # type: ignore[union-attr]
+    grid = Trace.from_weights(w).plot(lang="zh")
+    assert isinstance(grid, np.ndarray)
+    assert grid[0, 1].get_title() == "头 1 · 首词元 90%"
+
+
+@pytest.mark.parametrize("scale", ["linear", "log", "renormalised", "hidden"])
+def test_every_scale_is_drawn_and_hides_what_is_hidden(scale: ScaleName, tmp_path: Path) -> None:
+    w = softmax(np.where(np.tri(4, dtype=bool), np.random.default_rng(0).normal(size=(4, 4)), -np.inf))
+    ax = Trace.from_weights(w).plot(scale=scale)
+    assert isinstance(ax, Axes)
+    image = ax.images[0]
+    colours = image.to_rgba(image.get_array())
+    assert tuple(colours[0, 3]) == pytest.approx((14 / 15, 14 / 15, 14 / 15, 1))
+    assert tuple(colours[3, 3]) != tuple(colours[0, 3])
+    assert (tuple(colours[3, 0]) == tuple(colours[0, 3])) == (scale in ("renormalised", "hidden"))
+    assert " · " in ax.images[0].colorbar.ax.get_ylabel()  # type: ignore[union-attr]
+    ax.figure.savefig(tmp_path / "p.png")
+
+
+def test_tokens_are_merged_and_the_prompt_ends_with_a_line() -> None:
+    record = replace(trace(tokens=["æľ", "Ī", "Ġun", "likely"])[0], prompt=2)
+    ax = Trace([record]).plot(merge="words")
+    assert isinstance(ax, Axes)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["月", "unlikely"]
+    assert ax.lines[0].get_ydata()[0] == 0.5  # type: ignore[index]
+
+
+def test_without_a_font_for_chinese_words_are_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "_has", lambda: frozenset(range(128)))
+    ax = trace().plot(lang="zh")
+    assert isinstance(ax, Axes)
+    assert ax.get_xlabel() == "key position"
+
+
+def test_many_layers_and_heads_are_small_and_have_no_words_at_their_edges(tmp_path: Path) -> None:
+    w = np.full((1, 8, 4, 4), 0.1 / 3)
+    w[..., 0] = 0.9
+    layers = Trace(Trace.from_weights(w, list("abcd"), name=f"h.{i}.attn")[0] for i in range(7))
+    axes = layers.plot()
+    assert isinstance(axes, np.ndarray)
+    assert axes.shape == (7, 8)
+    assert [axes[0, 3].get_title(), axes[1, 3].get_title()] == ["head 3", ""]
+    assert not axes[6, 0].get_xticklabels()
+    assert axes[6, 0].get_ylabel() == "6"
+    figure = axes[0, 0].figure
+    assert "56 of 56 heads" in figure.get_suptitle()
+    assert max(figure.get_size_inches()) < 16
+    figure.savefig(tmp_path / "p.png")

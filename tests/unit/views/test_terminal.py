@@ -2,6 +2,7 @@
 
 import io
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -79,9 +80,9 @@ def test_hidden_cells_and_blind_rows_are_marked() -> None:
         "\n"
         '        the    cat    ""    a␊mat\n'
         "  the  █1.0     ·      ·      ·\n"
-        "  cat  ▓.50   ▓.50     ·      ·\n"
+        "  cat  █.50   █.50     ·      ·\n"
         '   ""    ·      ·      ·      ·    ∅\n'
-        "a␊mat  ▒.25   ▒.25   ▒.25   ▒.25\n"
+        "a␊mat  ▓.25   ▓.25   ▓.25   ▓.25\n"
         "\n"
         "rows look at columns · dots: hidden or exactly 0 · ∅ sees nothing\n"
         "first token receives 58 %\n"
@@ -381,3 +382,43 @@ def test_what_was_not_kept_cannot_be_drawn() -> None:
         shown(Trace([Record(shape=(1, 2, 3, 3))]))
     with pytest.raises(ArgumentError, match="no records"):
         shown(Trace())
+
+
+# --- tokens and texts ------------------------------------------------------------------------------------
+
+MOON = ["æľ", "Ī", "Ġun", "likely"]  # 月 unlikely, as GPT-2 spells it
+
+
+def test_parts_of_characters_are_merged_unless_tokens_are_asked_for() -> None:
+    trace = Trace.from_weights(causal(4), MOON)
+    assert shown(trace).splitlines()[2].split() == ["月", "un", "likely"]
+    assert shown(trace).splitlines()[-1] == "parts of characters are merged: keys summed, queries averaged"
+    assert shown(trace, merge="words").splitlines()[2].split() == ["月", "unlikely"]
+    assert shown(trace, merge="words", lang="zh").splitlines()[-1] == "词元已合并成词：键相加，查询取平均"
+    tokens = shown(trace, merge="tokens")
+    assert "⟨E6 9C⟩" in tokens
+    assert "merged" not in tokens
+    assert "æ" not in tokens
+
+
+def test_a_batch_is_merged_sample_by_sample() -> None:
+    trace = Trace.from_weights(np.stack([causal(4), causal(4)]), [["a", "b", "c", "d"], MOON])
+    assert "月" in shown(trace, sample=1)
+    assert "sample 1 of 2" in shown(trace, sample=-1)
+    assert "sample 0 of 2" in shown(trace)
+
+
+def test_a_long_map_is_not_merged_and_needs_no_labels() -> None:
+    assert "æ" not in shown(Trace.from_weights(causal(40), MOON * 10, map=20))
+    with pytest.raises(ArgumentError, match="tokens, characters, words"):
+        shown(HAND, merge="letters")
+
+
+def test_the_prompt_ends_with_a_line() -> None:
+    record = replace(Trace.from_weights(causal(4), list("abcd"))[0], prompt=3)
+    lines = shown(Trace([record])).splitlines()
+    assert lines[6].strip() == "╌" * 20
+    assert "rows of the prompt: 3" in lines[-1] + lines[-2]
+    assert "前 3 行是提示" in shown(Trace([record]), lang="zh")
+    merged = replace(Trace.from_weights(causal(4), MOON)[0], prompt=2)
+    assert "rows of the prompt: 1" in shown(Trace([merged]))

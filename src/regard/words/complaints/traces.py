@@ -14,6 +14,15 @@ WORDS: dict[str, Words] = {
         en="a rectangle is given by slices without a step, such as slice(0, 64); found {found}",
         zh="矩形由不带步长的切片给出，例如 slice(0, 64)；现在是 {found}",
     ),
+    "stitch-text": Words(
+        en="no call of {name!r} read a beginning of one of these texts; give the ids that generate returned, "
+        "prompt included",
+        zh="{name!r} 的各次调用都没有读过其中某个文本的开头；请给出 generate 返回的编号，包括提示部分",
+    ),
+    "stitch-no-ids": Words(
+        en="the ids that {name!r} read were not seen, so a text cannot be found by them; stitch without ids",
+        zh="没有看到 {name!r} 读入的编号，无法按编号找到文本；请不带 ids 调用 stitched()",
+    ),
     "tokens-count": Words(
         en="{side} names {found} tokens, but there are {wanted} positions",
         zh="{side} 给了 {found} 个词元，但位置有 {wanted} 个",

@@ -1,0 +1,140 @@
+"""find_heads: what each head does, on the text at hand, from where it looks.
+
+Every pattern has one score per head, from 0 to 1. Over the queries that have a key of the pattern to look at,
+
+    score = Σ (mass − even) / Σ (1 − even),   at least 0
+
+where `mass` is the weight on the pattern's keys, and `even` what it would be if the query looked evenly at all it may
+see: 0 is no more than that, 1 is nothing but the pattern, in short texts and long ones alike.
+
+`alignment`, in cross-attention, is how far each query has a key of its own: (Σ over keys of the largest weight that any
+query gives it − 1) / (min(T, S) − 1). It is 1 for a diagonal, or any other order, since translations change it; 0 for
+heads that look at one key throughout, or evenly at all. Of the bundled translator's 24 heads the two that align best
+by hand-made links (`benchmarks/sentences/aligned.tsv`) score highest; how even a head's pace is does not find them.
+
+A score tells where a head looks on this text. What the model does with it is another question: attention is not
+explanation (Jain and Wallace 2019); `regard.edit` takes a head away and `regard.effect` tells what that changed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from regard.errors import ArgumentError, UnknownNameError
+from regard.kinds import is_whole
+from regard.records import Kind, Record
+from regard.trace.measures.blocks import Sight, blocks
+from regard.trace.measures.patterns import WITHIN
+from regard.trace.measures.scoring import ALIGNMENT, FEWEST, Coverage, PatternSums, Score, Views, is_across
+from regard.trace.trace import Trace
+from regard.words import Language
+
+PATTERNS = (*WITHIN, ALIGNMENT)
+TELLING = 0.3
+"""A head whose best score is below this is said to do none of these."""
+AS_GOOD = 0.8
+"""Of patterns whose scores are within this of the best, the one with the fewest keys names the head."""
+MOST_QUERIES = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """One head, with a score for each pattern that this text can tell about."""
+
+    name: str
+    """Of its record."""
+    kind: Kind
+    head: int
+    scores: dict[str, Score]
+
+    @property
+    def best(self) -> Score | None:
+        """What it does: the highest score, or one nearly as high with fewer keys; None below `TELLING`."""
+        sure = [score for score in self.scores.values() if score.queries >= FEWEST]
+        top = max((score.value for score in sure), default=0.0)
+        if top < TELLING:
+            return None
+        near = [score for score in sure if score.value >= AS_GOOD * top]
+        return min(near, key=lambda score: (score.even, -score.value))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Heads:
+    """The heads of a Trace: those that do something first, the highest score first. Printed, a table.
+
+    >>> import numpy as np
+    >>> trace = Trace.from_weights(np.eye(5)[[0, 0, 1, 2, 3]])
+    >>> trace.heads()[0].best.pattern
+    'previous'
+    """
+
+    heads: tuple[Head, ...]
+    queries: int
+    """How many queries of the longest record were looked at."""
+    of: int
+    """How many it has."""
+    named: bool
+    """Whether the tokens of all records were known, which some patterns need."""
+
+    def __len__(self) -> int:
+        return len(self.heads)
+
+    def __iter__(self) -> Iterator[Head]:
+        return iter(self.heads)
+
+    def __getitem__(self, rank: int) -> Head:
+        return self.heads[rank]
+
+    def ranked(self, pattern: str) -> list[Head]:
+        """The heads by their score for one pattern, those left out about which this text tells nothing."""
+        check_pattern(pattern)
+        known = [head for head in self.heads if pattern in head.scores]
+        return sorted(known, key=lambda head: -head.scores[pattern].value)
+
+    def text(self, pattern: str | None = None, most: int | None = 20, lang: Language | None = None) -> str:
+        """The table: the `most` first of them, or of those ranked by one pattern."""
+        from regard.views.heads_table import heads_table
+
+        return heads_table(self, pattern, most, lang)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
+
+
+def check_pattern(asked: str) -> None:
+    """UnknownNameError with the names of all, where there is no such pattern."""
+    if asked not in PATTERNS:
+        raise UnknownNameError("pattern-unknown", asked=asked, patterns=", ".join(PATTERNS))
+
+
+def find_heads(trace: Trace, queries: int | None = MOST_QUERIES) -> Heads:
+    """Score every head of the Trace; of a long text some `queries` rows, evenly spread (None: all).
+
+    It needs exact weights: maps as large as the text, or kept q and k. NotKeptError where there are neither.
+    """
+    if not len(trace):
+        raise ArgumentError("trace-empty")
+    if queries is not None and not (is_whole(queries) and queries >= 1):
+        raise ArgumentError("measure-queries", value=queries)
+    found = [head for record in trace for head in _heads(record, queries)]
+    best = [(head, head.best) for head in found]
+    best.sort(key=lambda pair: -pair[1].value if pair[1] is not None else 1.0)
+    longest = max(record.shape[-2] for record in trace)
+    named = all(record.keys is not None for record in trace)
+    return Heads(tuple(head for head, _ in best), min(longest, queries or longest), longest, named)
+
+
+def _heads(record: Record, queries: int | None) -> list[Head]:
+    sight, sums = Sight(record), PatternSums(record)
+    views, coverage = Views(record, sight), Coverage(record) if is_across(record) else None
+    for block in blocks(record, queries):
+        seen = sight.of(block.rows)
+        sums.add(block, seen, views.of(block.rows, seen))
+        if coverage is not None:
+            coverage.add(block, seen)
+    scores = sums.scores()
+    for head, score in enumerate(coverage.scores() if coverage else []):
+        if score is not None:
+            scores[head][ALIGNMENT] = score
+    return [Head(record.name, record.kind, head, each) for head, each in enumerate(scores)]

@@ -1,0 +1,69 @@
+"""Attention rollout: the attention of all layers multiplied, from the last down to what was read."""
+
+import numpy as np
+
+from regard.axes import part_of
+from regard.errors import ArgumentError
+from regard.kinds import to_numpy
+from regard.memory import require
+from regard.records import WORTH_ASKING, Record
+from regard.trace.measures.blocks import pieces
+from regard.trace.trace import Trace
+from regard.trace.weights import record_of
+
+
+def attention_rollout(trace: Trace, rows: slice | None = None) -> Record:
+    """How much of each token read is in each place of the last layer, if attention and residual mix half and half.
+
+    Ã = ½ I + ½ mean over heads of A, and the rollout is Ã of the last layer times … times Ã of the first (Abnar and
+    Zuidema 2020, section 3). Every record counts as a layer, in call order: choose one side, and one run, with
+    `trace.select(kind=…)` or a slice. A query that sees nothing keeps what it has.
+
+    `rows` are the places asked for: some rows of it are multiplied through all layers and nothing T × T is made. It
+    knows nothing of values, feed-forward and norms: a bound on what could flow, not what did.
+
+    >>> causal = np.tril(np.ones((3, 3))) / np.arange(1, 4)[:, None]
+    >>> attention_rollout(Trace([record_of(causal), record_of(causal)])).weights()[0, 0].round(2)
+    array([[1.  , 0.  , 0.  ],
+           [0.44, 0.56, 0.  ],
+           [0.32, 0.24, 0.44]], dtype=float32)
+    """
+    B, T = _sizes(trace)
+    rows = part_of(rows, T)
+    shape = (B, rows.stop - rows.start, T)
+    if np.prod(shape) > WORTH_ASKING:
+        require(8 * int(np.prod(shape)), key="rollout-too-large", shape=shape)  # what came, and what comes of it
+    rolled = np.broadcast_to(np.eye(shape[1], T, rows.start, dtype=np.float32), shape)
+    for record in reversed(list(trace)):
+        rolled = _through(rolled, record)
+    first = trace[0]
+    queries = first.queries and [row[rows] for row in first.queries]
+    return record_of(rolled[:, None], queries, first.keys, name="rollout", kind=first.kind)
+
+
+def _sizes(trace: Trace) -> tuple[int, int]:
+    if not len(trace):
+        raise ArgumentError("trace-empty")
+    first = trace[0]
+    wanted = (first.shape[0], *first.shape[2:])
+    for record in trace:
+        found = (record.shape[0], *record.shape[2:])
+        if found != wanted or record.kind != first.kind or record.kind == "cross" or found[1] != found[2]:
+            raise ArgumentError("rollout-shapes", first=first.name, wanted=wanted, name=record.name, found=found)
+    return wanted[0], wanted[1]
+
+
+def _through(rolled: np.ndarray, record: Record) -> np.ndarray:
+    """rolled (B r T) times Ã of one layer, its rows a block at a time."""
+    found = rolled / 2
+    for rows in pieces(record):
+        weights = np.asarray(to_numpy(record.weights(rows=rows)))
+        mean = weights.mean(1, dtype=np.float32)  # B rows T
+        sums = mean.sum(-1)
+        if not np.isfinite(sums).all():
+            row = rows.start + int(np.argwhere(~np.isfinite(sums))[0][1])
+            raise ArgumentError("measure-not-finite", name=record.name, row=row)
+        part = rolled[..., rows] / 2
+        found += part @ mean
+        found[..., rows] += part * (1 - sums)[:, None, :]  # of heads that see nothing
+    return found

@@ -1,0 +1,92 @@
+"""Tokens put together as people read them: bytes to characters, characters to words.
+
+The keys of a word are summed and its queries averaged, so that a row still sums to 1. Which tokens belong together is
+told by how they are spelled (`text.pieces`); samples differ in that, so one sample is merged at a time.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from regard.axes import bin_width
+from regard.errors import ArgumentError
+from regard.kinds import to_kind_of, to_numpy
+from regard.records import Record
+from regard.text.pieces import character_groups, spelled, token_bytes, word_groups
+from regard.trace.pooling import pool, pool_at
+
+Merge = Literal["tokens", "characters", "words"]
+_GROUPS: dict[str, Callable[[Sequence[bytes]], list[slice]]] = {"characters": character_groups, "words": word_groups}
+_MAP = 256
+
+
+class _Side(NamedTuple):
+    """The queries or the keys of one sample: where each group begins, and what it says."""
+
+    starts: np.ndarray
+    labels: list[str] | None
+
+    @classmethod
+    def of(cls, rows: tuple[tuple[str, ...], ...] | None, by: Merge, sample: int, length: int) -> "_Side":
+        if rows is None:
+            return cls(np.arange(length), None)
+        tokens = rows[sample if len(rows) > 1 else 0]
+        if by == "tokens":
+            return cls(np.arange(length), list(tokens))
+        pieces = token_bytes(tokens)
+        groups = _GROUPS[by](pieces)
+        labels = [spelled(b"".join(pieces[group])) for group in groups]
+        if by == "words":
+            labels = [label.strip(" ") or label for label in labels]
+        return cls(np.array([group.start for group in groups], int), labels)
+
+
+def has_torn_characters(record: Record, sample: int) -> bool:
+    """Whether a token of the sample is only a part of a character."""
+
+    def torn(rows: tuple[tuple[str, ...], ...] | None) -> bool:
+        if not rows:
+            return False
+        tokens = rows[sample if len(rows) > 1 else 0]
+        return len(character_groups(token_bytes(tokens))) < len(tokens)
+
+    return torn(record.queries) or torn(record.keys)
+
+
+def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
+    """One sample of the record, its tokens merged: as many queries and keys as there are characters or words.
+
+    A side without tokens stays as it is. Queries that see nothing are left out of the mean. What merging would change
+    (LSE, entropy, received, …) is not carried over. Raises ArgumentError for another `by`, and as `Record.weights`
+    where exact weights cannot be had.
+
+    >>> from regard.trace import Trace
+    >>> record = Trace.from_weights(np.eye(3), ["un", "likely", " yes"])[0]
+    >>> merged(record).keys, merged(record).weights()[0, 0].tolist()
+    ((('unlikely', 'yes'),), [[1.0, 0.0], [0.0, 1.0]])
+    """
+    if by not in get_args(Merge):
+        raise ArgumentError("option-unknown", option="merge", asked=by, choices=", ".join(get_args(Merge)))
+    queries, keys = (
+        _Side.of(rows, by, sample, length)
+        for rows, length in zip((record.queries, record.keys), record.shape[2:], strict=True)
+    )
+    given = record.weights()
+    weights = to_numpy(given)[sample]  # H T S
+    looking = weights.any(-1).astype(int)
+    if weights.size:
+        weights, looking = pool_at(weights, looking, queries.starts, keys.starts)
+    kept = to_kind_of(weights[None], given)
+    H, T, S = weights.shape
+    small = pool(weights, looking, bin_width(T, _MAP), bin_width(S, _MAP))[0] if max(T, S) > _MAP else weights
+    made = Record(
+        shape=(1, H, T, S),
+        name=record.name,
+        kind=record.kind,
+        map=kept if small is weights else to_kind_of(small[None], given),
+        rectangle=lambda rows, cols: kept[..., rows, cols],
+        kept={"weights": kept},
+        prompt=None if record.prompt is None else int(np.searchsorted(queries.starts, record.prompt)),
+    )
+    return made.with_tokens(queries.labels, keys.labels)

@@ -1,0 +1,288 @@
+"""Rows put together: the calls of one module over a text that was written step by step, as one Record.
+
+A step leaves one row of weights, as wide as the text was then. Beams changed places meanwhile: a sample's rows are
+those of its ancestors. Which call goes on from which is in the records; nothing here runs a model.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from regard.axes import bin_width
+from regard.errors import ArgumentError
+from regard.kinds import Array, to_kind_of, to_numpy
+from regard.records import Record, Top
+from regard.trace.pooling import pool
+
+NUMBERS_AT_ONCE = 2**22
+"""Weights that are made at a time while a map is pooled: 16 MiB."""
+
+
+def stitched_records(records: Iterable[Record], ids: Any = None, map: int | None = 256) -> list[Record]:
+    """One Record for each text that a module went through; what was one call stays as it is.
+
+    ids   the texts to follow, N L, as a search returned them; else those that were alive at the last step
+    """
+    runs: dict[str, list[Record]] = {}
+    texts: list[list[Record]] = []
+    samples = 1
+    for record in records:
+        if record.kind == "encoder":
+            samples = record.shape[0]
+        module = _module(record)
+        if record.step is None or module not in runs:
+            runs[module] = []
+            texts.append(runs[module])
+        runs[module].append(record)
+    return [_stitched(text, ids, samples, map) for text in texts]
+
+
+def _stitched(calls: Sequence[Record], ids: Any, samples: int, map: int | None) -> Record:
+    if calls[0].kind == "encoder" or (len(calls) == 1 and ids is None):
+        return calls[0].named(_module(calls[0]))
+    last = len(calls) - 1
+    search = Search(calls, samples)
+    ends = [(last, row) for row in range(calls[last].shape[0])] if ids is None else search.ends(to_numpy(ids))
+    return Stitch(calls, ends).record(map)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What one call gives to the whole: its first `count` queries, which stand at `start`; its keys stand at `keys`.
+
+    `rows` says which of its samples each sample of the whole is; −1 where the text had ended before.
+    """
+
+    record: Record
+    start: int
+    count: int
+    keys: int
+    rows: np.ndarray
+
+    def taken(self, x: Array, empty: float) -> Array:
+        """An array B H … of the call, by the samples of the whole."""
+        if np.array_equal(self.rows, np.arange(len(x))):
+            return x
+        found = x[np.maximum(self.rows, 0).tolist()]
+        found[np.flatnonzero(self.rows < 0).tolist()] = empty
+        return found
+
+
+class Search:
+    """The calls of one module, asked which of them read a given text last.
+
+    samples   how many sources there are: the beams of each stand beside each other, and so do its results
+    """
+
+    def __init__(self, calls: Sequence[Record], samples: int = 1) -> None:
+        self.calls, self.samples = calls, samples
+
+    def ends(self, texts: np.ndarray) -> list[tuple[int, int]]:
+        """For each text, the last call that read a beginning of it, and the sample that did."""
+        N = len(texts)
+        return [self._end(text, n * self.samples // N) for n, text in enumerate(texts)]
+
+    def _end(self, text: np.ndarray, source: int) -> tuple[int, int]:
+        for at in range(len(self.calls) - 1, -1, -1):
+            B = self.calls[at].shape[0]
+            for row in range(B):
+                if row * self.samples // B == source and self._has_read(at, row, text):
+                    return at, row
+        raise ArgumentError("stitch-text", name=self.calls[0].name)
+
+    def _has_read(self, at: int, row: int, text: np.ndarray) -> bool:
+        """Whether the text of a sample, call by call back to its first, is how this one begins."""
+        end = _start(self.calls[at]) + self.calls[at].shape[2]
+        if end > len(text):
+            return False
+        for call in self.calls[at::-1]:
+            start = _start(call)
+            if start < end:
+                if call.ids is None:
+                    raise ArgumentError("stitch-no-ids", name=call.name)
+                if not np.array_equal(call.ids[row, : end - start], text[start:end]):
+                    return False
+                end = start
+            row = row if call.step is None else call.step.parents[row]
+        return True
+
+
+class Stitch:
+    """The calls of one module over one text, and for each sample of the whole the call and the row where it ends."""
+
+    def __init__(self, calls: Sequence[Record], ends: Sequence[tuple[int, int]]) -> None:
+        self.pieces = _pieces(calls, ends)
+        last = self.pieces[-1]
+        self.first = self.pieces[0].start
+        self.T = last.start + last.count - self.first
+        self.is_cross = last.record.kind == "cross"
+        self.S = last.record.shape[-1] if self.is_cross else self.first + self.T
+
+    def record(self, bins: int | None = 256) -> Record:
+        """All rows as one Record."""
+        calls = [piece.record for piece in self.pieces]
+        first = calls[0]
+        B, H = len(self.pieces[0].rows), first.shape[1]
+        pooled = self._pooled(bins, B, H)
+        queries = self._tokens([piece.record.queries for piece in self.pieces])
+        return Record(
+            shape=(B, H, self.T, self.S),
+            name=_module(first),
+            kind=first.kind,
+            lse=self._joined([call.lse for call in calls], -np.inf),
+            entropy=self._joined([call.entropy for call in calls], 0.0),
+            top=self._top([call.top for call in calls]),
+            values=self._values(),
+            queries=queries,
+            keys=self._keys(queries),
+            prompt=self.pieces[0].count,
+            rectangle=self.rectangle,
+            **pooled,
+        )
+
+    def _values(self) -> Array | None:
+        """Those of the last call, which has all keys; unknown where a text had ended before it."""
+        last = self.pieces[-1]
+        values = last.record.values
+        if values is None or (last.rows < 0).any() or values.shape[-1] < self.S:
+            return None
+        return last.taken(values, 0.0)[..., : self.S]
+
+    def rectangle(self, rows: slice, cols: slice) -> Array:
+        """Exact weights of rows × cols, from the calls that have them."""
+        parts = [self._part(piece, rows, cols) for piece in self._within(rows)]
+        if not parts:
+            like = self.pieces[0].record.weights(slice(0, 0))
+            return to_kind_of(np.zeros((len(self.pieces[0].rows), like.shape[1], 0, cols.stop - cols.start)), like)
+        return _concatenated(parts, -2)
+
+    def _within(self, rows: slice) -> list[Piece]:
+        low, high = rows.start + self.first, rows.stop + self.first
+        return [piece for piece in self.pieces if piece.start < high and piece.start + piece.count > low]
+
+    def _part(self, piece: Piece, rows: slice, cols: slice) -> Array:
+        """The weights that one call has of the rectangle, with zeros for keys that were not there."""
+        top = max(0, rows.start + self.first - piece.start)
+        bottom = min(piece.count, rows.stop + self.first - piece.start)
+        S = piece.record.shape[-1]
+        left, right = (min(max(0, at - piece.keys), S) for at in (cols.start, cols.stop))
+        some = slice(left, right) if left < right else slice(0, 1)
+        found = piece.taken(piece.record.weights(slice(top, bottom), some), 0.0)
+        if left == right:
+            return _padded(found[..., :0], 0, cols.stop - cols.start)
+        return _padded(found, piece.keys + left - cols.start, cols.stop - cols.start)
+
+    def _pooled(self, bins: int | None, B: int, H: int) -> dict[str, Any]:
+        """Map, received and sink, in one pass over the rows."""
+        wants_received = all(piece.record.received is not None for piece in self.pieces)
+        wants_sink = all(piece.record.sink is not None for piece in self.pieces)
+        if not (bins or wants_received or wants_sink) or not self.T:
+            return {}
+        high, wide = bin_width(self.T, bins or self.T), bin_width(self.S, bins or self.S)
+        step = max(1, NUMBERS_AT_ONCE // max(1, B * H * self.S * high)) * high
+        maps, received, sink, looking = [], np.zeros((B, H, self.S)), np.zeros((B, H)), np.zeros((B, H), int)
+        like = None
+        for at in range(0, self.T, step):
+            like = self.rectangle(slice(at, min(self.T, at + step)), slice(0, self.S))
+            block = to_numpy(like)
+            sees = block.any(-1)
+            maps.append(pool(block, sees.astype(int), high, wide)[0])
+            received += block.sum(-2)
+            sink += block[..., 0].sum(-1) if self.S else 0
+            looking += sees.sum(-1)
+        found = {
+            "map": np.concatenate(maps, -2) if bins else None,
+            "received": received if wants_received else None,
+            "sink": sink / np.maximum(looking, 1) if wants_sink else None,
+        }
+        return {name: None if x is None else to_kind_of(x.astype(maps[0].dtype), like) for name, x in found.items()}
+
+    def _joined(self, parts: list[Any], empty: float) -> Array | None:
+        if any(part is None for part in parts):
+            return None
+        both = zip(self.pieces, parts, strict=True)
+        return _concatenated([piece.taken(part[:, :, : piece.count], empty) for piece, part in both], 2)
+
+    def _top(self, parts: list[Top | None]) -> Top | None:
+        """The strongest keys, by their places in the whole; a row that had fewer keys gets others at 0."""
+        if any(part is None for part in parts):
+            return None
+        k = max(part.weights.shape[-1] for part in parts if part is not None)
+        indices, weights = [], []
+        for piece, part in zip(self.pieces, parts, strict=True):
+            assert part is not None
+            found = piece.taken(part.indices[:, :, : piece.count], 0) + piece.keys
+            missing = k - found.shape[-1]
+            unseen = np.arange(piece.record.shape[-1], piece.record.shape[-1] + missing)
+            more = np.broadcast_to(unseen, (*found.shape[:-1], missing))
+            indices.append(_concatenated([found, to_kind_of(more.astype(np.int64), found)], -1))
+            weights.append(_padded(piece.taken(part.weights[:, :, : piece.count], 0.0), 0, k))
+        return Top(_concatenated(indices, 2), _concatenated(weights, 2))
+
+    def _tokens(self, parts: Sequence[tuple[tuple[str, ...], ...] | None]) -> tuple[tuple[str, ...], ...] | None:
+        found: list[list[str]] = [[] for _ in self.pieces[0].rows]
+        for piece, rows in zip(self.pieces, parts, strict=True):
+            if rows is None:
+                return None
+            for text, row in zip(found, piece.rows.tolist(), strict=True):
+                tokens = ("",) * piece.count if row < 0 else rows[row if len(rows) > 1 else 0][: piece.count]
+                text.extend(tokens)
+        return tuple(tuple(text) for text in found)
+
+    def _keys(self, queries: tuple[tuple[str, ...], ...] | None) -> tuple[tuple[str, ...], ...] | None:
+        last = self.pieces[-1]
+        if not self.is_cross and self.first == 0:
+            return queries
+        keys = last.record.keys
+        if keys is None or len(keys[0]) != self.S:
+            return None
+        rows = self.pieces[0].rows.tolist()
+        return keys if len(keys) == 1 else tuple(keys[row] for row in rows)
+
+
+def _pieces(calls: Sequence[Record], ends: Sequence[tuple[int, int]]) -> list[Piece]:
+    """From the last call back to the first, each sample to its ancestor; what was taken back is left out."""
+    pieces: list[Piece] = []
+    rows = np.full(len(ends), -1)
+    limit: int | None = None
+    for at in range(max(at for at, _ in ends), -1, -1):
+        call, start = calls[at], _start(calls[at])
+        for sample, (end_at, row) in enumerate(ends):
+            if end_at == at:
+                rows[sample] = row
+        T, S = call.shape[2:]
+        count = T if limit is None else min(T, limit - start)
+        if count > 0:
+            keys = 0 if call.kind == "cross" else max(0, start + T - S)
+            pieces.append(Piece(call, start, count, keys, rows.copy()))
+            limit = start
+        if call.step is not None:
+            rows = np.array([*call.step.parents, -1])[rows]
+    return pieces[::-1]
+
+
+def _module(call: Record) -> str:
+    """The name without the number that a Trace gives to a later call."""
+    return call.name.partition("#")[0]
+
+
+def _start(call: Record) -> int:
+    return 0 if call.step is None else call.step.start
+
+
+def _concatenated(parts: Sequence[Array], axis: int) -> Array:
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts, axis)
+    joined = to_kind_of(np.concatenate([to_numpy(part) for part in parts], axis), parts[0])
+    return joined.to(parts[0].dtype)
+
+
+def _padded(x: Array, before: int, width: int) -> Array:
+    """`x` with zeros around its last axis, `before` of them in front, so that it is `width` wide."""
+    if x.shape[-1] == width:
+        return x
+    found = np.zeros((*x.shape[:-1], width), to_numpy(x[..., :0]).dtype)
+    found[..., before : before + x.shape[-1]] = to_numpy(x)
+    return to_kind_of(found, x)

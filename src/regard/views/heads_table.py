@@ -1,0 +1,59 @@
+"""The table of what heads look at. It draws `trace.heads()` and measures nothing."""
+
+from rich.cells import cell_len
+
+from regard.trace.measures.heads import TELLING, Head, Heads
+from regard.trace.measures.scoring import Score
+from regard.views.labels import pad, visible
+from regard.views.picture import chosen_language
+from regard.words import Language, say
+
+Row = tuple[str, str, str, str, str]
+_SIDES = ("left", "right", "left", "right", "right")
+
+
+def heads_table(heads: Heads, pattern: str | None = None, most: int | None = 20, lang: Language | None = None) -> str:
+    """The heads by what each looks at most, or ranked by one pattern; below it, how to read the scores."""
+    spoken = chosen_language(lang)
+    if pattern is None:
+        chosen = [(head, best) for head in heads if (best := head.best) is not None]
+        rest = ("heads-none", len(heads) - len(chosen))
+    else:
+        chosen = [(head, head.scores[pattern]) for head in heads.ranked(pattern)]
+        rest = ("heads-untold", len(heads) - len(chosen))
+    lines = [_title(heads, spoken), *(["", *_table(chosen[:most], spoken)] if chosen else [])]
+    if most is not None and len(chosen) > most:
+        lines.append(say("heads-more", spoken, count=len(chosen) - most))
+    lines.append("")
+    if rest[1]:
+        lines.append(say(rest[0], spoken, count=rest[1], **({"bar": TELLING} if pattern is None else {})))
+    if not heads.named:
+        lines.append(say("heads-no-tokens", spoken))
+    return "\n".join([*lines, say("heads-scale", spoken), say("heads-not-explanation", spoken)])
+
+
+def _title(heads: Heads, lang: Language) -> str:
+    key = "heads-title" if heads.queries == heads.of else "heads-title-part"
+    values = {"total": heads.of} if heads.queries < heads.of else {}
+    return say(key, lang, count=len(heads), queries=heads.queries, **values)
+
+
+def _table(chosen: list[tuple[Head, Score]], lang: Language) -> list[str]:
+    titles: Row = (
+        say("heads-layer", lang),
+        say("heads-head", lang),
+        say("heads-looks-at", lang),
+        say("heads-score", lang),
+        say("heads-queries", lang),
+    )
+    rows = [titles, *(_row(head, score, lang) for head, score in chosen)]
+    widths = [max(cell_len(row[column]) for row in rows) for column in range(len(titles))]
+    return [
+        "  ".join(pad(cell, width, side) for cell, width, side in zip(row, widths, _SIDES, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def _row(head: Head, score: Score, lang: Language) -> Row:
+    does = say(f"pattern-{score.pattern}", lang)
+    return visible(head.name), str(head.head), does, f"{score.value:.2f}", str(score.queries)

@@ -1,0 +1,183 @@
+"""A Trace as one page of HTML that needs nothing else: no network, no server, no library.
+
+Maps travel as half floats, packed and in base64: the size depends on the number of cells, never on the length of a
+text. What the page does with them is written in `page_files`; here is only what goes into it.
+"""
+
+import base64
+import json
+import os
+import zlib
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from regard.errors import FileError
+from regard.files import write_aside
+from regard.records import Record
+from regard.trace.merging import Merge
+from regard.trace.trace import ScaleName, Trace
+from regard.views.colours import paint
+from regard.views.labels import cut, visible
+from regard.views.picture import (
+    Picture,
+    as_read,
+    chosen_language,
+    chosen_records,
+    chosen_sample,
+    first_share,
+    picture,
+    readable,
+)
+from regard.views.scales import DECADES, MANY, SINK, chosen_scale
+from regard.words import LANGUAGES, Language, catalogue, say
+from regard.words.page import WORDS as PAGE_WORDS
+
+MOST_CELLS = 10 * 2**20
+"""Cells on one page, more than GPT-2's 144 heads have: 28 MB at most. A page of more is drawn in larger cells."""
+_COARSEST = 16
+_WIDEST_LABEL = 24
+_SMALLEST = 2.0**-24
+"""The smallest half float: a weight below it must not look hidden."""
+_COLOURS = 64
+
+
+def write_page(
+    trace: Trace,
+    path: str | os.PathLike[str],
+    layer: int | str | None = None,
+    sample: int = 0,
+    lang: Language | None = None,
+    scale: ScaleName | None = None,
+    merge: Merge | None = None,
+) -> None:
+    """Write the page of one sample, whole or not at all. Raises as `show` does, and FileError."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
+    content = page(trace, layer, sample, lang=lang, scale=scale, merge=merge)
+    write_aside(target, lambda aside: aside.write_text(content, encoding="utf-8"))
+
+
+def page(
+    trace: Trace,
+    layer: int | str | None = None,
+    sample: int = 0,
+    *,
+    lang: Language | None = None,
+    scale: ScaleName | None = None,
+    merge: Merge | None = None,
+) -> str:
+    """The page as text."""
+    spoken, how = chosen_language(lang), chosen_scale(scale)
+    given = chosen_records(trace, layer)
+    samples = [chosen_sample(record, sample) for record in given]
+    read = [as_read(record, at, merge) for record, at in zip(given, samples, strict=True)]
+    rows = _fitted([[picture(record, head, at) for head in range(record.shape[1])] for record, at in read])
+    labels: dict[tuple[str, ...], int] = {}
+    records = []
+    for heads, (record, _), before, at in zip(rows, read, given, samples, strict=True):
+        described = _described(record, heads, labels)
+        merging = None if record is before else merge or "characters"
+        records.append(described | {"sample": at, "samples": before.shape[0], "merged": merging})
+    tree = {
+        "lang": spoken,
+        "scale": how,
+        "words": {each: _words(each) for each in LANGUAGES},
+        "colours": [paint(step / (_COLOURS - 1)).rgb for step in range(_COLOURS)],
+        "rules": {"sink": SINK, "many": MANY, "decades": DECADES},
+        "labels": list(labels),
+        "records": records,
+    }
+    maps = zlib.compress(b"".join(_halves(one.cells) for heads in rows for one in heads))
+    return _filled(spoken, tree, base64.b64encode(maps).decode())
+
+
+def _fitted(rows: list[list[Picture]]) -> list[list[Picture]]:
+    """The pictures in cells so large that all of them fit on one page."""
+    bins = max((max(one.cells.shape, default=0) for heads in rows for one in heads), default=0)
+    while sum(one.cells.size for heads in rows for one in heads) > MOST_CELLS and bins > _COARSEST:
+        bins = -(-bins // 2)
+        rows = [[one.fitted(bins, bins) for one in heads] for heads in rows]
+    return rows
+
+
+def _described(record: Record, heads: list[Picture], labels: dict[tuple[str, ...], int]) -> dict[str, Any]:
+    """What a record is, without its numbers; its labels are put among `labels`, each list of them once."""
+    T, S = record.shape[2:]
+    R, C = heads[0].cells.shape if heads else (0, 0)
+    high, wide = (heads[0].high, heads[0].wide) if heads else (1, 1)
+    shares = [first_share(one) for one in heads]
+    sides = ((record.queries, R, high), (record.keys, C, wide))
+    queries, keys = (None if rows is None else _listed(_cells(rows, heads, n, size), labels) for rows, n, size in sides)
+    return {
+        "name": visible(record.name),
+        "kind": record.kind,
+        "heads": len(heads),
+        "T": T,
+        "S": S,
+        "R": R,
+        "C": C,
+        "high": high,
+        "wide": wide,
+        "queries": queries,
+        "keys": keys,
+        "prompt": record.prompt,
+        "first": [None if share is None else round(share, 4) for share in shares],
+    }
+
+
+def _cells(rows: tuple[tuple[str, ...], ...], heads: list[Picture], count: int, size: int) -> tuple[str, ...]:
+    """A label for each cell of one side: its token, or how the text of its tokens begins."""
+    tokens = rows[heads[0].sample if heads and len(rows) > 1 else 0]
+    if size == 1:
+        return tuple(cut(visible(token), _WIDEST_LABEL) for token in readable(tokens))
+    starts = (tokens[at * size : at * size + min(size, _WIDEST_LABEL)] for at in range(count))
+    return tuple(cut(visible("".join(readable(start))), _WIDEST_LABEL) for start in starts)
+
+
+def _listed(found: tuple[str, ...], labels: dict[tuple[str, ...], int]) -> int:
+    return labels.setdefault(found, len(labels))
+
+
+def _halves(cells: np.ndarray) -> bytes:
+    """The cells as half floats; what is not hidden stays above 0."""
+    halves = np.where(cells > 0, np.maximum(cells, _SMALLEST), cells).astype("<f2")
+    return halves.tobytes()
+
+
+def _words(lang: Language) -> dict[str, str]:
+    """All sentences of the page, their values not yet filled in."""
+    names = (key.removeprefix("page-") for key in PAGE_WORDS)
+    return {name: getattr(catalogue()[f"page-{name}"], lang) for name in names}
+
+
+def _filled(lang: Language, tree: dict[str, Any], maps: str) -> str:
+    """The template with everything in its place. No text can end the script that holds it: `<` is written as code."""
+    parts = files("regard.views") / "page_files"
+    shell, style, *scripts = (
+        (parts / name).read_text(encoding="utf-8") for name in ("page.html", "page.css", "numbers.js", "page.js")
+    )
+    data = json.dumps(tree, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    inserted = {
+        "{{lang}}": {"zh": "zh-CN", "en": "en"}[lang],
+        "{{title}}": say("page-title", lang),
+        "{{style}}": style,
+        "{{noscript}}": say("page-noscript", lang),
+        "{{script}}": "\n".join(scripts),
+        "{{data}}": data,
+        "{{maps}}": maps,
+    }
+    return _inserted(shell, inserted.items())
+
+
+def _inserted(shell: str, values: Iterable[tuple[str, str]]) -> str:
+    """Each value in its place, never looked at again: a token may well read {{maps}}."""
+    done = ""
+    for place, value in values:
+        before, shell = shell.split(place, 1)
+        done += before + value
+    return done + shell

@@ -1,0 +1,96 @@
+"""From weights to lightness: which weight gets the last colour, and how the others rise towards it.
+
+auto          by the square root, as small weights are the most of any attention; where the first token takes a
+              large share of everything (a sink), the scale is made for the others, and it may exceed it
+linear, log   as their names say; log over four powers of ten
+renormalised  without the first token, the other weights of each row brought to a sum of 1
+hidden        without the first token, the other weights as they are
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
+
+import numpy as np
+
+from regard.errors import ArgumentError
+from regard.trace.trace import ScaleName
+from regard.words import say
+
+if TYPE_CHECKING:
+    from regard.views.picture import Picture
+
+SINK = 0.3
+"""A first key that receives more than this share of all attention is pointed out, if the text is not too short."""
+DECADES = 4
+MANY = 400
+"""From so many cells on, the strongest hundredth of them may share the last colour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The weight that gets the last colour, and how the others are spread below it."""
+
+    ceiling: float
+    clipped: bool = False
+    """Whether larger weights than the ceiling share its colour."""
+    name: ScaleName = "auto"
+
+    @classmethod
+    def of(cls, pictures: "Iterable[Picture]") -> "Scale":
+        """Made for what is drawn: the largest weight, or of many the one that 99 % stay below."""
+        drawn = list(pictures)
+        name = drawn[0].scale if drawn else "auto"
+        bar = sink_bar(drawn)
+        seen = _weights(one.cells for one in drawn)
+        if not seen.size:
+            return cls(1.0, name=name)
+        if name == "auto":
+            others = _weights(one.cells[:, 1:] if is_sink(one.first, bar) else one.cells for one in drawn)
+        else:
+            others = seen
+        others = others if others.size else seen
+        ceiling = float(np.quantile(others, 0.99) if others.size >= MANY and name != "linear" else others.max())
+        # As shown: a ceiling that reads the same as the highest clips nothing that a reader could tell.
+        return cls(ceiling, f"{ceiling:.2g}" != f"{seen.max():.2g}", name)
+
+    def level(self, value: Any) -> Any:
+        """From 0 to 1, how light a weight is; for one weight or an array of them."""
+        share = np.clip(value / self.ceiling, 0.0, 1.0)
+        if self.name == "linear":
+            return share
+        if self.name == "log":
+            return np.clip(1 + np.log10(np.maximum(share, 1e-30)) / DECADES, 0.0, 1.0)
+        return np.sqrt(share)
+
+    def weight(self, level: float) -> float:
+        """The weight that is so light: `level`, the other way round."""
+        if self.name == "log":
+            return float(self.ceiling * 10 ** (DECADES * (level - 1)))
+        return self.ceiling * (level if self.name == "linear" else level**2)
+
+
+def chosen_scale(scale: Any) -> ScaleName:
+    """The scale asked for; None means auto. ArgumentError with the choices for any other."""
+    if scale is None:
+        return "auto"
+    if scale not in get_args(ScaleName):
+        raise ArgumentError(
+            "option-unknown", option="scale", asked=scale, choices=say("screen-comma").join(get_args(ScaleName))
+        )
+    return scale
+
+
+def sink_bar(pictures: "Iterable[Picture]") -> float:
+    """The share above which a first key stands out: `SINK`, and twice an even share of the shortest text."""
+    return max([SINK, *(2 / S for one in pictures if (S := one.record.shape[3]))])
+
+
+def is_sink(share: float | None, bar: float) -> bool:
+    """Whether the first key receives a lot."""
+    return share is not None and share > bar
+
+
+def _weights(pictures: Iterable[np.ndarray]) -> np.ndarray:
+    """The weights that get a colour: hidden ones do not, and NaN gets its own."""
+    return np.concatenate([np.zeros(0), *(cells[np.isfinite(cells) & (cells > 0)] for cells in pictures)])

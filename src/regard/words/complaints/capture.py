@@ -1,0 +1,104 @@
+"""What is said when a model is watched or edited."""
+
+from regard.words import Words
+
+WORDS: dict[str, Words] = {
+    # --- what to watch ---
+    "watch-model": Words(
+        en="watch needs a PyTorch model, a torch.nn.Module; found {found}",
+        zh="watch 需要一个 PyTorch 模型（torch.nn.Module）；现在是 {found}",
+    ),
+    "watch-inner": Words(
+        en="watch needs a PyTorch model, a torch.nn.Module; found {found}: give it the `.model` of that",
+        zh="watch 需要一个 PyTorch 模型（torch.nn.Module）；现在是 {found}：请把它的 `.model` 交给 watch",
+    ),
+    "watch-meta": Words(
+        en="{name} is on the meta device, where there are shapes but no numbers to look at; load the weights first, "
+        'for example with model.to_empty(device="cpu") and load_state_dict',
+        zh="{name} 在 meta 设备上，只有形状、没有可看的数值；请先加载权重，"
+        '例如 model.to_empty(device="cpu") 再 load_state_dict',
+    ),
+    "watch-see": Words(
+        en="see must be a See, such as See(map=64, entropy=True); found {found}",
+        zh="see 应为 See，例如 See(map=64, entropy=True)；现在是 {found}",
+    ),
+    "watch-layers": Words(
+        en='layers must be names of modules, such as ["h.0.attn", "h.1.*"], or numbers of layers; found {found}',
+        zh='layers 应为模块名（例如 ["h.0.attn", "h.1.*"]）或层号；现在是 {found}',
+    ),
+    "watch-layer-unknown": Words(
+        en="no module of this model is called {asked!r}, and no name ends so; did you mean {nearest!r}?",
+        zh="该模型没有名为 {asked!r} 的模块，也没有以此结尾的名字；是否想写 {nearest!r}？",
+    ),
+    # --- tokens ---
+    "watch-tokenizer": Words(
+        en="tokenizer must be Hugging Face's, regard's, or a function from a list of ids to a list of strings; "
+        "found {found}",
+        zh="tokenizer 应为 Hugging Face 或 regard 的分词器，或把编号列表变成字符串列表的函数；现在是 {found}",
+    ),
+    "watch-tokens": Words(
+        en="the tokenizer made {found} of {wanted} ids; it must give one string for each",
+        zh="分词器把 {wanted} 个编号变成了 {found}；应当每个编号给出一个字符串",
+    ),
+    # --- what fits ---
+    "watch-budget": Words(
+        en='budget must be a number of bytes, or a text such as "2 GB"; found {value!r}',
+        zh='budget 应为字节数，或 "2 GB" 这样的文字；现在是 {value!r}',
+    ),
+    "watch-budget-small": Words(
+        en="a budget of {budget} is too small for {name}: without any map it takes about {need}; "
+        'give more, such as budget="1 GB", or watch fewer layers',
+        zh="{budget} 的预算对 {name} 来说太小：即使不要图（map）也需要约 {need}；"
+        '请加大预算，例如 budget="1 GB"，或少看几层',
+    ),
+    "watch-left-out": Words(
+        en="a budget of {budget} did not hold everything: {parts}; all of it takes {need}",
+        zh="{budget} 的预算放不下全部内容：{parts}；全部需要 {need}",
+    ),
+    "watch-left-out-qk": Words(
+        en="{count} records keep no q and k, so weights() has nothing to compute from",
+        zh="{count} 条记录没有保留 q 和 k，weights() 无从计算",
+    ),
+    "watch-left-out-map": Words(
+        en="{count} maps are coarser than {asked} bins, down to {bins}",
+        zh="{count} 张图比 {asked} 格更粗，最少 {bins} 格",
+    ),
+    "watch-left-out-top": Words(
+        en="{count} records have no strongest keys",
+        zh="{count} 条记录没有最强的键",
+    ),
+    "watch-and": Words(en=", ", zh="，"),
+    # --- Hugging Face's door ---
+    "door-unsupported": Words(
+        en='attn_implementation="{name}" computes what "sdpa" does, which has no {what}; {module} needs it: '
+        'choose "eager" and use regard.watch, which sees that too',
+        zh='attn_implementation="{name}" 与 "sdpa" 算法相同，没有 {what}，而 {module} 需要它：'
+        '请选 "eager" 并使用 regard.watch，它同样看得到',
+    ),
+    # --- compiled models ---
+    "watch-order": Words(
+        en="in compiled code modules are named by their order, and {calls} attentions do not fit {count} modules: "
+        "names may be wrong; run the model uncompiled to be sure of them",
+        zh="编译后的代码里，模块按顺序命名，而 {calls} 次注意力与 {count} 个模块对不上：名字可能有误；"
+        "想要确切的名字，请运行未编译的模型",
+    ),
+    # --- nothing seen ---
+    "watch-saw-nothing": Words(
+        en="nothing was seen: no attention of this model was computed inside the block by this thread. A model that "
+        "runs in another thread must be watched there; one that runs elsewhere (an inner copy, a CUDA graph) must be "
+        "watched as it is called. Of compiled code only scaled_dot_product_attention is seen: run flex_attention, and "
+        "attention written by hand, uncompiled, or choose SDPA",
+        zh="什么也没看到：这段代码里，本线程没有算过该模型的注意力。模型若在别的线程中运行，请在那个线程里 watch；"
+        "若实际运行的是另一份（内部副本、CUDA 图），请 watch 真正被调用的那个。编译后的代码里只看得到 "
+        "scaled_dot_product_attention：flex_attention 和手写的注意力请不要编译，或改用 SDPA",
+    ),
+    "watch-saw-others": Words(
+        en="nothing was seen of this model, though attention was computed {count} times by something else; "
+        "watch the model that is called",
+        zh="没有看到该模型的注意力，但别处算了 {count} 次；请 watch 真正被调用的模型",
+    ),
+    "watch-saw-other-layers": Words(
+        en="none of the layers asked for computed attention; these did: {names}",
+        zh="所要的层都没有算注意力；算过的有：{names}",
+    ),
+}

@@ -1,0 +1,132 @@
+"""What is said about measures over a Trace, and about what heads do."""
+
+from regard.words import Words
+
+WORDS: dict[str, Words] = {
+    # --- what heads do ---
+    "pattern-previous": Words(en="previous token", zh="前一个词元"),
+    "pattern-itself": Words(en="the token itself", zh="词元自己"),
+    "pattern-first": Words(en="first token", zh="第一个词元"),
+    "pattern-same": Words(en="same token elsewhere", zh="别处的同一个词元"),
+    "pattern-induction": Words(
+        en="what followed this token before (induction)",
+        zh="此词元上次出现时后面的词元（归纳头）",
+    ),
+    "pattern-local": Words(en="neighbours", zh="邻近的词元"),
+    "pattern-separator": Words(en="punctuation and separators", zh="标点和分隔符"),
+    "pattern-alignment": Words(en="a key of its own (alignment)", zh="各看各的键（对齐）"),
+    # --- the table ---
+    "heads-title": Words(
+        en="What {count} heads look at, measured on {queries} queries",
+        zh="{count} 个头在看什么（用 {queries} 个查询测得）",
+    ),
+    "heads-title-part": Words(
+        en="What {count} heads look at, measured on {queries} of {total} queries",
+        zh="{count} 个头在看什么（用 {total} 个查询中的 {queries} 个测得）",
+    ),
+    "heads-layer": Words(en="layer", zh="层"),
+    "heads-head": Words(en="head", zh="头"),
+    "heads-looks-at": Words(en="looks at", zh="看什么"),
+    "heads-score": Words(en="score", zh="得分"),
+    "heads-queries": Words(en="queries", zh="查询数"),
+    "heads-more": Words(en="… and {count} more", zh="……还有 {count} 个"),
+    "heads-none": Words(
+        en="heads that do none of this (every score below {bar}): {count}",
+        zh="另有 {count} 个头都不属于以上几类（各项得分都低于 {bar}）",
+    ),
+    "heads-untold": Words(
+        en="heads left out, because neither this text nor its labels can tell: {count}",
+        zh="另有 {count} 个头未列出：这段文本或它的标签看不出这一点",
+    ),
+    "heads-no-tokens": Words(
+        en="tokens are not named, so same token, induction and separators were not looked for: "
+        "watch with tokenizer=, or label the trace",
+        zh="词元没有名字，因此没有找同一词元、归纳和分隔符：请在 watch 时给出 tokenizer=，或给 trace 加上标签",
+    ),
+    "heads-scale": Words(
+        en="0: no more than looking evenly; 1: nothing else.",
+        zh="0：不比均匀地看更多；1：只看这个。",
+    ),
+    "heads-not-explanation": Words(
+        en="Attention is not explanation: this is where a head looks, not what the model makes of it.\n"
+        "To find out, take the head away: regard.edit, regard.effect.",
+        zh="注意力不等于解释：这里只说明头看向哪里，不说明模型拿它做了什么。\n"
+        "想知道，就把这个头关掉看看：regard.edit、regard.effect。",
+    ),
+    # --- regard heads ---
+    "help-heads": Words(
+        en="Find heads by what they look at on TEXT: the previous token, the same token, what followed it before, …",
+        zh="在一段文本上按头看向哪里来找头：前一个词元、同一个词元、它上次后面的词元，等等。",
+    ),
+    "help-heads-examples": Words(
+        en="Examples:\n"
+        "  regard heads\n"
+        '  regard heads "The cat sat on the mat, and the dog sat on the cat."\n'
+        "  regard heads --model poet --find separator\n"
+        "  echo I love you | regard heads - --json",
+        zh="例子：\n"
+        "  regard heads\n"
+        '  regard heads "The cat sat on the mat, and the dog sat on the cat."\n'
+        "  regard heads --model poet --find separator\n"
+        "  echo I love you | regard heads - --json",
+    ),
+    "metavar-pattern": Words(en="PATTERN", zh="种类"),
+    "help-find": Words(
+        en="rank by one thing: previous, itself, first, same, induction, local, separator or alignment",
+        zh="只按一种来排：previous、itself、first、same、induction、local、separator 或 alignment",
+    ),
+    "help-heads-count": Words(en="show so many heads; 20 without it", zh="列出多少个头；不写则为 20"),
+    "heads-see": Words(
+        en="to look at the first: regard see --model {model} --kind {kind} --layer {layer} --head {head}",
+        zh="想看第一个：regard see --model {model} --kind {kind} --layer {layer} --head {head}",
+    ),
+    # --- complaints ---
+    "pattern-unknown": Words(
+        en="there is no pattern {asked!r}; choose one of {patterns}",
+        zh="没有 {asked!r} 这一种；请选 {patterns} 之一",
+    ),
+    "measure-unknown": Words(
+        en="there is no measure {asked!r}; choose one of {measures}",
+        zh="没有 {asked!r} 这种度量；请选 {measures} 之一",
+    ),
+    "measure-queries": Words(
+        en="queries={value!r} must be a whole number of at least 1, or None for all",
+        zh="queries={value!r} 必须是不小于 1 的整数；None 表示全部",
+    ),
+    "measure-two-texts": Words(
+        en="{name!r} ({T} queries, {S} keys) looks from one text at another, where distance has no meaning; "
+        "choose self-attention: trace.select(kind=...)",
+        zh="{name!r}（{T} 个查询、{S} 个键）是一段文本看另一段，谈不上距离；请用 trace.select(kind=...) 选出自注意力",
+    ),
+    "measure-not-finite": Words(
+        en="{name!r} has weights that are not finite, first at query {row}, so nothing can be multiplied with them",
+        zh="{name!r} 的权重里有非有限的数，最先出现在第 {row} 个查询，无法继续相乘",
+    ),
+    "rollout-shapes": Words(
+        en="rollout multiplies layers, so all must be self-attention of one size, queries as many as keys; "
+        "{first!r} has B T S = {wanted}, {name!r} has {found}; choose with trace.select or a slice",
+        zh="rollout 要把各层相乘，所以必须都是同样大小的自注意力，查询和键一样多；{first!r} 的 B T S 是 {wanted}，"
+        "{name!r} 的是 {found}；请用 trace.select 或切片来选",
+    ),
+    "rollout-too-large": Words(
+        en="rollout of {shape} (B rows T) needs {need}, and {free} is free; ask for fewer rows, "
+        "for example the last: rows=slice(-1, None)",
+        zh="{shape}（B 行 T）的 rollout 需要 {need}，可用 {free}；请少要几行，例如只要最后一行：rows=slice(-1, None)",
+    ),
+    "values-not-kept": Words(
+        en="record {name!r} does not know how long its values are; ask beforehand: see=See(values=True, qk=True). "
+        "PyTorch's fused encoder layer and models that make their own softmax do not show them: pass v, "
+        "and W_o if you have it",
+        zh="记录 {name!r} 不知道各个值的长度；请事先要求：see=See(values=True, qk=True)。"
+        "PyTorch 的融合编码器层，以及自己做 softmax 的模型，不会露出值：请传入 v，有 W_o 的话也一并传入",
+    ),
+    "values-shape": Words(
+        en="values of shape {found} do not fit {name!r}; wanted (B, G, S, Ev) = ({B}, a divisor of {H}, {S}, any)",
+        zh="形状为 {found} 的 v 与 {name!r} 不符；应为 (B, G, S, Ev) = ({B}, {H} 的因数, {S}, 任意)",
+    ),
+    "values-projection": Words(
+        en="W_o of shape {found} does not fit {H} heads of width {Ev}; wanted ({wanted}, d_model), "
+        "the transpose of nn.Linear's weight",
+        zh="形状为 {found} 的 W_o 与 {H} 个宽 {Ev} 的头不符；应为 ({wanted}, d_model)，即 nn.Linear 权重的转置",
+    ),
+}

@@ -1,0 +1,294 @@
+"""What heads look at: patterns laid by hand score 1, their opposites 0, and planted heads get their names."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+import regard
+from regard import Mask, See
+from regard.errors import ArgumentError, NotKeptError, UnknownNameError
+from regard.language import load
+from regard.language.handmade import HEADS, look
+from regard.reference import softmax
+from regard.trace import Trace
+from regard.trace.measures import Head, Heads, find_heads
+from regard.trace.measures.heads import PATTERNS
+from regard.trace.measures.patterns import is_separator
+
+TEXT = ["the", "cat", "sat", "on", "the", "mat", ",", "and", "the", "dog", "sat", "on", "the", "cat", "."]
+N = len(TEXT)
+
+
+def onto(keys: list[int], size: int = N) -> np.ndarray:
+    """Every query looks at one key."""
+    return np.eye(size)[keys]
+
+
+def causal_even(size: int = N) -> np.ndarray:
+    return np.tril(np.ones((size, size))) / np.arange(1, size + 1)[:, None]
+
+
+def onto_where(flags: np.ndarray) -> np.ndarray:
+    """Evenly at the flagged keys that are not ahead, and where there are none, evenly at all."""
+    flags = np.tril(flags).astype(float)
+    return np.where(flags.any(1, keepdims=True), flags / np.maximum(flags.sum(1, keepdims=True), 1), causal_even())
+
+
+def equal(tokens: list[str] = TEXT) -> np.ndarray:
+    return np.array([[a == b for b in tokens] for a in tokens])
+
+
+def scores(weights: np.ndarray, tokens: Any = TEXT, kind: Any = "decoder", **how: Any) -> dict[str, float]:
+    (head,) = Trace.from_weights(weights, tokens, tokens, kind=kind, **how).heads()
+    return {name: score.value for name, score in head.scores.items()}
+
+
+AFTER = np.roll(equal(), 1, axis=1) * (np.arange(N) > 0) * ~np.eye(N, dtype=bool)
+PLANTED = {
+    "previous": onto([0, *range(N - 1)]),
+    "itself": np.eye(N),
+    "first": onto([0] * N),
+    "same": onto_where(equal()),
+    "induction": onto_where(AFTER),
+    "separator": onto_where(np.array([[is_separator(token) for token in TEXT]] * N)),
+    "local": onto_where(np.abs(np.subtract.outer(np.arange(N), np.arange(N))) <= 3),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_pattern_laid_by_hand_scores_one_and_names_the_head(name: str) -> None:
+    (head,) = Trace.from_weights(PLANTED[name], TEXT, kind="decoder").heads()
+    assert head.scores[name].value == pytest.approx(1)
+    assert head.best is not None
+    assert head.best.pattern == name
+
+
+@pytest.mark.parametrize("name", sorted(set(PLANTED) - {"local"}))
+def test_it_scores_low_on_the_others(name: str) -> None:
+    found = scores(PLANTED[name])
+    near = {"previous": {"local"}, "itself": {"local"}}.get(name, set())
+    assert all(value < 0.75 for other, value in found.items() if other != name and other not in near), found
+    assert "alignment" not in found
+
+
+def test_exact_zeros() -> None:
+    assert scores(np.eye(N))["same"] == 0  # itself is no other
+    assert scores(np.eye(N))["previous"] == 0
+    assert scores(PLANTED["previous"])["itself"] == 0
+    assert scores(PLANTED["first"])["previous"] < 0.1  # the second query's previous token is the first
+    assert scores(PLANTED["previous"])["induction"] < 0.1
+
+
+@pytest.mark.parametrize("kind", ["decoder", "encoder", "cross"])
+def test_looking_evenly_scores_nothing(kind: str) -> None:
+    weights = causal_even() if kind == "decoder" else np.full((N, N), 1 / N)
+    assert max(scores(weights, kind=kind).values()) < 1e-6
+    (head,) = Trace.from_weights(weights, TEXT, TEXT, kind=kind).heads()
+    assert head.best is None
+
+
+def test_the_numbers_of_one_score() -> None:
+    """Three queries; the third gives 0.5 to the token before it. Even would be 1/2 and 1/3."""
+    weights = np.array([[1, 0, 0], [0.75, 0.25, 0], [0.25, 0.5, 0.25]])
+    (head,) = Trace.from_weights(weights, kind="decoder").heads()
+    score = head.scores["previous"]
+    assert score.value == pytest.approx(((0.75 - 1 / 2) + (0.5 - 1 / 3)) / (1 / 2 + 2 / 3))
+    assert score.queries == 2
+    assert score.even == pytest.approx((1 / 2 + 1 / 3) / 2)
+
+
+# --- cross-attention --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("T", "S"), [(6, 6), (9, 5), (4, 12)])
+def test_alignment_is_a_key_of_ones_own(T: int, S: int) -> None:
+    pace = np.round(np.linspace(0, S - 1, T)).astype(int)
+    diagonal = np.eye(S)[pace]
+    shuffled = np.eye(S)[np.random.default_rng(0).permutation(S)[pace]]
+    for weights, wanted in [(diagonal, 1), (shuffled, 1), (np.eye(S)[[2] * T], 0), (np.full((T, S), 1 / S), 0)]:
+        (head,) = Trace.from_weights(weights, kind="cross").heads()
+        assert head.scores["alignment"].value == pytest.approx(wanted, abs=1e-6)
+        assert set(head.scores) <= {"alignment", "first", "separator"}
+    assert Trace.from_weights(diagonal, kind="cross").heads()[0].best.pattern == "alignment"
+
+
+def test_the_bundled_translators_alignment_heads_are_found() -> None:
+    translator = load("translator")
+    trace = translator.see("She is reading a book in the library.").trace
+    names = trace.select(kind="cross").names
+    ranked = [(names.index(head.name), head.head) for head in trace.heads().ranked("alignment")]
+    assert ranked[0] == translator.settings.alignment_heads[0]
+
+
+# --- models with planted heads ----------------------------------------------------------------------------
+
+
+def test_the_handmade_heads_get_their_names() -> None:
+    heads = {head.head: head.best and head.best.pattern for head in look(TEXT).trace.heads()}
+    named = {HEADS[head]: pattern for head, pattern in heads.items()}
+    assert named == {"previous-word": "previous", "same-word": "same", "first-word": "first", "all-so-far": None}
+
+
+def planted(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """q and k of three heads: induction, previous token, nothing. B H T E."""
+    T, sharp = len(ids), 40.0
+    tokens, before = np.eye(64)[ids], np.eye(64)[np.roll(ids, 1)]
+    before[0] = 0
+    place = np.eye(T)
+    width = max(64, T)
+    pad = lambda x: np.pad(x, ((0, 0), (0, width - x.shape[1])))  # noqa: E731
+    q = np.stack([pad(tokens) * sharp, pad(np.roll(place, 1, 0)) * sharp, pad(tokens) * 0])
+    k = np.stack([pad(before), pad(place), pad(tokens)])
+    return (q * width**0.5)[None], k[None]
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_planted_heads_are_found_from_kept_q_and_k(kind: str) -> None:
+    ids = np.tile(np.random.default_rng(1).permutation(60)[:50], 3)
+    q, k = planted(ids)
+    if kind == "torch":
+        q, k = torch.tensor(q, dtype=torch.float32), torch.tensor(k, dtype=torch.float32)
+    _, record = regard.attend(q, k, k, mask=Mask.causal(), see=See(map=8, qk=True))
+    tokens = [str(i) for i in ids]
+    heads = {head.head: head for head in Trace([record.with_tokens(tokens, tokens)]).heads()}
+    assert [heads[h].best and heads[h].best.pattern for h in range(3)] == ["induction", "previous", None]
+    assert heads[0].scores["induction"].value > 0.9
+    assert heads[0].scores["induction"].queries == 100
+
+
+def test_a_watched_model_with_planted_heads() -> None:
+    ids = np.tile(np.arange(20), 2)
+    q, k = (torch.tensor(x, dtype=torch.float32) for x in planted(ids))
+
+    class Layer(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.scaled_dot_product_attention(q, k, k, is_causal=True) + x
+
+    model = torch.nn.Sequential(Layer())
+    with regard.watch(model, see=See(map=8, qk=True)) as trace:
+        model(torch.zeros(1))
+    tokens = [str(i) for i in ids]
+    labelled = Trace(record.with_tokens(tokens, tokens) for record in trace)
+    best = {head.head: head.best and head.best.pattern for head in labelled.heads()}
+    assert best == {0: "induction", 1: "previous", 2: None}
+
+
+# --- padding, samples, length -----------------------------------------------------------------------------
+
+
+def test_left_padding_is_passed_over() -> None:
+    pad, T = 3, 9
+    q = np.zeros((2, 1, T, 4))
+    k = np.zeros((2, 1, T, 4))
+    q[..., 0] = 100
+    k[0, 0, 0, 0] = k[1, 0, pad, 0] = 100  # the first key of each text
+    keep = np.ones((2, T), bool)
+    keep[1, :pad] = False
+    _, record = regard.attend(q, k, k, mask=Mask.causal() & Mask.from_keep(keep), see=See(qk=True))
+    (head,) = Trace([record]).heads()
+    assert head.scores["first"].value == pytest.approx(1)
+    assert head.scores["first"].queries == (T - 1) + (T - pad - 1)
+
+
+def test_queries_that_see_nothing_or_met_nan_do_not_count() -> None:
+    weights = PLANTED["previous"].copy()
+    weights[4] = 0
+    weights[6] = np.nan
+    (head,) = Trace.from_weights(weights, kind="decoder").heads()
+    assert head.scores["previous"].value == pytest.approx(1)
+    assert head.scores["previous"].queries == N - 3
+
+
+def test_a_long_text_is_looked_at_in_places() -> None:
+    T = 900
+    weights = np.eye(T)[[0, *range(T - 1)]]
+    heads = Trace.from_weights(weights, kind="decoder").heads(queries=100)
+    assert heads[0].scores["previous"].value == pytest.approx(1)
+    assert 60 <= heads[0].scores["previous"].queries <= 100
+    assert "100 of 900 queries" in heads.text(lang="en")
+
+
+def test_a_step_with_a_cache_stands_at_the_last_key() -> None:
+    weights = np.zeros((2, 8))
+    weights[0, 5] = weights[1, 6] = 1
+    (head,) = Trace.from_weights(weights, kind="decoder").heads()
+    assert head.scores["previous"].value == pytest.approx(1)
+
+
+def test_a_window_is_not_taken_for_a_local_head() -> None:
+    rng = np.random.default_rng(0)
+    q, k = rng.normal(size=(2, 1, 1, 30, 8)) * 0.01
+    _, record = regard.attend(q, k, k, mask=Mask.window(2, 0), see=See(qk=True))
+    (head,) = Trace([record]).heads()
+    assert "local" not in head.scores  # it could not look anywhere else
+
+
+@given(T=st.integers(0, 9), S=st.integers(0, 9), B=st.integers(0, 2), H=st.integers(0, 2), seed=st.integers(0, 20))
+def test_scores_are_from_zero_to_one(T: int, S: int, B: int, H: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights = softmax(rng.normal(size=(B, H, T, S)) * 5) if S else np.zeros((B, H, T, S))
+    weights[rng.random((B, H, T)) < 0.2] = 0
+    for kind in ("decoder", "cross", "self"):
+        trace = Trace.from_weights(weights, list("abcab d,a"[:T]), list("ab,abc.ab"[:S]), kind=kind)
+        heads = trace.heads()
+        assert len(heads) == H
+        assert all(0 <= score.value <= 1 and score.queries > 0 for head in heads for score in head.scores.values())
+
+
+# --- asked for, and refused -------------------------------------------------------------------------------
+
+
+def three() -> Heads:
+    weights = np.stack([PLANTED["first"], PLANTED["previous"], causal_even()])
+    return Trace.from_weights(weights, TEXT, kind="decoder", name="h.0.attn").heads()
+
+
+def test_ranked_by_one_pattern() -> None:
+    heads = three()
+    assert heads.ranked("previous")[0].head == 1
+    assert heads.ranked("alignment") == []
+    assert isinstance(heads[0], Head)
+    with pytest.raises(UnknownNameError, match=f"choose one of {', '.join(PATTERNS)}"):
+        heads.ranked("inductoin")
+
+
+def test_the_table_in_both_languages() -> None:
+    heads = three()
+    english, chinese = heads.text(lang="en"), heads.text(lang="zh")
+    assert str(heads) == english
+    lines = english.splitlines()
+    assert lines[0] == "What 3 heads look at, measured on 15 queries"
+    assert lines[2].split() == ["layer", "head", "looks", "at", "score", "queries"]
+    assert lines[3].split() == ["h.0.attn", "0", "first", "token", "1.00", "14"]
+    assert "heads that do none of this (every score below 0.3): 1" in english
+    assert "Attention is not explanation" in english
+    assert "注意力不等于解释" in chinese
+    assert "… and 1 more" in heads.text(most=1, lang="en")
+    assert "heads left out, because neither this text nor its labels can tell: 3" in heads.text("alignment", lang="en")
+    with pytest.raises(ArgumentError, match="lang='de'"):
+        heads.text(lang="de")
+
+
+def test_without_tokens_it_says_what_was_not_looked_for() -> None:
+    heads = Trace.from_weights(PLANTED["same"], kind="decoder").heads()
+    assert "same" not in heads[0].scores
+    assert "tokenizer=" in heads.text(lang="en")
+
+
+def test_a_coarse_map_alone_is_refused_with_the_fix() -> None:
+    q = np.random.default_rng(0).normal(size=(1, 1, 30, 4))
+    _, record = regard.attend(q, q, q, see=See(map=8))
+    with pytest.raises(NotKeptError, match=r"see=See\(qk=True\)"):
+        Trace([record]).heads()
+
+
+def test_bad_questions_get_one_sentence() -> None:
+    with pytest.raises(ArgumentError, match="no records"):
+        find_heads(Trace())
+    for wrong in (0, 1.5, "all"):
+        with pytest.raises(ArgumentError, match=f"queries={wrong!r}"):
+            Trace.from_weights(np.eye(3)).heads(queries=wrong)

@@ -1,0 +1,238 @@
+"""Steps put together: the matrix that a text would have had in one go, from rows as they came."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.errors import ArgumentError, NotKeptError
+from regard.records import Record, Step, Top
+from regard.reference.statistics import entropy, pooled_map, received
+from regard.trace import Trace
+
+
+def causal(B: int, T: int, seed: int = 0) -> np.ndarray:
+    """Weights of two heads over T tokens, B 2 T T."""
+    scores = np.random.default_rng(seed).normal(size=(B, 2, T, T))
+    scores[..., ~np.tri(T, dtype=bool)] = -np.inf
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def call(weights: Any, step: Step | None = None, name: str = "h.0.attn", kind: str = "decoder", **more: Any) -> Record:
+    return Record(
+        shape=tuple(weights.shape),
+        name=name,
+        kind=kind,  # type: ignore[arg-type]
+        map=weights,
+        lse=weights.max(-1) if isinstance(weights, np.ndarray) else weights.amax(-1),
+        entropy=entropy(np.asarray(weights)),
+        received=weights.sum(-2),
+        sink=np.asarray(weights)[..., 0].mean(-1),
+        step=step,
+        **more,
+    )
+
+
+def steps_of(weights: np.ndarray, cuts: list[int]) -> list[Record]:
+    """The calls that leave these weights: as many tokens each as there are between the cuts."""
+    here = tuple(range(len(weights)))
+    calls = []
+    for start, stop in zip([0, *cuts], [*cuts, weights.shape[2]], strict=True):
+        step = Step(start, here) if start else None
+        calls.append(call(weights[:, :, start:stop, :stop], step))
+    return calls
+
+
+@given(T=st.integers(2, 12), data=st.data(), bins=st.sampled_from([None, 3, 5, 256]))
+def test_rows_make_the_matrix(T: int, data: st.DataObject, bins: int | None) -> None:
+    weights = causal(2, T)
+    cuts = sorted(data.draw(st.sets(st.integers(1, T - 1), min_size=1)))
+    (whole,) = Trace(steps_of(weights, cuts)).stitched(map=bins)
+    assert whole.shape == (2, 2, T, T)
+    assert (whole.name, whole.kind, whole.prompt, whole.step) == ("h.0.attn", "decoder", cuts[0], None)
+    np.testing.assert_array_equal(whole.weights(), weights)
+    rows, cols = (slice(*sorted(data.draw(st.tuples(st.integers(0, T), st.integers(0, T))))) for _ in range(2))
+    np.testing.assert_array_equal(whole.weights(rows, cols), weights[..., rows, cols])
+    np.testing.assert_allclose(whole.received, received(weights), atol=1e-6)
+    np.testing.assert_allclose(whole.entropy, entropy(weights), atol=1e-12)
+    np.testing.assert_array_equal(whole.lse, weights.max(-1))
+    np.testing.assert_allclose(whole.sink, weights[..., 0].mean(-1), atol=1e-6)
+    if bins is None:
+        assert whole.map is None
+    else:
+        np.testing.assert_allclose(whole.map, pooled_map(weights, bins), atol=1e-6)
+
+
+def test_torch_stays_torch() -> None:
+    weights = causal(1, 4)
+    calls = [call(torch.tensor(weights[:, :, :3, :3])), call(torch.tensor(weights[:, :, 3:]), Step(3, (0,)))]
+    (whole,) = Trace(calls).stitched()
+    assert isinstance(whole.map, torch.Tensor)
+    assert torch.equal(whole.weights(), torch.tensor(weights))
+
+
+def test_maps_are_made_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.trace.stitching.NUMBERS_AT_ONCE", 1)
+    weights = causal(2, 9)
+    (whole,) = Trace(steps_of(weights, [4, 5, 6])).stitched(map=4)
+    np.testing.assert_allclose(whole.map, pooled_map(weights, 4), atol=1e-6)
+
+
+# --- beams -----------------------------------------------------------------------------------------------
+
+
+def searched() -> tuple[list[Record], np.ndarray]:
+    """Three beams over 2 + 3 tokens, and the ids of each call."""
+    rng = np.random.default_rng(1)
+    parents = [None, (0, 1, 2), (2, 0, 0), (1, 1, 2)]
+    calls = []
+    for at, come_from in enumerate(parents):
+        T, S = (2, 2) if at == 0 else (1, 2 + at)
+        w = rng.random((3, 2, T, S))
+        step = None if come_from is None else Step(S - 1, come_from)
+        ids = np.full((3, 2), 7) if at == 0 else np.array([[10 * at], [10 * at + 1], [10 * at + 2]])
+        tokens = tuple(tuple(str(i) for i in row) for row in ids.tolist())
+        calls.append(call(w / w.sum(-1, keepdims=True), step, ids=ids, queries=tokens))
+    return calls, np.array([[7, 7, 12, 20, 30]])
+
+
+def test_beams_are_followed_to_their_ancestors() -> None:
+    calls, _ = searched()
+    (whole,) = Trace(calls).stitched()
+    ancestors = [[0, 0, 0], [0, 0, 0], [1, 1, 2], [0, 1, 2]]  # call by call
+    for at, rows in enumerate(ancestors):
+        start = 0 if at == 0 else at + 1
+        T, S = calls[at].shape[2:]
+        np.testing.assert_array_equal(whole.weights(slice(start, start + T), slice(0, S)), calls[at].map[rows])
+    assert whole.queries == (
+        ("7", "7", "10", "21", "30"),
+        ("7", "7", "10", "21", "31"),
+        ("7", "7", "10", "22", "32"),
+    )
+    assert whole.keys == whole.queries
+
+
+def test_a_text_is_found_by_its_ids_and_may_have_ended_early() -> None:
+    calls, _ = searched()
+    texts = np.array([[7, 7, 10, 21, 31, 99], [7, 7, 12, 20, 2, 0], [7, 7, 11, 2, 0, 0]])
+    (whole,) = Trace(calls).stitched(texts)
+    assert whole.shape == (3, 2, 5, 5)
+    assert whole.queries == (("7", "7", "10", "21", "31"), ("7", "7", "12", "20", ""), ("7", "7", "11", "", ""))
+    weights = whole.weights()
+    np.testing.assert_array_equal(weights[1, :, 3, :4], calls[2].map[0, :, 0])
+    np.testing.assert_array_equal(weights[2, :, 2, :3], calls[1].map[1, :, 0])
+    assert not weights[1, :, 4].any()
+    assert not weights[2, :, 3:].any()
+    assert np.isneginf(whole.lse[2, :, 3:]).all()
+
+
+def test_beams_of_one_source_are_not_another_s() -> None:
+    """A decoder's text does not tell which source it is the translation of; its place does."""
+    encoder = call(causal(2, 3), name="encoder.0", kind="encoder")
+    rng = np.random.default_rng(0)
+    w = rng.random((4, 2, 1, 1))
+    first = call(w / w, ids=np.array([[1]] * 4))
+    w = rng.random((4, 2, 1, 2))
+    second = call(w / w.sum(-1, keepdims=True), Step(1, (0, 1, 2, 3)), ids=np.array([[5], [6], [5], [6]]))
+    found = Trace([encoder, first, second]).stitched(np.array([[1, 6, 9], [1, 6, 9]]))
+    assert found[0].map is encoder.map
+    np.testing.assert_array_equal(found[1].weights()[:, :, 1], second.map[[1, 3], :, 0])
+
+
+def test_a_text_that_nobody_read() -> None:
+    calls, _ = searched()
+    with pytest.raises(ArgumentError) as error:
+        Trace(calls).stitched(np.array([[1, 2, 3]]))
+    assert error.value.key == "stitch-text"
+    with pytest.raises(ArgumentError) as error:
+        Trace(steps_of(causal(1, 3), [2])).stitched(np.array([[1, 2, 3]]))
+    assert error.value.key == "stitch-no-ids"
+
+
+# --- caches, and what is not a text ---------------------------------------------------------------------
+
+
+def test_a_cache_that_forgets_and_one_with_room() -> None:
+    weights = causal(1, 5)
+    weights[:, :, 4, :2] = 0
+    forgetting = [call(weights[:, :, :4, :4]), call(weights[:, :, 4:, 2:], Step(4, (0,)))]
+    (whole,) = Trace(forgetting).stitched()
+    np.testing.assert_array_equal(whole.weights(), weights)
+    roomy = np.concatenate([weights[:, :, 4:], np.zeros((1, 2, 1, 3))], -1)
+    (whole,) = Trace([call(weights[:, :, :4, :4]), call(roomy, Step(4, (0,)))]).stitched()
+    np.testing.assert_array_equal(whole.weights(), weights)
+
+
+def test_what_was_taken_back_is_left_out() -> None:
+    weights = causal(1, 6)
+    calls = [call(weights[:, :, :5, :5]), call(weights[:, :, 3:], Step(3, (0,)))]
+    (whole,) = Trace(calls).stitched()
+    assert whole.shape == (1, 2, 6, 6)
+    assert whole.prompt == 3
+    np.testing.assert_array_equal(whole.weights(), weights)
+
+
+def test_cross_attention_keeps_its_source() -> None:
+    rng = np.random.default_rng(0)
+    calls = []
+    for at in range(3):
+        w = rng.random((2, 2, 1, 4))
+        step = Step(at, (0, 0)) if at else None
+        keys = (tuple("abcd"), tuple("efgh"))
+        calls.append(call(w / w.sum(-1, keepdims=True), step, kind="cross", keys=keys))
+    (whole,) = Trace(calls).stitched()
+    assert whole.shape == (2, 2, 3, 4)
+    np.testing.assert_array_equal(whole.weights()[:, :, 2], calls[2].map[:, :, 0])
+    np.testing.assert_array_equal(whole.weights()[:, :, 0], calls[0].map[[0, 0], :, 0])
+
+
+def test_modules_apart_and_texts_apart() -> None:
+    weights = causal(1, 3)
+    one = steps_of(weights, [2])
+    other = [record.named("h.1.attn") for record in one]
+    found = Trace([one[0], other[0], one[1], other[1], one[0], other[0]]).stitched()
+    assert found.names == ["h.0.attn", "h.1.attn", "h.0.attn#1", "h.1.attn#1"]
+    assert [record.shape[2] for record in found] == [3, 3, 2, 2]
+
+
+def test_top_keys_are_counted_in_the_whole_text() -> None:
+    weights = causal(1, 4)
+
+    def top(w: np.ndarray, k: int) -> Top:
+        order = np.argsort(-w, -1, kind="stable")[..., :k]
+        return Top(order, np.take_along_axis(w, order, -1))
+
+    parts = [weights[:, :, :2, :2], weights[:, :, 2:3, :3], weights[:, :, 3:, 1:]]
+    calls = [
+        call(part, step, top=top(part, 3))
+        for part, step in zip(parts, (None, Step(2, (0,)), Step(3, (0,))), strict=True)
+    ]
+    (whole,) = Trace(calls).stitched()
+    assert whole.top is not None
+    assert whole.top.indices.shape == whole.top.weights.shape == (1, 2, 4, 3)
+    np.testing.assert_array_equal(np.take_along_axis(whole.weights(), whole.top.indices, -1), whole.top.weights)
+
+
+def test_rows_longer_than_their_maps_need_more() -> None:
+    weights = causal(1, 4)
+    coarse = Record(shape=(1, 2, 1, 4), name="h.0.attn", kind="decoder", map=weights[:, :, 3:, :2], step=Step(3, (0,)))
+    with pytest.raises(NotKeptError):
+        Trace([call(weights[:, :, :3, :3]), coarse]).stitched()
+
+
+def test_a_file_keeps_what_stitching_needs(tmp_path: Any) -> None:
+    from regard import read_trace
+
+    calls, _ = searched()
+    trace = Trace(calls)
+    trace.save(tmp_path / "t.safetensors")
+    read = read_trace(tmp_path / "t.safetensors")
+    assert [record.step for record in read] == [record.step for record in calls]
+    (one,), (two,) = trace.stitched(), read.stitched()
+    np.testing.assert_array_equal(one.weights(), two.weights())
+    Trace([two]).save(tmp_path / "whole.safetensors")
+    assert read_trace(tmp_path / "whole.safetensors")[0].prompt == 2

@@ -1,0 +1,182 @@
+"""The page: one file that needs nothing else, holds the numbers themselves, and stays small at any length."""
+
+import base64
+import html.parser
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from regard import Record, Trace
+from regard.errors import ArgumentError, FileError, NotKeptError
+from regard.reference import softmax
+from regard.views import page as pages
+from regard.views.page import page
+from regard.words import LANGUAGES
+from regard.words.page import WORDS
+
+PARTS = Path(pages.__file__).parent / "page_files"
+SCRIPT = (PARTS / "page.js").read_text(encoding="utf-8")
+MOON = ["æľ", "Ī", "Ġun", "likely"]
+
+
+def weights(*shape: int) -> np.ndarray:
+    return softmax(np.random.default_rng(0).normal(size=shape))
+
+
+class Scripts(html.parser.HTMLParser):
+    """The text of every script by its id, and every tag with an address."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.scripts: dict[str | None, str] = {}
+        self.addresses: list[str | None] = []
+        self._inside: str | None = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        self._inside = given.get("id") if tag == "script" else ""
+        self.addresses += [given[name] for name in ("src", "href") if name in given]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside:
+            self.scripts[self._inside] = self.scripts.get(self._inside, "") + data
+
+
+def parts(text: str) -> tuple[dict[str, Any], np.ndarray]:
+    found = Scripts(text).scripts
+    return json.loads(found["data"]), np.frombuffer(zlib.decompress(base64.b64decode(found["maps"])), "<f2")
+
+
+def test_the_numbers_are_those_of_the_trace() -> None:
+    w = np.where(np.tri(5, dtype=bool), weights(1, 3, 5, 5), 0)
+    w /= w.sum(-1, keepdims=True)
+    w[0, 0, 4] = [1 - 1e-12, 1e-12, 0, 0, 0]
+    data, maps = parts(page(Trace.from_weights(w, list("abcde"), name="h.0.attn")))
+    assert maps.astype(float) == pytest.approx(w.ravel(), rel=1e-3, abs=1e-7)
+    assert ((maps == 0) == (w.ravel() == 0)).all()  # a tiny weight is not a hidden one
+    (record,) = data["records"]
+    assert [record[name] for name in ("name", "kind", "heads", "R", "C", "high", "wide")] == [
+        "h.0.attn",
+        "self",
+        3,
+        5,
+        5,
+        1,
+        1,
+    ]
+    assert data["labels"][record["keys"]] == list("abcde")
+    assert record["first"] == pytest.approx(w[0, :, :, 0].mean(-1), abs=1e-4)
+
+
+def test_nothing_is_fetched_and_nothing_can_break_out() -> None:
+    evil = "</script><script>alert(1)</script>{{maps}}"
+    text = page(Trace.from_weights(weights(2, 2), [evil, "<!--"], name=evil))
+    assert Scripts(text).addresses == []
+    assert not re.search(r"https?://|@import|url\(", text)
+    assert "default-src 'none'" in text
+    data, maps = parts(text)
+    assert data["records"][0]["name"].startswith("</script>")
+    assert len(maps) == 4
+    assert "innerHTML" not in SCRIPT
+
+
+def test_no_character_is_torn() -> None:
+    trace = Trace.from_weights(weights(1, 2, 4, 4), MOON)
+    data, _ = parts(page(trace))
+    assert data["labels"] == [["月", "un", "likely"]]
+    assert data["records"][0]["merged"] == "characters"
+    data, maps = parts(page(trace, merge="words"))
+    assert data["labels"] == [["月", "unlikely"]]
+    assert len(maps) == 2 * 2 * 2
+    data, _ = parts(page(trace, merge="tokens"))
+    assert data["labels"] == [["⟨E6 9C⟩", "⟨88⟩", "un", "likely"]]
+
+
+@pytest.mark.parametrize("length", [10_000, 1_000_000])
+def test_one_layer_of_twelve_heads_is_below_five_megabytes(length: int) -> None:
+    bins = -(-length // -(-length // 256))
+    record = Record(shape=(1, 12, length, length), map=weights(1, 12, bins, bins).astype(np.float32))
+    tokens = ["Ġattention"] * length
+    text = page(Trace([record.with_tokens(tokens, tokens)]))
+    assert len(text.encode()) < 5e6
+    data, _ = parts(text)
+    assert data["records"][0]["wide"] == -(-length // 256)
+    assert all(len(label) <= 24 for label in data["labels"][0])
+
+
+def test_many_layers_get_larger_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "MOST_CELLS", 4 * 32 * 32)
+    layers = Trace(Trace.from_weights(weights(2, 100, 100), name=f"h.{i}")[0] for i in range(2))
+    data, maps = parts(page(layers))
+    assert len(maps) <= 4 * 32 * 32
+    assert {record["wide"] for record in data["records"]} == {4}
+    assert maps.reshape(-1, 25).sum(-1, dtype=float) == pytest.approx(1, abs=2e-2)
+
+
+def test_one_layer_and_one_sample_are_chosen() -> None:
+    w = weights(2, 1, 3, 3)
+    trace = Trace([Trace.from_weights(torch.tensor(w), name=f"h.{i}")[0] for i in range(2)])
+    data, maps = parts(page(trace, layer="h.1", sample=1))
+    assert [record["name"] for record in data["records"]] == ["h.1"]
+    assert (data["records"][0]["sample"], data["records"][0]["samples"]) == (1, 2)
+    assert maps.astype(float) == pytest.approx(w[1].ravel(), rel=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(1, 2, 0, 3), (1, 2, 3, 0), (1, 1, 1, 1)])
+def test_odd_sizes_have_a_page(shape: tuple[int, ...]) -> None:
+    data, maps = parts(page(Trace.from_weights(np.ones(shape))))
+    assert len(maps) == np.prod(shape)
+    assert data["records"][0]["heads"] == shape[1]
+
+
+def test_nan_is_kept() -> None:
+    w = weights(3, 3)
+    w[1] = np.nan
+    assert np.isnan(parts(page(Trace.from_weights(w)))[1]).sum() == 3
+
+
+# --- words -----------------------------------------------------------------------------------------------
+
+
+def test_both_languages_are_on_the_page() -> None:
+    for lang in LANGUAGES:
+        text = page(Trace.from_weights(np.eye(2)), lang=lang)
+        assert f"<title>{getattr(WORDS['page-title'], lang)}</title>" in text
+        data, _ = parts(text)
+        assert data["lang"] == lang
+        assert data["words"]["en"].keys() == data["words"]["zh"].keys()
+
+
+def test_the_script_says_every_word_and_no_other() -> None:
+    shell = (PARTS / "page.html").read_text(encoding="utf-8")
+    said = {*re.findall(r'say\("([\w-]+)"', SCRIPT), *re.findall(r'data-(?:word|label)="(\w+)"', shell), "noscript"}
+    said |= set(re.findall(r'"(\w+)"', re.findall(r"const scales = \[(.*)\]", SCRIPT)[0]))
+    said |= {f"kind-{kind}" for kind in ("self", "encoder", "decoder", "cross")}
+    said |= {f"merged-{by}" for by in ("characters", "words")}
+    assert said == {key.removeprefix("page-") for key in WORDS}
+
+
+# --- the file --------------------------------------------------------------------------------------------
+
+
+def test_it_is_written_whole_or_refused(tmp_path: Path) -> None:
+    target = tmp_path / "注意力.html"
+    Trace.from_weights(np.eye(2), ["月", "光"]).html(target, lang="zh")
+    assert target.read_text(encoding="utf-8").startswith('<!doctype html>\n<html lang="zh-CN">')
+    with pytest.raises(FileError, match="nowhere"):
+        Trace.from_weights(np.eye(2)).html(tmp_path / "nowhere" / "a.html")
+    with pytest.raises(NotKeptError, match=r"See\(map=256\)"):
+        Trace([Record(shape=(1, 2, 3, 3))]).html(target)
+    with pytest.raises(ArgumentError, match="no records"):
+        Trace().html(target)
+    assert "月" in target.read_text(encoding="utf-8")

@@ -1,0 +1,83 @@
+"""Scales: what gets the last colour, and that a sink does not swallow the picture."""
+
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard import Trace
+from regard.errors import ArgumentError
+from regard.views.picture import picture
+from regard.views.scales import Scale, chosen_scale
+
+
+def sink(T: int = 10, share: float = 0.9) -> Trace:
+    """Every query gives the first key so much, and the rest evenly to the keys after it."""
+    w = np.full((T, T), (1 - share) / (T - 1))
+    w[:, 0] = share
+    return Trace.from_weights(w)
+
+
+def scale_of(trace: Trace, name: Any = "auto") -> Scale:
+    return Scale.of([picture(trace[0], 0, 0, name)])
+
+
+def test_a_sink_does_not_set_the_scale() -> None:
+    found = scale_of(sink())
+    assert found.ceiling == pytest.approx(0.1 / 9)
+    assert found.clipped
+    assert scale_of(sink(), "linear").ceiling == pytest.approx(0.9)
+    even = scale_of(sink(share=0.1))
+    assert even.ceiling == pytest.approx(0.1)
+    assert not even.clipped
+
+
+def test_a_sink_is_all_there_is_to_see() -> None:
+    assert scale_of(Trace.from_weights(np.eye(10)[np.zeros(10, int)])).ceiling == 1.0
+    assert scale_of(Trace.from_weights(np.zeros((3, 3)))).ceiling == 1.0
+
+
+def test_without_the_first_token() -> None:
+    hidden, again = (picture(sink()[0], 0, 0, name) for name in ("hidden", "renormalised"))
+    assert not hidden.cells[:, 0].any()
+    assert hidden.cells[:, 1:] == pytest.approx(0.1 / 9)
+    assert not again.cells[:, 0].any()
+    assert again.cells.sum(-1) == pytest.approx(1.0)
+    assert hidden.first == again.first == pytest.approx(0.9)  # still told
+
+
+def test_a_row_of_nothing_but_the_first_token_stays_empty() -> None:
+    again = picture(Trace.from_weights(np.array([[1.0, 0.0], [0.5, 0.5]]))[0], 0, 0, "renormalised")
+    assert again.cells.tolist() == [[0, 0], [0, 1]]
+
+
+@given(st.sampled_from(["auto", "linear", "log"]), st.floats(1e-3, 1), st.floats(0, 1))
+def test_a_weight_and_its_level_are_each_others_inverse(name: Any, ceiling: float, level: float) -> None:
+    scale = Scale(ceiling, name=name)
+    assert scale.level(scale.weight(level)) == pytest.approx(level, abs=1e-6)
+    assert scale.level(2 * ceiling) == 1
+    assert scale.level(0.0) == 0
+
+
+@pytest.mark.parametrize("name", ["linear", "log", "renormalised", "hidden"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("head", [None, 0])
+def test_every_scale_is_named_beside_its_picture(name: Any, lang: Any, head: int | None) -> None:
+    out = io.StringIO()
+    two = Trace.from_weights(np.concatenate([sink()[0].weights()] * 2, 1))
+    two.show(file=out, width=120, color="none", lang=lang, scale=name, head=head)
+    words = {
+        "en": {"linear": "goes with the weight", "log": "logarithm", "renormalised": "sum of 1", "hidden": "left out"},
+        "zh": {"linear": "成正比", "log": "对数", "renormalised": "重新归一", "hidden": "略去前 1 个词元"},
+    }
+    assert words[lang][name] in out.getvalue()
+    assert ("90 %" if lang == "en" else "90%") in out.getvalue() or head is None
+
+
+def test_an_unknown_scale_lists_the_choices() -> None:
+    assert chosen_scale(None) == "auto"
+    with pytest.raises(ArgumentError, match="auto, linear, log, renormalised, hidden"):
+        sink().show(scale="square")  # type: ignore[arg-type]

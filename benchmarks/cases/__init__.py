@@ -1,8 +1,11 @@
 """What is measured: operations, shapes and the numbers asked of them. Baselines are imported, not rewritten."""
 
-from benchmarks.cases import attention, bundled, gpu, models, training
+from benchmarks.cases import attention, bundled, gpu, models, training, watch
 from benchmarks.cases.case import Case
 
-CASES = {case.name: case for case in (*attention.CASES, *models.CASES, *bundled.CASES, *training.CASES, *gpu.CASES)}
+CASES = {
+    case.name: case
+    for case in (*attention.CASES, *models.CASES, *bundled.CASES, *training.CASES, *watch.CASES, *gpu.CASES)
+}
 
 __all__ = ["CASES", "Case"]

@@ -17,9 +17,12 @@ _ROOMS = {
     "Trace": "regard.trace",
     "attend": "regard.dispatch",
     "backends": "regard.dispatch",
+    "edit": "regard.capture",
+    "effect": "regard.capture",
     "explain": "regard.steps",
     "load": "regard.language",
     "read_trace": "regard.trace",
+    "watch": "regard.capture",
     "RegardError": "regard.errors",
 }
 
@@ -32,12 +35,16 @@ __all__ = [
     "__version__",
     "attend",
     "backends",
+    "edit",
+    "effect",
     "explain",
     "load",
     "read_trace",
+    "watch",
 ]
 
 if TYPE_CHECKING:
+    from regard.capture import edit, effect, watch
     from regard.dispatch import attend, backends
     from regard.errors import RegardError
     from regard.language import load

@@ -1,0 +1,14 @@
+"""Watching and editing PyTorch models that know nothing of it."""
+
+from importlib.util import find_spec
+
+from regard.errors import MissingPackageError
+
+if find_spec("torch") is None:
+    raise MissingPackageError("missing-package", what="regard.capture", package="torch", extra="torch")
+
+from regard.capture.editing import edit
+from regard.capture.effects import Effect, effect
+from regard.capture.watching import watch
+
+__all__ = ["Effect", "edit", "effect", "watch"]

@@ -1,0 +1,44 @@
+"""What was caught of one attention, whichever road the model took: q and k, or the weights that it made itself.
+
+Tensors are the model's own, to be read now and not kept: it may write over them.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from regard.masks import Mask
+
+
+@dataclass(frozen=True, slots=True)
+class Caught:
+    """What went into one attention, and what its kernel let out beside the output.
+
+    q B H T E, k and v B G S ·. Scores are q kᵀ · scale, capped, + bias where `mask` allows. `lse` B H T, where it is
+    known. `part` is the submodule that would have computed it, where a fused layer did so in its place.
+    """
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    scale: float
+    mask: Mask | None = None
+    bias: Tensor | None = None
+    lse: Tensor | None = None
+    softcap: float | None = None
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtWeights:
+    """The weights of a model that made its own softmax, before dropout. weights (…, T, S), lse (…, T).
+
+    There is no LSE where several softmaxes, or several heads, went into one matrix.
+
+    q and k are not known, so what is not read off the weights now is lost. Nor is it known which of the axes before T
+    count heads: a module knows (`heads.py`).
+    """
+
+    weights: Tensor
+    lse: Tensor | None
+    part: str = ""

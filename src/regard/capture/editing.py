@@ -1,0 +1,235 @@
+"""edit: heads silenced, edges cut, patterns frozen in a model that knows nothing of it, inside a `with` block.
+
+A function mode: it stands above autograd, so gradients flow through what it changed. It may push PyTorch's modules
+off their fused paths, which watching must not do and editing may. The model itself is never touched.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import FunctionType
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from regard.capture.edits import Edit, asked_for
+from regard.capture.heads import NAMES, by_heads
+from regard.capture.kinds import told_kind
+from regard.capture.names import Names
+from regard.capture.positions import Positions
+from regard.capture.surgery import edited_attention, edited_softmax, masking
+from regard.capture.uncompiled import uncompiled
+from regard.errors import ArgumentError, UnknownNameError
+
+_active: ContextVar[tuple["Editing", ...]] = ContextVar("regard_edits", default=())
+"""The edits of this thread, outermost first. The innermost does the work of all."""
+
+
+@contextmanager
+def edit(model: nn.Module, silence: Any = None, cut: Any = None, freeze: Any = None) -> Iterator[None]:
+    """Change what attention does, by the names of a Trace; afterwards everything is as it was.
+
+    silence  {name: heads}: these heads add nothing to the output
+    cut      {name: edges}: (query, key) for all heads or (head, query, key) for one; or a Mask of who may still look
+             where. The other keys share the weight; a query that is left with none gets zero.
+    freeze   {name: weights, or a Record that kept them}: looked at like this, whatever the scores say
+
+    A name means every call of its module; `name#2` only the third. Positions below 0 count from the end.
+    Raises where an edit could not be made, at the latest when the block ends. If activations are checkpointed,
+    `backward` belongs inside the block too.
+
+    >>> layer = nn.MultiheadAttention(8, 2, bias=False).eval()
+    >>> x = torch.ones(3, 8)
+    >>> with edit(layer, silence={"attention": [0, 1]}):
+    ...     out, _ = layer(x, x, x)
+    >>> out.abs().max().item()
+    0.0
+    """
+    if not isinstance(model, nn.Module):
+        raise ArgumentError("edit-model", found=type(model).__name__)
+    names = Names(model)
+    edits = asked_for(names, silence, cut, freeze)
+    if not edits:
+        yield
+        return
+    mode = Editing(names, edits)
+    token = _active.set((*_active.get(), mode))
+    try:
+        with uncompiled(), mode:  # compiled code would neither see us nor be seen
+            yield
+    finally:
+        _active.reset(token)
+    mode.require_all_done()
+
+
+@dataclass(slots=True)
+class Here:
+    """The module that is running, what is asked of it, and where its queries stand."""
+
+    name: str = ""
+    module: nn.Module = field(default_factory=nn.Module)
+    edits: list[Edit] = field(default_factory=list)
+    first: int | None = 0
+
+    def require_heads(self, shape: tuple[int, ...]) -> None:
+        """Raise where four axes are not B H · ·, as far as the module tells its heads."""
+        told = [n for word in NAMES if isinstance(n := getattr(self.module, word, None), int)]
+        if len(shape) == 4 and told and shape[1] not in told:
+            raise ArgumentError("edit-layout", asked=self.name, shape=tuple(shape), H=told[0])
+
+
+class Editing(TorchFunctionMode):
+    """Sees every attention and softmax of this thread before PyTorch computes it."""
+
+    def __init__(self, names: Names, edits: list[Edit]) -> None:
+        super().__init__()
+        self._names, self._edits = names, edits
+        self._calls: dict[str, int] = {}
+        self._columns: dict[str, int] = {}
+        self._positions = Positions()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func not in _ROADS or (_active.get() or (self,))[-1] is not self:
+            return func(*args, **kwargs)
+        return _ROADS[func](self, func, *args, **kwargs)
+
+    # --- the roads ---------------------------------------------------------------------------------------
+
+    def fused(self, func: Any, query: Tensor, key: Tensor, value: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """A call of `scaled_dot_product_attention`."""
+        options = dict(zip(("attn_mask", "dropout_p", "is_causal"), args, strict=False)) | kwargs
+        mask = options.get("attn_mask")
+        masked = mask is not None or options.get("is_causal", False)
+        here = self._here(query.shape[-2], key.shape[-2], mask, masked)
+        if not here.edits:
+            return func(query, key, value, *args, **kwargs)
+        here.require_heads(query.shape)
+        if mask is not None and query.dim() == mask.dim() != 4:
+            options["attn_mask"] = by_heads(mask, here.module)
+        q, k, v = (by_heads(x, here.module) for x in (query, key, value))
+        out = edited_attention(func, here.edits, q, k, v, options, here.first)
+        return out.reshape(*query.shape[:-1], value.shape[-1])
+
+    def flex(self, func: Any, query: Tensor, key: Tensor, value: Tensor, score_mod: Any, *rest: Any) -> Any:
+        """A call of `flex_attention`: (output, log-sum-exp, largest scores)."""
+        here = self._here(query.shape[-2], key.shape[-2], None)
+        if not here.edits:
+            return func(query, key, value, score_mod, *rest)
+        beside: list[Tensor] = []
+
+        def fused(q: Tensor, k: Tensor, v: Tensor, enable_gqa: bool, attn_mask: Tensor | None = None) -> Tensor:
+            out, *beside[:] = func(q, k, v, masking(score_mod, attn_mask, q, k), *rest)
+            return out
+
+        out = edited_attention(fused, here.edits, query, key, value, {"enable_gqa": True}, here.first)
+        if not beside:  # frozen: there are no scores
+            beside[:] = [out.new_full(out.shape[:-1], torch.nan)] * 2
+        return out, *beside
+
+    def softmax(self, func: Any, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """A softmax of the module's own."""
+        if input.dim() < 2:
+            return func(input, *args, **kwargs)
+        sinks = self._sinks(input)
+        hiding = input[..., : input.shape[-1] - sinks]
+        here = self._here(hiding.shape[-2], hiding.shape[-1], hiding)
+        if not here.edits:
+            return func(input, *args, **kwargs)
+        dim = args[0] if args else kwargs.get("dim")
+        if dim not in (-1, input.dim() - 1):
+            raise ArgumentError("edit-axis", asked=here.name, shape=tuple(input.shape), dim=dim)
+        here.require_heads(input.shape)
+        scores = by_heads(input, here.module)
+        dtype = next((value for value in (*args, *kwargs.values()) if isinstance(value, torch.dtype)), None)
+        weights = edited_softmax(scores, here.edits, dtype, here.first, sinks)
+        return weights.reshape(input.shape)
+
+    def through(self, func: Any, *args: Any, **kwargs: Any) -> Any:
+        """A function of PyTorch's that computes attention inside, or computes it again in a backward pass.
+
+        While such a function is in our hands we are not asked again. So it runs as a copy that does not hand itself
+        over, with us in place.
+        """
+        alone = {"has_torch_function": _never, "has_torch_function_unary": _never}
+        copy = FunctionType(func.__code__, func.__globals__ | alone, func.__name__, func.__defaults__)
+        copy.__kwdefaults__ = func.__kwdefaults__
+        with self:
+            return copy(*args, **kwargs)
+
+    # --- who is asked ------------------------------------------------------------------------------------
+
+    def _here(self, T: int, S: int, hiding: Tensor | None, masked: bool = True) -> Here:
+        """The module that is running, with the edits of all active modes that are meant for it."""
+        here = Here()
+        for mode in _active.get() or (self,):
+            place = mode._names.innermost()
+            if place is not None:
+                first = mode._first(place.name, T, S, hiding, masked)
+                edits = mode._next_call(place.name)
+                if edits:
+                    here = Here(place.name, place.module, here.edits + edits, first)
+        return here
+
+    def _first(self, name: str, T: int, S: int, hiding: Tensor | None, masked: bool) -> int | None:
+        if not any(edit.cuts for edit in self._edits):
+            return 0
+        return self._positions.first(told_kind(name, self._names.around(name)), T, S, hiding, masked)
+
+    def _sinks(self, scores: Tensor) -> int:
+        """How many columns of a module's softmax are no keys.
+
+        Hugging Face's `sinks` are one more column, or scale the output later: the first call, of a whole text, tells.
+        """
+        place = self._names.innermost()
+        if place is None or not isinstance(getattr(place.module, "sinks", None), Tensor):
+            return 0
+        return self._columns.setdefault(place.name, int(scores.shape[-1] > scores.shape[-2]))
+
+    def _next_call(self, name: str) -> list[Edit]:
+        number = self._calls[name] = self._calls.get(name, -1) + 1
+        edits = [edit for edit in self._edits if name in edit.modules and edit.number in (None, number)]
+        for edit in edits:
+            edit.done = True
+        # Checkpointed layers run once more in the backward pass; which of their calls is repeated, nobody can tell.
+        if torch._C._current_graph_task_id() != -1:
+            for edit in self._edits:
+                if name in edit.modules and edit.number is not None:
+                    raise ArgumentError("edit-call-again", asked=edit.asked)
+        return edits
+
+    def require_all_done(self) -> None:
+        """Raise where something that was asked for has not been done."""
+        for edit in self._edits:
+            if not edit.done and not self._calls:
+                raise UnknownNameError("edit-nothing-seen", asked=edit.asked)
+            if not edit.done:
+                nearest = get_close_matches(edit.asked, self._calls, n=1, cutoff=0.0)[0]
+                raise UnknownNameError("edit-not-done", asked=edit.asked, nearest=nearest or "attention")
+            if edit.missed:
+                head, *ends = min(edit.missed, key=str)
+                edge = tuple(ends) if head is None else (head, *ends)
+                T, S = edit.largest
+                raise ArgumentError("edit-edge-missed", asked=edit.asked, edge=edge, T=T, S=S)
+
+
+def _never(_: Any) -> bool:
+    return False
+
+
+_ROADS: dict[Any, Callable[..., Any]] = {
+    F.scaled_dot_product_attention: Editing.fused,
+    torch.ops.higher_order.flex_attention: Editing.flex,
+    F.multi_head_attention_forward: Editing.through,
+    Tensor.backward: Editing.through,
+    torch.autograd.grad: Editing.through,
+    F.softmax: Editing.softmax,
+    torch.softmax: Editing.softmax,
+    torch.special.softmax: Editing.softmax,
+    Tensor.softmax: Editing.softmax,
+}

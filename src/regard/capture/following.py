@@ -1,0 +1,166 @@
+"""A text as it grows under a model that remembers: which call goes on from which, and whose text each sample has.
+
+Told by the keys themselves. A cache that was carried on shows the keys of the call before, sample by sample, wherever
+it put them; a beam search that moved its samples about has moved their keys with them.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from regard.capture.labelling import Spell
+from regard.records import Step
+
+Rows = tuple[tuple[str, ...], ...]
+
+
+class Text:
+    """What one side of a model has read so far. `total` tokens; `T`, `step` and `ids` are those of the last call."""
+
+    def __init__(self, leader: str, spell: Spell | None) -> None:
+        self.leader = leader
+        """The module whose calls are counted: the first that was seen."""
+        self.B = self.T = self.total = 0
+        self.step: Step | None = None
+        self.ids: np.ndarray | None = None
+        self._spell = spell
+        self._marks: Tensor | None = None
+        self._rows: list[list[str]] | None = None
+        self._windows: dict[tuple[int, int], Rows] = {}
+
+    def advance(
+        self,
+        keys: Tensor | None,
+        B: int,
+        T: int,
+        S: int,
+        ids: np.ndarray | None,
+        moved: tuple[int, ...] | None = None,
+    ) -> None:
+        """The leader was called: with T new tokens, after others or anew. keys B G S E, where they are known.
+
+        `moved` is an order that samples of some cache were put in before: believed where keys do not speak against it.
+        """
+        marks = None if keys is None else _marks(keys)
+        if ids is None and (self.B, self.T, self.total) == (B, T, S) and self.step is None:
+            ids = self.ids  # layers that are one module: they have read the same
+        self.step = None if self.total == 0 or T >= S else self._goes_on(marks, B, T, S, moved or tuple(range(B)))
+        start = 0 if self.step is None else self.step.start
+        self.B, self.T, self.total, self._marks = B, T, start + T, marks
+        self._read(ids, start)
+
+    def tokens(self, count: int, start: int | None = None) -> Rows | None:
+        """`count` tokens: the last ones, or those from `start` on; places that nobody wrote to have none."""
+        if self._rows is None:
+            return None
+        first = max(0, self.total - count) if start is None else start
+        found = self._windows.get((first, count))
+        if found is None:
+            cut = [row[first : first + count] for row in self._rows]
+            found = tuple((*row, *[""] * (count - len(row))) for row in cut)
+            self._windows[first, count] = found
+        return found
+
+    def _goes_on(self, marks: Tensor | None, B: int, T: int, S: int, moved: tuple[int, ...]) -> Step | None:
+        """Where this call's tokens stand and whose text each sample continues; None where it begins anew."""
+        if marks is None or self._marks is None:  # only sizes to go by
+            return Step(self.total, moved) if (self.B, self.total + T) == (B, S) else None
+        old, length = self._marks, self._marks.shape[1]
+        kept = S - T
+        ways = []
+        if length >= self.total <= kept:  # it grows, or has room to spare: everything stays in its place
+            ways.append((self.total, old[:, : self.total], marks[:, : self.total]))
+        if 0 < kept <= length:  # it has begun to forget
+            ways.append((self.total, old[:, length - kept :], marks[:, :kept]))
+        if 0 < kept < length:  # it was cut back
+            ways.append((kept, old[:, :kept], marks[:, :kept]))
+        for start, before, now in ways:
+            parents = _parents(before, now, moved)
+            if parents is not None:
+                return Step(start, parents)
+        return None
+
+    def _read(self, ids: np.ndarray | None, start: int) -> None:
+        self.ids, self._windows = ids, {}
+        if self._spell is None or ids is None or (self.step is not None and self._rows is None):
+            self._rows = None
+            return
+        new = [self._spell(row) for row in ids.tolist()]
+        if self.step is not None and self._rows is not None:
+            old = self._rows
+            new = [old[parent][:start] + row for parent, row in zip(self.step.parents, new, strict=True)]
+        self._rows = new
+
+
+def _marks(keys: Tensor) -> Tensor:
+    """Two numbers of each key, B S 2: enough to tell one text's keys from another's."""
+    return keys[:, 0, :, :: max(1, keys.shape[-1] - 1)].detach().clone()
+
+
+def _parents(before: Tensor, now: Tensor, moved: tuple[int, ...]) -> tuple[int, ...] | None:
+    """For each sample now, the sample before whose keys it has, `moved` where that fits. None if one has none.
+
+    Keys may fit several: of those that a cache has forgotten, nothing is known any more.
+    """
+    if max(moved) < len(before) and torch.equal(before[list(moved)], now):
+        return moved
+    found = []
+    for sample, likely in zip(now, moved, strict=True):
+        same = (before == sample).flatten(1).all(1).tolist()
+        if True not in same:
+            return None
+        found.append(likely if likely < len(same) and same[likely] else same.index(True))
+    return tuple(found)
+
+
+class Keys:
+    """The keys of one module over the calls of one text, each call's own only: linear, where whole caches are not."""
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[Step, Tensor]] = []
+        self._whole: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    @property
+    def total(self) -> int:
+        return self._pieces[-1][0].start + self._pieces[-1][1].shape[2] if self._pieces else 0
+
+    def add(self, step: Step, keys: Tensor) -> None:
+        """The keys that a call brought, B G n E, and where they stand."""
+        self._pieces.append((step, keys))
+        self._whole = None
+
+    def until(self, count: int) -> Tensor:
+        """All keys of the text as it was after `count` calls, B G total E."""
+        last_step, last = self._pieces[count - 1]
+        end = last_step.start + last.shape[2]
+        if all(_stayed(step.parents) for step, _ in self._pieces) and self._only_grew():
+            if self._whole is None:
+                self._whole = _in_a_row([keys for _, keys in self._pieces])
+            return self._whole[:, :, :end]
+        parts: list[Tensor] = []
+        rows: Sequence[int] = range(last.shape[0])
+        for step, keys in reversed(self._pieces[:count]):
+            if step.start < end:
+                parts.append(keys[list(rows), :, : end - step.start])
+                end = step.start
+            rows = [step.parents[row] for row in rows]
+        return _in_a_row(parts[::-1])
+
+    def _only_grew(self) -> bool:
+        ends = [step.start + keys.shape[2] for step, keys in self._pieces]
+        return all(step.start == end for (step, _), end in zip(self._pieces[1:], ends, strict=False))
+
+
+def _stayed(parents: Sequence[int]) -> bool:
+    return all(place == parent for place, parent in enumerate(parents))
+
+
+def _in_a_row(parts: Sequence[Tensor]) -> Tensor:
+    """Keys one after the other. Keys that heads share may have been repeated in one call and not in another."""
+    G = max(keys.shape[1] for keys in parts)
+    return torch.cat([keys.repeat_interleave(G // keys.shape[1], 1) for keys in parts], 2)

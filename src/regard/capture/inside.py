@@ -1,0 +1,53 @@
+"""Operators that call others: how these would run if nobody stood in between.
+
+Python sees an operator after autocast has had its turn, and autocast is off from there on. An operator that autocast
+lets pass, and whose parts it would have changed, needs it on again.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._C import DispatchKey
+from torch._ops import OpOverload
+
+AUTOCASTS = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA", "mps": "AutocastMPS", "xpu": "AutocastXPU"}
+
+
+@cache
+def is_composed(func: Any) -> bool:
+    """Whether an operator is nothing but others in turn. Such come in their parts, except in inference mode."""
+    return isinstance(func, OpOverload) and func._can_decompose() and not _has_kernel(func, "CPU")
+
+
+def are_plain(args: tuple[Any, ...], types: Any) -> bool:
+    """Whether these are tensors as usual; nested ones and other types have their own ways with an operator."""
+    return not types and not any(isinstance(x, Tensor) and x.is_nested for x in args)
+
+
+def call_composed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call its own kernel, so that the mode sees the parts; not `decompose`, which may take another one."""
+    return func._op_dk(DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+
+
+@contextmanager
+def autocast_inside(func: Any) -> Iterator[None]:
+    """Autocast as it is for the operators that `func` calls."""
+    with torch._C._RestorePythonTLSSnapshot():  # type: ignore[attr-defined]
+        on = [device for device in AUTOCASTS if torch.is_autocast_enabled(device)]
+    on = [device for device in on if not _has_kernel(func, AUTOCASTS[device])]
+    for device in on:
+        torch.set_autocast_enabled(device, True)
+    try:
+        yield
+    finally:
+        for device in on:
+            torch.set_autocast_enabled(device, False)
+
+
+@cache
+def _has_kernel(func: Any, key: str) -> bool:
+    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)

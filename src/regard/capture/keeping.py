@@ -1,0 +1,149 @@
+"""What of each attention may be kept within a budget of memory: asked before anything is computed.
+
+Every module of the model's gets the same share, so that the last layers are not the ones that come away empty. Exact
+rectangles go first, then the fineness of maps, then the strongest keys; what is one number a query stays.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor, nn
+
+from regard.axes import bin_count, distance_count
+from regard.capture.caught import Caught, CaughtWeights
+from regard.errors import ArgumentError, TooLargeError
+from regard.kinds import is_whole
+from regard.masks.rules import Dense
+from regard.memory import available_bytes, spell
+from regard.records import See
+from regard.words import say
+
+SHARE = 4
+"""A watch that is told nothing takes up to one part in so many of the memory that is free."""
+
+COARSEST = 16
+"""Bins of a map, below which it shows no more than noise."""
+
+_UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
+_SPELT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B\s*", re.I)
+
+FourSizes = tuple[int, int, int, int]
+
+
+class Keeping:
+    """The budget of one watch. `modules` are those that may compute attention."""
+
+    def __init__(self, budget: Any, see: See, modules: Iterable[nn.Module] = ()) -> None:
+        self._budget = in_bytes(budget)
+        self._left = self._budget
+        self._see = see
+        self._alike = Counter(type(module) for module in modules)
+        self._calls: Counter[type] = Counter()
+        self._coarsest = see.map or 0
+        self._wanted = 0
+        self._lost: Counter[str] = Counter()
+
+    def see(self, caught: Caught | CaughtWeights, name: str, module: nn.Module, sizes: FourSizes) -> See:
+        """What may be kept of this call; TooLargeError where not even a number for each query may."""
+        alike = max(1, self._alike[type(module)])
+        share = self._left // (alike - self._calls[type(module)] % alike)
+        self._calls[type(module)] += 1
+        exact = _bytes_of_exact(caught)
+        need = 0
+        for see in _less_and_less(self._see):
+            need = bytes_of(see, sizes) + exact * see.qk
+            self._wanted += need if see is self._see else 0
+            if need <= share:
+                self._left -= need
+                self._note(see)
+                return see
+        raise TooLargeError("watch-budget-small", name=name, budget=spell(self._budget), need=spell(alike * need))
+
+    def affords(self, count: int) -> bool:
+        """Whether so many bytes more, which nobody asked for, may be kept; if so they are counted."""
+        fits = count <= self._left // 2
+        self._left -= count * fits
+        return fits
+
+    def _note(self, see: See) -> None:
+        self._lost["qk"] += self._see.qk and not see.qk
+        self._lost["top"] += self._see.top != see.top
+        if see.map != self._see.map:
+            self._lost["map"] += 1
+            self._coarsest = min(self._coarsest, see.map or 0)
+
+    def left_out(self) -> str | None:
+        """What did not fit, in one sentence; None where everything did."""
+        parts = [
+            say(f"watch-left-out-{what}", count=self._lost[what], bins=self._coarsest, asked=self._see.map)
+            for what in ("qk", "map", "top")
+            if self._lost[what]
+        ]
+        if not parts:
+            return None
+        return say(
+            "watch-left-out", budget=spell(self._budget), parts=say("watch-and").join(parts), need=spell(self._wanted)
+        )
+
+
+def in_bytes(budget: Any) -> int:
+    """A budget as people write it, in bytes; None is a share of what is free.
+
+    >>> in_bytes("2 GB"), in_bytes("1.5MiB"), in_bytes(4096)
+    (2000000000, 1572864, 4096)
+    """
+    if budget is None:
+        free = available_bytes()
+        return 2**62 if free is None else free // SHARE
+    if is_whole(budget) and budget > 0:
+        return int(budget)
+    spelt = _SPELT.fullmatch(budget) if isinstance(budget, str) else None
+    if spelt is None or not float(spelt[1]):
+        raise ArgumentError("watch-budget", value=budget)
+    unit = _UNITS[spelt[2].upper()]
+    return int(float(spelt[1]) * (2 ** (10 * list(_UNITS.values()).index(unit)) if spelt[3] else unit))
+
+
+def bytes_of(see: See, sizes: FourSizes) -> int:
+    """What the statistics of one call take, in float32: B H T S."""
+    B, H, T, S = sizes
+    numbers = T * (see.lse + see.entropy) + S * (see.received + see.values) + see.sink
+    if see.map:
+        numbers += bin_count(T, see.map) * bin_count(S, see.map)
+    if see.top:
+        numbers += 3 * T * min(see.top, S)  # indices are twice as long
+    if see.distance:
+        numbers += distance_count(T, S)
+    return 4 * B * H * numbers
+
+
+def _bytes_of_exact(caught: Caught | CaughtWeights) -> int:
+    """What must be kept so that any rectangle of weights can be had."""
+    if isinstance(caught, CaughtWeights):
+        return _bytes(caught.weights)
+    rule = None if caught.mask is None else caught.mask.rule
+    parts = (caught.q, caught.k, caught.bias, rule.allowed if isinstance(rule, Dense) else None)
+    return sum(_bytes(part) for part in parts if part is not None)
+
+
+def _bytes(x: Tensor) -> int:
+    return x.numel() * x.element_size()
+
+
+def _less_and_less(see: See) -> Iterator[See]:
+    """What is asked for, then less of it, step by step; at last what is one number a query."""
+    yield see
+    if see.qk:
+        see = replace(see, qk=False)
+        yield see
+    while see.map is not None and see.map > COARSEST:
+        see = replace(see, map=max(COARSEST, see.map // 2))
+        yield see
+    if see.top is not None:
+        see = replace(see, top=None)
+        yield see
+    if see.map is not None:
+        yield replace(see, map=None)

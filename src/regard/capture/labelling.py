@@ -1,0 +1,107 @@
+"""Which tokens a model read: the ids that its input embedding was asked for, and what a tokenizer calls them.
+
+An encoder and a decoder read different texts, and may have one embedding between them: ids wait until an attention of
+their length comes along, and then belong to its side. What is said of tokens is said in ids here; attention is not
+looked at.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.errors import ArgumentError
+from regard.text import Tokenizer
+
+Spell = Callable[[Sequence[int]], list[str]]
+"""From ids to what a reader sees of each."""
+
+_OTHER_ARGUMENTS = re.compile(r"mask|type|pos|seg|label|target", re.I)
+_OTHER_TABLES = re.compile(r"pos|wpe|type|seg|relative|time|patch|class", re.I)
+
+
+def speller(tokenizer: Any) -> Spell | None:
+    """How this tokenizer spells ids; None for none. ArgumentError for what is no tokenizer.
+
+    >>> speller(lambda ids: [str(i) for i in ids])([7, 8])
+    ['7', '8']
+    """
+    if tokenizer is None:
+        return None
+    spell = tokenizer.pieces if isinstance(tokenizer, Tokenizer) else getattr(tokenizer, "convert_ids_to_tokens", None)
+    spell = spell or getattr(getattr(tokenizer, "tokenizer", None), "convert_ids_to_tokens", None)  # a processor's
+    if spell is None and (isinstance(tokenizer, type) or not callable(tokenizer)):
+        raise ArgumentError("watch-tokenizer", found=type(tokenizer).__name__)
+    asked = spell or tokenizer
+
+    def checked(ids: Sequence[int]) -> list[str]:
+        found = asked(list(ids))
+        if not isinstance(found, Sequence) or isinstance(found, str) or len(found) != len(ids):
+            count = len(found) if isinstance(found, Sequence) and not isinstance(found, str) else type(found).__name__
+            raise ArgumentError("watch-tokens", found=count, wanted=len(ids))
+        # An id that the tokenizer does not know has no name: vocabularies are padded to round sizes.
+        return [str(i) if piece is None else str(piece) for i, piece in zip(ids, found, strict=True)]
+
+    return checked
+
+
+def token_tables(model: nn.Module) -> set[int]:
+    """Where the weights lie that turn the ids of tokens into vectors; not those of positions and the like."""
+    told = []
+    for module in model.modules():
+        try:
+            told.append(module.get_input_embeddings().weight)  # type: ignore[operator]
+        except (AttributeError, NotImplementedError, TypeError):
+            continue
+    tables = [weight for weight in told if isinstance(weight, Tensor)]
+    if not tables:
+        named = model.named_parameters(remove_duplicate=False)
+        tables = [weight for name, weight in named if weight.dim() == 2 and not _OTHER_TABLES.search(name)]
+    return {weight.data_ptr() for weight in tables}
+
+
+class Reading:
+    """The ids that were read and wait for their attention; asked for by batch and length."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._tables = token_tables(model)
+        self._waiting: list[Tensor] = []
+        self.has_seen_any = False
+
+    def see(self, table: Tensor, ids: Tensor) -> None:
+        """An embedding was asked for ids."""
+        if ids.dim() in (1, 2) and table.data_ptr() in self._tables:
+            self.has_seen_any = True
+            # What nobody took of an earlier run is not what the next attention is about.
+            self._waiting = [*self._waiting[-3:], ids.detach().clone()]
+
+    def take(self, B: int, T: int, *, positions_first: bool = False) -> np.ndarray | None:
+        """The ids (B, T) that have waited longest of those of this size."""
+        for at, ids in enumerate(self._waiting):
+            found = _laid_out(ids, B, T, positions_first)
+            if found is not None:
+                del self._waiting[at]
+                return found.cpu().numpy()
+        return None
+
+    def guess(self, given: Iterable[tuple[str, Tensor]], B: int, T: int) -> np.ndarray | None:
+        """Ids of this size among what a model was called with: compiled, it shows no embedding."""
+        for name, tensor in given:
+            if tensor.dtype in (torch.int64, torch.int32) and not _OTHER_ARGUMENTS.search(name):
+                found = _laid_out(tensor, B, T, positions_first=False) if tensor.dim() in (1, 2) else None
+                if found is not None:
+                    return found.cpu().numpy()
+        return None
+
+
+def _laid_out(ids: Tensor, B: int, T: int, positions_first: bool) -> Tensor | None:
+    if ids.dim() == 1:
+        return ids[None] if B == 1 and len(ids) == T else None
+    if positions_first and tuple(ids.shape) == (T, B):
+        return ids.T
+    if ids.shape[1] == T and ids.shape[0] in (1, B):  # one text for all samples
+        return ids.expand(B, T)
+    return ids.T if tuple(ids.shape) == (T, B) else None

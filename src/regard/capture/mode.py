@@ -1,0 +1,98 @@
+"""Catching: a dispatch mode, under which every operator of this thread passes by. It changes nothing that it sees.
+
+Not a function mode, and no hooks: both would push PyTorch's modules off their fused paths and make compiled code
+compile again. What is caught is handed on; what it means is known elsewhere.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from regard.capture.caught import Caught, CaughtWeights
+from regard.capture.inside import are_plain, autocast_inside, call_composed, is_composed
+from regard.capture.operators import READERS, named
+from regard.capture.softmaxes import IN_PLACE, SOFTMAXES, Softmaxes
+
+aten = torch.ops.aten
+LAYERS: set[Any] = {aten._native_multi_head_attention.default, aten._transformer_encoder_layer_fwd.default}
+"""Operators that call others which autocast would change."""
+OPENED: set[Any] = {aten.scaled_dot_product_attention.default, aten.softmax.int}
+"""Operators that come in their parts, except in inference mode: there they are taken apart here, as they would be."""
+
+
+class Catching(TorchDispatchMode):
+    """Hands every attention to `tell`, after it was computed and before the model goes on.
+
+    `listeners` are told, by operator, what else some want to know of: its arguments.
+    """
+
+    supports_higher_order_operators = True
+
+    def __init__(
+        self,
+        tell: Callable[[Caught | CaughtWeights], None],
+        listeners: Mapping[Any, Callable[..., None]] | None = None,
+    ) -> None:
+        super().__init__()
+        self._tell, self._listeners = tell, listeners or {}
+        self._softmaxes = Softmaxes()
+        self._quiet: dict[int, Any] = {}
+        """Operators that nobody listens to, by id: they hash slowly, and there are hundreds of them to a token."""
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Else compiled code would run uncompiled under us."""
+        return True
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        following = self._softmaxes.following
+        if not following and id(func) in self._quiet:
+            return func(*args, **kwargs)
+        if torch.is_inference_mode_enabled() and is_composed(func) and are_plain(args, types):
+            with autocast_inside(func), self if following or func in OPENED else nullcontext():
+                return call_composed(func, args, kwargs)
+        if following and func is IN_PLACE:
+            with _aside():
+                self._softmaxes.save(args)
+        if func in LAYERS:
+            with autocast_inside(func):
+                result = func(*args, **kwargs)
+        else:
+            result = func(*args, **kwargs)
+        if READERS[func] is not None or func in SOFTMAXES or func in self._listeners:
+            if not _going_back():
+                self._look(func, args, kwargs, result)
+        elif following and (caught := self._softmaxes.follow(func, args, result)) is not None:
+            with _aside():
+                self._tell(caught)
+        elif not following and func not in LAYERS and not is_composed(func):
+            self._quiet[id(func)] = func
+        return result
+
+    def _look(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        reader = READERS[func]
+        with _aside():
+            if reader is not None:
+                with autocast_inside(func) if func in LAYERS else nullcontext():
+                    caught = reader(named(func, args, kwargs), result)
+                self._tell(caught)
+            elif func in SOFTMAXES:
+                self._softmaxes.begin(args, result)
+            else:
+                self._listeners[func](*args)
+
+
+def _going_back() -> bool:
+    """Whether a backward pass is running: activation checkpointing computes layers again there, which is no news."""
+    return torch._C._current_graph_task_id() != -1
+
+
+@contextmanager
+def _aside() -> Iterator[None]:
+    """Another watch around us must not see how we look; nor must autograd or autocast."""
+    with _disable_current_modes(), torch.no_grad(), torch._C._DisableAutocast():
+        yield

@@ -1,0 +1,145 @@
+"""Which module of the watched model is computing: read off the frames of the Python stack when attention is caught.
+
+Frames, not hooks: hooks are called for every module, and some make PyTorch take another path. What the names mean is
+not known here.
+"""
+
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from inspect import CO_NEWLOCALS, CO_OPTIMIZED
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+_HERE = str(Path(__file__).parent)
+"""Those who look on are no modules, and are asked about often."""
+_OF_A_FUNCTION = CO_OPTIMIZED | CO_NEWLOCALS
+_COMPILED = "_orig_mod"
+"""What torch.compile calls the module that it wraps."""
+
+
+class Place(NamedTuple):
+    """A module that is running, by its name in the watched model."""
+
+    name: str
+    module: nn.Module
+
+
+class Names:
+    """The names of a model's modules, found by asking who is running.
+
+    >>> names = Names(nn.Sequential(nn.Linear(2, 2)))
+    >>> list(names), list(names.running())
+    (['', '0'], [])
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self._places = {id(module): Place(_plain(name), module) for name, module in model.named_modules()}
+        self._modules = {place.name: place.module for place in self._places.values()}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    @property
+    def places(self) -> list[Place]:
+        """Every module."""
+        return list(self._places.values())
+
+    def around(self, name: str) -> list[nn.Module]:
+        """The module called `name` and those that it is part of, the outermost first."""
+        parts = name.split(".") if name else []
+        paths = [".".join(parts[:end]) for end in range(len(parts) + 1)]
+        return [self._modules[path] for path in paths if path in self._modules]
+
+    def running(self) -> Iterator[Place]:
+        """The modules of the model that are running in this thread, the innermost first; none where it is not.
+
+        A module of PyTorch's that holds nothing (a Softmax, a Dropout) is not the one that one wants to know. And what
+        another model does is not this one's doing, even where it asked for it, as writing does with an assistant.
+        """
+        for module in at_work():
+            place = self._places.get(id(module))
+            if place is None and not type(module).__module__.startswith("torch."):  # as compiled graphs are
+                return
+            if place is not None and not _is_empty(module):
+                yield place
+
+    def part(self, place: Place, name: str) -> Place:
+        """The submodule `name` of a place; the place itself where there is none."""
+        full = ".".join(filter(None, (place.name, name)))
+        return Place(full, self._modules[full]) if name and full in self._modules else place
+
+    def innermost(self) -> Place | None:
+        """The module that is computing; None where it is none of the model's."""
+        return next(self.running(), None)
+
+
+def at_work() -> Iterator[nn.Module]:
+    """The modules, of whatever model, that are running in this thread, the innermost first."""
+    last: object = None
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        for word in _speakers(frame.f_code):
+            found = _local(frame, word)
+            if found is not last and isinstance(found, nn.Module):  # a call and its forward are two frames, or three
+                last = found
+                yield found
+        frame = frame.f_back
+
+
+def given() -> Iterator[tuple[str, Tensor]]:
+    """The tensors that the running modules were called with, by the names of their arguments."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if _speakers(frame.f_code):
+            for word in frame.f_code.co_varnames[: frame.f_code.co_argcount + 2]:  # also *args and **kwargs
+                found = _local(frame, word)
+                parts = found if isinstance(found, dict) else {word: found}
+                for name, part in parts.items():
+                    several = part if isinstance(part, tuple) else (part,)
+                    yield from ((str(name), x) for x in several if isinstance(x, Tensor))
+        frame = frame.f_back
+
+
+def is_writing() -> bool:
+    """Whether a model is writing text: somewhere up the stack a function is called `generate`, or much like it."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if "generate" in frame.f_code.co_name:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _plain(name: str) -> str:
+    return ".".join(part for part in name.split(".") if part != _COMPILED)
+
+
+@lru_cache(2**12)
+def _speakers(code: CodeType) -> tuple[str, ...]:
+    """The arguments that may be the module a function works for: `self` in methods, `module` where others help it."""
+    if code.co_flags & _OF_A_FUNCTION != _OF_A_FUNCTION or code.co_filename.startswith(_HERE):
+        return ()
+    given = code.co_varnames[: code.co_argcount]
+    return tuple(word for word in ("self", "module") if word in given)
+
+
+def _local(frame: FrameType, word: str) -> Any:
+    """A local variable of a running function.
+
+    Before Python 3.13, looking leaves a copy of all locals with the frame; emptied, it keeps no tensor alive.
+    """
+    looked_at = frame.f_locals
+    found = looked_at.get(word)
+    if sys.version_info < (3, 13):
+        looked_at.clear()
+    return found
+
+
+def _is_empty(module: nn.Module) -> bool:
+    foreign = type(module).__module__.startswith("torch.nn.")
+    return foreign and not module._parameters and not module._modules and not module._buffers

@@ -1,0 +1,74 @@
+"""From what was caught to its Record, whichever road it came."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from regard.capture.caught import Caught, CaughtWeights
+from regard.capture.heads import by_heads
+from regard.dispatch.observing import observed
+from regard.functional.statistics import statistics_of
+from regard.records import Record, See, Statistics, Top
+
+AT_ONCE = 2**22
+"""Weights up to which statistics are made of all heads together; beyond, head by head, to need little room."""
+
+
+def recorded(caught: Caught | CaughtWeights, module: nn.Module, see: See) -> Record:
+    """The Record of what `module` computed; with `see.qk`, copies of what exact weights come from."""
+    if isinstance(caught, CaughtWeights):
+        return record_of_weights(caught, module, see)
+    return observed(
+        caught.q,
+        caught.k,
+        caught.v,
+        lse=caught.lse,
+        mask=caught.mask,
+        bias=caught.bias,
+        scale=caught.scale,
+        softcap=caught.softcap,
+        see=see,
+    )
+
+
+@torch.no_grad()
+def record_of_weights(caught: CaughtWeights, module: nn.Module, see: See) -> Record:
+    """What can be read off the weights now; they themselves, copied, with `see.qk`."""
+    weights = by_heads(caught.weights, module)
+    lse = weights.new_zeros(weights.shape[:-1]) if caught.lse is None else caught.lse.reshape(weights.shape[:-1])
+    found = _statistics(weights, lse, see)
+    if not see.lse or caught.lse is None:
+        found = found._replace(lse=None)
+    kept = weights.clone() if see.qk else None
+    return Record(
+        shape=tuple(weights.shape),
+        rectangle=None if kept is None else lambda rows, cols: kept[..., rows, cols],
+        kept={} if kept is None else {"weights": kept},
+        **found._asdict(),
+    )
+
+
+def _statistics(weights: Tensor, lse: Tensor, see: See) -> Statistics:
+    exact = torch.promote_types(weights.dtype, torch.float32)
+    if weights.numel() <= AT_ONCE:
+        return _fresh(statistics_of(weights.to(exact), lse, see), weights)
+    pairs = zip(weights.split(1, 1), lse.split(1, 1), strict=True)
+    heads = [statistics_of(one.to(exact), its_lse, see) for one, its_lse in pairs]
+    return Statistics(*map(_joined, zip(*heads, strict=True)))
+
+
+def _joined(parts: tuple[Any, ...]) -> Any:
+    """One field of several Statistics, heads side by side."""
+    if parts[0] is None:
+        return None
+    if isinstance(parts[0], Top):
+        return Top(*(torch.cat(halves, 1) for halves in zip(*parts, strict=True)))
+    return torch.cat(parts, 1)
+
+
+def _fresh(found: Statistics, weights: Tensor) -> Statistics:
+    """A map of one bin per weight may be the model's own tensor, which it may write over."""
+    if found.map is not None and found.map.untyped_storage().data_ptr() == weights.untyped_storage().data_ptr():
+        return found._replace(map=found.map.clone())
+    return found

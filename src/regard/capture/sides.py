@@ -1,0 +1,86 @@
+"""Encoder and decoder, each with its text: what one attention was about, told from the order of the calls."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from regard.capture.caught import Caught, CaughtWeights
+from regard.capture.following import Rows, Text
+from regard.capture.labelling import Reading, Spell
+from regard.capture.names import Place, given
+from regard.records import Kind, Step
+
+
+class Seen(NamedTuple):
+    """What one attention was about: how it goes on from the call before, and its tokens."""
+
+    step: Step | None = None
+    ids: np.ndarray | None = None
+    queries: Rows | None = None
+    keys: Rows | None = None
+
+
+class Sides:
+    """The texts of a model that is running, one for each side."""
+
+    def __init__(self, model: nn.Module, spell: Spell | None) -> None:
+        self._reading = Reading(model)
+        self._spell = spell
+        self._texts: dict[Kind, Text] = {}
+        self._moved: Tensor | None = None
+
+    @property
+    def listeners(self) -> dict[Any, Callable[..., None]]:
+        """The operators that tell what is read, and whose text goes on in whose place."""
+        aten = torch.ops.aten
+        return {aten.embedding.default: self._read, aten.index_select.default: self._move}
+
+    def _read(self, table: Tensor, ids: Tensor, *more: Any) -> None:
+        self._reading.see(table, ids)
+
+    def _move(self, x: Tensor, axis: int, index: Tensor) -> None:
+        """Samples of a cache were put in another order: B G S E."""
+        if x.dim() == 4 and axis == 0:
+            self._moved = index
+
+    def told(self, place: Place, kind: Kind, caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) -> Seen:
+        """An attention of B H T S was computed."""
+        B, _, T, S = sizes
+        if kind == "cross":
+            return self._across(B, T, S)
+        text = self._texts.get(kind)
+        if text is None:
+            text = self._texts[kind] = Text(place.name, self._spell)
+        if text.leader == place.name:
+            keys = caught.k if isinstance(caught, Caught) and kind != "encoder" else None
+            moved = None if self._moved is None or len(self._moved) != B else tuple(self._moved.tolist())
+            text.advance(keys, B, T, S, self._ids(place.module, B, T), moved)
+            self._moved = None
+        if (text.B, text.T) != (B, T):  # not the text, but windows of it, or something shorter made of it
+            return Seen()
+        # A cache that is larger than the text keeps it at its beginning.
+        keys_from = 0 if text.total < S else None
+        return Seen(text.step, text.ids, text.tokens(T, text.total - T), text.tokens(S, keys_from))
+
+    def _ids(self, module: nn.Module, B: int, T: int) -> np.ndarray | None:
+        if not self._reading.has_seen_any:
+            return self._reading.guess(given(), B, T)
+        return self._reading.take(B, T, positions_first=getattr(module, "batch_first", None) is False)
+
+    def _across(self, B: int, T: int, S: int) -> Seen:
+        """A decoder looks at what the encoder made of the source."""
+        text = self._texts.get("decoder") or self._texts.get("self")
+        if text is None or (text.B, text.T) != (B, T):
+            return Seen(keys=self._source(B, S))
+        return Seen(text.step, text.ids, text.tokens(T, text.total - T), self._source(B, S))
+
+    def _source(self, B: int, S: int) -> Rows | None:
+        source = self._texts.get("encoder")
+        if source is None or source.total != S or B % source.B:
+            return None
+        rows = source.tokens(S)
+        # Beams stand beside each other, and all of them look at the same source.
+        return rows if rows is None else tuple(row for row in rows for _ in range(B // source.B))

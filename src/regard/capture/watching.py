@@ -1,0 +1,167 @@
+"""watch: every attention that a model computes inside a `with` block, as a Trace. The model is not changed.
+
+Here the parts meet: `mode` catches, `names` and `kinds` say whose attention it was, `sides` which text it was about,
+`keeping` what may be kept of it; `recording` makes the Record.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from torch import nn
+
+from regard.capture.additive import Lowering
+from regard.capture.caught import Caught, CaughtWeights
+from regard.capture.choosing import Chosen
+from regard.capture.heads import by_heads
+from regard.capture.keeping import Keeping
+from regard.capture.kinds import Kinds
+from regard.capture.labelling import speller
+from regard.capture.mode import Catching
+from regard.capture.names import Names, Place, is_writing
+from regard.capture.order import Order
+from regard.capture.projections import value_lengths
+from regard.capture.recording import recorded
+from regard.capture.sides import Sides
+from regard.capture.steps import Steps
+from regard.errors import ArgumentError
+from regard.records import Kind, Record, See, Step
+from regard.trace import Trace
+from regard.words import say
+
+
+@contextmanager
+def watch(
+    model: nn.Module, tokenizer: Any = None, see: See | None = None, layers: Any = None, budget: Any = None
+) -> Iterator[Trace]:
+    """Everything that the attention of `model` does inside the block, in call order, named after its modules.
+
+    tokenizer   names the tokens: Hugging Face's, regard's, or a function from a list of ids to a list of strings
+    see         what each Record holds
+    layers      only these modules: names, ends of names, patterns, or numbers of layers
+    budget      how many bytes the Trace may take
+
+    Outputs, gradients and random numbers are those of the model alone. Only the thread that opens the block is watched.
+
+    >>> import torch
+    >>> layer = nn.MultiheadAttention(8, 2).eval()
+    >>> x = torch.ones(3, 8)
+    >>> with watch(layer) as trace:
+    ...     out, _ = layer(x, x, x, need_weights=False)
+    >>> trace[0].shape
+    (1, 2, 3, 3)
+    """
+    watcher = Watcher(model, tokenizer, see, layers, budget)
+    if not watcher.chosen:  # nothing was asked for, so nothing is slowed down
+        yield watcher.trace
+        return
+    with Catching(watcher.tell, watcher.sides.listeners):
+        yield watcher.trace
+    watcher.close()
+
+
+class Watcher:
+    """One watch: its Trace, and what it has to know to go on with it."""
+
+    def __init__(self, model: nn.Module, tokenizer: Any, see: See | None, layers: Any, budget: Any = None) -> None:
+        _check(model, see)
+        self.trace = Trace()
+        self.see = See() if see is None else see
+        self.names = Names(model)
+        self.chosen = Chosen(layers, list(self.names))
+        chosen = [place.module for place in self.names.places if place.name in self.chosen]
+        self.keeping = Keeping(budget, self.see, chosen)
+        self.lowering = Lowering(keep=self.see.qk)
+        self.order = Order(self.names)
+        self.kinds = Kinds(self.names)
+        self.sides = Sides(model, speller(tokenizer))
+        self.steps = Steps()
+        self._others: dict[str, int] = {}
+        """How often attention was seen that was not recorded, by the name of its module; "" is for no module."""
+
+    def tell(self, caught: Caught | CaughtWeights) -> None:
+        """An attention was computed."""
+        place = self.names.innermost()
+        if place is None:
+            self._others[""] = self._others.get("", 0) + 1
+            return
+        place = self.names.part(place, caught.part) if caught.part else self.order.placed(place)
+        if isinstance(caught, Caught):
+            caught = self.lowering.lowered(caught)
+        sizes = _sizes(caught, place)
+        kind = self.kinds.of(place, caught, sizes)
+        seen = self.sides.told(place, kind, caught, sizes)
+        if place.name not in self.chosen:
+            self._others[place.name] = self._others.get(place.name, 0) + 1
+            return
+        see = self.keeping.see(caught, place.name, place.module, sizes)
+        if seen.step is None:
+            self.steps.begin(place.name)
+        if not see.nothing and (seen.step is not None or (kind != "encoder" and is_writing())):
+            record = self._written(caught, place, kind, seen.step, see)
+        else:
+            record = recorded(caught, place.module, see)
+        if see.values:
+            record = replace(record, values=value_lengths(caught, self.names.around(place.name)))
+        self.trace.append(replace(record, name=place.name or "attention", kind=kind, **seen._asdict()))
+
+    def _written(self, caught: Caught | CaughtWeights, place: Place, kind: Kind, step: Step | None, see: See) -> Record:
+        """The Record of a call while text is being written, with what its rows can be put together from."""
+        if isinstance(caught, CaughtWeights):
+            fine = see.map is not None and max(caught.weights.shape[-2:]) <= see.map
+            qk = see.qk or (not fine and self.keeping.affords(caught.weights.nbytes))
+            return recorded(caught, place.module, replace(see, qk=qk))
+        # A step keeps its queries and its own keys. The whole cache at every step would be quadratic.
+        whole = see if see.lse and not see.qk else replace(see, lse=True, qk=see.qk and step is None)
+        record = recorded(caught, place.module, whole)
+        if kind == "cross":
+            record = self.steps.across(place.name, caught, record)
+        else:
+            record = self.steps.remembered(place.name, caught, record, step)
+        return record if see.lse else replace(record, lse=None)
+
+    def close(self) -> None:
+        """The block is over. What one should know of it is said; an empty Trace is nobody's wish, and has a reason."""
+        misfit = self.order.misfit()
+        said = [
+            self.keeping.left_out(),
+            None if misfit is None else say("watch-order", calls=misfit[0], count=misfit[1]),
+        ]
+        for text in [*said, None if len(self.trace) else self._why_empty()]:
+            if text is not None:
+                warnings.warn(text, stacklevel=4)
+
+    def _why_empty(self) -> str:
+        names = [name for name in self._others if name]
+        if names:
+            return say("watch-saw-other-layers", names=", ".join(names[:3]) + (", …" if len(names) > 3 else ""))
+        if self._others:
+            return say("watch-saw-others", count=self._others[""])
+        return say("watch-saw-nothing")
+
+
+def _check(model: Any, see: Any) -> None:
+    if not isinstance(model, nn.Module):
+        inner = isinstance(getattr(model, "model", None), nn.Module)
+        raise ArgumentError("watch-inner" if inner else "watch-model", found=type(model).__name__)
+    if see is not None and not isinstance(see, See):
+        raise ArgumentError("watch-see", found=type(see).__name__)
+    weights = dict(model.named_parameters())
+    # Weights that lie on disk until they are needed are on the meta device too; accelerate's hooks fetch them.
+    if (
+        weights
+        and all(w.is_meta for w in weights.values())
+        and not any(hasattr(m, "_hf_hook") for m in model.modules())
+    ):
+        raise ArgumentError("watch-meta", name=next(iter(weights)))
+
+
+def _sizes(caught: Caught | CaughtWeights, place: Place) -> tuple[int, int, int, int]:
+    """B, H, T, S"""
+    if isinstance(caught, CaughtWeights):
+        B, H, T, S = by_heads(caught.weights, place.module).shape
+        return B, H, T, S
+    B, H, T, _ = caught.q.shape
+    return B, H, T, caught.k.shape[2]

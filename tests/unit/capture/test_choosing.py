@@ -1,0 +1,59 @@
+"""What people mean by `layers`."""
+
+from typing import Any
+
+import pytest
+
+from regard.capture.choosing import Chosen
+from regard.errors import ArgumentError, UnknownNameError
+
+NAMES = ["", "h", "h.0", "h.0.attn", "h.1", "h.1.attn", "h.10", "h.10.attn", "ln_f"]
+
+
+def meant(layers: Any) -> list[str]:
+    chosen = Chosen(layers, NAMES)
+    return [name for name in NAMES if name.endswith("attn") and name in chosen]
+
+
+@pytest.mark.parametrize(
+    ("layers", "expected"),
+    [
+        (None, ["h.0.attn", "h.1.attn", "h.10.attn"]),
+        ("h", ["h.0.attn", "h.1.attn", "h.10.attn"]),
+        ("attn", ["h.0.attn", "h.1.attn", "h.10.attn"]),
+        ("h.1.attn", ["h.1.attn"]),
+        ("h.1.attn#3", ["h.1.attn"]),
+        ("1.attn", ["h.1.attn"]),
+        (["h.0", "h.10"], ["h.0.attn", "h.10.attn"]),
+        ("h.1*", ["h.1.attn", "h.10.attn"]),
+        ("*.attn", ["h.0.attn", "h.1.attn", "h.10.attn"]),
+        (1, ["h.1.attn"]),
+        ([0, 10], ["h.0.attn", "h.10.attn"]),
+        ([], []),
+    ],
+)
+def test_what_is_meant(layers: Any, expected: list[str]) -> None:
+    assert meant(layers) == expected
+
+
+def test_nothing_and_everything() -> None:
+    assert Chosen(None, NAMES)
+    assert not Chosen([], NAMES)
+    assert "" in Chosen(None, NAMES)
+
+
+@pytest.mark.parametrize(("asked", "nearest"), [("h.2.attn", "h.1.attn"), ("ln", "ln_f"), (77, "h")])
+def test_an_unknown_name_suggests_the_nearest(asked: Any, nearest: str) -> None:
+    with pytest.raises(UnknownNameError) as error:
+        Chosen([asked], NAMES)
+    assert error.value.key == "watch-layer-unknown"
+    assert error.value.values["asked"] == asked
+    if isinstance(asked, str):
+        assert error.value.values["nearest"].startswith(nearest[:4])
+
+
+@pytest.mark.parametrize("layers", [3.5, [None], [True], object()])
+def test_what_is_no_name(layers: Any) -> None:
+    with pytest.raises(ArgumentError) as error:
+        Chosen(layers, NAMES)
+    assert error.value.key == "watch-layers"

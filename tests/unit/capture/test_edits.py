@@ -1,0 +1,78 @@
+"""What `edit` is asked for and cannot be meant is told in one sentence, and leaves the model as it was."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tolerances import assert_same_bits
+from torch import Tensor, nn
+
+import regard
+from regard import Mask, See, edit
+from regard.errors import ArgumentError, NotKeptError, ShapeError, UnknownNameError
+from small_models import ROADS, Model, inputs
+
+
+@pytest.fixture(params=ROADS)
+def model(request: pytest.FixtureRequest) -> Model:
+    return Model(request.param)
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "sentence"),
+    [
+        ({"silence": {"layers.2.attn": [0]}}, UnknownNameError, r"did you mean 'layers\.[01]\.attn'"),
+        ({"silence": {"attn": [0]}}, ArgumentError, r"the end of 2 names"),
+        ({"silence": {"layers.0.attn": [4]}}, ArgumentError, "has 4 heads, from 0 to 3; head 4"),
+        ({"silence": {"layers.0.attn": [-1]}}, ArgumentError, r"whole numbers from 0.*found \[-1\]"),
+        ({"silence": {"layers.0.attn": []}}, ArgumentError, "whole numbers from 0"),
+        ({"silence": {"layers.0.attn": "3"}}, ArgumentError, "whole numbers from 0"),
+        ({"silence": ["layers.0.attn"]}, ArgumentError, r'silence=\{"h.5.attn": \[3\]\}; found list'),
+        ({"silence": {"layers.0.attn#x": [0]}}, ArgumentError, "number of one call"),
+        ({"silence": {"layers.0.attn#1": [0]}}, UnknownNameError, "nor that call"),
+        ({"silence": {"layers.0.attn.out": [0]}}, UnknownNameError, "attention was computed in 'layers.0.attn'"),
+        ({"cut": {"layers.0.attn": [(7, 0)]}}, ArgumentError, r"edge \(7, 0\).*at most 7 queries and 7 keys"),
+        ({"cut": {"layers.0.attn": [(1, 2, -8)]}}, ArgumentError, r"edge \(1, 2, -8\)"),
+        ({"cut": {"layers.0.attn": [(9, 2, 1)]}}, ArgumentError, "head 9 was asked for"),
+        ({"cut": {"layers.0.attn": [(-1, 2, 1)]}}, ArgumentError, "whole numbers from 0"),
+        ({"cut": {"layers.0.attn": [3]}}, ArgumentError, r"list of \(query, key\)"),
+        ({"cut": {"layers.0.attn": Mask.of(np.ones((3, 3), bool))}}, ShapeError, "3"),
+        ({"freeze": {"layers.0.attn": np.eye(5)}}, ShapeError, r"\(2, 4, 7, 7\).*has \(1, 1, 5, 5\)"),
+        ({"freeze": {"layers.0.attn": np.ones((7, 7))}}, ArgumentError, "sum"),
+    ],
+)
+def test_bad_edits_are_told_in_one_sentence(model: Model, asked: Any, error: type[Exception], sentence: str) -> None:
+    plain = model(x := inputs())
+    with pytest.raises(error, match=sentence), edit(model, **asked):
+        model(x)
+    assert_same_bits(model(x), plain)
+
+
+def test_what_is_no_model_and_what_computes_no_attention() -> None:
+    with pytest.raises(ArgumentError, match="found str"), edit("gpt2", silence={"h.5.attn": [3]}):  # type: ignore[arg-type]
+        pass
+    linear = nn.Sequential(nn.Linear(2, 2))
+    with pytest.raises(UnknownNameError, match="same thread"), edit(linear, silence={"0": [0]}):
+        linear(torch.ones(2))
+
+
+def test_a_record_that_kept_nothing_cannot_be_frozen(model: Model) -> None:
+    with regard.watch(model, see=See(map=2)) as trace:
+        model(inputs())
+    with pytest.raises(NotKeptError, match="qk=True"), edit(model, freeze={"layers.0.attn": trace[0]}):
+        pass
+
+
+def test_layouts_of_their_own_are_refused() -> None:
+    class Turned(nn.Module):
+        num_heads = 2
+
+        def forward(self, scores: Tensor, dim: int) -> Tensor:
+            return scores.softmax(dim)
+
+    model = Turned()
+    with pytest.raises(ArgumentError, match="along axis 1"), edit(model, silence={"attention": [0]}):
+        model(torch.randn(1, 2, 3, 3), 1)
+    with pytest.raises(ArgumentError, match="with 2 heads"), edit(model, silence={"attention": [0]}):
+        model(torch.randn(1, 3, 2, 5), -1)

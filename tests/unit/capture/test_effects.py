@@ -1,0 +1,141 @@
+"""effect: the numbers are those of two runs, and the table says them in both languages."""
+
+from collections import UserDict
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from tolerances import assert_close, assert_same_bits
+from torch import Tensor, nn
+
+from regard import edit, effect
+from regard.capture import Effect
+from regard.config import TransformerConfig
+from regard.errors import ArgumentError, DtypeError, ShapeError, UnknownNameError
+from regard.models import Transformer
+
+NAME = "layers.1.self_attention"
+SILENCE = {"silence": {NAME: [0]}}
+
+
+@pytest.fixture
+def model() -> Transformer:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        model = Transformer(TransformerConfig.gpt2(vocab_size=11, d_model=16, n_heads=2, d_ff=32, n_layers=2)).eval()
+        for weight in model.parameters():
+            nn.init.normal_(weight, std=0.5)
+        return model
+
+
+IDS = torch.tensor([[1, 2, 3, 4], [5, 6, 7, 8]])
+
+
+def test_the_numbers_are_those_of_two_runs(model: Transformer) -> None:
+    moved = effect(model, IDS, SILENCE)
+    with torch.no_grad():
+        before = model(IDS)[:, -1].double().softmax(-1)
+        with edit(model, silence={NAME: [0]}):
+            after = model(IDS)[:, -1].double().softmax(-1)
+    assert_close(moved.before.exp(), before, "output")
+    assert_close(moved.after.exp(), after, "output")
+    assert_close(moved.kl, (before * (before / after).log()).sum(-1), "statistic")
+    assert (moved.kl > 1e-4).all()
+    assert_same_bits(moved.token, before.argmax(-1))
+    assert_close(moved.probability.after, after.gather(-1, moved.token[:, None])[:, 0], "output")
+    assert_same_bits(moved.top(3).after, after.topk(3).indices)
+
+
+def test_an_edit_that_changes_nothing_moves_nothing(model: Transformer) -> None:
+    moved = effect(model, IDS, {"cut": {NAME: [(1, 3)]}})  # the future, hidden anyway
+    assert_close(moved.kl, torch.zeros(2, dtype=torch.float64), "statistic")
+    assert_same_bits(effect(model, IDS, {}).kl, torch.zeros(2, dtype=torch.float64))
+
+
+def test_a_token_that_was_impossible_does_not_make_the_distance_nan() -> None:
+    before, after = torch.tensor([[0.0, -torch.inf]]).double(), torch.tensor([[0.5, 0.5]]).double().log()
+    assert_close(Effect(before, after, torch.tensor([0])).kl, torch.tensor([2.0]).double().log(), "statistic")
+
+
+@pytest.mark.parametrize("token", [3, [3, 3], torch.tensor([3, 3])])
+def test_the_token_to_follow(model: Transformer, token: Any) -> None:
+    assert effect(model, IDS, SILENCE, token=token).token.tolist() == [3, 3]
+
+
+class Answering(nn.Module):
+    """Answers as other libraries do, with an attention to edit."""
+
+    def __init__(self, inner: Transformer, wrap: Any) -> None:
+        super().__init__()
+        self.inner, self.wrap = inner, wrap
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Any:
+        return self.wrap(self.inner(input_ids))
+
+
+@pytest.mark.parametrize("wrap", [lambda x: SimpleNamespace(logits=x), lambda x: (x, None), lambda x: x[:, -1]])
+def test_what_models_return(model: Transformer, wrap: Any) -> None:
+    expected = effect(model, IDS, SILENCE)
+    found = effect(Answering(model, wrap).eval(), UserDict(input_ids=IDS), SILENCE)
+    assert_same_bits(found.after, expected.after)
+    assert_same_bits(effect(Answering(model, wrap).eval(), (IDS,), SILENCE).after, expected.after)
+
+
+def test_padding_at_the_end_is_not_what_speaks_next(model: Transformer) -> None:
+    keep = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
+    moved = effect(Answering(model, lambda x: x).eval(), {"input_ids": IDS, "attention_mask": keep}, SILENCE)
+    with torch.no_grad():
+        logits = model(IDS)
+    assert_close(moved.before, torch.stack([logits[0, 3], logits[1, 1]]).double().log_softmax(-1))
+
+
+def test_the_table(model: Transformer) -> None:
+    moved = effect(
+        model, IDS[:1], SILENCE, tokenizer=lambda ids: ["注意" if i == 3 else f" w{i}" for i in ids], token=3
+    )
+    english, chinese = moved.text("en", count=2), moved.text("zh", count=2)
+    assert english.startswith(f"next token: moved by {float(moved.kl):.4g} nats")
+    row = next(line for line in english.splitlines() if line.startswith("→ '注意'"))
+    was, now = (float(side) for side in moved.probability)
+    assert row.split()[2:] == [f"{was:.4f}", f"{now:.4f}", f"{now - was:+.4f}".replace("-", "−")]
+    assert "Attention is not explanation" in english
+    assert "编辑前" in chinese
+    assert "注意力不等于解释" in chinese
+    assert str(moved) == repr(moved) == moved.text()
+    assert len(effect(model, IDS, SILENCE).text("zh").split("样本")) == 3
+
+
+def test_a_token_is_written_as_text_where_it_is_text(model: Transformer) -> None:
+    class Spelling:
+        def decode(self, ids: list[int]) -> str:
+            return "\ufffd" if ids[0] % 2 else " cat"
+
+        def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+            return [f"<0x{i:02X}>" for i in ids]
+
+    moved = effect(model, IDS[:1], SILENCE, tokenizer=Spelling(), token=3)
+    assert (moved.spell(3), moved.spell(4)) == ("'<0x03>'", "' cat'")
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "sentence"),
+    [
+        ({"inputs": "text"}, DtypeError, "found str"),
+        ({"inputs": {"ids": IDS, "past_key_values": ()}}, ArgumentError, "past_key_values"),
+        ({"edits": {"mute": {}}}, ArgumentError, "silence, cut, freeze; found mute"),
+        ({"edits": [NAME]}, ArgumentError, "found list"),
+        ({"edits": {"silence": {"layers.7.self_attention": [0]}}}, UnknownNameError, "did you mean"),
+        ({"token": 11}, ArgumentError, "from 0 to 10"),
+        ({"token": [1, 2, 3]}, ArgumentError, "a list of 2"),
+        ({"model": "gpt2"}, ArgumentError, "found str"),
+        ({"model": nn.Flatten(0).eval()}, ShapeError, r"found \(8,\)"),
+        ({"model": nn.Linear(4, 4)}, ArgumentError, r"model.eval\(\)"),
+    ],
+)
+def test_bad_input_is_told_in_one_sentence(
+    model: Transformer, change: Any, error: type[Exception], sentence: str
+) -> None:
+    arguments = {"model": model, "inputs": IDS, "edits": SILENCE} | change
+    with pytest.raises(error, match=sentence):
+        effect(**arguments)

@@ -1,0 +1,137 @@
+"""Ids that were read, and what a tokenizer calls them."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from regard.capture.labelling import Reading, speller, token_tables
+from regard.errors import ArgumentError
+from regard.text import Tokenizer, learn_tokenizer
+
+
+def test_ours_and_functions() -> None:
+    ours = learn_tokenizer(["床前明月光"], "characters")
+    assert isinstance(ours, Tokenizer)
+    spell = speller(ours)
+    assert spell is not None
+    assert spell(ours.encode("明月")) == ["明", "月"]
+    assert speller(None) is None
+    named = speller(lambda ids: [f"<{i}>" for i in ids])
+    assert named is not None
+    assert named([3, 4]) == ["<3>", "<4>"]
+
+
+def test_hugging_face_s_keep_their_spelling() -> None:
+    """Bytes that are half a character must stay what they are: only later are they put together."""
+    asked = []
+
+    class Theirs:
+        def convert_ids_to_tokens(self, ids: list[int]) -> list[str | None]:
+            asked.append(ids)
+            return ["Ġcat" if i < 9 else None for i in ids]
+
+    for tokenizer in (Theirs(), SimpleNamespace(tokenizer=Theirs())):
+        spell = speller(tokenizer)
+        assert spell is not None
+        assert spell([1, 10]) == ["Ġcat", "10"]  # vocabularies are padded: some ids have no token
+    assert asked == [[1, 10]] * 2
+
+
+@pytest.mark.parametrize("tokenizer", [3, "gpt2", str])
+def test_what_is_no_tokenizer(tokenizer: Any) -> None:
+    with pytest.raises(ArgumentError) as error:
+        speller(tokenizer)
+    assert error.value.key == "watch-tokenizer"
+
+
+@pytest.mark.parametrize("made", [["a"], "ab", 7, None])
+def test_a_function_must_give_one_string_for_each(made: Any) -> None:
+    spell = speller(lambda ids: made)
+    assert spell is not None
+    with pytest.raises(ArgumentError) as error:
+        spell([1, 2])
+    assert error.value.key == "watch-tokens"
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tok_emb, self.pos_emb, self.segments = nn.Embedding(9, 4), nn.Embedding(9, 4), nn.Embedding(2, 4)
+
+
+def test_tables_of_tokens_are_told_from_others_by_name() -> None:
+    model = Model()
+    assert token_tables(model) == {model.tok_emb.weight.data_ptr()}
+
+
+def test_a_model_that_tells_its_table_is_believed() -> None:
+    model = Model()
+    model.get_input_embeddings = lambda: model.pos_emb  # type: ignore[assignment]
+    assert token_tables(model) == {model.pos_emb.weight.data_ptr()}
+
+
+def reading() -> tuple[Reading, Model]:
+    model = Model()
+    return Reading(model), model
+
+
+def test_ids_wait_for_an_attention_of_their_size() -> None:
+    read, model = reading()
+    source, target = torch.arange(6).view(2, 3), torch.arange(8).view(2, 4)
+    read.see(model.tok_emb.weight, source)
+    read.see(model.tok_emb.weight, target)
+    read.see(model.pos_emb.weight, source + 1)
+    assert read.take(2, 5) is None
+    taken = read.take(2, 4)
+    assert taken is not None
+    assert taken.tolist() == target.tolist()
+    taken = read.take(2, 3)
+    assert taken is not None
+    assert taken.tolist() == source.tolist()
+    assert read.take(2, 3) is None
+
+
+def test_ids_are_copied() -> None:
+    read, model = reading()
+    ids = torch.zeros(1, 2, dtype=torch.long)
+    read.see(model.tok_emb.weight, ids)
+    ids += 5
+    taken = read.take(1, 2)
+    assert taken is not None
+    assert taken.tolist() == [[0, 0]]
+
+
+@pytest.mark.parametrize(
+    ("shape", "B", "T", "first", "expected"),
+    [
+        ((5,), 1, 5, False, True),
+        ((5,), 2, 5, False, False),
+        ((1, 5), 3, 5, False, True),
+        ((5, 2), 2, 5, False, True),  # positions first
+        ((2, 2), 2, 2, True, True),
+        ((2, 2, 2), 2, 2, False, False),
+    ],
+)
+def test_layouts(shape: tuple[int, ...], B: int, T: int, first: bool, expected: bool) -> None:
+    read, model = reading()
+    ids = torch.arange(torch.Size(shape).numel()).view(shape)
+    read.see(model.tok_emb.weight, ids)
+    taken = read.take(B, T, positions_first=first)
+    assert (taken is not None) == expected
+    if taken is not None:
+        assert taken.shape == (B, T)
+        turned = first or shape == (T, B) != (B, T)
+        assert taken.tolist() == (ids.T if turned else ids.expand(B, T)).tolist()
+
+
+def test_a_guess_takes_no_mask_for_ids() -> None:
+    read, _ = reading()
+    ids, ones = torch.tensor([[4, 5]]), torch.ones(1, 2, dtype=torch.long)
+    given = [("attention_mask", ones), ("x", torch.ones(1, 2)), ("input_ids", ids)]
+    found = read.guess(given, 1, 2)
+    assert found is not None
+    assert found.tolist() == [[4, 5]]
+    assert read.guess(given[:2], 1, 2) is None

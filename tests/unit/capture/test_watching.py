@@ -1,0 +1,420 @@
+"""watch: what it gives for models as people have them, and what it says where there is nothing to give."""
+
+import threading
+import warnings
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+import transformers
+from tolerances import assert_close, assert_same_bits
+from torch import Tensor, nn
+
+import regard
+from regard import See
+from regard.config import TransformerConfig
+from regard.errors import RegardError
+from regard.models import Transformer
+from regard.text import learn_tokenizer
+
+
+def names_of(ids: list[int]) -> list[str]:
+    return [f"<{i}>" for i in ids]
+
+
+class Attention(nn.Module):
+    """As people write it by hand, with a cache."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv = nn.Linear(16, 48)
+
+    def forward(self, x: Tensor, past: list[tuple[Tensor, Tensor]] | None = None) -> Tensor:
+        q, k, v = (part.unflatten(-1, (2, 8)).transpose(1, 2) for part in self.qkv(x).chunk(3, -1))
+        if past is not None:
+            k, v = (torch.cat([old, new], 2) for old, new in zip(past.pop(0), (k, v), strict=True))
+        if past is not None:
+            past.append((k, v))
+        return F.scaled_dot_product_attention(q, k, v, is_causal=q.shape[2] > 1).transpose(1, 2).flatten(2)
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tok, self.pos = nn.Embedding(30, 16), nn.Embedding(30, 16)
+        self.layers = nn.ModuleList(Attention() for _ in range(2))
+
+    def forward(self, ids: Tensor, past: list[tuple[Tensor, Tensor]] | None = None) -> Tensor:
+        start = past[0][0].shape[2] if past else 0
+        x = self.tok(ids) + self.pos(torch.arange(start, start + ids.shape[1]))
+        for layer in self.layers:
+            x = x + layer(x, past)
+        return x
+
+
+@pytest.fixture
+def model() -> Model:
+    torch.manual_seed(0)
+    return Model().eval()
+
+
+IDS = torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
+
+
+def test_names_kinds_and_tokens(model: Model) -> None:
+    with regard.watch(model, names_of) as trace:
+        model(IDS)
+    assert trace.names == ["layers.0", "layers.1"]
+    assert {record.kind for record in trace} == {"decoder"}
+    for record in trace:
+        assert record.queries == record.keys == tuple(tuple(names_of(row)) for row in IDS.tolist())
+        assert record.ids is not None
+        assert record.ids.tolist() == IDS.tolist()
+
+
+def test_without_a_tokenizer_there_are_no_tokens(model: Model) -> None:
+    with regard.watch(model) as trace:
+        model(IDS)
+    assert trace[0].queries is None
+    assert trace[0].keys is None
+
+
+def test_a_module_s_second_call(model: Model) -> None:
+    with regard.watch(model) as trace:
+        model(IDS)
+        model(IDS)
+    assert trace.names == ["layers.0", "layers.1", "layers.0#1", "layers.1#1"]
+
+
+def test_only_the_layers_asked_for(model: Model) -> None:
+    with regard.watch(model, layers=["layers.1"]) as trace:
+        model(IDS)
+    assert trace.names == ["layers.1"]
+
+
+def test_nothing_asked_for_costs_nothing_and_says_nothing(model: Model) -> None:
+    with regard.watch(model, layers=[]) as trace:
+        assert not torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+        model(IDS)
+    assert len(trace) == 0
+
+
+def test_attention_elsewhere_is_not_recorded(model: Model) -> None:
+    other = Model()
+    with regard.watch(model) as trace:
+        other(IDS)
+        model(IDS)
+    assert len(trace) == 2
+
+
+def test_two_watches_at_once(model: Model) -> None:
+    with regard.watch(model) as outer, regard.watch(model.layers[1]) as inner:
+        model(IDS)
+    assert (outer.names, inner.names) == (["layers.0", "layers.1"], ["attention"])
+
+
+def test_an_exception_ends_the_watch(model: Model) -> None:
+    def fail() -> None:
+        model(IDS)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), regard.watch(model) as trace:
+        fail()
+    assert len(trace) == 2
+    assert not torch.utils._python_dispatch._get_current_dispatch_mode_stack()
+    model(IDS)
+    assert len(trace) == 2
+
+
+def test_threads_watch_for_themselves(model: Model) -> None:
+    found: dict[int, Any] = {}
+
+    def work(at: int) -> None:
+        with regard.watch(model) as trace:
+            for _ in range(at + 1):
+                model(IDS)
+        found[at] = len(trace)
+
+    threads = [threading.Thread(target=work, args=(at,)) for at in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {0: 2, 1: 4, 2: 6}
+
+
+# --- warnings and errors ---------------------------------------------------------------------------------
+
+
+def test_a_model_that_runs_in_another_thread(model: Model) -> None:
+    def elsewhere() -> None:
+        thread = threading.Thread(target=model, args=(IDS,))
+        thread.start()
+        thread.join()
+
+    with pytest.warns(UserWarning, match="another thread"), regard.watch(model):
+        elsewhere()
+
+
+def test_nothing_but_others(model: Model) -> None:
+    with pytest.warns(UserWarning, match="2 times by something else"), regard.watch(model):
+        Model()(IDS)
+
+
+def test_other_layers_only(model: Model) -> None:
+    with pytest.warns(UserWarning, match="these did: layers.0"), regard.watch(model, layers="layers.1"):
+        model.layers[0](torch.ones(1, 2, 16))
+
+
+def test_no_attention_at_all() -> None:
+    layer = nn.Linear(2, 2)
+    with pytest.warns(UserWarning, match="nothing was seen") as told, regard.watch(layer):
+        layer(torch.ones(2))
+    assert told[0].filename == __file__
+
+
+class Pipeline:
+    model = nn.Linear(2, 2)
+
+
+@pytest.mark.parametrize(
+    ("target", "arguments", "key"),
+    [
+        (3, {}, "watch-model"),
+        (Pipeline(), {}, "watch-inner"),
+        (nn.Linear(2, 2, device="meta"), {}, "watch-meta"),
+        (nn.Linear(2, 2), {"see": 256}, "watch-see"),
+        (nn.Linear(2, 2), {"layers": "h.0"}, "watch-layer-unknown"),
+        (nn.Linear(2, 2), {"layers": 2.5}, "watch-layers"),
+        (nn.Linear(2, 2), {"tokenizer": 2.5}, "watch-tokenizer"),
+        (nn.Linear(2, 2), {"budget": "much"}, "watch-budget"),
+    ],
+)
+def test_bad_input_before_anything_runs(target: Any, arguments: dict[str, Any], key: str) -> None:
+    with pytest.raises(RegardError) as error, regard.watch(target, **arguments):
+        pytest.fail("the block was entered")
+    assert error.value.key == key
+
+
+# --- compiled --------------------------------------------------------------------------------------------
+
+
+def test_a_compiled_model_is_named_by_order_and_not_compiled_again(model: Model) -> None:
+    compiled = torch.compile(model)
+    with torch.no_grad():
+        expected = compiled(IDS)
+        with torch.compiler.set_stance("fail_on_recompile"), regard.watch(compiled, names_of) as trace:
+            out = compiled(IDS)
+        with regard.watch(model) as plain:
+            model(IDS)
+    assert_same_bits(out, expected)
+    assert trace.names == ["layers.0", "layers.1"]
+    assert trace[0].queries == tuple(tuple(names_of(row)) for row in IDS.tolist())
+    for one, other in zip(trace, plain, strict=True):
+        assert_close(one.map, other.map, "weights")
+
+
+def test_an_order_that_does_not_fit_is_said() -> None:
+    class Once(Model):
+        def forward(self, ids: Tensor, past: Any = None) -> Tensor:
+            q = self.tok(ids)[:, None]
+            return F.scaled_dot_product_attention(q, q, q)
+
+    odd = Once()
+    with pytest.warns(UserWarning, match="1 attentions do not fit 2 modules"), regard.watch(odd):
+        odd(IDS)
+
+
+# --- whole models ----------------------------------------------------------------------------------------
+
+
+def test_ours_with_its_own_tokenizer() -> None:
+    tokenizer = learn_tokenizer(["床前明月光疑是地上霜"], "characters")
+    sizes = {"vocab_size": tokenizer.vocab_size, "d_model": 16, "n_heads": 2, "d_ff": 32}
+    ours = Transformer(TransformerConfig.paper_2017(**sizes, n_encoder_layers=1, n_decoder_layers=1)).eval()
+    source, target = ([tokenizer.encode(text)] for text in ("床前明月", "地上"))
+    with torch.no_grad(), regard.watch(ours, tokenizer) as trace:
+        ours(torch.tensor(target), torch.tensor(source))
+    assert [record.kind for record in trace] == ["encoder", "decoder", "cross"]
+    assert trace.select(kind="encoder")[0].keys == (("床", "前", "明", "月"),)
+    assert trace.select(kind="decoder")[0].queries == (("地", "上"),)
+    cross = trace.select(kind="cross")[0]
+    assert (cross.queries, cross.keys) == ((("地", "上"),), (("床", "前", "明", "月"),))
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")  # what nn.Transformer says of its own default
+def test_nn_transformer_with_positions_first() -> None:
+    class Translator(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.source, self.target = nn.Embedding(9, 16), nn.Embedding(9, 16)
+            self.transformer = nn.Transformer(16, 2, 1, 1, 32)
+
+        def forward(self, source: Tensor, target: Tensor) -> Tensor:
+            hidden = nn.Transformer.generate_square_subsequent_mask(len(target))
+            return self.transformer(self.source(source), self.target(target), tgt_mask=hidden)
+
+    translator = Translator().eval()
+    source, target = torch.tensor([[1, 5], [2, 6], [3, 7], [4, 8]]), torch.tensor([[1, 3], [2, 4]])
+    with torch.no_grad(), regard.watch(translator, names_of) as trace:
+        translator(source, target)
+    assert [(record.kind, record.shape[2:]) for record in trace] == [
+        ("encoder", (4, 4)),
+        ("decoder", (2, 2)),
+        ("cross", (2, 4)),
+    ]
+    assert trace[0].queries == (("<1>", "<2>", "<3>", "<4>"), ("<5>", "<6>", "<7>", "<8>"))
+    assert trace[1].queries == trace[2].queries == (("<1>", "<2>"), ("<3>", "<4>"))
+    assert trace[2].keys == trace[0].keys
+
+
+# --- generation ------------------------------------------------------------------------------------------
+
+TOKENS = {"bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0}
+SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+
+
+def llama(**more: Any) -> Any:
+    return transformers.LlamaForCausalLM(
+        transformers.LlamaConfig(vocab_size=50, num_key_value_heads=2, **SIZES, **TOKENS, **more)
+    )
+
+
+def bart() -> Any:
+    sides = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in SIDES.items()}
+    config = transformers.BartConfig(
+        vocab_size=50, d_model=32, decoder_start_token_id=2, forced_eos_token_id=None, init_std=0.3, **sides, **TOKENS
+    )
+    return transformers.BartForConditionalGeneration(config)
+
+
+SIDES = {"layers": 2, "attention_heads": 4, "ffn_dim": 48}
+MODELS = {
+    "gpt2": lambda: transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(vocab_size=50, n_embd=32, n_layer=2, n_head=4, initializer_range=0.3, **TOKENS)
+    ),
+    "llama": llama,
+    "mistral": lambda: transformers.MistralForCausalLM(
+        transformers.MistralConfig(vocab_size=50, num_key_value_heads=2, sliding_window=4, **SIZES, **TOKENS)
+    ),
+    "bart": bart,
+}
+
+
+def built(name: str) -> Any:
+    torch.manual_seed(0)
+    return MODELS[name]().eval()
+
+
+def in_one_go(model: Any, prompt: Tensor, text: Tensor) -> dict[str, list[Tensor]]:
+    """The weights of the text read at once, as `eager` has them, by kind."""
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        if not model.config.is_encoder_decoder:
+            return {"decoder": model(text, output_attentions=True).attentions}
+        source = prompt.repeat_interleave(len(text) // len(prompt), 0)
+        found = model(input_ids=source, decoder_input_ids=text, output_attentions=True)
+    return {"decoder": found.decoder_attentions, "cross": found.cross_attentions}
+
+
+@pytest.mark.parametrize("map", [64, 4], ids=["rows are weights", "rows are longer than maps"])
+@pytest.mark.parametrize("more", [{}, {"num_beams": 3, "num_return_sequences": 2}], ids=["greedy", "beams"])
+@pytest.mark.parametrize("name", MODELS)
+def test_a_written_text_is_one_matrix(name: str, more: dict[str, Any], map: int) -> None:
+    model = built(name)
+    prompt = torch.randint(3, 50, (2, 5))
+    options = {"max_new_tokens": 6, "do_sample": False, **more}
+    expected = model.generate(prompt, **options)
+    with regard.watch(model, names_of, see=See(map=map, entropy=True)) as trace:
+        text = model.generate(prompt, **options)
+    assert_same_bits(text, expected)
+    whole = trace.stitched(text, map=map)
+    for kind, layers in in_one_go(model, prompt, text).items():
+        records = list(whole.select(kind=kind))
+        assert len(records) == len(layers)
+        for record, weights in zip(records, layers, strict=True):
+            T, S = record.shape[2:]
+            assert text.shape[1] == T + 1  # what is written last is never read
+            assert record.prompt == (1 if name == "bart" else 5)
+            assert (record.weights() - weights[:, :, :T, :S]).abs().max() <= 1e-5
+            read = tuple(tuple(names_of(row[:-1])) for row in text.tolist())
+            assert record.queries == read
+            assert record.keys is not None
+            assert record.keys == read if kind == "decoder" else record.keys[0] == tuple(names_of(prompt[0].tolist()))
+
+
+def test_left_padding() -> None:
+    model = built("llama")
+    prompt = torch.randint(3, 50, (2, 5))
+    keep = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
+    with regard.watch(model, see=See(map=3)) as trace:
+        text = model.generate(prompt, attention_mask=keep, max_new_tokens=4, do_sample=False)
+    (record, _) = trace.stitched()
+    alone = model.generate(prompt[:1, 2:], max_new_tokens=4, do_sample=False)
+    assert alone[0].tolist() == text[0, 2:].tolist()
+    weights = in_one_go(model, prompt[:1, 2:], alone)["decoder"][0]
+    assert (record.weights()[0, :, 2:, 2:] - weights[0, :, :-1, :-1]).abs().max() <= 1e-5
+    assert not record.weights()[0, :, :, :2].any()
+
+
+def test_a_static_cache() -> None:
+    model = built("llama")
+    prompt = torch.randint(3, 50, (1, 5))
+    with regard.watch(model, see=See(map=3)) as trace:
+        text = model.generate(prompt, max_new_tokens=4, do_sample=False, cache_implementation="static")
+    (record, _) = trace.stitched()
+    weights = in_one_go(model, prompt, text)["decoder"][0]
+    assert (record.weights() - weights[:, :, :-1, :-1]).abs().max() <= 1e-5
+
+
+def test_models_that_make_their_own_softmax() -> None:
+    model = built("gpt2")
+    model.set_attn_implementation("eager")
+    prompt = torch.randint(3, 50, (2, 5))
+    with regard.watch(model, names_of, see=See(map=3)) as trace:
+        text = model.generate(prompt, max_new_tokens=4, do_sample=False)
+    (record, _) = trace.stitched()
+    weights = in_one_go(model, prompt, text)["decoder"][0]
+    assert (record.weights() - weights[:, :, :-1, :-1]).abs().max() <= 1e-5
+
+
+def test_a_cache_by_hand_keeps_no_square(model: Model) -> None:
+    """Of each step, its own keys and no others."""
+    past: list[tuple[Tensor, Tensor]] | None = None
+    with torch.no_grad(), regard.watch(model, names_of, see=See(map=2)) as trace:
+        past = [(torch.empty(1, 2, 0, 8), torch.empty(1, 2, 0, 8))] * 2
+        model(IDS[:1, :3], past)
+        for at in (3, 4):
+            model(IDS[:1, at : at + 1], past)
+    with pytest.raises(RegardError):  # nothing said beforehand that this text would go on
+        trace.stitched()
+    with torch.no_grad(), regard.watch(model, see=See(map=8)) as whole:
+        model(IDS[:1])
+    step = trace["layers.1#2"]
+    assert_close(step.weights(), whole["layers.1"].weights()[:, :, 4:], "weights")
+    assert step.step is not None
+    assert step.step.start == 4
+
+
+def test_watching_generation_changes_nothing_of_the_warnings(model: Model) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with regard.watch(model) as trace:
+            model(IDS)
+    assert len(trace) == 2
+
+
+def test_an_assistant_s_attention_is_not_the_model_s_and_what_is_taken_back_is_left_out() -> None:
+    model, assistant = built("gpt2"), built("gpt2")
+    with torch.no_grad():
+        for parameter in assistant.parameters():
+            parameter.add_(torch.randn_like(parameter) * 0.05)
+    assistant.generation_config.num_assistant_tokens = 3
+    prompt = torch.randint(3, 50, (1, 5))
+    with regard.watch(model, see=See(map=3)) as trace:
+        text = model.generate(prompt, assistant_model=assistant, max_new_tokens=6, do_sample=False)
+    weights = in_one_go(model, prompt, text)["decoder"]
+    for record, expected in zip(trace.stitched(), weights, strict=True):
+        T = record.shape[2]
+        assert (record.weights() - expected[:, :, :T, :T]).abs().max() <= 1e-5

@@ -1,20 +1,18 @@
 """benchmarks/sentences/aligned.tsv: fifty pairs that keep the rules of its header, and the benchmark that reads it."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from models import random_weights
 
+from benchmarks import alignment as benchmark
 from regard.checkpoints import save_model
 from regard.config import TransformerConfig
 from regard.evaluation.alignment import Aligned, alignment_error_rate, diagonal, read_aligned
 from regard.text import learn_tokenizer, split_words
 
-ROOT = Path(__file__).parents[2]
-SENTENCES = ROOT / "benchmarks" / "sentences"
+SENTENCES = Path(__file__).parents[2] / "benchmarks" / "sentences"
 PAIRS = read_aligned(SENTENCES / "aligned.tsv")
 
 GRAMMAR = set("了过的得把吗")
@@ -81,14 +79,17 @@ def test_word_order_differs_enough_to_tell_heads_from_the_diagonal() -> None:
     assert alignment_error_rate((pair, set(pair.possible)) for pair in PAIRS) == 0
 
 
-def test_the_benchmark_ranks_the_heads_of_a_model(tmp_path: Path) -> None:
+def test_the_benchmark_ranks_the_heads_of_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     tokenizer = learn_tokenizer([text for pair in PAIRS[:40] for text in (pair.text, pair.output)], "pieces", 420)
     config = TransformerConfig.paper_2017(vocab_size=tokenizer.vocab_size, d_model=8, n_heads=2, d_ff=8, n_layers=2)
     save_model(tmp_path, config, random_weights(config))
     tokenizer.save(tmp_path / "tokenizer.json")
     (tmp_path / "generation_config.json").write_text('{"alignment_heads": [[1, 0]]}', encoding="utf-8")
-    command = [sys.executable, "-m", "benchmarks.alignment", "--model", str(tmp_path)]
-    printed = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
+    monkeypatch.setattr("sys.argv", ["alignment", "--model", str(tmp_path)])
+    benchmark.main()
+    printed = capsys.readouterr().out
     heads = re.findall(r"^\| layer (\d), head (\d) \| (0\.\d{3}) \| (0\.\d{3}) \|$", printed, flags=re.MULTILINE)
     assert sorted(head[:2] for head in heads) == [("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")]
     best = min(heads, key=lambda head: head[2])

@@ -44,7 +44,8 @@ def commands(lang: Language) -> list[str]:
 
 
 @pytest.mark.parametrize("lang", LANGS)
-def test_snippets_print_what_they_say(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_snippets_print_what_they_say(lang: Language, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)  # one of them writes a page
     PAGE.run(lang, monkeypatch)
 
 

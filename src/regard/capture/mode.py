@@ -4,11 +4,12 @@ Not a function mode, and no hooks: both would push PyTorch's modules off their f
 compile again. What is caught is handed on; what it means is known elsewhere.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
+from torch._C import _len_torch_dispatch_stack
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from regard.capture.caught import Caught, CaughtWeights
@@ -47,6 +48,11 @@ class Catching(TorchDispatchMode):
         """Else compiled code would run uncompiled under us."""
         return True
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Else every operator goes through a second wrapper, which is dearer than the operators of a decoding step."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         following = self._softmaxes.following
@@ -56,7 +62,7 @@ class Catching(TorchDispatchMode):
             with autocast_inside(func), self if following or func in OPENED else nullcontext():
                 return call_composed(func, args, kwargs)
         if following and func is IN_PLACE:
-            with _aside():
+            with _Aside():
                 self._softmaxes.save(args)
         if func in LAYERS:
             with autocast_inside(func):
@@ -67,7 +73,7 @@ class Catching(TorchDispatchMode):
             if not _going_back():
                 self._look(func, args, kwargs, result)
         elif following and (caught := self._softmaxes.follow(func, args, result)) is not None:
-            with _aside():
+            with _Aside():
                 self._tell(caught)
         elif not following and func not in LAYERS and not is_composed(func):
             self._quiet[id(func)] = func
@@ -75,7 +81,7 @@ class Catching(TorchDispatchMode):
 
     def _look(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         reader = READERS[func]
-        with _aside():
+        with _Aside():
             if reader is not None:
                 with autocast_inside(func) if func in LAYERS else nullcontext():
                     caught = reader(named(func, args, kwargs), result)
@@ -91,8 +97,25 @@ def _going_back() -> bool:
     return torch._C._current_graph_task_id() != -1
 
 
-@contextmanager
-def _aside() -> Iterator[None]:
-    """Another watch around us must not see how we look; nor must autograd or autocast."""
-    with _disable_current_modes(), torch.no_grad(), torch._C._DisableAutocast():
-        yield
+class _Aside:
+    """Another watch around us must not see how we look; nor must autograd or autocast.
+
+    A class, not a generator: it is entered for every attention of every step.
+    """
+
+    __slots__ = ("_autocast", "_grad", "_modes")
+
+    def __enter__(self) -> None:
+        self._modes = _disable_current_modes() if _len_torch_dispatch_stack() else None
+        if self._modes is not None:
+            self._modes.__enter__()
+        self._grad = torch.is_grad_enabled()
+        torch._C._set_grad_enabled(False)
+        self._autocast = torch._C._DisableAutocast()
+        self._autocast.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        self._autocast.__exit__(*raised)
+        torch._C._set_grad_enabled(self._grad)
+        if self._modes is not None:
+            self._modes.__exit__(*raised)

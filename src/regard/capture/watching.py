@@ -105,7 +105,8 @@ class Watcher:
             record = recorded(caught, place.module, see)
         if see.values:
             record = replace(record, values=value_lengths(caught, self.names.around(place.name)))
-        self.trace.append(replace(record, name=place.name or "attention", kind=kind, **seen._asdict()))
+        name = self.trace.numbered(place.name or "attention")
+        self.trace.append(replace(record, name=name, kind=kind, **seen._asdict()))
 
     def _written(self, caught: Caught | CaughtWeights, place: Place, kind: Kind, step: Step | None, see: See) -> Record:
         """The Record of a call while text is being written, with what its rows can be put together from."""

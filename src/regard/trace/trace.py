@@ -64,13 +64,18 @@ class Trace:
         """Add the next call's record."""
         if not isinstance(record, Record):
             raise ArgumentError("not-a-record", found=type(record).__name__)
-        name, count = record.name, self._counts.get(record.name, 0)
-        while name in self._by_name:
-            count += 1
-            name = f"{record.name}#{count}"
-        self._counts[record.name] = count  # a text of a thousand steps calls each name a thousand times
+        name = self.numbered(record.name)
         self._by_name[name] = len(self._records)
         self._records.append(record if name == record.name else record.named(name))
+
+    def numbered(self, name: str) -> str:
+        """The name under which the next record of that name will stand: `name` itself, `name#1`, `name#2`, …"""
+        found, count = name, self._counts.get(name, 0)
+        while found in self._by_name:
+            count += 1
+            found = f"{name}#{count}"
+        self._counts[name] = count  # a text of a thousand steps calls each name a thousand times
+        return found
 
     # --- found -------------------------------------------------------------------------------------------
 

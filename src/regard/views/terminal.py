@@ -85,17 +85,24 @@ def drawing(
     return [*lines, *caption.dimmed(caption.flow(notes, width))]
 
 
+class _Console(Console):
+    """A console whose reader may leave, as `head` does: that is for the command to answer, not for rich to exit on."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console_for(file: TextIO | None, color: Colour | None) -> Console:
     """A console that knows its colours: those asked for, else the terminal's, else none."""
     elsewhere = False if file is not None else None  # a notebook's own display is for its own output
     if color is None:
-        return Console(file=file or sys.stdout, force_jupyter=elsewhere, highlight=False)
+        return _Console(file=file or sys.stdout, force_jupyter=elsewhere, highlight=False)
     if color not in get_args(Colour):
         raise ArgumentError(
             "option-unknown", option="color", asked=color, choices=say("screen-comma").join(get_args(Colour))
         )
     system = None if color == "none" else color
-    return Console(
+    return _Console(
         file=file or sys.stdout,
         color_system=system,
         force_terminal=color != "none",

@@ -422,3 +422,12 @@ def test_the_prompt_ends_with_a_line() -> None:
     assert "前 3 行是提示" in shown(Trace([record]), lang="zh")
     merged = replace(Trace.from_weights(causal(4), MOON)[0], prompt=2)
     assert "rows of the prompt: 1" in shown(Trace([merged]))
+
+
+def test_a_reader_that_had_enough_is_the_caller_s_affair() -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):  # rich alone would end the process with 1, which means that a check failed
+        Trace.from_weights(causal(3)).show(file=Gone(), width=80)

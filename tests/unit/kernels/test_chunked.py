@@ -23,7 +23,7 @@ def call(T: int, S: int, dtype: str, heads: tuple[int, int] = (4, 2)) -> list[np
 def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Which way was taken, head by head."""
     taken: list[str] = []
-    for name in ("attend_by_bins", "_one_slab"):
+    for name in ("attend_by_bins", "one_slab"):
         real = getattr(forward, name)
 
         def spy(*arguments: Any, name: str = name, real: Any = real) -> None:
@@ -42,7 +42,7 @@ def test_a_map_of_wide_bins_is_exact(T: int, S: int, dtype: str, mask: Mask | No
     arrays = call(T, S, dtype)
     out, record = attend(*map(torch.from_numpy, arrays), mask=mask, see=See(map=bins))
     right, weights = reference.scaled_dot_product_attention(*(x.astype(np.float64) for x in arrays), mask=mask)
-    assert set(ways) == ({"attend_by_bins"} if mask is None or T == S else {"_one_slab"})
+    assert set(ways) == ({"attend_by_bins"} if mask is None or T == S else {"one_slab"})
     assert_close(out, right)
     assert_close(record.map, reference.pooled_map(weights, bins), "statistic", dtype)
     scores = reference.attention_scores(*(x.astype(np.float64) for x in arrays[:2]), mask=mask)
@@ -64,7 +64,7 @@ def test_a_map_of_wide_bins_is_exact(T: int, S: int, dtype: str, mask: Mask | No
 )
 def test_what_the_fused_kernel_cannot_tell_takes_a_pass_of_ours(options: dict[str, Any], ways: list[str]) -> None:
     attend(*map(torch.from_numpy, call(256, 256, "float32")), **options)
-    assert set(ways) == {"_one_slab"}
+    assert set(ways) == {"one_slab"}
 
 
 @pytest.mark.parametrize("mask", [None, Mask.causal()], ids=["full", "causal"])
@@ -75,7 +75,7 @@ def test_gradients_do_not_depend_on_the_way(mask: Mask | None, ways: list[str]) 
         leaves = [torch.from_numpy(x).requires_grad_() for x in arrays]
         attend(*leaves, mask=mask, see=see)[0].square().sum().backward()
         found.append([x.grad for x in leaves])
-    assert set(ways) == {"attend_by_bins", "_one_slab"}
+    assert set(ways) == {"attend_by_bins", "one_slab"}
     for one, other in zip(*found, strict=True):
         assert_close(one, other, "gradient")
 

@@ -42,18 +42,19 @@ def forward(
             if bins is not None and suits(q, slab, see, bins):
                 attend_by_bins(slab, bins, own)
             else:
-                _one_slab(slab, bins, own)
+                one_slab(slab, bins, own)
 
         run_all(work, pieces)
     return results.out, results.lse, finish(results, see, bins)
 
 
-def _one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:
+def one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:
+    """Block by block, everything that `results` has room for; the output only where it has a width."""
     T, S = slab.q.shape[-2], slab.k.shape[-2]
     lead = slab.q.shape[:-2]
     step = rows_per_block(T, S * max(1, lead.numel()), ROWS, bins.high if bins else None)
     # Fresh memory for every block would be paid for in page faults.
-    buffers = [slab.q.new_empty(lead.numel() * step * S) for _ in range(2)]
+    buffers = [slab.q.new_empty(lead.numel() * min(step, T) * S) for _ in range(2)]
     for rows in row_blocks(0, T, step):
         low, high = slab.reach(rows)
         if low == high:
@@ -61,17 +62,14 @@ def _one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:
         shape = (*lead, rows.stop - rows.start, high - low)
         size = lead.numel() * shape[-2] * shape[-1]
         scores = slab.scores(rows, low, high, out=buffers[0][:size].view(shape))
-        highest = scores.amax(-1)
         weights = torch.softmax(scores, -1, out=buffers[1][:size].view(shape))
-        sees_nothing = highest == -torch.inf
-        if sees_nothing.any():
-            weights.masked_fill_(sees_nothing[..., None], 0)  # softmax of nothing is NaN
-        lse = highest - weights.amax(-1).log()
-        results.lse[..., rows] = lse.masked_fill_(sees_nothing, -torch.inf)
-        results.out[..., rows, :] = weights @ slab.v[..., low:high, :]
+        lse = settled(scores, weights)
+        results.lse[..., rows] = lse
+        if results.out.shape[-1]:
+            results.out[..., rows, :] = weights @ slab.v[..., low:high, :]
         if results.entropy is not None:
             summed = mean_score(weights, scores, slab.mask, rows, low)
-            results.entropy[..., rows] = (lse - summed).masked_fill_(sees_nothing, 0)
+            results.entropy[..., rows] = (lse - summed).masked_fill_(lse == -torch.inf, 0)
         add_block(weights, rows, low, S, bins, results)
 
 
@@ -84,3 +82,14 @@ def mean_score(weights: Tensor, scores: Tensor, mask: BoundMask | None, rows: sl
         scores.masked_fill_(scores == -torch.inf, 0)
         summed = torch.linalg.vecdot(weights, scores)
     return summed
+
+
+def settled(scores: Tensor, weights: Tensor) -> Tensor:
+    """The LSE of each row, read off its largest weight; rows that see nothing get -inf, and weights of 0."""
+    highest = scores.amax(-1)
+    lse = highest - weights.amax(-1).log()
+    nothing = highest == -torch.inf
+    if nothing.any():
+        weights.masked_fill_(nothing[..., None], 0)  # softmax of nothing is NaN
+        lse.masked_fill_(nothing, -torch.inf)
+    return lse

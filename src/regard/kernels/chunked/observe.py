@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.kernels.chunked.forward import ROWS, mean_score
-from regard.kernels.chunked.results import Results, add_block, allocate, finish
+from regard.kernels.chunked.forward import one_slab, settled
+from regard.kernels.chunked.results import allocate, finish
 from regard.kernels.chunked.scores import Slab, slabs
 from regard.kernels.chunked.workers import run_all
-from regard.kernels.tiles import Bins, row_blocks, rows_per_block
+from regard.kernels.tiles import Bins
 from regard.masks import BoundMask
 from regard.masks.rules import Band
 from regard.records import See, Statistics
@@ -44,7 +44,7 @@ def observe(
 
         def work(piece: tuple[tuple[int, ...], Slab]) -> None:
             place, slab = piece
-            _one_slab(slab, bins, results.at(place))
+            one_slab(slab, bins, results.at(place))
 
         if q.device.type != "cpu" or T * S <= SMALL:
             work(((), _together(q, k, mask, bias, scale, softcap)))
@@ -60,7 +60,7 @@ def weights_at_once(q: Tensor, k: Tensor, lse: Tensor | None = None, **options: 
     weights = torch.softmax(scores, -1)
     if lse is not None and _is_sure(lse, q, slab.mask, slab.bias):
         return weights, lse.clone()
-    return weights, _settled(scores, weights)
+    return weights, settled(scores, weights)
 
 
 def _together(
@@ -70,39 +70,6 @@ def _together(
     exact = torch.float64 if q.dtype == torch.float64 else torch.float32
     q, k = q.to(exact) * scale, k.to(exact)
     return Slab(q, k, k, mask, None if bias is None else bias.to(exact), softcap)
-
-
-def _one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:
-    T, S = slab.q.shape[-2], slab.k.shape[-2]
-    lead = slab.q.shape[:-2]
-    step = rows_per_block(T, S * max(1, lead.numel()), ROWS, bins.high if bins else None)
-    # Fresh memory for every block would be paid for in page faults.
-    buffers = [slab.q.new_empty(lead.numel() * min(step, T) * S) for _ in range(2)]
-    for rows in row_blocks(0, T, step):
-        low, high = slab.reach(rows)
-        if low == high:
-            continue
-        shape = (*lead, rows.stop - rows.start, high - low)
-        size = lead.numel() * shape[-2] * shape[-1]
-        scores = slab.scores(rows, low, high, out=buffers[0][:size].view(shape))
-        weights = torch.softmax(scores, -1, out=buffers[1][:size].view(shape))
-        own = _settled(scores, weights)
-        results.lse[..., rows] = own
-        if results.entropy is not None:
-            summed = mean_score(weights, scores, slab.mask, rows, low)
-            results.entropy[..., rows] = (own - summed).masked_fill_(own == -torch.inf, 0)
-        add_block(weights, rows, low, S, bins, results)
-
-
-def _settled(scores: Tensor, weights: Tensor) -> Tensor:
-    """The LSE of each row, read off its largest weight; rows that see nothing get -inf, and weights of 0."""
-    highest = scores.amax(-1)
-    lse = highest - weights.amax(-1).log()
-    nothing = highest == -torch.inf
-    if nothing.any():
-        weights.masked_fill_(nothing[..., None], 0)  # softmax of nothing is NaN
-        lse.masked_fill_(nothing, -torch.inf)
-    return lse
 
 
 def _only_lse(see: See) -> bool:

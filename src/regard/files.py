@@ -25,6 +25,12 @@ def write_aside(target: Path, write: Callable[[Path], object], *also: type[Excep
         aside.unlink(missing_ok=True)
 
 
+def check_place(target: Path) -> None:
+    """FileError where there is no folder for the file; asked first by whoever has much to do before it is written."""
+    if not target.parent.is_dir():
+        raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
+
+
 def reason_of(error: Exception) -> str:
     """The first line of what the system said, without the path that our own sentence names."""
     if isinstance(error, OSError) and error.strerror:

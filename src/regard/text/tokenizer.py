@@ -19,7 +19,7 @@ import tokenizers
 from tokenizers import decoders
 
 from regard.errors import ArgumentError, FileError
-from regard.files import reason_of, write_aside
+from regard.files import check_place, reason_of, write_aside
 from regard.memory import spell
 from regard.text.pieces import MARK, sign_bytes, spelled
 
@@ -147,10 +147,8 @@ class Tokenizer:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write tokenizer.json, whole or not at all. FileError where the disk refuses."""
         content = self._inner.to_str(pretty=True).encode()
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
-        write_aside(target, lambda aside: aside.write_bytes(content))
+        check_place(Path(path))
+        write_aside(Path(path), lambda aside: aside.write_bytes(content))
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Tokenizer":

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import FileError, NotKeptError
-from regard.files import reason_of, write_aside
+from regard.files import check_place, reason_of, write_aside
 from regard.kinds import to_numpy
 from regard.masks import Mask
 from regard.records import Record
@@ -38,8 +38,7 @@ def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None
     records = [_described(record, f"{i}.", tensors, tokens, qk) for i, record in enumerate(trace)]
     about = {"format": FORMAT, "version": VERSION, "tokens": tokens.rows, "records": records}
     target = Path(path)
-    if not target.parent.is_dir():
-        raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
+    check_place(target)
     plain = {name: _plain(array) for name, array in tensors.items()}
     write_aside(target, lambda aside: save_file(plain, aside, {KEY: _json(about)}), SafetensorError)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.errors import FileError, MissingPackageError
-from regard.files import write_aside
+from regard.errors import MissingPackageError
+from regard.files import check_place, write_aside
 from regard.views.curves import VALIDATION, Curve, metric_name, thin, value_range
 from regard.views.fonts import drawable, text_style
 from regard.views.labels import cut, visible
@@ -56,8 +56,7 @@ def plot_curves(curves: Sequence[Curve], lang: Language | None = None) -> "Figur
 
 def save_curves(curves: Sequence[Curve], path: Path, lang: Language | None = None) -> None:
     """Write the picture as PNG, whole or not at all. Raises FileError and MissingPackageError."""
-    if not path.parent.is_dir():
-        raise FileError("file-no-folder", path=str(path), folder=str(path.parent))
+    check_place(path)
     figure = plot_curves(curves, lang)
     write_aside(path, lambda aside: figure.savefig(aside, format="png", dpi=150))
 

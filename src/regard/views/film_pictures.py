@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from regard.errors import FileError, MissingPackageError
-from regard.files import write_aside
+from regard.errors import MissingPackageError
+from regard.files import check_place, write_aside
 from regard.trace import Trace
 from regard.views.film import Scene, frame_title
 from regard.views.fonts import drawable, text_style
@@ -34,8 +34,7 @@ def save_gif(
     shown: Scene, path: Path, losses: Mapping[int, float], *, fps: float, lang: Language | None = None
 ) -> None:
     """Write the animated picture, whole or not at all. Raises FileError and MissingPackageError."""
-    if not path.parent.is_dir():
-        raise FileError("file-no-folder", path=str(path), folder=str(path.parent))
+    check_place(path)
     with speaking(chosen_language(lang)):
         frames = list(gif_frames(shown, losses))
     durations = [round(1000 / fps)] * (len(frames) - 1) + [_PAUSE_MS]

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.errors import FileError
-from regard.files import write_aside
+from regard.files import check_place, write_aside
 from regard.records import Record
 from regard.trace.merging import Merge
 from regard.trace.trace import ScaleName, Trace
@@ -56,8 +55,7 @@ def write_page(
 ) -> None:
     """Write the page of one sample, whole or not at all. Raises as `show` does, and FileError."""
     target = Path(path)
-    if not target.parent.is_dir():
-        raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
+    check_place(target)
     content = page(trace, layer, sample, lang=lang, scale=scale, merge=merge)
     write_aside(target, lambda aside: aside.write_text(content, encoding="utf-8"))
 

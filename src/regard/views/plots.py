@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.cells import cell_len
 
-from regard.errors import ArgumentError, FileError, MissingPackageError
-from regard.files import write_aside
+from regard.errors import ArgumentError, MissingPackageError
+from regard.files import check_place, write_aside
 from regard.trace.merging import Merge
 from regard.trace.trace import ScaleName, Trace
 from regard.views import caption
@@ -71,8 +71,7 @@ def save_plot(trace: Trace, path: Path, head: int | None = None, lang: Language 
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingPackageError("missing-package", package="matplotlib", extra="plot", what="--png") from error
-    if not path.parent.is_dir():
-        raise FileError("file-no-folder", path=str(path), folder=str(path.parent))
+    check_place(path)
     figure = Figure()
 
     def subplots(

@@ -1,5 +1,6 @@
 """Dated reports: how each begins, and where it lies."""
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,12 @@ RESULTS = Path(__file__).parent / "results"
 def heading(title: str) -> list[str]:
     """What was measured, on which day, and where."""
     return [f"# {title}, measured on {_today()}", "", "; ".join(" ".join(each) for each in machine().items()) + ".", ""]
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table in Markdown; a bar inside a cell does not end it."""
+    cells = (" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows)
+    return ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings), *(f"| {row} |" for row in cells)]
 
 
 def finish(name: str, text: str, *, report: bool) -> None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.dated import finish, heading
+from benchmarks.dated import finish, heading, table
 from making.poet.data import SEPARATOR
 from making.poet.ngram import KneserNey, read
 from regard.evaluation.poems import FORMS, lines_of, rhymes, right_lines
@@ -127,9 +127,7 @@ def markdown(options: argparse.Namespace, rows: list[Row], counted_on: str) -> s
         f"{options.count} poems of each form, seeds 0 to {options.count - 1}: a share of 80% is known to about "
         f"±{1.96 * (0.16 / options.count) ** 0.5:.0%}.",
         "",
-        "| " + " | ".join(HEADINGS) + " |",
-        "|" + "---|" * len(HEADINGS),
-        *("| " + " | ".join(row.cells()) + " |" for row in rows),
+        *table(HEADINGS, (row.cells() for row in rows)),
         "",
     ]
     return "\n".join(lines)

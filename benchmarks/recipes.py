@@ -12,13 +12,10 @@ import subprocess
 import sys
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks.machine import machine
-
-ROOT = Path(__file__).parents[1]
+from benchmarks.dated import finish, heading, table
 
 
 class Published(NamedTuple):
@@ -89,10 +86,7 @@ def main() -> None:
         for (name, metric), found in scores.items()
     ]
     text = markdown(options, rows, [finished for finished, _ in outcomes])
-    print(text)
-    if options.report:
-        path = ROOT / "benchmarks" / "results" / f"{options.recipe}_{datetime.now(UTC).date()}.md"
-        path.write_text(text, encoding="utf-8")
+    finish(options.recipe, text, report=options.report)
 
 
 def outcome(options: argparse.Namespace, seed: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -132,10 +126,7 @@ def markdown(options: argparse.Namespace, rows: list[Row], figures: list[dict[st
     changed = "".join(f" --set {change}" for change in options.set)
     splits = "".join(f" --split {split}" for split in options.split)
     lines = [
-        f"# {options.recipe}, measured on {datetime.now(UTC).date()}",
-        "",
-        "; ".join(f"{name} {value}" for name, value in machine().items()) + ".",
-        "",
+        *heading(options.recipe),
         "```",
         f"regard train {options.recipe} --data DATA --out OUT --seed SEED{changed}",
         f"regard evaluate OUT --data DATA{splits}",
@@ -144,9 +135,7 @@ def markdown(options: argparse.Namespace, rows: list[Row], figures: list[dict[st
         f"Seeds {', '.join(options.seeds)}; {figures[0]['parameters']:,} parameters; {figures[0]['step']:,} steps; "
         f"validation loss {', '.join(format(each['valid_loss'], '.4f') for each in figures)}.",
         "",
-        "| " + " | ".join(HEADINGS) + " |",
-        "|" + "---|" * len(HEADINGS),
-        *("| " + " | ".join(cell.replace("|", "\\|") for cell in row.cells()) + " |" for row in rows),
+        *table(HEADINGS, (row.cells() for row in rows)),
         "",
     ]
     return "\n".join(lines)

@@ -4,6 +4,7 @@ from datetime import date
 from typing import Any
 
 from benchmarks.cases import CASES, Case
+from benchmarks.dated import table
 from benchmarks.measure import Measured
 
 HEADINGS = ("ratio or fact", "median", "quartiles", "best", "must / aim", "met")
@@ -40,11 +41,10 @@ def markdown(results: dict[str, Measured], machine: dict[str, str], day: date) -
         case = CASES[name]
         rounds = max(map(len, measured.times.values()), default=1)
         lines += [f"## {name}", "", f"{case.what}; {rounds} rounds.", ""]
-        lines += ["| " + " | ".join(HEADINGS) + " |", "|---" * len(HEADINGS) + "|"]
-        lines += ["| " + " | ".join(row) + " |" for row in rows(case, measured)]
+        lines += table(HEADINGS, rows(case, measured))
         if measured.times:
-            lines += ["", "| time | ms |", "|---|---|"]
-            lines += [f"| {who} | {measured.median(who) * 1e3:.1f} |" for who in measured.times]
+            medians = ((who, f"{measured.median(who) * 1e3:.1f}") for who in measured.times)
+            lines += ["", *table(("time", "ms"), medians)]
         lines.append("")
     return "\n".join(lines)
 

@@ -16,12 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from benchmarks.machine import machine
+from benchmarks.dated import finish, heading, table
 
 ROOT = Path(__file__).parents[1]
 LAYERS, HEADS, WIDTH = 4, 12, 768
@@ -46,11 +45,7 @@ def main() -> None:
         print(json.dumps(measured(options.alone[0], int(options.alone[1]))))
         return
     rows = [row for length in options.lengths for row in rows_of(length, options.ways)]
-    text = markdown(rows)
-    print(text)
-    if options.report:
-        path = ROOT / "benchmarks" / "results" / f"watching_{datetime.now(UTC).date()}.md"
-        path.write_text(text, encoding="utf-8")
+    finish("watching", markdown(rows), report=options.report)
     if options.plot:
         draw(rows, options.plot)
 
@@ -139,29 +134,29 @@ HEADINGS = ("tokens", "way", "seconds", "over unwatched", "memory beyond unwatch
 def markdown(rows: list[dict[str, Any]]) -> str:
     """The report."""
     lines = [
-        f"# Seeing attention, measured on {datetime.now(UTC).date()}",
-        "",
-        "; ".join(f"{name} {value}" for name, value in machine().items()) + ".",
-        "",
+        *heading("Seeing attention"),
         f"GPT-2-shaped model, {LAYERS} layers, {HEADS} heads, {WIDTH} wide, no output layer, float32, one text. Each "
         "line is a process of its own; regard's time includes its page.",
         "",
-        "| " + " | ".join(HEADINGS) + " |",
-        "|---" * len(HEADINGS) + "|",
+        *table(HEADINGS, map(cells, rows)),
+        "",
     ]
-    for row in rows:
-        if "why" in row:
-            cells = [row["why"], "", "", ""]
-        else:
-            extra, page, times = row.get("extra"), row.get("page"), row.get("times")
-            cells = [
-                f"{row['seconds']:.2f}",
-                "" if times is None else f"{times:.2f}",
-                "" if extra is None else f"{extra / 1e6:,.0f}",
-                "" if page is None else f"{page / 1e6:.1f}",
-            ]
-        lines.append("| " + " | ".join([f"{row['length']:,}", row["way"], *cells]) + " |")
-    return "\n".join([*lines, ""])
+    return "\n".join(lines)
+
+
+def cells(row: dict[str, Any]) -> list[str]:
+    """A row under HEADINGS; what was not run says why."""
+    if "why" in row:
+        return [f"{row['length']:,}", row["way"], row["why"], "", "", ""]
+    extra, page, times = row.get("extra"), row.get("page"), row.get("times")
+    return [
+        f"{row['length']:,}",
+        row["way"],
+        f"{row['seconds']:.2f}",
+        "" if times is None else f"{times:.2f}",
+        "" if extra is None else f"{extra / 1e6:,.0f}",
+        "" if page is None else f"{page / 1e6:.1f}",
+    ]
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:

@@ -2,7 +2,8 @@
 
     characters   each character a token
     words        text that is already split by spaces (Moses' tokenisation): pairs of pieces merged inside words
-    pieces       raw text, Chinese and English mixed: the same, but Han characters, marks and digits stand alone
+    pieces       raw text, Chinese and English mixed: the same, but Han characters and marks stand alone, and numbers
+                 are cut after every second digit
     bytes        any text at all, as bytes: nothing is ever unknown
 
 The last three are byte-pair encoding (Sennrich et al. 2016). The same texts give the same file, byte for byte.
@@ -27,12 +28,14 @@ RAREST = 2  # a pair seen once is no pattern
 
 # Written without spaces: Han, kana, their punctuation, full-width forms.
 ALONE = r"[\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303F\uFF00-\uFFEF]"
-# Each with the space before it: a word (don't is one), a digit, other signs; then what space is left.
+# Each with the space before it: a word (don't is one), other signs; then what space is left. Digits come without the
+# space, so that a number is the same in a script with spaces and in one without; in twos, since models that copy digit
+# by digit lose count of 1990's nines.
 LETTER = r"[\p{L}\p{M}]"
 WORD = "|".join(
     (
         rf"{MARK}?{LETTER}+(?:['’]{LETTER}+)*",
-        rf"{MARK}?\p{{N}}",
+        r"\p{N}{1,2}",
         rf"{MARK}?[^\p{{L}}\p{{M}}\p{{N}}\s{MARK}]+",
         rf"[\s{MARK}]",
     )

@@ -33,6 +33,7 @@ def learn(kind: Any, texts: list[str] = TEXTS, specials: Any = SPECIALS, size: i
 BYTES = learn("bytes")
 ALPHABET = [*" \n\tabcdeI'’.,:19猫狗。，「カナé\u0301"]
 PIECES = learn("pieces", [*TEXTS, "".join(ALPHABET)])
+PIECES_OF_NUMBERS = learn("pieces", [f"a {n} 年{n}" for n in range(1000, 3000)])
 CHARACTERS = learn("characters", [*TEXTS, "".join(ALPHABET)])
 WORDS = learn("words", [*TEXTS, "".join(ALPHABET)])
 
@@ -99,6 +100,22 @@ def test_words_are_the_same_token_wherever_they_stand() -> None:
 def test_a_piece_never_joins_two_han_characters() -> None:
     tokenizer = learn("pieces", ["喜欢喜欢喜欢，likes likes"] * 20, size=60)
     assert tokenizer.pieces(tokenizer.encode("likes喜欢，")) == [" likes", "喜", "欢", "，"]
+
+
+def test_a_number_is_cut_in_twos_alike_in_both_scripts() -> None:
+    english, chinese = "in 1990 I was 7", "我生于1990年，7岁"
+    tokenizer = learn("pieces", [english, chinese] * 20, size=80)
+    for text in (english, chinese):
+        assert [piece for piece in tokenizer.pieces(tokenizer.encode(text)) if piece.isdigit()] == ["19", "90", "7"]
+        assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@given(st.integers(0, 10**9))
+def test_no_piece_of_a_number_is_longer_or_knows_of_a_space(number: int) -> None:
+    alone, after = (PIECES_OF_NUMBERS.pieces(PIECES_OF_NUMBERS.encode(text)) for text in (f"年{number}", f"a {number}"))
+    assert alone[1:] == after[2:]  # 年; a and the space
+    assert all(len(piece) <= 2 for piece in after)
+    assert "".join(alone[1:]) == str(number)
 
 
 def test_part_of_a_character_is_shown_as_its_bytes() -> None:

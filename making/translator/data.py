@@ -2,7 +2,7 @@
 
 valid.tsv     2 % of train.tsv's English sentences with all their translations, to stop and to choose by
 train.tsv     the rest; some of it again without its last mark, as people type, or with another noun, name or number;
-              and those words of CC-CEDICT that the stories have but Tatoeba hardly has
+              those words of CC-CEDICT that the stories have but Tatoeba hardly has, and its greetings and wishes
 dev.tsv       the sentences that the scores on the card are counted on, made alike
 english.txt   what teachers translate for their student: the English of train.tsv, and the stories' short sentences
 
@@ -51,7 +51,8 @@ def main() -> None:
         "other nouns": list(exchange.nouns(train, words, wanted)),
         "other names": list(exchange.names(train, dictionary.names())),
         "other numbers": list(exchange.numbers(train)),
-        "CC-CEDICT": [Pair(word.english, word.chinese) for word in words if wanted & set(word.english.split())],
+        "words of CC-CEDICT": [Pair(word.english, word.chinese) for word in words if wanted & {*word.english.split()}],
+        "sayings of CC-CEDICT": list(said(dictionary.sayings(pair.chinese for pair in train))),
     }
     everything = [pair for each in found.values() for pair in each]
     english = [*(pair.english for pair in everything), *sentences(stories)]
@@ -86,6 +87,17 @@ def unmarked(pairs: Iterable[Pair]) -> Iterator[Pair]:
             continue
         small = chance < 0.5 and not KEEPS_CAPITAL.match(english)
         yield Pair((english[0].lower() + english[1:] if small else english)[:-1], chinese[:-1])
+
+
+def said(sayings: Iterable[dictionary.Word]) -> Iterator[Pair]:
+    """Each saying with the marks that people end it with, and without one.
+
+    >>> [pair.chinese for pair in said([dictionary.Word("Good night", "晚安")])]
+    ['晚安。', '晚安！', '晚安']
+    """
+    for saying in sayings:
+        for mark, sign in ((".", "。"), ("!", "！"), ("", "")):
+            yield Pair(saying.english + mark, saying.chinese + sign)
 
 
 def write(path: Path, lines: Iterable[str]) -> None:

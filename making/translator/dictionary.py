@@ -1,4 +1,4 @@
-"""Words and names of CC-CEDICT (CC BY-SA 4.0), for what Tatoeba's sentences hardly have or lack.
+"""Words, sayings and names of CC-CEDICT (CC BY-SA 4.0), for what Tatoeba's sentences hardly have or lack.
 
 Only a Chinese word's first meaning counts, and of several Chinese words for one English word the one that Tatoeba's
 sentences use most. Measure words tell nouns, and which of them are alike.
@@ -17,12 +17,16 @@ LONGEST_WORD = 3
 """Characters of a Chinese word: beyond are phrases, institutions and idioms."""
 GLOSS = re.compile(r"(to )?[a-z]+(-[a-z]+)*")
 """A word, or a verb as dictionaries write it; longer glosses explain more than they name."""
+SAYING = re.compile(r"(?:Good|Happy|Have|Wish|Enjoy|See|Thank)(?: [A-Za-z]+){1,3}!?|you're welcome")
+"""A greeting or a wish, which is translated as a whole; capitals as the dictionary has them tell it from a meaning."""
 NAME = re.compile(r"([A-Z][a-z]+) \(name\)")
 # Notes of the dictionary's makers about a word, not its meaning.
 NOTES = re.compile(
     r"CL:|variant of|surname|abbr\.|see also|^see |\barchaic\b|\bold\b|dialect|lit\.|fig\.|idiom|Tw\)|loanword|radical|"
     "particle"
 )
+THING = re.compile(".子")
+"""A noun, also where the dictionary names no measure word for it: 垫子, a mat."""
 MEASURED = re.compile(r"CL:(.*)")
 MEASURE_WORD = re.compile(r"(?:[^|,\[]+\|)?([^|,\[]+)\[")
 
@@ -37,13 +41,22 @@ class Word(NamedTuple):
 
 def words(sentences: Iterable[str]) -> list[Word]:
     """The dictionary, one Chinese word for each English one, sorted; `sentences` say which Chinese words are in use."""
-    text = "\n".join(sentences)
-    uses = cache(text.count)
+    return _one_for_each(_glossed(), _most_used(sentences))
 
-    def rank(word: Word) -> tuple[int, int, str]:
-        return -uses(word.chinese), abs(len(word.chinese) - 2), word.chinese
 
-    return _one_for_each(_glossed(), rank)
+def sayings(sentences: Iterable[str]) -> list[Word]:
+    """Greetings and wishes with a capital and without a mark, one Chinese for each, chosen as words are.
+
+    >>> [saying.chinese for saying in sayings([]) if saying.english in ("Happy New Year", "Good night")]
+    ['晚安', '新年快乐']
+    """
+    found = (
+        Word((gloss[0].upper() + gloss[1:]).removesuffix("!"), entry["simplified"])
+        for entry in _entries()
+        for gloss in [_plain(entry["definitions"][0])]
+        if SAYING.fullmatch(gloss) and all(map(common, entry["simplified"])) and entry["pinyin"][:1].islower()
+    )
+    return _one_for_each(found, _most_used(sentences))
 
 
 def names() -> list[Word]:
@@ -61,6 +74,12 @@ def names() -> list[Word]:
     return _one_for_each(found, lambda word: (len(word.chinese), word.chinese))
 
 
+def _most_used(sentences: Iterable[str]) -> Callable[[Word], tuple[int, int, str]]:
+    """The rank of a Chinese word among its like: those that the sentences use come first."""
+    uses = cache("\n".join(sentences).count)
+    return lambda word: (-uses(word.chinese), abs(len(word.chinese) - 2), word.chinese)
+
+
 def _one_for_each(words: Iterable[Word], rank: Callable[[Word], Any]) -> list[Word]:
     found: dict[str, list[Word]] = defaultdict(list)
     for word in words:
@@ -76,12 +95,19 @@ def _glossed() -> Iterator[Word]:
             continue
         measured = [found for text in definitions for found in MEASURED.findall(text)]
         measures = frozenset(measure for found in measured for measure in MEASURE_WORD.findall(found))
+        if not measures and THING.fullmatch(chinese):
+            measures = frozenset("个")
         # Glosses of one meaning are cut at "; ", and all but the first still have its space.
         first = takewhile(lambda item: item[0] == 0 or item[1].startswith(" "), enumerate(definitions))
         for _, definition in first:
-            gloss = re.sub(r"\s*\([^)]*\)\s*", " ", definition).strip()
+            gloss = _plain(definition)
             if GLOSS.fullmatch(gloss) and not NOTES.search(definition):
                 yield Word(gloss, chinese, measures)
+
+
+def _plain(definition: str) -> str:
+    """A definition without its remarks in brackets."""
+    return re.sub(r"\s*\([^)]*\)\s*", " ", definition).strip()
 
 
 @cache

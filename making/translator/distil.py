@@ -2,11 +2,12 @@
 
 The runs are translators trained from different seeds on the same data. Their common translation of a sentence is more
 regular than any person's, and of sentences that nobody has translated it is all there is; a student learns from both
-(Kim and Rush 2016). Sentences that the teachers are not sure of are left out. --part 2/8 takes the second eighth of the
-lines, so that several processes share the work.
+(Kim and Rush 2016). Sentences that the teachers are not sure of are left out, and those whose numbers they changed.
+--part 2/8 takes the second eighth of the lines, so that several processes share the work.
 """
 
 import argparse
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -59,7 +60,18 @@ def distilled(runs: Sequence[Path], lines: Sequence[str], device: str) -> Iterat
             )
         for line, beams in zip(batch, found, strict=True):
             if beams and beams[0].score >= SURE:
-                yield Pair(lines[line], tokenizer.decode(beams[0].ids))
+                pair = Pair(lines[line], tokenizer.decode(beams[0].ids))
+                if keeps_numbers(pair):
+                    yield pair
+
+
+def keeps_numbers(pair: Pair) -> bool:
+    """Whether the Chinese has no number in digits that the English does not have.
+
+    >>> keeps_numbers(Pair("in 1990", "在190年")), keeps_numbers(Pair("at 9", "九点"))
+    (False, True)
+    """
+    return {*re.findall(r"\d+", pair.chinese)} <= {*re.findall(r"\d+", pair.english)}
 
 
 if __name__ == "__main__":

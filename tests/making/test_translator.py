@@ -26,7 +26,7 @@ from benchmarks.translator import (
     scored,
 )
 from making.translator import data, dictionary, distil, exchange, tatoeba
-from making.translator.data import lacking, sentences, unmarked, write
+from making.translator.data import lacking, said, sentences, unmarked, write
 from making.translator.dictionary import Word
 from making.translator.ensemble import Ensemble
 from making.translator.order import draw, share
@@ -134,6 +134,14 @@ ENTRIES = [
     ("傑克", "杰克", "Jie2 ke4", ["Jack (name)"]),
     ("賈克", "贾克", "Jia3 ke4", ["Jack (name)"]),
     ("空", "空", "kong1", []),
+    ("墊子", "垫子", "dian4 zi5", ["mat", " cushion"]),  # a thing without a measure word
+    ("子墊", "子垫", "zi3 dian4", ["pad"]),
+    ("晚安", "晚安", "wan3 an1", ["Good night!"]),
+    ("安息", "安息", "an1 xi1", ["to rest", "Good night"]),  # not its first meaning
+    ("好夜", "好夜", "hao3 ye4", ["Good night (said to children)"]),
+    ("不客氣", "不客气", "bu4 ke4 qi5", ["you're welcome", "don't mention it"]),
+    ("好人", "好人", "hao3 ren2", ["good person"]),
+    ("好萊", "好莱", "Hao3 lai2", ["Good Wood"]),  # pinyin of a name
 ]
 
 
@@ -150,10 +158,14 @@ def test_a_word_is_what_its_first_meaning_says_and_sentences_use() -> None:
     assert found == {
         "apple": Word("apple", "平果"),
         "bookcase": Word("bookcase", "书柜"),
+        "cushion": Word("cushion", "垫子", frozenset("个")),
         "desk": Word("desk", "桌子", frozenset("张套")),
         "exterior": Word("exterior", "表"),
+        "mat": Word("mat", "垫子", frozenset("个")),
+        "pad": Word("pad", "子垫"),
         "table": Word("table", "桌子", frozenset("张套")),
         "to eat": Word("to eat", "吃"),
+        "to rest": Word("to rest", "安息"),
     }
     (apple,) = (word for word in dictionary.words(["苹果"]) if word.english == "apple")
     assert apple == Word("apple", "苹果", frozenset("个颗"))
@@ -162,6 +174,18 @@ def test_a_word_is_what_its_first_meaning_says_and_sentences_use() -> None:
 @pytest.mark.usefixtures("small_dictionary")
 def test_names_of_people() -> None:
     assert dictionary.names() == [Word("Jack", "杰克")]
+
+
+@pytest.mark.usefixtures("small_dictionary")
+@pytest.mark.parametrize(("used", "wanted"), [("晚安晚安好夜", "晚安"), ("好夜", "好夜")])
+def test_greetings_and_wishes_are_those_that_sentences_use(used: str, wanted: str) -> None:
+    assert dictionary.sayings([used]) == [Word("Good night", wanted), Word("You're welcome", "不客气")]
+
+
+def test_a_saying_is_learnt_with_either_mark_and_with_none() -> None:
+    found = list(said([Word("Good night", "晚安"), Word("See you", "再见")]))
+    assert found[:3] == [Pair("Good night.", "晚安。"), Pair("Good night!", "晚安！"), Pair("Good night", "晚安")]
+    assert [pair.english for pair in found[3:]] == ["See you.", "See you!", "See you"]
 
 
 # --- other words in the same place ------------------------------------------------------------------------
@@ -242,6 +266,7 @@ def test_the_command_writes_all_files(
     assert "I saw an apple.\t我看见了一个苹果。" in both
     assert any(re.fullmatch(r"Tom is (?!12)\d\d\.\t汤姆\d\d岁。", line) for line in both)
     assert "banana\t香蕉" in files["train.tsv"]
+    assert {"Good night.\t晚安。", "Good night!\t晚安！", "Good night\t晚安"} <= {*files["train.tsv"]}
     assert "A banana." in files["english.txt"]
     assert not {line.partition("\t")[0] for line in files["valid.tsv"]} & {
         line.partition("\t")[0] for line in files["train.tsv"]
@@ -274,6 +299,29 @@ def test_teachers_translate_together_what_they_are_sure_of(tmp_path: Path, monke
     assert [pair.chinese for pair in found[:2]] == alone
     monkeypatch.setattr(distil, "SURE", 0.0)
     assert list(distil.distilled([folder], lines, "cpu")) == []
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese", "kept"),
+    [
+        ("I was born in 1990.", "我生于1990年。", True),
+        ("I was born in 1990.", "我生于199年。", False),
+        ("I was born in 1990.", "我生于19990年。", False),
+        ("I have 2 cats and 12 dogs.", "我有两只猫和12只狗。", True),  # in words it may be
+        ("I have two cats.", "我有2只猫。", False),
+        ("I have a cat.", "我有一只猫。", True),
+    ],
+)
+def test_numbers_in_digits_are_those_of_the_english(english: str, chinese: str, kept: bool) -> None:
+    assert distil.keeps_numbers(Pair(english, chinese)) is kept
+
+
+def test_teachers_who_change_a_number_are_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = translator_folder(tmp_path / "teacher")
+    monkeypatch.setattr(distil, "SURE", -100.0)
+    monkeypatch.setattr(distil, "keeps_numbers", lambda pair: pair.english != "I love you.")
+    found = list(distil.distilled([folder], ["I love you.", "The cat sat on the mat."], "cpu"))
+    assert [pair.english for pair in found] == ["The cat sat on the mat."]
 
 
 # --- what it is worth -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from regard.words import LANGUAGES
 
 HERE = Path(__file__).parent
 POEM = "五绝｜床前明月光，疑是地上霜。举头望明月，低头思故"
-LAYER, HEAD = 3, 2
+LAYER, HEAD = 5, 6
 WIDTH, HEIGHT = 1180, 800
 
 

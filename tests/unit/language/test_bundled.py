@@ -84,7 +84,10 @@ CARD = {
         r"CC[- ]BY 2\.0 FR",
         "CC-CEDICT",
         r"CC[- ]BY-SA",
-        r"making/translator/recipe\.toml",
+        "TinyStories",
+        "CDLA-Sharing",
+        r"making/translator/teacher\.toml",
+        r"making/translator/student\.toml",
         "chrF",
         r"tok:zh",  # sacreBLEU's signature
         "alignment error rate",

@@ -1,8 +1,9 @@
 """python -m making.translator.data --tatoeba DIR --stories FILE --out DIR: what the translator learns from.
 
 valid.tsv     2 % of train.tsv's English sentences with all their translations, to stop and to choose by
-train.tsv     the rest; some of it again without its last mark, as people type, or with another noun, name or number;
-              those words of CC-CEDICT that the stories have but Tatoeba hardly has, and its greetings and wishes
+train.tsv     the rest; some of it again without its last mark, as people type, or with another noun, name,
+              number, day, month or place; those words of CC-CEDICT that the stories have but Tatoeba hardly has,
+              and its greetings and wishes
 dev.tsv       the sentences that the scores on the card are counted on, made alike
 english.txt   what teachers translate for their student: the English of train.tsv, and the stories' short sentences
 
@@ -16,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from making.translator import dictionary, exchange, tatoeba
+from making.translator import dictionary, exchange, kinds, tatoeba
 from making.translator.order import share
 from making.translator.tatoeba import Pair
 from regard.text import split_sentences, tidy
@@ -51,6 +52,7 @@ def main() -> None:
         "other nouns": list(exchange.nouns(train, words, wanted)),
         "other names": list(exchange.names(train, dictionary.names())),
         "other numbers": list(exchange.numbers(train)),
+        "others of a kind": list(kinds.others(train)),
         "words of CC-CEDICT": [Pair(word.english, word.chinese) for word in words if wanted & {*word.english.split()}],
         "sayings of CC-CEDICT": list(said(dictionary.sayings(pair.chinese for pair in train))),
     }

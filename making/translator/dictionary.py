@@ -27,6 +27,7 @@ NOTES = re.compile(
 )
 THING = re.compile(".子")
 """A noun, also where the dictionary names no measure word for it: 垫子, a mat."""
+CITY = re.compile(r"([A-Z][a-z]+)(?:, capital of (?:the )?([A-Z][a-z]+)| municipality\b).*")
 MEASURED = re.compile(r"CL:(.*)")
 MEASURE_WORD = re.compile(r"(?:[^|,\[]+\|)?([^|,\[]+)\[")
 
@@ -72,6 +73,39 @@ def names() -> list[Word]:
         if match and all(map(common, entry["simplified"]))
     )
     return _one_for_each(found, lambda word: (len(word.chinese), word.chinese))
+
+
+def cities(sentences: Iterable[str]) -> list[Word]:
+    """Capitals, and those of China's cities that are a province of their own, one Chinese for each as words are chosen.
+
+    >>> [city.chinese for city in cities([]) if city.english in ("London", "Shanghai")]
+    ['伦敦', '上海']
+    """
+    return _one_for_each((city for city, _ in _capitals()), _most_used(sentences))
+
+
+def countries(sentences: Iterable[str]) -> list[Word]:
+    """What the capitals are the capitals of, where the dictionary has it under that very word.
+
+    >>> [country.chinese for country in countries(["中国", "法国"]) if country.english in ("China", "France")]
+    ['中国', '法国']
+    """
+    named = {of for _, of in _capitals()}
+    found = (
+        Word(name, entry["simplified"])
+        for entry in _entries()
+        for name in entry["definitions"][:1]
+        if name in named and len(entry["simplified"]) > 1
+    )
+    return _one_for_each(found, _most_used(sentences))
+
+
+def _capitals() -> Iterator[tuple[Word, str]]:
+    """Each capital with what it is the capital of; a municipality with nothing."""
+    for entry in _entries():
+        match = CITY.fullmatch(entry["definitions"][0])
+        if match and all(map(common, entry["simplified"])):
+            yield Word(match[1], entry["simplified"]), match[2] or ""
 
 
 def _most_used(sentences: Iterable[str]) -> Callable[[Word], tuple[int, int, str]]:

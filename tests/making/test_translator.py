@@ -25,7 +25,7 @@ from benchmarks.translator import (
     read_set,
     scored,
 )
-from making.translator import data, dictionary, distil, exchange, tatoeba
+from making.translator import data, dictionary, distil, exchange, kinds, tatoeba
 from making.translator.data import lacking, said, sentences, unmarked, write
 from making.translator.dictionary import Word
 from making.translator.ensemble import Ensemble
@@ -246,6 +246,36 @@ def test_numbers_keep_their_length_and_stay_the_same_on_both_sides() -> None:
     assert all(ours == theirs for ours, theirs in digits)
     assert [len(ours[0]) for ours, _ in digits] == [3] * exchange.NUMBERED + [1] * exchange.NUMBERED
     assert all(ours[0][0] != "0" for ours, _ in digits)
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese", "wanted"),
+    [
+        ("She is thirty-five.", "她三十五岁。", r"She is [a-z-]+\.\t她[二三四五六七八九]?十[一二三四五六七八九]?岁。"),
+        ("Come at six.", "六点来。", r"Come at [a-z]+\.\t[两三四五七八九十一二]+点来。"),
+        ("See you on Monday.", "星期一见。", r"See you on \w+day\.\t星期[二三四五六天]见。"),
+        ("He died in May.", "他五月去世了。", r"He died in [A-Z]\w+\.\t他[一二三四六七八九十]+月去世了。"),
+        ("I live in London.", "我住在伦敦。", r"I live in [A-Z]\w+\.\t我住在(?!伦敦)[\u4e00-\u9fff]+。"),
+    ],
+)
+def test_one_of_a_kind_makes_room_for_others(english: str, chinese: str, wanted: str) -> None:
+    found = list(kinds.others([Pair(english, chinese)]))
+    assert found
+    assert all(re.fullmatch(wanted, "\t".join(pair)) for pair in found)
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        ("Six of one, six of the other.", "六个和六个。"),
+        ("He is six.", "他十六岁。"),
+        ("The sixth of six.", "第六个。"),
+        ("Five or six.", "五六个。"),
+        ("He may come.", "他五月来。"),
+    ],
+)
+def test_what_is_not_clearly_of_a_kind_is_left_alone(english: str, chinese: str) -> None:
+    assert not list(kinds.others([Pair(english, chinese)]))
 
 
 def test_the_command_writes_all_files(

@@ -1,10 +1,31 @@
-"""A file written whole or not at all, and what the system said when it could not be."""
+"""A file written whole or not at all, one that is locked, and what the system said when it could not be."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from regard.errors import FileError
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def try_lock(descriptor: int) -> None:
+        """Lock an open file until it is closed, however that comes; BlockingIOError where somebody else has it."""
+        # What is locked cannot be read there, so the byte locked is one far behind whatever the file holds.
+        os.lseek(descriptor, 2**30, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except PermissionError as error:
+            raise BlockingIOError from error
+        os.lseek(descriptor, 0, os.SEEK_SET)
+
+else:
+    import fcntl
+
+    def try_lock(descriptor: int) -> None:
+        """Lock an open file until it is closed, however that comes; BlockingIOError where somebody else has it."""
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def write_aside(target: Path, write: Callable[[Path], object], *also: type[Exception]) -> None:

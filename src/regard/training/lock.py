@@ -5,33 +5,14 @@ The file stays where it is, locked or not; what stands in it is only for the mes
 
 import os
 import socket
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from regard.errors import FileError
-from regard.files import reason_of
+from regard.files import reason_of, try_lock
 
 LOCK = "lock"
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _try_lock(descriptor: int) -> None:
-        # What is locked cannot be read there, so the byte locked is one far behind the holder's name.
-        os.lseek(descriptor, 2**30, os.SEEK_SET)
-        try:
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
-        except PermissionError as error:
-            raise BlockingIOError from error
-        os.lseek(descriptor, 0, os.SEEK_SET)
-
-else:
-    import fcntl
-
-    def _try_lock(descriptor: int) -> None:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @contextmanager
@@ -50,7 +31,7 @@ def hold(folder: str | os.PathLike[str]) -> Iterator[None]:
         raise FileError("file-unwritable", path=str(path), reason=reason_of(error)) from error
     try:
         try:
-            _try_lock(descriptor)
+            try_lock(descriptor)
         except BlockingIOError as error:
             pid, _, host = os.read(descriptor, 300).decode(errors="replace").partition(" ")
             raise FileError("run-locked", path=str(folder), pid=pid or "?", host=host or "?") from error

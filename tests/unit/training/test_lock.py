@@ -88,6 +88,6 @@ def test_a_folder_that_cannot_hold_a_lock_is_named(tmp_path: Path, monkeypatch: 
     def lockless(descriptor: int) -> None:
         raise OSError(95, "Operation not supported")
 
-    monkeypatch.setattr(lock, "_try_lock", lockless)
+    monkeypatch.setattr(lock, "try_lock", lockless)
     with pytest.raises(FileError, match="another drive"), hold(tmp_path):
         pass

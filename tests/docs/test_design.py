@@ -43,13 +43,27 @@ def mapped() -> list[Line]:
     return found
 
 
+EXERCISES = "src/regard/course/exercises/"
+
+
 def test_every_file_stands_on_the_map_once() -> None:
-    there = {path.relative_to(ROOT).as_posix() for path in (ROOT / "src").rglob("*.py")}
+    files = [path.relative_to(ROOT) for path in (ROOT / "src").rglob("*.py")]
+    # The catalogue lists the exercises; their folders are all alike, and the map says once what is in them.
+    there = {path.as_posix() for path in files if not path.match("course/exercises/*/*.py")}
     listed = Counter(line.path for line in mapped())
     assert not sorted(there - listed.keys()), "not on the map of DESIGN.md"
     assert not sorted(listed.keys() - there), "on the map of DESIGN.md, but nowhere else"
     assert not [path for path, times in listed.items() if times > 1]
     assert all(len(line.words) > 4 for line in mapped())
+
+
+def test_what_the_map_says_of_an_exercise_holds_for_each() -> None:
+    (line,) = re.findall(rf"^\*\*`{EXERCISES}`\*\* (.*?)$", DESIGN, flags=re.MULTILINE)
+    known = set(re.findall(r"`(\w+\.\w+)`", line))
+    for folder in (ROOT / EXERCISES).iterdir():
+        if folder.is_dir() and folder.name != "__pycache__":
+            files = {path.name for path in folder.iterdir() if path.suffix != ".pyc" and path.name != "__pycache__"}
+            assert files in (known, known - {"stub.py", "solution.py"}), folder.name
 
 
 def test_every_file_stands_under_its_rank() -> None:
@@ -125,6 +139,8 @@ def skips() -> Counter[str]:
     """Where the tests skip or expect to fail: file and how, for each place."""
     found: Counter[str] = Counter()
     for path in sorted((ROOT / "tests").rglob("*.py")):
+        if path.is_relative_to(ROOT / "tests/course/right") or path.is_relative_to(ROOT / "tests/course/hostile"):
+            continue  # programs that are judged, not tests
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute) and node.attr in ("skip", "skipif", "importorskip", "xfail"):
                 found[f"{path.relative_to(ROOT).as_posix()} {node.attr}"] += 1

@@ -29,6 +29,8 @@ ROOMS = (
 def modules() -> dict[str, Path]:
     found = {}
     for path in sorted(SOURCE.rglob("*.py")):
+        if path.match("course/exercises/*/stub.py") or path.match("course/exercises/*/solution.py"):
+            continue  # texts for learners
         name = ".".join(path.relative_to(SOURCE).with_suffix("").parts)
         found[name.removesuffix(".__init__")] = path
     return found

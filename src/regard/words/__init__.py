@@ -66,7 +66,20 @@ def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
 @cache
 def catalogue() -> dict[str, Words]:
     """All entries by key. Loaded on the first sentence, so that importing regard stays quick."""
-    from regard.words import commands, editing, hand_calculation, measures, page, reasons, screen, seeing, training
+    from regard.words import (
+        commands,
+        editing,
+        hand_calculation,
+        learning,
+        learning_sandbox,
+        learning_verdicts,
+        measures,
+        page,
+        reasons,
+        screen,
+        seeing,
+        training,
+    )
     from regard.words.complaints import (
         attention,
         capture,
@@ -99,6 +112,9 @@ def catalogue() -> dict[str, Words]:
         editing,
         measures,
         page,
+        learning,
+        learning_sandbox,
+        learning_verdicts,
     )
     merged: dict[str, Words] = {}
     for module in spoken:

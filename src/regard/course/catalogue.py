@@ -1,0 +1,80 @@
+"""The exercises: their list, quick to read, and each one loaded from its folder when it is asked for.
+
+Knows where things stand and what shape a folder has; knows nothing about grading or about progress.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from regard.course.exercise import Entry, Exercise
+from regard.errors import UnknownNameError
+from regard.words import LANGUAGES, Words
+
+HOME = Path(__file__).parent
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Every exercise as a row, in the order of the list.
+
+    >>> entries()[0].id
+    'softmax'
+    """
+    rows = tomllib.loads((HOME / "catalogue.toml").read_text(encoding="utf-8"))["exercise"]
+    return tuple(Entry(**{**row, "title": Words(**row["title"])}) for row in rows)
+
+
+def entry(asked: str) -> Entry:
+    """The row of that id, written with - or _; an unknown id is told the nearest."""
+    known = {row.id: row for row in entries()}
+    wanted = asked.strip().lower().replace("_", "-").replace(" ", "-")
+    if wanted not in known:
+        nearest = get_close_matches(wanted, known, n=1, cutoff=0.0)[0]
+        raise UnknownNameError("exercise-unknown", asked=asked, nearest=nearest, count=len(known))
+    return known[wanted]
+
+
+def exercise(asked: str) -> Exercise:
+    """The exercise of that id with all that stands in its folder.
+
+    >>> exercise("softmax").track
+    'numpy'
+    """
+    return _loaded(entry(asked))
+
+
+def folder(row: Entry) -> Path:
+    """Where the files of an exercise are."""
+    return HOME / "exercises" / row.id.replace("-", "_")
+
+
+@cache
+def _loaded(row: Entry) -> Exercise:
+    home = folder(row)
+    told = tomllib.loads((home / "task.toml").read_text(encoding="utf-8"))
+    grading = import_module(f"regard.course.exercises.{home.name}.grader")
+    return Exercise(
+        **vars(row),
+        task=Words(**told["task"]),
+        hints={language: tuple(told["hints"][language]) for language in LANGUAGES},
+        cases=_words(told.get("cases", {})),
+        slips=_words(told.get("slips", {})),
+        stub=_text(home / "stub.py"),
+        solution=_text(home / "solution.py"),
+        grader=getattr(grading, "GRADER", None),
+        sheet=getattr(grading, "SHEET", None),
+    )
+
+
+def _words(table: Mapping[str, Any]) -> dict[str, Words]:
+    return {key: Words(**both) for key, both in table.items()}
+
+
+def _text(path: Path) -> str:
+    """A sheet has neither stub nor solution."""
+    return path.read_text(encoding="utf-8") if path.exists() else ""

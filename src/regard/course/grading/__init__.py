@@ -1,0 +1,1 @@
+"""From a learner's text to a verdict: read, run apart, compared, diagnosed."""

@@ -1,0 +1,263 @@
+"""What runs in the learner's own process: loads the learner's text, makes the calls, sends the answers one by one.
+
+It knows no exercise and no right answer. `load` and `answer` serve the grader's process too, for programs that we
+wrote ourselves. Started as a program (`main`), it reads one request from its input, puts up the fence, and never
+returns: the process ends without the learner's exit handlers.
+"""
+
+import contextlib
+import linecache
+import os
+import sys
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from hashlib import sha256
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from regard.course.grading import fence, wire
+
+FILE = "your file"
+"""The name of the learner's text in tracebacks."""
+
+
+class UnfitError(Exception):
+    """The learner's text cannot be called as asked; `fault` is a diagnosis, `details` fill its sentence."""
+
+    def __init__(self, fault: str, **details: str) -> None:
+        super().__init__(fault)
+        self.fault, self.details = fault, details
+
+
+# --- loading ------------------------------------------------------------------------------------------------
+
+
+def load(source: str) -> dict[str, Any]:
+    """The names that a program defines; raises what the program raises.
+
+    >>> load("two = 1 + 1")["two"]
+    2
+    """
+    code = compile(source, FILE, "exec", dont_inherit=True)
+    linecache.cache[FILE] = (len(source), None, source.splitlines(True), FILE)
+    module = ModuleType("your_file")
+    sys.modules["your_file"] = module  # dataclasses and type hints look their module up
+    exec(code, module.__dict__)
+    return module.__dict__
+
+
+# --- calling ------------------------------------------------------------------------------------------------
+
+
+def answer(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str) -> dict[str, Any]:
+    """One call's result, or what it raised, as plain data; every exception counts, SystemExit too.
+
+    >>> answer({}, {"target": "f", "args": (), "kwargs": {}, "made": None, "gradients": False}, "numpy")["fault"]
+    'missing-name'
+    """
+    try:
+        return run_call(namespace, call, track)
+    except BaseException as error:
+        return told(error)
+
+
+def run_call(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str) -> dict[str, Any]:
+    """{"value", "gradients", "after"}: the result, and a digest of each argument as it is after the call."""
+    target = _target(namespace, call["target"])
+    named = {f"args.{place}": value for place, value in enumerate(call["args"])}
+    named |= {f"kwargs.{name}": value for name, value in call["kwargs"].items()}
+    given = {name: arrived(value, track) for name, value in named.items()}
+    if track == "torch":
+        sys.modules["torch"].manual_seed(0)
+    function = target if call["made"] is None else _made(target, call["made"], track, call["target"])
+    leaves = _leaves(given, function) if call["gradients"] else {}
+    args = [value for name, value in given.items() if name.startswith("args.")]
+    kwargs = {name.removeprefix("kwargs."): value for name, value in given.items() if name.startswith("kwargs.")}
+    value = function(*args, **kwargs)
+    after = {name: digest(value, track) for name, value in given.items()}
+    return {"value": value, "after": after, "gradients": _gradients(value, leaves) if call["gradients"] else None}
+
+
+def digest(value: Any, track: str) -> str:
+    """A short name for what a value is, by which the grader sees that an argument was changed."""
+    return sha256(wire.encode(value, track)).hexdigest()[:32]
+
+
+def arrived(value: Any, track: str) -> Any:
+    """An argument as the learner gets it: a fresh copy, arrays as tensors in the torch track."""
+    if isinstance(value, np.ndarray):
+        return sys.modules["torch"].from_numpy(value.copy()) if track == "torch" else value.copy()
+    if isinstance(value, list | tuple):
+        return type(value)(arrived(part, track) for part in value)
+    if isinstance(value, dict):
+        return {key: arrived(part, track) for key, part in value.items()}
+    return value
+
+
+def _target(namespace: Mapping[str, Any], name: str) -> Callable[..., Any]:
+    if name not in namespace:
+        own = [found for found in namespace if not found.startswith("__")]
+        raise UnfitError("missing-name", name=name, nearest=(get_close_matches(name, own, 1, 0.6) or [""])[0])
+    if not callable(namespace[name]):
+        raise UnfitError("not-callable", name=name, found=wire.type_name(namespace[name]))
+    return namespace[name]
+
+
+def _made(cls: Callable[..., Any], made: Mapping[str, Any], track: str, name: str) -> Callable[..., Any]:
+    """An instance with the parameters that were handed in, so that nobody's random start decides."""
+    args = [arrived(value, track) for value in made["args"]]
+    instance = cls(*args, **{key: arrived(value, track) for key, value in made["kwargs"].items()})
+    if track != "torch":
+        return instance
+    torch = sys.modules["torch"]
+    if not isinstance(instance, torch.nn.Module):
+        raise UnfitError("not-a-module", name=name, found=wire.type_name(instance))
+    own = dict(instance.named_parameters(remove_duplicate=False))
+    places = own | dict(instance.named_buffers(remove_duplicate=False))
+    for missing in (key for key in made["state"] if key not in places):
+        raise UnfitError("missing-parameter", name=missing, found=", ".join(own)[:200])
+    for extra in (key for key in own if key not in made["state"]):
+        raise UnfitError("extra-parameter", name=extra, wanted=", ".join(made["state"])[:200])
+    for key, value in made["state"].items():
+        if tuple(places[key].shape) != value.shape:
+            found, wanted = str(tuple(places[key].shape)), str(value.shape)
+            raise UnfitError("wrong-parameter", name=key, wanted=wanted, found=found)
+        with torch.no_grad():
+            places[key].copy_(arrived(value, track))
+    instance.train(bool(made["training"]))
+    return instance
+
+
+# --- gradients ----------------------------------------------------------------------------------------------
+
+
+def _leaves(given: dict[str, Any], function: Any) -> dict[str, Any]:
+    """What gradients are taken of: float arguments and parameters. Arguments are passed on as copies, because
+    PyTorch forbids to change a leaf, and a learner who does so should hear of that and not of leaves."""
+    torch = sys.modules["torch"]
+    leaves = {}
+    for name, value in given.items():
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            leaves[name] = value.requires_grad_()
+            given[name] = value.clone()
+    return leaves | (dict(function.named_parameters()) if isinstance(function, torch.nn.Module) else {})
+
+
+def _gradients(value: Any, leaves: dict[str, Any]) -> dict[str, Any]:
+    """d sum(out * c) by each leaf, with c fixed by the shape of out; None where nothing flowed."""
+    torch = sys.modules["torch"]
+    out = value[0] if isinstance(value, list | tuple) and value else value
+    if not isinstance(out, torch.Tensor) or not out.requires_grad:
+        return dict.fromkeys(leaves)
+    weight = torch.sin(1.0 + torch.arange(out.numel())).reshape(out.shape)
+    found = torch.autograd.grad((out * weight).sum(), list(leaves.values()), allow_unused=True)
+    return dict(zip(leaves, found, strict=True))
+
+
+# --- exceptions as data -------------------------------------------------------------------------------------
+
+
+def told(error: Any) -> dict[str, Any]:
+    """What was raised: type, message cut short, the line of the learner's text, and what is known beyond.
+
+    The exception is the learner's and may lie: its type is asked, never its `__class__`.
+    """
+    kind: type = type(error)
+    fault, details = "", {}
+    if issubclass(kind, UnfitError):
+        return {"raised": "", "message": "", "line": None, "fault": error.fault, "details": error.details}
+    try:
+        message, line = str(error)[:500], _line(error)
+    except BaseException:  # whatever a message can do, even exit
+        message, line = "", None
+    if issubclass(kind, fence.RefusedError):
+        kind, fault, details = PermissionError, "refused", {"what": str(error.what)}
+    elif issubclass(kind, MemoryError) or "can't allocate memory" in message:
+        fault = "too-much-memory"
+    elif issubclass(kind, SyntaxError) and error.filename == FILE:
+        message, line, details = str(error.msg)[:500], error.lineno, {"column": str(error.offset or 0)}
+    return {"raised": wire.name_of(kind), "message": message, "line": line, "fault": fault, "details": details}
+
+
+def _line(error: BaseException) -> int | None:
+    trace, line = error.__traceback__, None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == FILE:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+# --- the program --------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Read the request, answer it, end. The answers' pipe is moved out of the way of whatever prints."""
+    leave = os._exit
+    asked, pipe = os.fdopen(os.dup(0), "rb"), os.dup(1)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    data = asked.read()
+    asked.close()
+    nonce, request = data[:16], wire.decode(data[16:])
+    sys.path.extend(path for path in request["paths"] if path not in sys.path)
+    load_libraries(request["track"])
+    send = _sender(pipe, nonce, request["track"])
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    fence.put_up(FILE, request["limits"], request["hidden"], request["words"])
+    _forget_ourselves()
+    send({"ready": True})
+    try:
+        _answer_all(request, send)
+        leave(0)
+    finally:  # what the learner did to our own process; a traceback of ours would help nobody
+        leave(1)
+
+
+def _sender(pipe: int, nonce: bytes, track: str) -> Callable[[Any], None]:
+    write, leave, count = os.write, os._exit, 0
+
+    def send(value: Any) -> None:
+        nonlocal count
+        data = wire.encode(value, track)
+        data = wire.HEADER.pack(nonce, count, len(data)) + data
+        count += 1
+        try:
+            while data:
+                data = data[write(pipe, data) :]
+        except OSError:  # the learner closed it: nobody will hear anything more
+            leave(1)
+
+    return send
+
+
+def load_libraries(track: str) -> None:
+    """NumPy is here already. torch is loaded before any limit, so that only the learner's own work is counted."""
+    if track == "torch":
+        import torch  # noqa: F401
+
+
+def _forget_ourselves() -> None:
+    """Our own few files lie in a folder of their own; the learner's program does not find them by import."""
+    for name in [name for name in sys.modules if name.split(".")[0] == "regard"]:
+        del sys.modules[name]
+    del sys.path[0]
+
+
+def _answer_all(request: dict[str, Any], send: Callable[[Any], None]) -> None:
+    stdout, track = sys.stdout, request["track"]
+    try:
+        namespace = load(request["source"])
+    except BaseException as error:
+        send({"load": told(error)})
+        return
+    send({"load": None})
+    for call in request["calls"]:
+        result = answer(namespace, call, track)
+        send(result)
+        if result.get("fault") == "too-much-memory":  # it would be so again, and filling memory takes long
+            return
+    with contextlib.suppress(OSError, ValueError):  # closed by the learner
+        stdout.flush()

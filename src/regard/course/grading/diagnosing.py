@@ -1,0 +1,136 @@
+"""What is wrong: a slip that the exercise knows, by equal numbers; else what can be said of any program.
+
+Looks only at what the code gave back, never at its text.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from regard.course.exercise import Exercise, Tolerance
+from regard.course.grading.answers import Outcome
+from regard.course.grading.comparing import Compared, equal, is_number
+from regard.course.grading.slips import matching
+from regard.course.grading.telling import named, sentence
+from regard.words import language, say
+
+BEFORE_ANY_NUMBER = (
+    *("syntax", "refused", "too-slow", "too-much-memory", "too-much-output", "killed", "garbled"),
+    *("not-written", "missing-name", "not-callable", "not-a-module"),
+    *("missing-parameter", "extra-parameter", "wrong-parameter"),
+)
+GENERAL = (
+    *BEFORE_ANY_NUMBER,
+    *("raises", "mutates-input", "no-error", "hard-coded", "transposed", "wrong-type", "wrong-count", "wrong-shape"),
+    *("wrong-dtype", "not-finite", "no-gradient", "wrong-gradient", "rounded", "low-precision", "unknown"),
+)
+"""Diagnoses that any exercise may get; each has its sentence, "slip-…", in `words`."""
+
+LOW = Tolerance(rtol=1e-2, atol=1e-3)
+"""Right to three digits: half precision, or constants that were cut short."""
+
+
+def diagnosed(exercise: Exercise, seed: int, tests: Sequence[Compared], outcome: Outcome) -> tuple[str, str]:
+    """The id of the slip, two of them joined by +, and its sentence."""
+    if outcome.ended:
+        values = {"type": outcome.raised, "message": outcome.message, "line": outcome.line, **outcome.details}
+        return outcome.ended, sentence(outcome.ended, values)
+    name, values = general(tests)
+    first = next((test for test in tests if not test.same), None)
+    if first and name not in BEFORE_ANY_NUMBER:
+        names = matching(exercise, seed, tests)
+        texts = [getattr(exercise.slips[name], language()) for name in names]
+        if names:
+            return "+".join(names), texts[0] if len(texts) == 1 else say("slip-two", first=texts[0], second=texts[1])
+    return name, sentence(name, values, first.difference if first else None, exercise.track)
+
+
+def general(tests: Sequence[Compared]) -> tuple[str, dict[str, Any]]:
+    """A general diagnosis, and the values of its sentence."""
+    failing = [test for test in tests if not test.same]
+    if not failing:
+        return "mutates-input", {"names": _names(next(test.spoilt for test in tests if test.spoilt))}
+    return next(_certain(tests, failing[0]), None) or _of_numbers(tests, failing)
+
+
+def _names(spoilt: tuple[str, ...]) -> str:
+    return ", ".join(map(named, spoilt))
+
+
+def _certain(tests: Sequence[Compared], first: Compared) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What needs no look at numbers."""
+    got = first.got
+    if got.fault:
+        yield got.fault, {"name": first.target, "message": got.message, **got.details}
+    same_target = [test.got for test in tests if test.target == first.target]
+    if got.raised == "NotImplementedError" or all(not one.raised and one.value is None for one in same_target):
+        yield "not-written", {"name": first.target}
+    if got.raised:
+        yield "raises", {"type": got.raised, "message": got.message, "line": got.line}
+    if first.expected.raised:
+        yield "no-error", {"type": first.expected.raised}
+
+
+def _of_numbers(tests: Sequence[Compared], failing: Sequence[Compared]) -> tuple[str, dict[str, Any]]:
+    """What the numbers tell, from the most telling sign to the least."""
+    first, values = failing[0], [test for test in failing if test.difference is not None]
+    found = first.difference
+    assert found is not None
+    if found.path[:1] == ("gradient",):
+        return ("wrong-gradient" if np.any(found.got) else "no-gradient"), {}
+    if _hard_coded([test for test in tests if test.target == first.target]):
+        return "hard-coded", {}
+    if all(_transposed(test) for test in values):
+        return "transposed", {}
+    if found.fault != "wrong-value":
+        return found.fault, {}
+    if places := _rounded_to(values):
+        return "rounded", {"places": places}
+    if all(equal(test.expected.value, test.got.value, LOW) for test in values):
+        return "low-precision", {}
+    return ("mutates-input", {"names": _names(first.spoilt)}) if first.spoilt else ("unknown", {})
+
+
+def _hard_coded(tests: Sequence[Compared]) -> bool:
+    """The same answer, whatever the arguments, where different ones are right."""
+    plain = [test for test in tests if not test.got.raised and not test.expected.raised]
+    same = all(equal(plain[0].got.value, test.got.value, Tolerance(0.0, 0.0)) for test in plain[1:])
+    return same and any(not equal(plain[0].expected.value, test.expected.value, LOW) for test in plain[1:])
+
+
+def _transposed(test: Compared) -> bool:
+    assert test.difference is not None
+    right, given = test.difference.expected, test.difference.got
+    if not isinstance(right, np.ndarray) or not isinstance(given, np.ndarray) or min(right.ndim, given.ndim) < 2:
+        return False
+    return equal(right, given.swapaxes(-1, -2), Tolerance(1e-4, 1e-5))
+
+
+def _rounded_to(tests: Sequence[Compared]) -> int | None:
+    """How many places are left when every number is the right one rounded, or cut off; None when that is not it."""
+    pairs = [(list(leaves(test.expected.value)), list(leaves(test.got.value))) for test in tests]
+    return next((places for places in range(1, 9) if all(_at_places(*pair, places) for pair in pairs)), None)
+
+
+def _at_places(right: list[np.ndarray], given: list[np.ndarray], places: int) -> bool:
+    if [array.shape for array in right] != [array.shape for array in given] or not any(map(np.any, given)):
+        return False
+    near, scale = Tolerance(rtol=1e-9, atol=1e-9), 10.0**places
+    ways = ([round_(array * scale) / scale for array in right] for round_ in (np.round, np.trunc))
+    return any(all(map(equal, way, given, [near] * len(given))) for way in ways)
+
+
+def leaves(value: Any) -> Iterator[np.ndarray]:
+    """Every number or array inside a result.
+
+    >>> [array.tolist() for array in leaves((1, [np.zeros(2)], "x"))]
+    [1, [0.0, 0.0]]
+    """
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from leaves(part)
+    elif isinstance(value, dict):
+        yield from leaves(list(value.values()))
+    elif is_number(value):
+        yield np.asarray(value)

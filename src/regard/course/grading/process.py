@@ -1,0 +1,224 @@
+"""The processes of one run, seen from the grader: a folder of their own, their start, what they say, their end.
+
+It knows messages but not what they mean. Whatever happens, `stop` leaves no process, and the folder is removed.
+"""
+
+import contextlib
+import os
+import queue
+import secrets
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from regard.course.grading import guard, wire
+from regard.course.grading.limits import Limits
+
+OURS = Path(__file__).parent
+PACKAGE = OURS.parents[1]
+HIDDEN = [str(folder.resolve()) for folder in (PACKAGE, PACKAGE.with_name("deep_learning")) if folder.is_dir()]
+"""Folders that a learner's program does not see: the answers are in there."""
+
+MARK = "REGARD_RUN"
+"""In the environment of every process of a run, with the grader's number and something random."""
+_KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "SYSTEMDRIVE", "NUMBER_OF_PROCESSORS")
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+class Process:
+    """A learner's program and its guard; a context manager that leaves nothing behind."""
+
+    def __init__(self, request: bytes, limits: Limits, *, fenced: bool) -> None:
+        self.limits, self.nonce = limits, secrets.token_bytes(16)
+        self.ended, self.printed = "", bytearray()
+        self._request, self._fenced = request, fenced
+        self._mark = f"{os.getpid()}-{secrets.token_hex(8)}"
+        self._events: queue.Queue[tuple[str, bytes]] = queue.Queue()
+
+    def __enter__(self) -> "Process":
+        self.folder = Path(tempfile.mkdtemp(prefix="regard-"))
+        try:
+            self._start()
+        except BaseException:
+            remove(self.folder)
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.stop()
+        finally:
+            remove(self.folder)
+
+    def _start(self) -> None:
+        code, work = self.folder / "code", self.folder / "work"
+        work.mkdir()
+        _copy_ours(code)
+        command = [sys.executable, "-I", "-B", "-u", "-X", "utf8", str(code)]
+        if os.name == "posix":
+            last = str(self.limits.start + self.limits.wall + 5)
+            supervised = [str(OURS / "guard.py"), last, "01"[self._fenced], os.pathsep.join(HIDDEN)]
+            command = [sys.executable, "-I", "-S", "-B", *supervised, *command]
+        pipe = subprocess.PIPE
+        self._guard = subprocess.Popen(
+            command, cwd=work, env=self._environment(work), stdin=pipe, stdout=pipe, stderr=pipe
+        )
+        tasks = ((self._write, "stdin"), (self._listen, "stdout"), (self._collect, "stderr"))
+        pipes = [(task, getattr(self._guard, pipe)) for task, pipe in tasks]
+        self._threads = [threading.Thread(target=task, args=(pipe,), daemon=True) for task, pipe in pipes]
+        for thread in self._threads:
+            thread.start()
+
+    def _environment(self, work: Path) -> dict[str, str]:
+        """Next to nothing of ours: no tokens, no display, no graphics card, no user's settings."""
+        fixed = {MARK: self._mark, "PATH": os.defpath, "LANG": "C.UTF-8", "HOME": str(work), "TMPDIR": str(work)}
+        fixed |= {"MPLBACKEND": "Agg", "CUDA_VISIBLE_DEVICES": "", **dict.fromkeys(_ONE_THREAD, "1")}
+        return {name: os.environ[name] for name in _KEPT if name in os.environ} | fixed
+
+    # --- pipes, each with a thread of its own, because Windows can wait for one only ---
+
+    def _write(self, pipe: IO[bytes]) -> None:
+        with contextlib.suppress(OSError), pipe:  # it may end before it has read all; what it says will tell
+            pipe.write(self.nonce + self._request)
+
+    def _listen(self, pipe: IO[bytes]) -> None:
+        left = self.limits.answers
+        with pipe:
+            while left > 0 and (chunk := os.read(pipe.fileno(), 1 << 16)):
+                left -= len(chunk)
+                self._events.put(("heard", chunk))
+        self._events.put(("heard", b"") if left > 0 else ("flood", b""))
+
+    def _collect(self, pipe: IO[bytes]) -> None:
+        left = self.limits.output
+        with pipe:
+            while left >= 0 and (chunk := os.read(pipe.fileno(), 1 << 16)):
+                self.printed += chunk[:left]
+                left -= len(chunk)
+        if left < 0:
+            self._events.put(("flood", b""))
+
+    # --- what it says ---
+
+    def messages(self) -> Iterator[Any]:
+        """Its messages in order, until it ends or must be ended; `ended` then tells why, "" for by itself.
+
+        Time for the learner's text is counted from the first message on, which says that the libraries are loaded.
+        """
+        last = time.monotonic() + self.limits.start
+        heard, number = bytearray(), 0
+        while True:
+            try:
+                what, chunk = self._events.get(timeout=max(last - time.monotonic(), 0))
+            except queue.Empty:
+                self.ended = "too-slow"
+                return
+            if what == "flood":
+                self.ended = "too-much-output"
+                return
+            if not chunk:
+                return
+            heard += chunk
+            while (message := self._message(heard, number)) is not None:
+                try:
+                    value = wire.decode(message)
+                except ValueError:
+                    self.ended = "garbled"
+                    return
+                number += 1
+                yield value
+                if number == 1:
+                    last = time.monotonic() + self.limits.wall
+            if self.ended:
+                return
+
+    def _message(self, heard: bytearray, number: int) -> bytes | None:
+        """The next whole message, taken out of what was heard; None where there is none yet, or none of ours."""
+        size = wire.HEADER.size
+        if len(heard) < size:
+            return None
+        nonce, index, length = wire.HEADER.unpack_from(heard)
+        if nonce != self.nonce or index != number or length > self.limits.answers:
+            self.ended = "garbled"
+            return None
+        if len(heard) < size + length:
+            return None
+        message = bytes(heard[size : size + length])
+        del heard[: size + length]
+        return message
+
+    # --- its end ---
+
+    def stop(self) -> int | None:
+        """End everything, and say the guard's exit code; None where the guard could not do its work."""
+        process = self._guard
+        code: int | None = None
+        try:
+            # A program that has closed its pipe is ending; its guard needs a moment to see why.
+            code = process.wait(timeout=0 if self.ended else 0.2)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            try:
+                code = process.wait(timeout=2)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        if os.name == "posix" and code not in guard.CODES:
+            code = None
+            kill_marked(self._mark)
+        for thread in self._threads:
+            thread.join(timeout=1)  # what was printed last is still on its way
+        return code
+
+
+def _copy_ours(code: Path) -> None:
+    """The few files that the learner's process needs, in a folder of their own: the package itself is out of sight."""
+    room = code / "regard" / "course" / "grading"
+    room.mkdir(parents=True)
+    for folder in (room, room.parent, room.parent.parent):
+        (folder / "__init__.py").touch()
+    for name in ("child.py", "wire.py", "fence.py"):
+        shutil.copyfile(OURS / name, room / name)
+    (code / "__main__.py").write_text("from regard.course.grading.child import main\n\nmain()\n", encoding="ascii")
+
+
+def remove(folder: Path) -> None:
+    """Remove the folder with all that is in it, made read-only or not; links are removed, never followed."""
+    for place, folders, _ in os.walk(folder, onerror=None):
+        for name in folders:
+            path = os.path.join(place, name)
+            if not stat.S_ISLNK(os.lstat(path).st_mode):
+                os.chmod(path, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def marked(mark: str) -> list[int]:
+    """Processes with this mark in their environment; none where there is no /proc."""
+    found, wanted = [], f"{MARK}={mark}".encode()
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
+        if name.isdigit() and int(name) != os.getpid():
+            try:
+                environment = Path("/proc", name, "environ").read_bytes()
+            except OSError:
+                continue
+            if any(entry.startswith(wanted) for entry in environment.split(b"\0")):
+                found.append(int(name))
+    return found
+
+
+def kill_marked(mark: str) -> None:
+    """Kill what a dead guard left behind, until nothing is left."""
+    last = time.monotonic() + 5
+    while time.monotonic() < last and (found := marked(mark)):
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)

@@ -1,0 +1,217 @@
+"""Answer sheets: TOML typed by hand, read with patience, judged step by step; the same Verdict as for code.
+
+What an input method leaves behind (full-width digits, commas, brackets, quotes) is read as what was meant. The first
+wrong step is named, and the slip whose answers stand there.
+"""
+
+import re
+import time
+import tomllib
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from regard.course.exercise import Exercise, Field, Sheet
+from regard.course.grading.verdict import Test, Verdict, plain
+from regard.course.grading.writing import pair, written
+from regard.words import language, say
+
+_TWINS = str.maketrans(
+    "０１２３４５６７８９．，、；：＝－−–—＋［］【】（）()“”„＂‘’＇＃　", '0123456789.,,;:=----+[][][][]""""\'\'\'# '
+)
+_QUOTED_OR_NOT = re.compile(r"""("[^"]*"|'[^']*'|\#.*)""")
+_BARE_WORDS = re.compile(r"""([\w.\-]+\s*=[\s\[]*)(?!(?:true|false|inf|nan)\b)([^\W\d_][^\d_"'\[\]]*)\]?$""")
+"""winner = B, or order = [D, A, C]: letters without their quotes."""
+
+
+class UnreadableError(Exception):
+    """A line that cannot be read, and why."""
+
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(line, text)
+        self.line, self.text = line, text
+
+
+# --- reading -----------------------------------------------------------------------------------------------
+
+
+def read(text: str) -> dict[str, Any]:
+    """What was typed, by field.
+
+    >>> read("weights ＝ 【.5， 0 .5】")
+    {'weights': [0.5, 0, 0.5]}
+    """
+    lines = [_tidied(line) for line in text.removeprefix("\ufeff").splitlines()]
+    try:
+        return tomllib.loads("\n".join(lines))
+    except (ValueError, RecursionError) as error:  # TOML's own, a number of 5,000 digits, 1,000 brackets
+        found = re.search(r"line (\d+)", str(error))
+        number = min(int(found[1]) if found else len(lines), len(lines))
+        raise UnreadableError(number, text.splitlines()[number - 1].strip() if lines else "") from None
+
+
+def _tidied(line: str) -> str:
+    parts = _QUOTED_OR_NOT.split(_with_twins(line))
+    parts[::2] = [_numbers(part) for part in parts[::2]]
+    line = "".join(part for part in parts if not part.startswith("#"))
+    if words := _BARE_WORDS.match(line.strip()):
+        line = f'{words[1].rstrip(" [")} "{words[2]}"'
+    return f"{line} []" if re.fullmatch(r"\s*[\w.\-]+\s*=\s*", line) else line  # left empty
+
+
+def _with_twins(line: str) -> str:
+    """ASCII for its full-width twins; the words between quotes stay as they are."""
+    line = line.translate({ord(mark): _TWINS[ord(mark)] for mark in "“”„＂＃"})
+    parts = re.split(r"""("[^"]*")""", line)
+    parts[::2] = [part.translate(_TWINS) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _numbers(code: str) -> str:
+    """Numbers as people type them: .5 and 5. , and spaces for commas."""
+    code = re.sub(r"(?<![\w.])\.(?=\d)", "0.", code)
+    code = re.sub(r"(?<=\d)\.(?![\w.])", ".0", code)
+    return re.sub(r"(?<=[\d\]])[ \t]+(?=[-+\d\[])", ", ", code)
+
+
+def answer(sheet: Mapping[str, Any], name: str) -> Any:
+    """What stands under a name, dots for tables; None where nothing does.
+
+    >>> answer({"first": {"scores": [1, 0]}}, "first.scores"), answer({}, "first.scores")
+    ([1, 0], None)
+    """
+    found: Any = sheet
+    for key in name.split("."):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return None if found in ([], "", {}) else found
+
+
+# --- judging -----------------------------------------------------------------------------------------------
+
+
+def grade_sheet(exercise: Exercise, text: str) -> Verdict:
+    """Judge what was typed, with the seed that stands on the sheet."""
+    started = time.perf_counter()
+    assert exercise.sheet is not None
+    try:
+        typed = read(text)
+    except UnreadableError as error:
+        return _verdict(exercise, started, "syntax", say("sheet-line", line=error.line, text=plain(error.text)[:200]))
+    seed = typed.get("seed")
+    if type(seed) is not int or not 0 <= seed < 2**63:
+        return _verdict(exercise, started, "no-seed", say("sheet-seed", id=exercise.id))
+    fields = exercise.sheet.fields(seed)
+    wrong = [field for field in fields if not is_right(field, answer(typed, field.name))]
+    slip, diagnosis = _diagnosed(exercise, wrong[0], typed, seed, fields) if wrong else (None, None)
+    verdict = _verdict(exercise, started, slip, diagnosis, _tests(exercise, fields, typed, wrong), seed)
+    if exercise.sheet.reveal is None or any(answer(typed, field.name) is None for field in fields):
+        return verdict
+    return replace(verdict, revealed=exercise.sheet.reveal(seed, language()))
+
+
+def is_right(field: Field, typed: Any) -> bool:
+    """Whether an answer is the expected one, or one that is as good."""
+    return any(agrees(field, each, typed) for each in (field.expected, *field.also))
+
+
+def agrees(field: Field, expected: Any, typed: Any) -> bool:
+    """Whether an answer is the expected one: numbers to the field's tolerance, words whatever their case.
+
+    >>> agrees(Field("a", [0.5], 0.01), [0.5], 0.504)
+    True
+    """
+    if typed is None:
+        return False
+    if _wordy(expected):
+        return _letters(expected) == _letters(typed)
+    try:
+        right, given = np.asarray(expected, dtype=float).squeeze(), np.asarray(typed, dtype=float).squeeze()
+    except (ValueError, TypeError, OverflowError):  # words, rows of different lengths, a table, a date
+        return False
+    if right.shape != given.shape or isinstance(typed, bool) != isinstance(expected, bool):
+        return False
+    with np.errstate(invalid="ignore"):
+        return bool(np.all((right == given) | (np.abs(right - given) <= field.tolerance + 1e-9)))
+
+
+def _wordy(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list | tuple) and any(map(_wordy, value)))
+
+
+def _letters(value: Any) -> str:
+    """The letters alone, whatever their case, their width and what stands between them: "D, b" is ["D", "B"]."""
+    text = "".join(map(_letters, value)) if isinstance(value, list | tuple) else str(value)
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _diagnosed(
+    exercise: Exercise, first: Field, typed: Mapping[str, Any], seed: int, fields: Sequence[Field]
+) -> tuple[str, str]:
+    assert exercise.sheet is not None
+    if answer(typed, first.name) is None:
+        return "not-written", say("sheet-empty", name=first.name)
+    slip = _matching(exercise.sheet, first, typed, seed, fields)
+    if slip is not None:
+        return slip, getattr(exercise.slips[slip], language())
+    return "unknown", say("sheet-unknown", name=first.name)
+
+
+def _matching(sheet: Sheet, first: Field, typed: Mapping[str, Any], seed: int, fields: Sequence[Field]) -> str | None:
+    """The slip that gives the first wrong answer; of several, the one that most of the other answers agree with."""
+    best: tuple[int, str] | None = None
+    for slip in sheet.slips:
+        answers = slip.answers(seed)
+        agreed = [f.name for f in fields if f.name in answers and agrees(f, answers[f.name], answer(typed, f.name))]
+        if first.name in agreed and (best is None or 2 * len(agreed) - len(answers) > best[0]):
+            best = 2 * len(agreed) - len(answers), slip.id
+    return best[1] if best else None
+
+
+# --- telling -----------------------------------------------------------------------------------------------
+
+
+def _tests(
+    exercise: Exercise, fields: Sequence[Field], typed: Mapping[str, Any], wrong: Sequence[Field]
+) -> tuple[Test, ...]:
+    """One a field; the right answer is told for the first wrong one only, so that the others stay to be found."""
+    names = [field.name for field in wrong]
+    return tuple(
+        _test(exercise, field, answer(typed, field.name), field.name in names, field.name in names[:1])
+        for field in fields
+    )
+
+
+def _test(exercise: Exercise, field: Field, typed: Any, wrong: bool, first: bool) -> Test:
+    about = exercise.cases.get(field.step)
+    name = f"{field.name}: {getattr(about, language())}" if about else field.name
+    if not wrong:
+        return Test(name, True, call=field.name, got=written(typed, 4))
+    if typed is None or not first:
+        return Test(name, False, call=field.name, got="" if typed is None else written(typed, 4))
+    expected, got = pair(field.expected, typed)
+    allowed = say("sheet-tolerance", tolerance=f"{field.tolerance:g}") if field.tolerance else ""
+    return Test(name, False, call=field.name, expected=expected, got=got, where=field.name, message=allowed)
+
+
+def _verdict(
+    exercise: Exercise,
+    started: float,
+    slip: str | None = None,
+    diagnosis: str | None = None,
+    tests: tuple[Test, ...] = (),
+    seed: int = 0,
+) -> Verdict:
+    return Verdict(
+        id=exercise.id,
+        passed=slip is None,
+        slip=slip,
+        diagnosis=diagnosis,
+        tests=tests,
+        seed=seed,
+        seconds=time.perf_counter() - started,
+        title=getattr(exercise.title, language()),
+        language=language(),
+    )

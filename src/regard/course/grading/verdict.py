@@ -1,0 +1,129 @@
+"""What a check says: which tests passed, what was expected, what came, where, and the likely slip.
+
+A value with two readings: `as_json` for programs and `text` for people. It decides nothing; `judging` does.
+"""
+
+import re
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from regard.words import Language, say, speaking
+
+SHOWN = 2000
+"""How many characters of what the learner printed are shown."""
+# Colours, cursor movements and window titles; then every other control character, and the marks that turn text round.
+_SEQUENCES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def plain(text: str) -> str:
+    r"""Text that came from a learner's program, without anything that could steer a terminal.
+
+    >>> plain("\x1b[31mred\x07")
+    'red'
+    """
+    return _CONTROL.sub("", _SEQUENCES.sub("", text.replace("\r\n", "\n")))
+
+
+@dataclass(frozen=True)
+class Test:
+    """One call, and how it went; everything that can be shown is text already."""
+
+    __test__ = False  # nothing for pytest to collect
+    name: str
+    passed: bool
+    call: str = ""
+    expected: str = ""
+    got: str = ""
+    where: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a learner's answer fared. `str()` of it is what a learner reads."""
+
+    id: str
+    passed: bool
+    slip: str | None = None
+    """The id of the slip, the exercise's own or a general one; None when all is right."""
+    diagnosis: str | None = None
+    """The same as a sentence."""
+    tests: tuple[Test, ...] = ()
+    printed: str = ""
+    seed: int = 0
+    seconds: float = 0.0
+    title: str = ""
+    tolerance: str = ""
+    revealed: str = ""
+    """What a sheet shows once all of it has been answered."""
+    language: Language = field(default="en", kw_only=True)
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values, in the order a reader asks for them."""
+        return {
+            "id": self.id,
+            "passed": self.passed,
+            "diagnosis": self.diagnosis,
+            "slip": self.slip,
+            "tests": [asdict(test) for test in self.tests],
+            "seed": self.seed,
+            "printed": self.printed,
+        }
+
+    def text(self) -> str:
+        """The lines a learner reads, in the language it was judged in."""
+        with speaking(self.language):
+            not_run = say("verdict-not-run")
+            lines = [self._head()]
+            ran = any(test.message != not_run for test in self.tests)
+            if ran:
+                lines += [f"  {'✓' if test.passed else '✗'} {test.name}" for test in self.tests]
+                failing = next((test for test in self.tests if not test.passed), None)
+                lines += [] if failing is None else ["", *self._close_up(failing)]
+            if self.diagnosis:
+                lines += ["", say("verdict-slip", what=self.diagnosis)]
+            if self.revealed:
+                lines += ["", self.revealed]
+            if self.printed.strip():
+                lines += ["", say("verdict-printed"), *_indented(_shortened(self.printed))]
+            if not self.passed:
+                lines += ["", say("verdict-next", id=self.id)]
+            if not self.passed and ran and self.tolerance:  # a sheet carries its seed itself
+                lines += [say("verdict-again", id=self.id, seed=self.seed)]
+        return "\n".join(lines)
+
+    __str__ = text
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """A notebook that shows the returned verdict has just printed it: one line is enough."""
+        printer.text(self._head())
+
+    def _close_up(self, test: Test) -> list[str]:
+        """One test in full."""
+        lines = [say("verdict-first", name=test.name)]
+        for key, text in (("call", test.call), ("expected", test.expected), ("got", test.got)):
+            if text:
+                lines += [f"  {say(f'verdict-{key}')}", *_indented(text, 4)]
+        lines += [f"  {test.message}"] * (bool(test.message) and test.message != self.diagnosis)
+        lines += [f"  {self.tolerance}"] * bool(test.where and self.tolerance)
+        return lines
+
+    def _head(self) -> str:
+        passed, count = sum(test.passed for test in self.tests), len(self.tests)
+        with speaking(self.language):
+            if self.passed:
+                return "✓ " + say("verdict-passed", title=self.title, count=count)
+            if all(test.message == say("verdict-not-run") for test in self.tests):
+                return "✗ " + say("verdict-nothing-run", title=self.title)
+            return "✗ " + say("verdict-failed", title=self.title, passed=passed, count=count)
+
+
+def _indented(text: str, by: int = 2) -> list[str]:
+    return [" " * by + line for line in text.splitlines()]
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= SHOWN:
+        return text
+    return text[:SHOWN] + "\n" + say("verdict-printed-more", count=len(text) - SHOWN)

@@ -1,0 +1,174 @@
+"""Values as bytes and back, for the pipe between a grader and a learner's program; never pickle.
+
+Only exact types travel: None, bool, int, float, str, arrays and NumPy's scalars, lists, tuples and dicts of these.
+Anything else arrives as `Other`, which equals nothing, so a value that lies about itself cannot be right. Both
+processes use this file; it imports nothing of ours, because the learner's process must not find it.
+"""
+
+import json
+import math
+import struct
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from numpy import dtype, frombuffer, generic, ndarray
+
+_WIDTHS = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64), "complex": (64, 128)}
+DTYPES = frozenset({"bool", *(f"{kind}{width}" for kind, widths in _WIDTHS.items() for width in widths)})
+"""Numbers that travel; nothing that holds objects."""
+DEPTH, NODES, TEXT, BYTES = 32, 20_000, 2_000_000, 16 << 20
+"""How deep, how many parts, how many characters and bytes of arrays a value may have."""
+
+HEADER = struct.Struct("!16sIQ")
+"""Before each message: the nonce of the run, the message's number, its length."""
+
+
+@dataclass(frozen=True, eq=False)
+class Other:
+    """Stands for a value that does not travel: the name of its type, and "large" where its size is the reason."""
+
+    type: str
+    about: str = ""
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+def encode(value: Any, track: str = "numpy") -> bytes:
+    """The value as bytes. In the torch track tensors take the place of arrays, and bare arrays are `Other`.
+
+    >>> decode(encode({"a": (1, 2.5, None)}))
+    {'a': (1, 2.5, None)}
+    """
+    writer = _Writer(track)
+    if type(value) is dict:  # a message: one part that is too large does not spoil the others
+        tree = {"d": [[key, writer.part(part)] for key, part in value.items() if type(key) is str]}
+    else:
+        tree = writer.part(value)
+    header = json.dumps({"tree": tree, "arrays": writer.shapes}).encode("ascii")
+    return b"".join((struct.pack("!I", len(header)), header, *writer.buffers))
+
+
+class _Writer:
+    """One value on its way: its tree as JSON, its arrays beside it."""
+
+    def __init__(self, track: str) -> None:
+        self.torch = sys.modules.get("torch") if track == "torch" else None
+        self.shapes: list[tuple[str, list[int]]] = []
+        self.buffers: list[bytes] = []
+        self.nodes = self.bytes = 0
+
+    def part(self, value: Any) -> Any:
+        kept, self.nodes, self.bytes = len(self.shapes), 0, 0
+        try:
+            return self.tree(value, 0)
+        except (_TooLargeError, RecursionError):
+            del self.shapes[kept:], self.buffers[kept:]
+            return {"o": [type_name(value), "large"]}
+
+    def tree(self, value: Any, depth: int) -> Any:
+        self.nodes += 1
+        if depth > DEPTH or self.nodes > NODES:
+            raise _TooLargeError
+        kind = type(value)
+        if value is None or kind is bool:
+            return value
+        if kind is str:
+            return value if len(value) <= TEXT else {"o": ["str", "large"]}
+        if kind is int:
+            return value if value.bit_length() <= 1024 else {"o": ["int", "large"]}
+        if kind is float:
+            return {"f": value.hex()}
+        if kind is list or kind is tuple:
+            return {"l" if kind is list else "t": [self.tree(part, depth + 1) for part in value]}
+        if kind is dict and all(type(key) in (str, int) for key in value):
+            return {"d": [[key, self.tree(part, depth + 1)] for key, part in value.items()]}
+        if kind is Other:
+            return {"o": [value.type, value.about]}
+        return self.array(value)
+
+    def array(self, value: Any) -> Any:
+        if self.torch is not None and type(value) in (self.torch.Tensor, self.torch.nn.Parameter):
+            try:
+                plain = value.detach().cpu().resolve_conj().resolve_neg().to_dense()
+                array = (plain.float() if plain.dtype == self.torch.bfloat16 else plain).numpy()
+            except Exception:  # a tensor without numbers, such as one on the meta device
+                return {"o": [type_name(value), str(value.device)[:20]]}
+            return self.keep(array, "a")
+        if type(value) is ndarray and self.torch is None:
+            return self.keep(value, "a")
+        if isinstance(value, generic) and type(value).__module__ == "numpy":
+            return self.keep(value.reshape(()), "s")  # a method of NumPy's own type, which nobody can replace
+        return {"o": [type_name(value), ""]}
+
+    def keep(self, array: Any, tag: str) -> Any:
+        native = array.dtype.newbyteorder("=")
+        name = "float64" if native.kind == "f" and native.itemsize > 8 else native.name
+        if name not in DTYPES:
+            return {"o": [f"ndarray[{name[:40]}]", ""]}
+        self.bytes += array.size * native.itemsize  # before it is copied: a broadcast view may claim terabytes
+        if self.bytes > BYTES:
+            raise _TooLargeError
+        self.shapes.append((name, list(array.shape)))
+        self.buffers.append(array.astype(name).tobytes())
+        return {tag: len(self.shapes) - 1}
+
+
+def decode(data: bytes) -> Any:
+    """The value again; ValueError where the bytes are not exactly what `encode` writes."""
+    try:
+        (length,) = struct.unpack_from("!I", data)
+        header = json.loads(data[4 : 4 + length].decode("ascii"))
+        arrays, at = [], 4 + length
+        for name, shape in header["arrays"]:
+            if name not in DTYPES or not all(type(size) is int and size >= 0 for size in shape) or len(shape) > DEPTH:
+                raise ValueError("an array that nobody may send")
+            end = at + math.prod(shape) * dtype(name).itemsize
+            if end > len(data):
+                raise ValueError("an array cut short")
+            arrays.append(frombuffer(data[at:end], dtype=name).reshape(shape).copy())
+            at = end
+        if at != len(data):
+            raise ValueError("bytes left over")
+        return _value(header["tree"], arrays)
+    except (struct.error, KeyError, IndexError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        raise ValueError(f"not a message: {type(error).__name__}") from None
+
+
+def _value(tree: Any, arrays: list[Any]) -> Any:
+    if not isinstance(tree, dict):
+        if tree is not None and type(tree) not in (bool, int, str):
+            raise ValueError("a part of unknown kind")
+        return tree
+    ((tag, inside),) = tree.items()
+    if tag == "f":
+        return float.fromhex(inside)
+    if tag == "l":
+        return [_value(part, arrays) for part in inside]
+    if tag == "t":
+        return tuple(_value(part, arrays) for part in inside)
+    if tag == "d":
+        return {key: _value(part, arrays) for key, part in inside}
+    if tag == "o":
+        name, about = inside
+        return Other(str(name)[:100], str(about)[:100])
+    if tag not in ("a", "s") or type(inside) is not int or inside < 0:
+        raise ValueError("a part of unknown kind")
+    return arrays[inside] if tag == "a" else arrays[inside][()]
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's true type, whatever its class pretends.
+
+    >>> type_name(3.5), type_name(n for n in ())
+    ('float', 'generator')
+    """
+    return name_of(type(value))
+
+
+def name_of(kind: type) -> str:
+    """The name of a type, whatever its metaclass pretends; NumPy's and PyTorch's with where they are from."""
+    name, module = type.__dict__["__name__"].__get__(kind), type.__dict__["__module__"].__get__(kind)
+    return f"{module}.{name}"[:100] if module in ("numpy", "torch", "numpy.ma") else str(name)[:100]

@@ -1,0 +1,120 @@
+"""Values and calls written as Python, so that a learner can read them and paste them.
+
+Few digits where few tell two results apart, more where they are needed.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from regard.course.exercise import Call, Track
+from regard.course.grading.wire import Other
+
+WIDTH = 100
+SMALL = 64
+"""An array of more numbers than this is told by its shape."""
+
+
+def written(value: Any, digits: int | None = None) -> str:
+    """A value as Python text; `digits` after the point, or as many as it takes to paste it exactly.
+
+    >>> written((np.array([0.5, 0.25]), True))
+    '(np.array([0.5, 0.25]), True)'
+    """
+    if isinstance(value, np.ndarray):
+        return _array(value, digits)
+    if isinstance(value, np.generic):
+        return written(value.item(), digits)
+    if isinstance(value, float) and digits is not None:
+        return _number(value, digits)
+    if isinstance(value, list | tuple):
+        parts = [written(part, digits) for part in value]
+        return (
+            _joined("[", parts, "]")
+            if isinstance(value, list)
+            else _joined("(", parts, ",)" if len(parts) == 1 else ")")
+        )
+    if isinstance(value, Mapping):
+        return _joined("{", [f"{key!r}: {written(part, digits)}" for key, part in value.items()], "}")
+    return f"<{value.type}>" if isinstance(value, Other) else repr(value)
+
+
+def pair(expected: Any, got: Any) -> tuple[str, str]:
+    """Two results with just enough digits to see that they differ: at least four.
+
+    >>> pair(0.123456, 0.123457)
+    ('0.123456', '0.123457')
+    """
+    for digits in (4, 6, 8, 12):
+        left, right = written(expected, digits), written(got, digits)
+        if left != right:
+            return left, right
+    return written(expected), written(got)
+
+
+def written_call(call: Call) -> str:
+    """The call as it would be typed.
+
+    >>> written_call(Call("softmax", (np.array([1.0, 2.0]),), {"axis": -1}))
+    'softmax(np.array([1.0, 2.0]), axis=-1)'
+    """
+    name = call.target
+    if call.made is not None:
+        name = _joined(f"{name}(", _arguments(call.made.args, call.made.kwargs), ")")
+    return _joined(f"{name}(", _arguments(call.args, call.kwargs), ")")
+
+
+def _arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
+    return [*(written(value) for value in args), *(f"{name}={written(value)}" for name, value in kwargs.items())]
+
+
+def _joined(opening: str, parts: list[str], closing: str) -> str:
+    """On one line where there is room, else each part on its own."""
+    line = f"{opening}{', '.join(parts)}{closing}"
+    if len(line) <= WIDTH and "\n" not in line:
+        return line
+    inside = ",\n".join(parts).replace("\n", "\n    ")
+    return f"{opening}\n    {inside},\n{closing.lstrip(',')}"
+
+
+def _array(array: np.ndarray, digits: int | None) -> str:
+    if array.size > SMALL:
+        return f"<array {array.shape}, {array.dtype}>"
+    if array.size == 0:
+        return f"np.zeros({array.shape}, dtype={array.dtype})"
+    inside = np.array2string(
+        array, separator=", ", max_line_width=WIDTH, formatter={"float_kind": lambda x: _number(float(x), digits)}
+    )
+    kind = "" if array.dtype in (np.float64, np.int64, np.bool_) else f", dtype=np.{array.dtype}"
+    text = f"np.array({inside.replace(chr(10), chr(10) + ' ' * 9)}{kind})"
+    return text.replace("nan", "np.nan").replace("inf", "np.inf")
+
+
+def _number(value: float, digits: int | None) -> str:
+    """Shortest text that gives the number back, or so many digits after the point; tiny and huge ones as powers."""
+    if digits is None or not np.isfinite(value):
+        return repr(value)
+    return repr(round(value, digits)) if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.{digits}g}"
+
+
+def kind_of(value: Any) -> str:
+    """The kind of a number: its dtype, or its type.
+
+    >>> kind_of(np.zeros(2)), kind_of(1)
+    ('float64', 'int')
+    """
+    return str(value.dtype) if isinstance(value, np.ndarray | np.generic) else type(value).__name__
+
+
+def type_of(value: Any, track: Track) -> str:
+    """What a learner calls the type of a value; in the torch track arrays stand for tensors.
+
+    >>> type_of(np.zeros(2), "torch"), type_of([1], "torch")
+    ('torch.Tensor', 'list')
+    """
+    if isinstance(value, Other):
+        return value.type
+    if isinstance(value, np.ndarray):
+        return "torch.Tensor" if track == "torch" else "np.ndarray"
+    return type(value).__name__

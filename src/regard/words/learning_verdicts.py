@@ -1,0 +1,196 @@
+"""What a check of an exercise says: the verdict, the first place that differs, and the diagnoses of a general kind."""
+
+from regard.words import Words
+
+WORDS: dict[str, Words] = {
+    "exercise-unknown": Words(
+        en="there is no exercise {asked!r}; the nearest of {count} is {nearest!r} (`regard learn list` shows them all)",
+        zh="没有名为 {asked!r} 的练习；{count} 个练习里最接近的是 {nearest!r}（`regard learn list` 列出全部）",
+    ),
+    # --- the door for notebooks ---
+    "check-nothing": Words(
+        en='give what you wrote: check("{id}", {names})',
+        zh='请传入你写的内容：check("{id}", {names})',
+    ),
+    "check-sheet": Words(
+        en="{id} is an answer sheet: give its text, as a string",
+        zh="{id} 是答题纸：请以字符串传入它的文本",
+    ),
+    "check-no-source": Words(
+        en="{what} has no source that can be read; define it with def or class in a cell or a file",
+        zh="读不到 {what} 的源代码；请在单元格或文件里用 def 或 class 定义它",
+    ),
+    "check-value": Words(
+        en="your code uses {name} of the notebook ({type}), which cannot be sent along; make it inside the function",
+        zh="你的代码用到了笔记本里的 {name}（{type}），无法一起送去检查；请在函数里面创建它",
+    ),
+    # --- answer sheets ---
+    "sheet-line": Words(
+        en="line {line} cannot be read: {text}; write a number as 0.5, a row as [1, 2], a matrix as [[1, 2], [3, 4]], "
+        'a word as "so"',
+        zh='第 {line} 行读不懂：{text}；数写作 0.5，一行写作 [1, 2]，矩阵写作 [[1, 2], [3, 4]]，文字写作 "这样"',
+    ),
+    "sheet-seed": Words(
+        en="the line `seed = …` is missing, which tells whose numbers these are; `regard learn start {id}` makes a new "
+        "sheet",
+        zh="缺少 `seed = …` 这一行，它说明这张答题纸用的是哪组数；`regard learn start {id}` 会生成一张新的",
+    ),
+    "sheet-empty": Words(en="{name} is still empty", zh="{name} 还没有填"),
+    "sheet-unknown": Words(
+        en="{name} is the first step that is not right; what comes before it is. None that we know gives this answer",
+        zh="{name} 是第一个不对的步骤，前面的都对。没有哪种已知的错误会得出这个答案",
+    ),
+    "sheet-tolerance": Words(en="allowed: ± {tolerance}", zh="允许的误差：± {tolerance}"),
+    # --- the lines of a verdict ---
+    "verdict-passed": Words(en="{title}: all {count} tests pass", zh="{title}：{count} 项测试全部通过"),
+    "verdict-failed": Words(en="{title}: {passed} of {count} tests pass", zh="{title}：{count} 项测试通过 {passed} 项"),
+    "verdict-nothing-run": Words(en="{title}: no test could be run", zh="{title}：测试没能运行"),
+    "verdict-plain": Words(en="a plain call", zh="一次普通的调用"),
+    "verdict-first": Words(en="The first test that fails: {name}", zh="第一个没通过的测试：{name}"),
+    "verdict-call": Words(en="call", zh="调用"),
+    "verdict-expected": Words(en="expected", zh="应得"),
+    "verdict-got": Words(en="got", zh="实得"),
+    "verdict-slip": Words(en="Diagnosis: {what}", zh="诊断：{what}"),
+    "verdict-printed": Words(en="Your program printed:", zh="你的程序打印了："),
+    "verdict-printed-more": Words(en="... and {count} more characters", zh="... 还有 {count} 个字符"),
+    "verdict-next": Words(en="A hint: regard learn hint {id}", zh="看提示：regard learn hint {id}"),
+    "verdict-again": Words(
+        en="The same data once more: regard learn check {id} FILE --seed {seed}",
+        zh="用同样的数据再查一次：regard learn check {id} 文件 --seed {seed}",
+    ),
+    "verdict-tolerance": Words(
+        en="allowed: |got - expected| ≤ {atol} + {rtol} · |expected|",
+        zh="允许的误差：|实得 - 应得| ≤ {atol} + {rtol} · |应得|",
+    ),
+    "verdict-place": Words(
+        en="first difference at {where}: expected {expected}, got {got}; {wrong} of {count} numbers differ",
+        zh="第一处不同在 {where}：应得 {expected}，实得 {got}；{count} 个数里有 {wrong} 个不同",
+    ),
+    "verdict-result": Words(en="result", zh="result"),
+    "verdict-argument": Words(en="argument {place}", zh="第 {place} 个参数"),
+    "verdict-gradient": Words(en="the gradient of {name} ", zh="{name} 的梯度 "),
+    "verdict-not-run": Words(en="not run", zh="没有运行"),
+    "verdict-ended": Words(
+        en="the program came to an end before this call gave an answer", zh="程序在这次调用给出结果之前就结束了"
+    ),
+    "verdict-error-expected": Words(en="an error ({type})", zh="一个错误（{type}）"),
+    "verdict-error-got": Words(en="{type}: {message}", zh="{type}：{message}"),
+    "verdict-error-line": Words(en="in line {line} of your text", zh="在你的代码第 {line} 行"),
+    # --- diagnoses that any exercise may get ---
+    "slip-not-written": Words(
+        en="{name} is not written yet: it gives no result",
+        zh="{name} 还没有写：它没有给出结果",
+    ),
+    "slip-missing-name": Words(
+        en="your text defines no {name}; the name must be written exactly so{nearest}",
+        zh="你的代码里没有定义 {name}；名字必须一字不差{nearest}",
+    ),
+    "slip-nearest": Words(en=" (you have {nearest})", zh="（你写的是 {nearest}）"),
+    "slip-not-callable": Words(en="{name} is not a function: it cannot be called", zh="{name} 不是函数，不能调用"),
+    "slip-not-a-module": Words(
+        en="{name} must be a class made from torch.nn.Module", zh="{name} 必须是继承 torch.nn.Module 的类"
+    ),
+    "slip-missing-parameter": Words(
+        en="your module has no parameter {name}{nearest}; the weights are handed in by that name",
+        zh="你的模块没有参数 {name}{nearest}；权重是按这个名字传入的",
+    ),
+    "slip-extra-parameter": Words(
+        en="your module has a parameter {name} that the task does not ask for",
+        zh="你的模块多了一个参数 {name}，题目没有要求",
+    ),
+    "slip-wrong-parameter": Words(
+        en="parameter {name} must have shape {wanted}; yours has {found}",
+        zh="参数 {name} 的形状必须是 {wanted}；你的是 {found}",
+    ),
+    "slip-refused": Words(
+        en="your text asks for something that a check does not allow: {what}",
+        zh="你的代码用到了检查时不允许的东西：{what}",
+    ),
+    "slip-raises": Words(
+        en="your code stops with {type}: {message}",
+        zh="你的代码因 {type} 而中断：{message}",
+    ),
+    "slip-raises-line": Words(
+        en="your code stops in line {line} with {type}: {message}",
+        zh="你的代码在第 {line} 行因 {type} 而中断：{message}",
+    ),
+    "slip-no-error": Words(
+        en="these arguments cannot work and should raise {type}; your code gives a result",
+        zh="这些参数无法使用，应当抛出 {type}；你的代码却给出了结果",
+    ),
+    "slip-mutates-input": Words(
+        en="your code changes its argument ({names}); work on a copy, or write x = x - y for x -= y",
+        zh="你的代码改动了传入的参数（{names}）；请先复制一份，或者把 x -= y 写成 x = x - y",
+    ),
+    "slip-hard-coded": Words(
+        en="your code gives the same answer whatever it is given",
+        zh="不管传入什么，你的代码都给出同样的答案",
+    ),
+    "slip-transposed": Words(
+        en="your result is the right one transposed: rows and columns are exchanged",
+        zh="你的结果是正确答案的转置：行和列对调了",
+    ),
+    "slip-wrong-type": Words(
+        en="the result should be {expected}, not {got}",
+        zh="结果应该是 {expected}，而不是 {got}",
+    ),
+    "slip-wrong-count": Words(
+        en="the result should have {expected} parts, not {got}",
+        zh="结果应该有 {expected} 个部分，而不是 {got} 个",
+    ),
+    "slip-wrong-shape": Words(
+        en="the shape should be {expected}, not {got}",
+        zh="形状应该是 {expected}，而不是 {got}",
+    ),
+    "slip-wrong-dtype": Words(
+        en="the numbers should be {expected}, not {got}",
+        zh="数的类型应该是 {expected}，而不是 {got}",
+    ),
+    "slip-not-finite": Words(
+        en="your result has {got} where a finite number is right: look for exp of a large number, 0/0, or -inf times 0",
+        zh="应该是有限数的地方，你的结果是 {got}：检查有没有对很大的数取 exp、0/0 或 -inf 乘 0",
+    ),
+    "slip-no-gradient": Words(
+        en="the numbers are right, but no gradient reaches {name}: do without detach(), .data, .numpy() and no_grad()",
+        zh="数值是对的，但梯度传不到 {name}：中间不要用 detach()、.data、.numpy() 或 no_grad()",
+    ),
+    "slip-wrong-gradient": Words(
+        en="the numbers are right, but the gradient of {name} is not",
+        zh="数值是对的，但 {name} 的梯度不对",
+    ),
+    "slip-rounded": Words(
+        en="your numbers are the right ones rounded to {places} places; do not round",
+        zh="你的数是正确答案保留 {places} 位小数的结果；不要取整",
+    ),
+    "slip-low-precision": Words(
+        en="your numbers are right to about three digits only: calculate in float64 (or float32), with exact constants",
+        zh="你的数只有大约三位是准的：请用 float64（或 float32）计算，常数不要取近似值",
+    ),
+    "slip-wrong-value": Words(en="expected {expected}, got {got}", zh="应得 {expected}，实得 {got}"),
+    "slip-unknown": Words(
+        en="none that we know gives these numbers; compare the call above with the task, step by step",
+        zh="没有哪种已知的错误会得出这些数；请对照上面的调用，一步一步核对题目",
+    ),
+    "slip-two": Words(
+        en="two at once. First: {first}. Second: {second}", zh="同时有两处。第一：{first}。第二：{second}"
+    ),
+    "slip-too-slow": Words(
+        en="your code did not come to an end in time: look for a loop without end",
+        zh="你的代码没有按时结束：检查有没有死循环",
+    ),
+    "slip-too-much-memory": Words(
+        en="your code asked for more memory than a check allows", zh="你的代码要的内存超过了检查允许的上限"
+    ),
+    "slip-too-much-output": Words(
+        en="your code printed more than a check allows: is there a print in a loop?",
+        zh="你的代码打印得太多，超过了检查允许的上限：循环里是不是有 print？",
+    ),
+    "slip-killed": Words(
+        en="your program ended before its calls were done (exit, crash, or a signal)",
+        zh="你的程序没等调用做完就结束了（退出、崩溃或收到信号）",
+    ),
+    "slip-garbled": Words(
+        en="what your program sent back could not be read; leave the files and pipes of the check alone",
+        zh="你的程序传回的内容无法读取；请不要碰检查所用的文件和管道",
+    ),
+}

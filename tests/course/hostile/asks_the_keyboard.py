@@ -1,0 +1,2 @@
+def softmax(x, axis):
+    return input("the answer? ")

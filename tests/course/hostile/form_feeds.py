@@ -1,0 +1,6 @@
+import numpy as np
+
+def softmax(x, axis):
+
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)

@@ -1,0 +1,4 @@
+import numpy as np
+name = “softmax”
+def softmax(x, axis):
+    return x

@@ -1,0 +1,4 @@
+def softmax(x, axis):
+    circle = [x]
+    circle.append(circle)
+    return circle

@@ -1,0 +1,2 @@
+async def softmax(x, axis):
+    return x

@@ -1,0 +1,3 @@
+def softmax(x, axis):
+    while True:
+        yield 0.5

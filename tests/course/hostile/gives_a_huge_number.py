@@ -1,0 +1,2 @@
+def softmax(x, axis):
+    return 10 ** 100_000

@@ -1,0 +1,3 @@
+import numpy as np
+def softmax(x, axis):
+    return np.ma.masked_all(x.shape)

@@ -1,0 +1,3 @@
+import numpy
+def softmax(x, axis):
+    return numpy

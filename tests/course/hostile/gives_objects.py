@@ -1,0 +1,3 @@
+import numpy as np
+def softmax(x, axis):
+    return x.astype(object)

@@ -1,0 +1,5 @@
+"""The o is Cyrillic."""
+import numpy as np
+def sоftmax(x, axis):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)

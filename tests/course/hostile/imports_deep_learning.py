@@ -1,0 +1,3 @@
+import deep_learning
+def softmax(x, axis):
+    return deep_learning.softmax(x, axis)

@@ -1,0 +1,1 @@
+from regard.reference import softmax

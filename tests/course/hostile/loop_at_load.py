@@ -1,0 +1,3 @@
+"""Never gets as far as its function."""
+while True:
+    pass

@@ -1,0 +1,3 @@
+def softmax(x, axis):
+    import tkinter
+    tkinter.Tk().mainloop()

@@ -1,0 +1,3 @@
+def softmax(x, axis):
+    while True:
+        print("still here " * 100)

@@ -1,0 +1,2 @@
+def softmax(x, axis):
+    return softmax(x, axis)

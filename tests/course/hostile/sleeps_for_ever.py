@@ -1,0 +1,3 @@
+import time
+def softmax(x, axis):
+    time.sleep(1e6)

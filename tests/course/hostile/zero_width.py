@@ -1,0 +1,3 @@
+import numpy as np
+def soft​max(x, axis):
+    return x

@@ -1,0 +1,116 @@
+"""What is wrong, told by what came back: known slips by equal numbers, two at once, and what any program may do."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from regard.course.exercise import Call, Exercise, Track
+from regard.course.grading import slips
+from regard.course.grading.answers import Answer, Outcome
+from regard.course.grading.diagnosing import GENERAL
+from regard.course.grading.judging import grade
+from regard.course.grading.sandbox import in_process
+from regard.words import catalogue
+
+HEAD = "import numpy as np\ndef shift(x, by=1.0):\n    "
+RIGHT = "x - x.mean(axis=-1, keepdims=True) + by"
+REFUSE = "assert x.ndim == 2\n    "
+
+
+def slip(tried: Exercise, body: str) -> str | None:
+    verdict = grade(tried, HEAD + body, seed=3, run=in_process)
+    assert verdict.passed == (verdict.slip is None)
+    return verdict.slip
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        (f"{REFUSE}return {RIGHT}", None),
+        (f"{REFUSE}return x - x.mean(axis=0, keepdims=True) + by", "over-rows"),
+        (f"{REFUSE}return np.array([row - sum(row) / len(row) for row in x])", "not-shifted"),
+        (f"{REFUSE}return x", "not-shifted+not-centred"),
+        (f"return {RIGHT}", "no-error"),
+        ("pass", "not-written"),
+        ("raise NotImplementedError('later')", "not-written"),
+        (f"{REFUSE}return y", "raises"),
+        (f"{REFUSE}x -= x.mean(axis=-1, keepdims=True); return x + by", "mutates-input"),
+        (f"{REFUSE}return ({RIGHT}).tolist()", "wrong-type"),
+        (f"{REFUSE}return (n for n in x)", "wrong-type"),
+        (f"{REFUSE}return {RIGHT}, 1", "wrong-type"),
+        (f"{REFUSE}return ({RIGHT}).ravel()", "wrong-shape"),
+        (f"{REFUSE}return ({RIGHT}).T", "transposed"),
+        (f"{REFUSE}return ({RIGHT}).astype(int)", "wrong-dtype"),
+        (f"{REFUSE}return ({RIGHT}) / 0 * 0", "not-finite"),
+        (f"{REFUSE}return np.round({RIGHT}, 2)", "rounded"),
+        (f"{REFUSE}return np.trunc(({RIGHT}) * 1000) / 1000", "rounded"),
+        (f"{REFUSE}return ({RIGHT}).astype(np.float16)", "low-precision"),
+        (f"{REFUSE}return ({RIGHT}) * 1.0005", "low-precision"),
+        (f"{REFUSE}return np.array([[0.1, 0.2, 0.3]])", "hard-coded"),
+        (f"{REFUSE}return 0.0", "hard-coded"),
+        (f"{REFUSE}return ({RIGHT}) * 3 - x ** 2", "unknown"),
+        (f"{REFUSE}return np.zeros_like(x)", "unknown"),
+    ],
+)
+def test_every_fault_has_its_name(shift: Exercise, body: str, name: str | None) -> None:
+    assert slip(shift, body) == name
+
+
+def test_a_name_that_is_missing_is_told_with_the_nearest(shift: Exercise) -> None:
+    verdict = grade(shift, "def shft(x):\n    return x\n", seed=3, run=in_process)
+    assert verdict.slip == "missing-name"
+    assert verdict.diagnosis is not None
+    assert "shift" in verdict.diagnosis
+    assert "shft" in verdict.diagnosis
+
+
+def test_what_is_raised_is_told_with_its_line(shift: Exercise) -> None:
+    verdict = grade(shift, HEAD + "return x + nothing", seed=3, run=in_process)
+    assert verdict.diagnosis == "your code stops in line 3 with NameError: name 'nothing' is not defined"
+
+
+def test_a_slip_that_only_raises_as_the_learner_does_says_nothing(shift: Exercise) -> None:
+    """The same type of error for another reason is no sign of a slip."""
+    assert slip(shift, "raise ValueError('something else')") == "raises"
+
+
+def test_a_slip_counts_when_it_explains_all_that_failed(shift: Exercise) -> None:
+    body = f"{REFUSE}return x - x.mean(axis=-1, keepdims=True) + (by if by > 2 else 0)"
+    assert slip(shift, body) == "not-shifted"
+
+
+def test_looking_for_two_slips_ends_in_time(shift: Exercise, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slips, "LONGEST", -1.0)
+    assert slip(shift, f"{REFUSE}return x") == "unknown"
+
+
+def test_every_general_diagnosis_has_a_sentence() -> None:
+    said = {key.removeprefix("slip-") for key in catalogue() if key.startswith("slip-")}
+    assert set(GENERAL) - {"syntax"} <= said  # a text that Python cannot read is told by `source`
+
+
+@pytest.mark.parametrize("fault", ["missing-name", "wrong-parameter", "refused", "too-much-memory", "not-a-module"])
+def test_a_fault_without_its_details_is_told_all_the_same(shift: Exercise, fault: str) -> None:
+    """They come from the learner's process, which may have made them up."""
+
+    def lying(source: str, calls: Sequence[Call], track: Track) -> Outcome:
+        return Outcome(tuple(Answer(fault=fault, details={"what": "{0}", "nearest": "{x}"}) for _ in calls))
+
+    verdict = grade(shift, shift.solution, run=lying)
+    assert (verdict.passed, verdict.slip) == (False, fault)
+    assert verdict.diagnosis
+    assert str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        (f"({RIGHT}).tolist()", "the result should be np.ndarray, not list"),
+        ("(n for n in x)", "the result should be np.ndarray, not generator"),
+        (f"({RIGHT}).ravel()", "the shape should be (2, 3), not (6,)"),
+        (f"({RIGHT}).astype(int)", "the numbers should be float64, not int64"),
+        (f"np.round({RIGHT}, 2)", "your numbers are the right ones rounded to 2 places; do not round"),
+    ],
+)
+def test_what_is_said(shift: Exercise, returned: str, said: str) -> None:
+    assert grade(shift, f"{HEAD}{REFUSE}return {returned}", seed=3, run=in_process).diagnosis == said

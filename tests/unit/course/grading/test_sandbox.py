@@ -1,0 +1,254 @@
+"""A learner's program in its own process: answers, limits, and nothing left behind whatever is killed."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.course.exercise import Call, Made, call
+from regard.course.grading import guard, process, sandbox, wire
+from regard.course.grading.limits import NUMPY, TORCH, Limits, holding, limits_for
+from regard.course.grading.sandbox import in_process, run
+from regard.errors import MissingPackageError, RunError
+from regard.words import speaking
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
+QUICK = Limits(wall=2.0)
+
+SOFTMAX = """
+import numpy as np
+print("loaded")
+def softmax(x, axis=-1):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+def rows(cache, k=None):
+    cache[0][0] = 7
+    return {"first": cache[0], "both": (1, 2.5, None)}
+"""
+
+
+@pytest.mark.parametrize("runner", [in_process, run])
+def test_both_ways_to_run_say_the_same(runner: Callable[..., Any]) -> None:
+    x = np.array([[0.0, 1.0], [2.0, 2.0]])
+    calls = [call("softmax", x), call("rows", [x, x], k=3), call("softmax", "text"), call("sofmax")]
+    outcome = runner(SOFTMAX, calls, "numpy")
+    good, changed, raised, missing = outcome.answers
+    assert np.allclose(good.value, [[0.26894142, 0.73105858], [0.5, 0.5]])
+    assert good.mutated == ()
+    assert changed.value["both"] == (1, 2.5, None)
+    assert changed.mutated == ("args.0",)
+    assert (raised.raised, raised.line) == ("AttributeError", 5)
+    assert (missing.fault, missing.details["nearest"]) == ("missing-name", "softmax")
+    assert outcome.ended == ""
+    assert x[0, 0] == 0
+
+
+def test_what_is_printed_is_told() -> None:
+    outcome = run(SOFTMAX + "print('\\x1b[31mred\\x07', end='')", [], "numpy")
+    assert outcome.printed == "loaded\nred"
+    assert 0 < outcome.seconds < 60
+
+
+def test_the_text_does_not_load() -> None:
+    for runner in (run, in_process):
+        outcome = runner("x = 1\n1 / 0", [call("f")], "numpy")
+        assert (outcome.ended, outcome.raised, outcome.line, outcome.answers) == ("raises", "ZeroDivisionError", 2, ())
+        outcome = runner("def f（x): pass", [call("f")], "numpy")
+        assert (outcome.ended, outcome.raised, outcome.line) == ("syntax", "SyntaxError", 1)
+        assert "type ( instead" in outcome.details["hint"]
+
+
+def test_refusals_speak_the_learners_language() -> None:
+    with speaking("zh"):
+        (answer,) = run("def f():\n    import regard", [call("f")], "numpy").answers
+    assert (answer.fault, answer.line, answer.raised) == ("refused", 2, "PermissionError")
+    assert answer.message.startswith("答案不能使用 regard")
+
+
+def test_a_program_that_goes_away_leaves_its_earlier_answers() -> None:
+    outcome = run("import os\ndef f(n): return n if n < 2 else os._exit(0)", [call("f", n) for n in range(4)], "numpy")
+    assert [answer.value for answer in outcome.answers] == [0, 1]
+    assert outcome.ended == "killed"
+
+
+def test_a_loop_ends_at_the_clock() -> None:
+    began = time.monotonic()
+    outcome = run("def f():\n    while True: pass", [call("f")], "numpy", Limits(wall=1.0))
+    assert outcome.ended == "too-slow"
+    assert time.monotonic() - began < 5  # a second, NumPy's own loading on a busy machine, and the end
+
+
+def test_calculating_in_threads_ends_by_cpu_time() -> None:
+    source = "import hashlib, threading\ndef f():\n    while True: hashlib.sha256(bytes(1 << 20))\n"
+    outcome = run(source, [call("f")], "numpy", Limits(wall=30.0, cpu=0.5))
+    assert outcome.ended == "too-slow"
+    assert outcome.seconds < 20
+
+
+def test_torch_modules_in_their_own_process() -> None:
+    source = "from torch import nn\nclass M(nn.Module):\n    def __init__(self, n):\n        super().__init__()\n"
+    source += "        self.W = nn.Linear(n, 1, bias=False)\n    def forward(self, x): return self.W(x)\n"
+    source += "def array(x): return x.numpy()\n"
+    weight, x = np.array([[2.0, 3.0]]), np.array([[1.0, 1.0]])
+    calls = [Call("M", (x,), made=Made((2,), state={"W.weight": weight}), gradients=True), call("array", x)]
+    for runner in (run, in_process):
+        first, second = runner(source, calls, "torch").answers
+        assert first.value.tolist() == [[5.0]]
+        assert first.value.dtype == np.float32
+        assert first.mutated == ()
+        assert first.gradients is not None
+        assert np.allclose(first.gradients["W.weight"], np.sin(1.0) * x)
+        assert second.value.type == "numpy.ndarray"  # a bare array is no tensor
+
+
+def test_chance_is_left_alone_in_our_own_process() -> None:
+    np.random.seed(1)
+    first = np.random.random()
+    np.random.seed(1)
+    in_process("import numpy as np\nnp.random.seed(5)", [], "numpy")
+    assert np.random.random() == first
+
+
+def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingPackageError):
+        run("x = 1", [], "torch")
+
+
+def test_a_python_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_copy_ours", lambda code: None)
+    with pytest.raises(RunError, match="could not be run"):
+        run("x = 1", [], "numpy")
+
+
+def test_the_environment_is_nearly_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_TOKEN", "x")
+    source = "import os, sys\ndef f(): return sorted(os.environ), os.listdir('.'), sys.flags.isolated, sys.stdin.read()"
+    (answer,) = run(source, [call("f")], "numpy").answers
+    names, files, isolated, typed = answer.value
+    assert "SECRET_TOKEN" not in names
+    assert (files, isolated, typed) == ([], 1, "")
+
+
+ODD = st.none() | st.integers() | st.text(max_size=5) | st.just(np.zeros(3)) | st.just(wire.Other("x"))
+ODD = ODD | st.lists(ODD, max_size=2) | st.dictionaries(st.text(max_size=5) | st.integers(), ODD, max_size=2)
+FIELDS = ("value", "after", "gradients", "raised", "message", "line", "fault", "details")
+
+
+@given(ODD | st.dictionaries(st.sampled_from(FIELDS), ODD))
+def test_whatever_a_program_forges_is_read_without_harm(told: Any) -> None:
+    asked = {"args": (np.ones(2),), "kwargs": {"x": 1}}
+    for plain_call in (asked, None):
+        answer = sandbox._answer(told, plain_call, "x = 1")
+        assert answer.fault in ("", *sandbox.FAULTS)
+        assert isinstance(answer.raised + answer.message, str)
+    if isinstance(told, dict):
+        told = {**told, "raised": "SyntaxError", "details": {"column": "x", "what": "y"}}
+        assert sandbox._not_loaded(told, "x = 1").ended == "syntax"
+
+
+# --- what is killed, and what is left ------------------------------------------------------------------------
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(stat.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(stat.parent.name))
+        except (OSError, IndexError):
+            continue
+    return found
+
+
+def running(source: str) -> tuple[threading.Thread, list[Any], int]:
+    """A run in a thread, its outcome to come, and its guard's number."""
+    outcomes: list[Any] = []
+    thread = threading.Thread(target=lambda: outcomes.append(run(source, [call("f")], "numpy", QUICK)))
+    before = set(children(os.getpid()))
+    thread.start()
+    last = time.monotonic() + 20
+    while time.monotonic() < last:
+        for pid in set(children(os.getpid())) - before:
+            if children(pid):
+                return thread, outcomes, pid
+        time.sleep(0.01)
+    raise AssertionError("no guard was started")
+
+
+@LINUX
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_guard_that_is_killed_or_stopped_leaves_nobody(number: int) -> None:
+    thread, outcomes, pid = running("import time\ndef f(): time.sleep(1000)")
+    time.sleep(0.5)
+    os.kill(pid, number)
+    thread.join(timeout=30)
+    assert outcomes[0].ended in ("killed", "too-slow")
+    assert process.marked(f"{os.getpid()}-") == []
+
+
+@LINUX
+def test_a_guard_catches_what_left_its_parent_and_its_group(tmp_path: Path) -> None:
+    """The guard alone, with a program that nothing else holds back: a daemon of the old kind."""
+    daemon = tmp_path / "daemon.py"
+    daemon.write_text(
+        "import os, signal, time\n"
+        "if os.fork() == 0:\n    os.setsid()\n    signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "    if os.fork() == 0:\n        os.setsid()\n        os.kill(os.getpid(), signal.SIGSTOP)\n"
+        "    time.sleep(1000)\n"
+        "time.sleep(0.2)\n"
+    )
+    mark = f"{os.getpid()}-daemon"
+    command = [sys.executable, "-I", "-S", "-B", guard.__file__, "20", "0", "", sys.executable, str(daemon)]
+    began = time.monotonic()
+    done = process.subprocess.run(command, env={process.MARK: mark}, check=False)
+    assert done.returncode == guard.DONE
+    assert time.monotonic() - began < 10
+    assert process.marked(mark) == []
+
+
+@LINUX
+def test_what_a_dead_guard_left_is_found_by_its_mark() -> None:
+    mark = f"{os.getpid()}-left"
+    left = process.subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], env={process.MARK: mark})
+    while left.pid not in process.marked(mark):
+        time.sleep(0.01)
+    process.kill_marked(mark)
+    assert left.wait(timeout=5) == -signal.SIGKILL
+
+
+@LINUX
+def test_the_guards_own_clock() -> None:
+    sleeper = [sys.executable, "-c", "import time; time.sleep(1000)"]
+    command = [sys.executable, "-I", "-S", "-B", guard.__file__, "0.5", "0", "", *sleeper]
+    assert process.subprocess.run(command, check=False).returncode == guard.OUT_OF_TIME
+    missing = [*command[:-3], "/no/such/program"]
+    assert process.subprocess.run(missing, check=False, stderr=-3).returncode == guard.NOT_STARTED
+
+
+def test_folders_are_removed_whatever_is_in_them(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").touch()
+    folder = tmp_path / "run"
+    (folder / "locked" / "inside").mkdir(parents=True)
+    (folder / "locked" / "link").symlink_to(kept)
+    (folder / "link").symlink_to(kept)
+    (folder / "locked").chmod(0)
+    process.remove(folder)
+    assert not folder.exists()
+    assert (kept / "file").exists()
+
+
+def test_limits_of_the_tracks() -> None:
+    assert (limits_for("numpy"), limits_for("torch")) == (NUMPY, TORCH)
+    assert {"wall", "output"} <= set(holding())

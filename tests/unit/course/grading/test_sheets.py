@@ -1,0 +1,142 @@
+"""Answer sheets typed by hand: read with patience, judged in order."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from regard.course.exercise import Exercise, Field, Sheet, SheetSlip
+from regard.course.grading.judging import grade
+from regard.course.grading.sheets import UnreadableError, agrees, read
+from regard.words import Words, speaking
+
+
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [
+        ("a = [1, 2.5]", [1, 2.5]),
+        ("a＝［１，２．５］", [1, 2.5]),
+        ("a = 【1、2.5】", [1, 2.5]),
+        ("a = （1，2.5）", [1, 2.5]),
+        ("a = (1, 2.5)", [1, 2.5]),
+        ("a = [.5 -.5, 1.]", [0.5, -0.5, 1.0]),
+        ("a = [[1 0] [0 1]]", [[1, 0], [0, 1]]),
+        ("a = [−1, －2, –3]", [-1, -2, -3]),
+        ("a = “BCA”", "BCA"),
+        ("a = 'BCA'", "BCA"),
+        ("a = ‘BCA’", "BCA"),
+        ("a = BCA", "BCA"),
+        ("a = [B, C, A]", "B, C, A"),
+        ("a = “第一，第二”", "第一，第二"),
+        ("a = 1e-3", 1e-3),
+        ("a = -inf", float("-inf")),
+        ("a = 3  # 说明：“引号”，don't read", 3),
+        ("a = 3 ＃ 说明", 3),
+        ("a = [\n 1, # one\n 2\n]", [1, 2]),
+        ("\ufeffa = 3\r\n", 3),
+        ("a =", []),
+        ("a =   # fill me in", []),
+    ],
+)
+def test_what_people_type_is_read(typed: str, value: Any) -> None:
+    assert read(typed) == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("x = 1\na = [1, 2", 2),
+        ("a = 1/2", 1),
+        ("a = " + "[" * 5000, 1),
+        ("a = " + "9" * 5000, 1),
+        ("x = 1\n\nhello", 3),
+        ("[", 1),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_line(typed: str, line: int) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        read(typed)
+    assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("expected", "typed", "right"),
+    [
+        ([0.401, 0.198], [0.4, 0.2], True),
+        ([0.401, 0.198], [0.4, 0.19], False),
+        ([0.4], 0.4, True),
+        ([[1.0], [2.0]], [1, 2], True),
+        ([1.0, 2.0], [[1, 2], [3]], False),
+        ([1.0, 2.0], [1, 2, 3], False),
+        (1.0, "1.0", True),
+        (10, "1.0", False),
+        (1.0, "one", False),
+        (1.0, 10**400, False),
+        ("BCA", "b c a", True),
+        ("BCA", ["B", "C", "A"], True),
+        ("BCA", "BAC", False),
+        ("BCA", 3, False),
+        ("BCA", " bca ", True),
+        (["I", "love"], ["i", "Love"], True),
+        (1.0, True, False),
+        (1.0, None, False),
+        (1.0, {"a": 1}, False),
+        (float("-inf"), float("-inf"), True),
+        (1.0, float("nan"), False),
+    ],
+)
+def test_what_agrees(expected: Any, typed: Any, right: bool) -> None:
+    assert agrees(Field("a", expected, 0.005), expected, typed) == right
+
+
+@pytest.fixture
+def sums(shift: Exercise) -> Exercise:
+    """Two steps whose right answers follow from the seed."""
+
+    def answers(seed: int, offset: float = 0) -> dict[str, Any]:
+        return {"sum": seed + 1.0, "first.mean": [(seed + 1.0) / 2 + offset]}
+
+    sheet = Sheet(
+        make=lambda seed, lang: f"seed = {seed}\nsum = \n[first]\nmean = []\n",
+        fields=lambda seed: [Field(name, value, 0.01, "by") for name, value in answers(seed).items()],
+        slips=(
+            SheetSlip("over-rows", lambda seed: {"sum": seed * 1.0, "first.mean": [seed / 2]}),
+            SheetSlip("not-shifted", lambda seed: {"sum": seed * 1.0, "first.mean": [7.0]}),
+            SheetSlip("not-centred", lambda seed: {"first.mean": [seed + 1.0]}),
+        ),
+    )
+    words = Words(en="a step", zh="一步")
+    return replace(shift, kind="sheet", grader=None, sheet=sheet, cases={"by": words})
+
+
+@pytest.mark.parametrize(
+    ("typed", "slip"),
+    [
+        ("seed = 4\nsum = 5\n[first]\nmean = [2.5]", None),
+        ("seed = 4\nsum = 5\nfirst.mean = 2.5", None),
+        ("seed = 4\nsum = \n[first]\nmean = []", "not-written"),
+        ("seed = 4\nsum = 5", "not-written"),
+        ("seed = 4\nsum = 9\nfirst.mean = 2.5", "unknown"),
+        ("seed = 4\nsum = 4\nfirst.mean = 2", "over-rows"),
+        ("seed = 4\nsum = 4\nfirst.mean = 7", "not-shifted"),
+        ("seed = 4\nsum = 4", "over-rows"),
+        ("seed = 4\nsum = 5\nfirst.mean = 5", "not-centred"),
+        ("seed = 4\nsum = [", "syntax"),
+        ("sum = 5\nfirst.mean = 2.5", "no-seed"),
+        ("seed = true\nsum = 5", "no-seed"),
+        ("seed = -1\nsum = 5", "no-seed"),
+    ],
+)
+def test_the_first_wrong_step_is_named(sums: Exercise, typed: str, slip: str | None) -> None:
+    verdict = grade(sums, typed)
+    assert (verdict.passed, verdict.slip) == (slip is None, slip)
+    assert bool(verdict.diagnosis) == (slip is not None)
+    with speaking("zh"):
+        assert grade(sums, typed).slip == slip
+
+
+def test_only_the_first_wrong_answer_is_given_away(sums: Exercise) -> None:
+    verdict = grade(sums, "seed = 4\nsum = 9\nfirst.mean = 9")
+    assert [(test.expected, test.got) for test in verdict.tests] == [("5.0", "9"), ("", "9")]
+    assert "sum" in str(verdict)
+    assert verdict.seed == 4

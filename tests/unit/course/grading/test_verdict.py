@@ -1,0 +1,136 @@
+"""What a learner reads, and what a program reads."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from regard.course.exercise import Call, Exercise, Made
+from regard.course.grading.judging import grade
+from regard.course.grading.sandbox import in_process
+from regard.course.grading.verdict import Test, Verdict, plain
+from regard.course.grading.writing import pair, written, written_call
+
+
+def test_a_failure_shows_the_call_both_results_the_place_and_the_slip(shift: Exercise) -> None:
+    verdict = grade(shift, shift.solution.replace("axis=-1", "axis=0"), seed=1, run=in_process)
+    assert str(verdict) == (
+        "✗ Shift: 1 of 4 tests pass\n"
+        "  ✗ a plain call\n"
+        "  ✗ another shift\n"
+        "  ✗ a plain call\n"
+        "  ✓ one axis\n"
+        "\n"
+        "The first test that fails: a plain call\n"
+        "  call\n"
+        "    shift(\n"
+        "        np.array([[0.35, 0.82, 0.33],\n"
+        "                  [-1.3, 0.91, 0.45]]),\n"
+        "    )\n"
+        "  expected\n"
+        "    np.array([[0.85, 1.32, 0.83],\n"
+        "              [-0.32, 1.89, 1.43]])\n"
+        "  got\n"
+        "    np.array([[1.825, 0.955, 0.94],\n"
+        "              [0.175, 1.045, 1.06]])\n"
+        "  first difference at result[0, 0]: expected 0.85, got 1.825; 6 of 6 numbers differ\n"
+        "  allowed: |got - expected| ≤ 1e-08 + 1e-06 · |expected|\n"
+        "\n"
+        "Diagnosis: slip over-rows\n"
+        "\n"
+        "A hint: regard learn hint shift\n"
+        "The same data once more: regard learn check shift FILE --seed 1"
+    )
+
+
+def test_json_holds_what_scripts_ask_for(shift: Exercise) -> None:
+    read = json.loads(json.dumps(grade(shift, shift.stub, seed=1, run=in_process).as_json()))
+    assert list(read) == ["id", "passed", "diagnosis", "slip", "tests", "seed", "printed"]
+    assert (read["id"], read["passed"], read["slip"], read["seed"]) == ("shift", False, "not-written", 1)
+    assert list(read["tests"][0]) == ["name", "passed", "call", "expected", "got", "where", "message"]
+
+
+def test_a_pass_is_short() -> None:
+    assert str(Verdict("a", True, tests=(Test("one", True),), title="A")) == "✓ A: all 1 tests pass\n  ✓ one"
+
+
+def test_where_nothing_could_be_run_no_test_is_listed(shift: Exercise) -> None:
+    verdict = grade(shift, "def shift(:\n", run=in_process)
+    assert len(verdict.tests) == 4
+    assert str(verdict).startswith("✗ Shift: no test could be run\n\nDiagnosis: ")
+
+
+# --- what came from a learner's program -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07after", "after"),
+        ("a\x08b\x7f\x9bc", "abc"),
+        ("one\r\ntwo\tthree", "one\ntwo\tthree"),
+        ("\u202egnp.exe", "gnp.exe"),
+        ("他说：“好”", "他说：“好”"),
+        ("\ud800", ""),
+    ],
+)
+def test_nothing_that_steers_a_terminal_is_left(typed: str, shown: str) -> None:
+    assert plain(typed) == shown
+
+
+@given(st.text(st.characters(max_codepoint=0x2100), max_size=30))
+def test_whatever_is_printed_is_plain(text: str) -> None:
+    assert all(mark.isprintable() or mark in "\n\t" or mark.isspace() or mark > "\x9f" for mark in plain(text))
+
+
+def test_long_output_is_cut() -> None:
+    verdict = Verdict("a", False, diagnosis="x", printed="y" * 5000, title="A")
+    assert "... and 3000 more characters" in str(verdict)
+
+
+# --- values as Python -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([[0.5, -1.25], [1e-9, 3e8]]),
+        np.array([np.nan, np.inf, -np.inf]),
+        np.array([[True, False]]),
+        np.arange(6).reshape(2, 3),
+        np.array([1.5], dtype=np.float32),
+        np.array(2.5),
+        (np.zeros((2, 2)), None, "a"),
+        [1, 2.5, (3,)],
+        {"K": np.zeros(2)},
+        float("inf"),
+    ],
+)
+def test_what_is_written_can_be_pasted(value: object) -> None:
+    again = eval(written(value), {"np": np, "inf": np.inf, "nan": np.nan})
+    assert repr(again) == repr(value)
+
+
+def test_a_call_is_written_as_it_is_typed() -> None:
+    made = Call("Layer", (np.zeros(2),), {"mask": None}, made=Made((4,), {"n_heads": 2}))
+    assert written_call(made) == "Layer(4, n_heads=2)(np.array([0.0, 0.0]), mask=None)"
+
+
+def test_large_arrays_are_told_by_their_shape() -> None:
+    assert written(np.zeros((20, 30))) == "<array (20, 30), float64>"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "shown"),
+    [
+        (0.5, 0.25, ("0.5", "0.25")),
+        (0.12341, 0.12342, ("0.12341", "0.12342")),
+        (1.0, 1.0 + 1e-15, ("1.0", "1.000000000000001")),
+        (float("nan"), 1.0, ("nan", "1.0")),
+    ],
+)
+def test_as_many_digits_as_it_takes(left: float, right: float, shown: tuple[str, str]) -> None:
+    assert pair(left, right) == shown

@@ -1,0 +1,59 @@
+"""The list of exercises, and how one is asked for."""
+
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from regard.course.catalogue import entries, entry, exercise
+from regard.errors import UnknownNameError
+
+
+def test_ids_are_written_one_way_and_once() -> None:
+    assert not [name for name, times in Counter(row.id for row in entries()).items() if times > 1]
+    assert all(row.id == row.id.lower().replace("_", "-") for row in entries())
+
+
+def test_rows_say_what_they_are() -> None:
+    for row in entries():
+        assert row.kind in ("code", "bug", "sheet")
+        assert row.track in ("numpy", "torch")
+        assert 1 <= row.lesson <= 12
+        assert row.title.en.strip()
+        assert row.title.zh.strip()
+        assert (row.kind == "bug") == row.id.startswith("bug-")
+
+
+def test_a_lesson_never_falls_back_within_a_track() -> None:
+    """Easiest first: who goes down the list needs nothing that comes later."""
+    for track in ("numpy", "torch"):
+        lessons = [row.lesson for row in entries() if row.track == track]
+        assert lessons == sorted(lessons)
+
+
+@pytest.mark.parametrize("asked", ["self-attention", "self_attention", " Self-Attention "])
+def test_an_id_may_be_typed_in_several_ways(asked: str) -> None:
+    assert entry(asked).id == "self-attention"
+
+
+def test_an_unknown_id_is_told_the_nearest() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        exercise("selfattention")
+    assert caught.value.values["nearest"] == "self-attention"
+    assert "'self-attention'" in caught.value.text("zh")
+
+
+def test_a_sheet_has_no_program_and_a_program_no_sheet() -> None:
+    assert exercise("by-hand").grader is None
+    assert exercise("by-hand").solution == ""
+    assert exercise("softmax").sheet is None
+
+
+def test_the_list_is_read_without_numpy_or_any_grader() -> None:
+    program = (
+        "import sys; from regard.course.catalogue import entries; entries(); "
+        "print([name for name in sys.modules if name == 'numpy' or '.exercises' in name or '.grading' in name])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

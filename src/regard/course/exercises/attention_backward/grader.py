@@ -1,0 +1,56 @@
+"""Calls and known slips of `attention-backward`: no side equals another, so that a missing transpose shows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercises.drawing import numbers
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def backward(T: int, S: int, d_k: int, d_v: int, about: str) -> Call:
+        Q, K, V, dO = numbers(rng, T, d_k), numbers(rng, S, d_k), numbers(rng, S, d_v), numbers(rng, T, d_v)
+        if about == "large":
+            Q, K = np.abs(Q) + 0.5, K + 1000
+        return call("attention_backward", Q, K, V, dO, about=about)
+
+    return [
+        backward(2, 4, 3, 5, "plain"),
+        backward(4, 3, 2, 5, "more-queries"),
+        backward(1, 5, 4, 2, "one-query"),
+        backward(2, 1, 4, 3, "one-key"),
+        backward(2, 4, 3, 5, "large"),
+    ]
+
+
+RIGHT = "d_weights - passed"
+SUM = "(weights * d_weights).sum(axis=-1, keepdims=True)"
+RETURN = "return dQ, dK, dV"
+
+SLIPS = (
+    Slip("no-row-sum", ((RIGHT, "d_weights"),)),
+    Slip("unweighted-sum", ((SUM, "d_weights.sum(axis=-1, keepdims=True)"),)),
+    Slip("mean-for-sum", ((SUM, "d_weights.mean(axis=-1, keepdims=True)"),)),
+    Slip("sum-over-queries", ((SUM, "(weights * d_weights).sum(axis=0, keepdims=True)"),)),
+    Slip("sum-of-everything", ((SUM, "(weights * d_weights).sum()"),)),
+    Slip("sigmoid-like", (("weights * (d_weights - passed)", "weights * (1 - weights) * d_weights"),)),
+    Slip("weights-left-out", (("weights * (d_weights - passed)", "d_weights - passed"),)),
+    Slip("softmax-skipped", (("weights * (d_weights - passed)", "d_weights"),)),
+    Slip("scale-only-forward", (("scale * d_scores", "d_scores"),)),
+    Slip("scale-twice", (("scale * d_scores", "scale**2 * d_scores"),)),
+    Slip("keys-not-scaled", (("dK = scale * ", "dK = "),)),
+    Slip("queries-not-scaled", (("dQ = scale * ", "dQ = "),)),
+    Slip("no-scale", (("1 / np.sqrt(Q.shape[-1])", "1.0"),)),
+    Slip("divided-by-d-k", (("np.sqrt(Q.shape[-1])", "Q.shape[-1]"),)),
+    Slip("sqrt-length", (("np.sqrt(Q.shape[-1])", "np.sqrt(len(K))"),)),
+    Slip("over-queries", ((".max(axis=-1", ".max(axis=0"), ("weights.sum(axis=-1", "weights.sum(axis=0"))),
+    Slip("scores-for-weights", (("weights.T @ dO", "scores.T @ dO"),)),
+    Slip("other-order", ((RETURN, "return dV, dK, dQ"),)),
+    Slip("keys-before-queries", ((RETURN, "return dK, dQ, dV"),)),
+    Slip("upstream-ignored", (("    dV =", "    dO = np.ones_like(dO)\n    dV ="),)),
+    Slip("wrong-sign", (("d_weights - passed", "passed - d_weights"),)),
+    Slip("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
+)
+
+GRADER = Grader(cases, SLIPS)

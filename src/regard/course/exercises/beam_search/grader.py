@@ -1,0 +1,97 @@
+"""Calls and known slips of `beam-search`: small tables in which greedy search, exact search and every slip go astray.
+
+The tables are fixed where it matters (which path wins under which rule); names of tokens and last digits are fresh.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, call
+
+# Chances in percent, row = now, column = next; 0 starts and 3 ends.
+MISLEADING = ((3, 65, 18, 14), (4, 43, 29, 24), (12, 15, 21, 52), (78, 2, 2, 18))  # the likeliest step is no good
+CROWDED = ((12, 2, 71, 15), (42, 4, 5, 49), (40, 30, 12, 18), (8, 84, 3, 5))  # the best sequence ends in third place
+HIDDEN = ((34, 42, 22, 2), (20, 20, 45, 15), (3, 4, 3, 90), (25, 25, 25, 25))  # the best sequence begins in third place
+SHORT = ((23, 27, 21, 29), (45, 15, 28, 12), (15, 63, 6, 16), (52, 3, 32, 13))  # ending at once is best
+LONG = ((6, 61, 31, 2), (24, 29, 26, 21), (45, 9, 2, 44), (17, 14, 53, 16))  # the best is not finished in time
+EVEN = ((13, 27, 56, 4), (40, 22, 18, 20), (21, 24, 29, 26), (55, 33, 5, 7))
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def search(percent: Sequence[Sequence[int]], beams: int, max_len: int, about: str) -> Call:
+        named = rng.permutation(4)  # which token plays which part
+        log_probs = np.empty((4, 4))
+        log_probs[np.ix_(named, named)] = np.log(np.array(percent) / 100) + rng.uniform(-0.02, 0.02, (4, 4))
+        return call("beam_search", log_probs.round(3), int(named[0]), int(named[3]), beams, max_len, about=about)
+
+    return [
+        search(MISLEADING, 2, 4, "misleading"),
+        search(MISLEADING, 1, 4, "one-beam"),
+        search(CROWDED, 2, 4, "losing"),
+        search(HIDDEN, 2, 4, "losing"),
+        search(SHORT, 2, 4, "short"),
+        search(LONG, 3, 3, "cut-short"),
+        search(EVEN, 6, 3, "many-beams"),
+        search(EVEN, 2, 1, "one-step"),
+    ]
+
+
+END = "if tokens[-1] == eos:"
+WAITS = "candidates.append((tokens, score))"
+EXTENDED = "candidates.append(([*tokens, token]"
+EACH = "        for tokens, score in kept:\n"
+SCORE = "score + float(log_prob)"
+RANKED = "sorted(candidates, key=lambda beam: beam[1], reverse=True)"
+KEPT = f"        kept = {RANKED}[:beams]\n"
+RETURN = "return kept[0]"
+AVERAGE = "beam[1] / (len(beam[0]) - 1)"
+FINISHED = "next((beam for beam in kept if beam[0][-1] == eos), kept[0])"
+
+ALONE = (  # after the first step every beam takes its own best continuation
+    (EACH, f"        n = beams if len(kept[0][0]) == 1 else 1\n{EACH}            following = []\n"),
+    (EXTENDED, EXTENDED.replace("candidates", "following")),
+    (KEPT, f"            candidates += {RANKED.replace('candidates', 'following')}[:n]\n        kept = {RANKED}\n"),
+)
+DONE = ("kept = [([start], 0.0)]", "kept, done = [([start], 0.0)], []")
+ASIDE = (  # whatever ends, however unlikely, leaves its place to others
+    KEPT,
+    "        done += [beam for beam in candidates if beam[0][-1] == eos]\n"
+    f"        candidates = [beam for beam in candidates if beam[0][-1] != eos]\n{KEPT}",
+)
+MOVED = (  # a beam that ends while it is kept leaves its place to others
+    KEPT,
+    f"{KEPT}        done += [beam for beam in kept if beam[0][-1] == eos]\n"
+    "        kept = [beam for beam in kept if beam[0][-1] != eos]\n",
+)
+BEST = (RETURN, "return max(done + kept, key=lambda beam: beam[1])")
+BEST_DONE = (RETURN, "return max(done or kept, key=lambda beam: beam[1])")
+HURRIED = (KEPT, f"{KEPT}        if any(beam[0][-1] == eos for beam in kept):\n            break\n")
+
+SLIPS = (
+    Slip("greedy", (("[:beams]", "[:1]"),)),
+    Slip("exhaustive", (("[:beams]", ""),)),
+    Slip("each-beam-alone", ALONE),
+    Slip("never-ends", ((END, "if False:"),)),
+    Slip("finished-lost", ((WAITS, "pass"),)),
+    Slip("finished-set-aside", (DONE, ASIDE, BEST)),
+    Slip("finished-set-aside", (DONE, MOVED, BEST)),
+    Slip("finished-apart", (DONE, ASIDE, BEST_DONE)),
+    Slip("finished-apart", (DONE, MOVED, BEST_DONE)),
+    Slip("first-to-finish", (HURRIED, (RETURN, f"return {FINISHED}"))),
+    Slip("finished-preferred", ((RETURN, f"return {FINISHED}"),)),
+    Slip("mean-for-sum", ((RANKED, RANKED.replace("beam[1]", f"{AVERAGE}")),)),
+    Slip("mean-at-the-end", ((RETURN, f"return max(kept, key=lambda beam: {AVERAGE})"),)),
+    Slip("mean-returned", ((RETURN, "return kept[0][0], kept[0][1] / (len(kept[0][0]) - 1)"),)),
+    Slip("last-step-only", ((SCORE, "float(log_prob)"),)),
+    Slip("probabilities-added", ((SCORE, "score + float(np.exp(log_prob))"),)),
+    Slip("probability-returned", ((RETURN, "return kept[0][0], float(np.exp(kept[0][1]))"),)),
+    Slip("lowest-first", ((", reverse=True", ""),)),
+    Slip("table-transposed", (("log_probs[tokens[-1]]", "log_probs[:, tokens[-1]]"),)),
+    Slip("start-left-out", ((RETURN, "return kept[0][0][1:], kept[0][1]"),)),
+    Slip("eos-left-out", ((RETURN, "return [token for token in kept[0][0] if token != eos], kept[0][1]"),)),
+    Slip("start-counted", (("range(max_len)", "range(max_len - 1)"),)),
+    Slip("one-too-many", (("range(max_len)", "range(max_len + 1)"),)),
+)
+
+GRADER = Grader(cases, SLIPS)

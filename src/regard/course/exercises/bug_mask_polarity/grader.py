@@ -1,0 +1,52 @@
+"""Calls and known slips of `bug-mask-polarity`. Only `encode` is called: the mask may be mended at either end."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercises.drawing import numbers
+
+VOCABULARY, D_MODEL, D_K, D_V = 7, 3, 2, 5
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def encode(lengths: Sequence[int], about: str, left: bool = False) -> Call:
+        longest = max(lengths)
+        ids = rng.integers(1, VOCABULARY, (len(lengths), longest))
+        for row, length in zip(ids, lengths, strict=True):
+            row[: longest - length] = 0
+        weights = [numbers(rng, D_MODEL, width) for width in (D_K, D_K, D_V)]
+        ids = ids if left else ids[:, ::-1].copy()
+        return call("encode", ids, numbers(rng, VOCABULARY, D_MODEL), *weights, about=about)
+
+    return [
+        encode([4, 2], "ragged"),
+        encode([4, 4], "full"),
+        encode([1, 4, 3], "one-token"),
+        encode([2, 4], "left", left=True),
+    ]
+
+
+FILL = "np.where(mask[:, None, :], scores, -np.inf)"
+LAST = "return softmax(scores) @ V"
+ALONE = f"weights = np.nan_to_num(softmax(scores))\n    {LAST.replace('softmax(scores)', 'weights')}"
+
+SLIPS = (
+    Slip("untouched", ((FILL, "np.where(mask[:, None, :], -np.inf, scores)"),)),
+    Slip("nan-swept-away", ((FILL, "np.where(mask[:, None, :], -np.inf, scores)"), (LAST, ALONE))),
+    Slip("reversed-with-big-number", ((FILL, "np.where(mask[:, None, :], -1e9, scores)"),)),
+    Slip("reversed-with-big-number", ((FILL, "scores - 1e9 * mask[:, None, :]"),)),
+    Slip("no-mask", ((FILL, "scores"),)),
+    Slip("zero-for-infinity", ((FILL, "np.where(mask[:, None, :], scores, 0)"),)),
+    Slip("mask-added", ((FILL, "scores + mask[:, None, :]"),)),
+    Slip("mask-multiplied", ((FILL, "scores"), (LAST, "return softmax(scores) * mask[:, None, :] @ V"))),
+    Slip("queries-hidden", ((FILL, "np.where(mask[:, :, None], scores, -np.inf)"),)),
+    Slip("queries-hidden", ((FILL, "np.where(mask[:, :, None], scores, -1e9)"),)),
+    Slip("queries-too", ((LAST, "return softmax(scores) @ V * mask[:, :, None]"),)),
+    Slip("queries-as-well", ((FILL, "np.where(mask[:, None, :] & mask[:, :, None], scores, -np.inf)"),)),
+    Slip("queries-as-well", ((FILL, "np.where(mask[:, None, :] & mask[:, :, None], scores, -1e9)"),)),
+    Slip("first-sentence", ((FILL, "np.where(mask[0], scores, -np.inf)"),)),
+)
+
+GRADER = Grader(cases, SLIPS)

@@ -1,0 +1,52 @@
+"""Calls and known slips of `bug-padded-queries`.
+
+Rows of padding never reach the result: whoever hides them as well is right, and hiding only them is as good as no mask.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercises.drawing import numbers
+
+VOCABULARY, D_MODEL, D = 7, 3, 4
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def vectors(lengths: Sequence[int], n_heads: int, about: str, left: bool = False) -> Call:
+        ids = np.zeros((len(lengths), 5), dtype=int)
+        for row, length in zip(ids, lengths, strict=True):
+            row[:length] = rng.integers(1, VOCABULARY, length)
+        weights = [numbers(rng, D_MODEL, D) for _ in range(3)]
+        ids = ids[:, ::-1].copy() if left else ids
+        return call("sentence_vectors", ids, numbers(rng, VOCABULARY, D_MODEL), *weights, n_heads, about=about)
+
+    return [
+        vectors([5, 2, 3], 2, "ragged"),
+        vectors([5, 5], 2, "full"),
+        vectors([2], 2, "one-sentence"),
+        vectors([1, 4], 1, "one-token"),
+        vectors([4, 2, 3], 4, "left", left=True),
+    ]
+
+
+KEYS = "np.where(real[:, None, None, :], scores, -1e9)"
+WEIGHTED = "softmax(scores) @ V"
+POOLED = "(out * real[:, :, None]).sum(axis=1) / real.sum(axis=1, keepdims=True)"
+BOTH = "real[:, None, None, :] & real[:, None, :, None]"
+
+SLIPS = (
+    Slip("untouched", ((KEYS, "np.where(real[:, None, :, None], scores, -1e9)"),)),
+    Slip("reversed", ((KEYS, "np.where(real[:, None, None, :], -1e9, scores)"),)),
+    Slip("zero-for-infinity", ((KEYS, "np.where(real[:, None, None, :], scores, 0)"),)),
+    Slip("mask-added", ((KEYS, "scores + real[:, None, None, :]"),)),
+    Slip("weights-missing", ((KEYS, "scores"), (WEIGHTED, "(softmax(scores) * real[:, None, None, :]) @ V"))),
+    Slip("embeddings-zeroed", ((KEYS, "scores"), ("embedding[ids]", "embedding[ids] * real[:, :, None]"))),
+    Slip("empty-rows", ((KEYS, f"np.where({BOTH}, scores, -np.inf)"),)),
+    Slip("mean-of-everything", ((POOLED, "out.mean(axis=1)"),)),
+    Slip("divided-by-all", ((POOLED, "(out * real[:, :, None]).mean(axis=1)"),)),
+    Slip("first-sentence", ((KEYS, "np.where(real[0], scores, -1e9)"),)),
+)
+
+GRADER = Grader(cases, SLIPS)

@@ -1,0 +1,55 @@
+"""Calls and known slips of `bug-target-leak`. Only `training_loss` is called; in a sentence no token comes twice."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercises.drawing import numbers
+
+SHAPES = {"embedding": (6, 3), "W_q": (3, 2), "W_k": (3, 2), "W_v": (3, 5), "W_o": (5, 3)}
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def loss(B: int, T: int, about: str) -> Call:
+        ids = np.array([rng.permutation(6)[:T] for _ in range(B)])
+        p = {name: numbers(rng, *shape, spread=0.8) for name, shape in SHAPES.items()}
+        return call("training_loss", ids, p, about=about)
+
+    return [
+        loss(2, 4, "two"),
+        loss(1, 5, "one"),
+        loss(3, 2, "short"),
+        loss(2, 6, "long"),
+    ]
+
+
+PAIR = "inputs, targets = ids[:, :-1], ids[:, 1:]"
+TRIANGLE = "np.tril(np.ones(scores.shape[-2:], dtype=bool))"
+RETURN = "return cross_entropy(logits_of(inputs, p), targets)"
+START = "inputs, targets = np.concatenate([np.zeros_like(ids[:, :1]), ids[:, :-1]], axis=1), ids"
+AS_IT_CAME = (PAIR, "inputs, targets = ids, ids")
+STRICT = (TRIANGLE, "np.tril(np.ones(scores.shape[-2:], dtype=bool), k=-1)")
+
+SLIPS = (
+    Slip("untouched", (AS_IT_CAME,)),
+    Slip("cut-not-shifted", ((PAIR, "inputs, targets = ids[:, :-1], ids[:, :-1]"),)),
+    Slip("cut-in-front", ((PAIR, "inputs, targets = ids[:, 1:], ids[:, 1:]"),)),
+    Slip("cut-in-front", ((RETURN, "return cross_entropy(logits_of(ids, p)[:, 1:], targets)"),)),
+    Slip("shifted-the-wrong-way", ((PAIR, "inputs, targets = ids[:, 1:], ids[:, :-1]"),)),
+    Slip("shifted-the-wrong-way", ((RETURN, "return cross_entropy(logits_of(ids, p)[:, 1:], ids[:, :-1])"),)),
+    Slip("two-ahead", ((PAIR, "inputs, targets = ids[:, :-2], ids[:, 2:]"),)),
+    Slip("wrapped-round", ((PAIR, "inputs, targets = ids, np.roll(ids, -1, axis=1)"),)),
+    Slip("start-token", ((PAIR, START),)),
+    Slip("sentences-shifted", ((PAIR, "inputs, targets = ids[:-1], ids[1:]"),)),
+    Slip("residual-removed", (AS_IT_CAME, ("x = x + causal", "x = causal"))),
+    Slip("hidden-from-itself", (AS_IT_CAME, STRICT, ("-np.inf", "-1e9"))),
+    Slip("mask-lost", ((TRIANGLE, "np.ones(scores.shape[-2:], dtype=bool)"),)),
+    Slip("mask-one-too-far", ((TRIANGLE, "np.tril(np.ones(scores.shape[-2:], dtype=bool), k=1)"),)),
+    Slip("mask-upside-down", ((TRIANGLE, "np.triu(np.ones(scores.shape[-2:], dtype=bool))"),)),
+    Slip("not-itself", (STRICT,)),
+    Slip("last-token-only", ((RETURN, "return cross_entropy(logits_of(inputs, p)[:, -1:], targets[:, -1:])"),)),
+    Slip("summed", ((RETURN, f"{RETURN} * targets.size"),)),
+)
+
+GRADER = Grader(cases, SLIPS)

@@ -1,0 +1,12 @@
+import numpy as np
+
+
+def cross_attention(x: np.ndarray, memory: np.ndarray, W_q: np.ndarray, W_k: np.ndarray, W_v: np.ndarray) -> np.ndarray:
+    # Who asks: x. Who is asked, and who answers: memory. 提问的是 x；被问的、回答的都是 memory。
+    Q = x @ W_q  # T d_k
+    K = memory @ W_k  # S d_k
+    V = memory @ W_v  # S d_v
+    scores = Q @ K.T / np.sqrt(K.shape[-1])  # T S
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = powers / powers.sum(axis=-1, keepdims=True)
+    return weights @ V  # T d_v

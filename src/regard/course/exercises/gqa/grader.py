@@ -1,0 +1,64 @@
+"""Calls and known slips of `gqa`: several groupings, both ends (one group, one head a group), large scores."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercises.drawing import numbers
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def grouped(H: int, G: int, about: str, T: int = 2, S: int = 5, d_k: int = 3, d_v: int = 4) -> Call:
+        Q, K, V = numbers(rng, H, T, d_k), numbers(rng, G, S, d_k), numbers(rng, G, S, d_v)
+        if about == "large":
+            Q, K = np.abs(Q) + 0.5, K + 1000
+        return call("grouped_query_attention", Q, K, V, about=about)
+
+    return [
+        grouped(4, 2, "pairs", T=3),
+        grouped(6, 2, "threes"),
+        grouped(6, 3, "three-groups", T=1),
+        grouped(3, 1, "one-group"),
+        grouped(3, 3, "no-sharing"),
+        grouped(4, 2, "large", T=3),
+    ]
+
+
+SHARE = "shared_by = len(Q) // len(K)"
+K_SHARED, V_SHARED = "np.repeat(K, shared_by, axis=0)", "np.repeat(V, shared_by, axis=0)"
+K_TILED, V_TILED = "np.tile(K, (shared_by, 1, 1))", "np.tile(V, (shared_by, 1, 1))"
+LAST = "return weights @ V"
+GROUPED = ".reshape(-1, shared_by, Q.shape[1], {}.shape[-1])"
+
+SLIPS = (
+    Slip("tiled", ((K_SHARED, K_TILED), (V_SHARED, V_TILED))),
+    Slip("values-tiled", ((V_SHARED, V_TILED),)),
+    Slip("keys-tiled", ((K_SHARED, K_TILED),)),
+    Slip("first-group", ((K_SHARED, "K[:1]"), (V_SHARED, "V[:1]"))),
+    Slip("groups-averaged", ((K_SHARED, "K.mean(axis=0)"), (V_SHARED, "V.mean(axis=0)"))),
+    Slip(
+        "queries-averaged",
+        ((SHARE, f"{SHARE}\n    Q = np.repeat(Q{GROUPED.format('Q')}.mean(1), shared_by, axis=0)"),),
+    ),
+    Slip("one-head-a-group", ((LAST, f"return (weights @ V){GROUPED.format('V')}.mean(axis=1)"),)),
+    Slip(
+        "heads-reordered",
+        ((LAST, f"return (weights @ V){GROUPED.format('V')}.swapaxes(0, 1).reshape(len(Q), -1, V.shape[-1])"),),
+    ),
+    Slip("no-scale", ((" / np.sqrt(Q.shape[-1])", ""),)),
+    Slip("sqrt-group", (("np.sqrt(Q.shape[-1])", "np.sqrt(Q.shape[-1] * shared_by)"),)),
+    Slip("sqrt-all-heads", (("np.sqrt(Q.shape[-1])", "np.sqrt(Q.shape[-1] * len(Q))"),)),
+    Slip("sqrt-length", (("np.sqrt(Q.shape[-1])", "np.sqrt(K.shape[-2])"),)),
+    Slip("divided-by-d-k", (("np.sqrt(Q.shape[-1])", "Q.shape[-1]"),)),
+    Slip("over-queries", (("axis=-1", "axis=-2"),)),
+    Slip("over-everything", (("axis=-1", "axis=(-2, -1)"),)),
+    Slip(
+        "not-weighted",
+        ((LAST, "return np.broadcast_to(V.mean(1, keepdims=True), (*Q.shape[:2], V.shape[-1])).copy()"),),
+    ),
+    Slip("no-softmax", (("weights / weights.sum(axis=-1, keepdims=True)", "scores"),)),
+    Slip("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
+)
+
+GRADER = Grader(cases, SLIPS)

@@ -1,0 +1,67 @@
+"""Calls and known slips of `kv-cache`: a prompt, single steps, and chunks that follow what is already there."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercises.drawing import numbers
+
+D_K, D_V = 4, 6
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def new(T: int) -> tuple[np.ndarray, ...]:
+        return numbers(rng, T, D_K), numbers(rng, T, D_K), numbers(rng, T, D_V)
+
+    def earlier(P: int) -> tuple[np.ndarray, ...]:
+        return numbers(rng, P, D_K), numbers(rng, P, D_V)
+
+    q, k, v = new(2)
+    K, V = earlier(3)
+    return [
+        call("attend_with_cache", *new(1), about="first"),
+        call("attend_with_cache", *new(3), None, about="prompt"),
+        call("attend_with_cache", *new(1), earlier(2), about="step"),
+        call("attend_with_cache", *new(2), cache=earlier(3), about="chunk"),
+        call("attend_with_cache", *new(3), cache=earlier(2), about="chunk"),
+        call("attend_with_cache", np.abs(q) + 0.5, k + 1000, v, (K + 1000, V), about="large"),
+    ]
+
+
+JOINED = "np.concatenate([cache[0], k]), np.concatenate([cache[1], v])"
+HIDE = "scores = np.where(hidden, -np.inf, scores)"
+NORMALISE = "weights = weights / weights.sum(axis=-1, keepdims=True)"
+RETURN = "return weights @ V, (K, V)"
+LENGTHS = "T, S = len(q), len(K)"
+HIDDEN = "np.arange(S) > query_at"
+
+SLIPS = (
+    Slip("cache-unused", (("if cache is not None:", "if False:"),)),
+    Slip(
+        "only-new-keys",
+        ((LENGTHS, f"grown = (K, V)\n    K, V = k, v\n    {LENGTHS}"), (RETURN, "return weights @ V, grown")),
+    ),
+    Slip("not-grown", ((RETURN, "return weights @ V, (cache or (k, v))"),)),
+    Slip("only-new-kept", ((RETURN, "return weights @ V, (k, v)"),)),
+    Slip("new-before-old", ((JOINED, "np.concatenate([k, cache[0]]), np.concatenate([v, cache[1]])"),)),
+    Slip("cache-swapped", ((RETURN, "return weights @ V, (V, K)"),)),
+    Slip("from-the-left", (("np.arange(S - T, S)", "np.arange(T)"),)),
+    Slip("sees-the-future", ((HIDDEN, "np.zeros((T, S), dtype=bool)"),)),
+    Slip("one-too-far", ((HIDDEN, "np.arange(S) > query_at + 1"),)),
+    Slip("chunk-hidden", ((HIDDEN, "np.arange(S) > np.minimum(query_at, max(S - T - 1, 0))"),)),
+    Slip("not-itself", ((HIDDEN, "np.arange(S) >= query_at"),)),
+    Slip("future-only", ((HIDDEN, "np.arange(S) < query_at"),)),
+    Slip("mask-after-softmax", ((HIDE, ""), (NORMALISE, f"{NORMALISE}\n    weights = np.where(hidden, 0, weights)"))),
+    Slip("zero-for-infinity", ((HIDE, "scores = np.where(hidden, 0, scores)"),)),
+    Slip("not-weighted", (("np.exp(scores - scores.max(axis=-1, keepdims=True))", "np.where(hidden, 0.0, 1.0)"),)),
+    Slip("values-returned", ((RETURN, "return v.copy(), (K, V)"),)),
+    Slip("no-softmax", ((NORMALISE, "weights = np.where(hidden, 0, scores)"),)),
+    Slip("no-scale", ((" / np.sqrt(q.shape[-1])", ""),)),
+    Slip("divided-by-d-k", (("np.sqrt(q.shape[-1])", "q.shape[-1]"),)),
+    Slip("sqrt-length", (("np.sqrt(q.shape[-1])", "np.sqrt(len(K))"),)),
+    Slip("over-queries", (("axis=-1", "axis=0"),)),
+    Slip("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
+)
+
+GRADER = Grader(cases, SLIPS)

@@ -1,0 +1,76 @@
+"""Calls and known slips of `label-smoothing`: with and without ignored tokens, and logits that break a naive log."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercises.drawing import numbers
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def tokens(N: int, *ignored: int, ignore: int = -100, V: int = 5) -> np.ndarray:
+        """Any classes but 0, and `ignore` at the places given."""
+        targets = rng.integers(1, V, N)
+        targets[list(ignored)] = ignore
+        return targets
+
+    def loss(logits: np.ndarray, targets: np.ndarray, smoothing: float, about: str, **kwargs: int) -> Call:
+        return call("label_smoothing_loss", logits, targets, smoothing, about=about, **kwargs)
+
+    steep = numbers(rng, 3, 4) * 0.01
+    steep[[0, 1, 2], rng.integers(0, 4, 3)] += 1000
+    return [
+        loss(numbers(rng, 3, 5), tokens(3), 0.1, "plain"),
+        loss(numbers(rng, 4, 3), tokens(4, V=3), 0.3, "more"),
+        loss(numbers(rng, 3, 5), tokens(3), 0.0, "none"),
+        loss(numbers(rng, 4, 5), tokens(4, 1, 3), 0.1, "ignored"),
+        loss(numbers(rng, 4, 5), tokens(4, 0, ignore=0), 0.2, "padding", ignore_index=0),
+        loss(numbers(rng, 2, 5) + 1000, tokens(2), 0.1, "large"),
+        loss(steep, tokens(3, V=4), 0.1, "steep"),
+    ]
+
+
+COUNTED = "logits, targets = logits[counted], targets[counted]"
+ALL = "np.full((N, V), smoothing / V)"
+TARGET = "wanted[np.arange(N), targets] += 1 - smoothing"
+PROBS = "np.exp(shifted).sum(axis=-1, keepdims=True)"
+LOG = f"shifted - np.log({PROBS})"
+LOSSES = "losses = -(wanted * log_probs).sum(axis=-1)"
+MEAN = "losses.mean()"
+ENTROPY = "(np.where(wanted > 0, wanted * np.log(np.where(wanted > 0, wanted, 1)), 0)).sum(axis=-1)"
+PROPS = ("1e-6", "1e-7", "1e-8", "1e-9", "1e-10", "1e-12", "1e-15", "1e-20", "np.finfo(float).eps")  # seen in the wild
+SMOOTHED = (  # an ignored token loses its target, but not the rest
+    (COUNTED, "targets = np.where(counted, targets, 0)"),
+    (LOSSES, f"wanted[~counted] = smoothing / V\n    {LOSSES}"),
+)
+
+SLIPS = (
+    Slip(
+        "others-only",
+        ((ALL, "np.full((N, V), smoothing / (V - 1))"), (TARGET, "wanted[np.arange(N), targets] = 1 - smoothing")),
+    ),
+    Slip("share-too-large", ((ALL, "np.full((N, V), smoothing / (V - 1))"),)),
+    Slip("sums-below-one", ((TARGET, "wanted[np.arange(N), targets] = 1 - smoothing"),)),
+    Slip("sums-above-one", (("+= 1 - smoothing", "+= 1"),)),
+    Slip("not-smoothed", ((ALL, "np.zeros((N, V))"), ("+= 1 - smoothing", "+= 1"))),
+    Slip("exchanged", ((ALL, "np.full((N, V), (1 - smoothing) / V)"), ("+= 1 - smoothing", "+= smoothing"))),
+    Slip("smoothing-per-class", ((ALL, "np.full((N, V), smoothing)"),)),
+    Slip("divergence", ((LOSSES, f"losses = {ENTROPY} - (wanted * log_probs).sum(axis=-1)"),)),
+    Slip("summed", ((MEAN, "losses.sum()"),)),
+    Slip("mean-over-everything", ((MEAN, "(wanted * -log_probs).mean()"),)),
+    Slip("ignored-in-the-mean", ((MEAN, "losses.sum() / len(counted)"),)),
+    Slip("ignored-counted", ((COUNTED, ""),)),
+    Slip("ignored-smoothed", (*SMOOTHED, (MEAN, "losses.sum() / counted.sum()"))),
+    Slip("ignored-smoothed", SMOOTHED),
+    Slip("ignore-index-fixed", (("targets != ignore_index", "targets != -100"),)),
+    Slip("no-log", ((LOG, f"np.exp(shifted) / {PROBS}"),)),
+    Slip("no-softmax", ((LOG, "logits"),)),
+    Slip("wrong-sign", (("-(wanted", "(wanted"),)),
+    Slip("base-two", ((LOG, f"({LOG}) / np.log(2)"),)),
+    Slip("log-of-zero", ((LOG, f"np.log(np.exp(shifted) / {PROBS})"),)),
+    *(Slip("log-propped-up", ((LOG, f"np.log(np.exp(shifted) / {PROBS} + {tiny})"),)) for tiny in PROPS),
+    Slip("unstable", ((" - logits.max(axis=-1, keepdims=True)", ""),)),
+)
+
+GRADER = Grader(cases, SLIPS)

@@ -1,0 +1,65 @@
+"""Calls and known slips of `layer-norm`: which axis, which variance, and an eps that can be seen in the numbers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercises.drawing import numbers
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def drawn(*shape: int) -> tuple[np.ndarray, ...]:
+        # So wide that the default eps cannot be seen: where it matters, a call says so.
+        gamma = np.round(numbers(rng, shape[-1], spread=0.5) + 1, 2)
+        return np.round(numbers(rng, *shape, spread=5.0) + 1, 2), gamma, numbers(rng, shape[-1])
+
+    _, gamma, beta = drawn(4)
+    # Rows whose variance is about 1e-6, below the eps of 1e-5; the last one does not vary at all.
+    faint = rng.permuted(np.tile([-0.001, 0.0, 0.0005, 0.002], (3, 1)), axis=1)
+    faint[-1] = 0.001
+    return [
+        call("layer_norm", *drawn(3, 5)),
+        call("layer_norm", *drawn(2, 3, 4), about="batch"),
+        call("layer_norm", *drawn(2, 4), 0.5, about="large-eps"),
+        call("layer_norm", faint, gamma, beta, about="faint"),
+        call("layer_norm", *drawn(2, 3), 1e-3, about="given-eps"),
+        call("layer_norm", *drawn(1, 6), about="one-row"),
+    ]
+
+
+CENTRED = "(x - mean) / np.sqrt(variance + eps)"
+RETURN = "return gamma * normal + beta"
+
+SLIPS = (
+    Slip("first-axis", (("axis=-1", "axis=0"),)),
+    Slip("axis-one", (("axis=-1", "axis=1"),)),
+    Slip("last-two-axes", (("axis=-1", "axis=(-2, -1)"),)),
+    Slip("whole-array", (("axis=-1, keepdims=True", ""),)),
+    Slip(
+        "sample-variance",
+        ((".mean(axis=-1, keepdims=True)  #", ".sum(axis=-1, keepdims=True) / (x.shape[-1] - 1)  #"),),
+    ),
+    Slip("eps-outside", ((CENTRED, "(x - mean) / (np.sqrt(variance) + eps)"),)),
+    Slip("no-eps", ((" + eps", ""),)),
+    Slip("eps-fixed", ((" + eps", " + 1e-5"),)),
+    *(Slip("eps-other", (("eps: float = 1e-5", f"eps: float = {eps}"),)) for eps in ("1e-3", "1e-6", "1e-8", "1e-12")),
+    Slip("by-variance", ((CENTRED, "(x - mean) / (variance + eps)"),)),
+    Slip("not-divided", ((CENTRED, "x - mean"),)),
+    Slip("not-centred", ((CENTRED, "x / np.sqrt(variance + eps)"),)),
+    Slip("rms-norm", ((CENTRED, "x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)"),)),
+    Slip("min-max", ((CENTRED, "(x - x.min(-1, keepdims=True)) / (np.ptp(x, -1)[..., None] + eps)"),)),
+    Slip("no-gamma-beta", ((RETURN, "return normal"),)),
+    Slip("no-beta", ((RETURN, "return gamma * normal"),)),
+    Slip("no-gamma", ((RETURN, "return normal + beta"),)),
+    Slip("gamma-beta-swapped", ((RETURN, "return beta * normal + gamma"),)),
+    Slip("beta-first", ((RETURN, "return gamma * (normal + beta)"),)),
+    Slip("gamma-plus-one", ((RETURN, "return (1 + gamma) * normal + beta"),)),
+    Slip("residual", ((RETURN, "return x + gamma * normal + beta"),)),
+    Slip("returns-input", ((RETURN, "return x"),)),
+    Slip("rounded", ((RETURN, "return np.round(gamma * normal + beta, 3)"),)),
+    Slip("mutates-input", ((f"normal = {CENTRED}", "x -= mean\n    normal = x / np.sqrt(variance + eps)"),)),
+    Slip("hard-coded", ((RETURN, "return np.array([[-1.2247, 0.0, 1.2247]])"),)),
+)
+
+GRADER = Grader(cases, SLIPS, tolerance=Tolerance(rtol=1e-5, atol=1e-5))

@@ -1,0 +1,55 @@
+"""Calls and known slips of `masked-self-attention-module`: one head, masks of three kinds of number."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercises.drawing import matrices, numbers, visible
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def attend(about: str, B: int, T: int, d_model: int, mask: np.ndarray | None, gradients: bool = False) -> Call:
+        made = Made((d_model,), state=matrices(rng, d_model))
+        args = (numbers(rng, B, T, d_model),) if mask is None else (numbers(rng, B, T, d_model), mask)
+        return Call("SingleHeadSelfAttentionWithMask", args, about=about, made=made, gradients=gradients)
+
+    padding = np.ones((2, 4, 4), dtype=np.int64)
+    padding[0, :, 3:] = padding[1, :, 2:] = 0
+    window = np.tril(np.triu(np.ones((1, 4, 4)), -2))  # itself and two before; turned round, no row is empty
+    return [
+        attend("plain", 1, 2, 3, None),
+        attend("mask", 2, 3, 4, visible(rng, 2, 3), gradients=True),
+        attend("window", 2, 4, 3, window),
+        attend("padding", 2, 4, 3, padding),
+        attend("another-mask", 3, 4, 2, visible(rng, 3, 4)),
+    ]
+
+
+FILL = "scores = scores.masked_fill(mask == 0, -math.inf)"
+WEIGHTS = "weights = torch.softmax(scores, dim=-1)"
+HIDE_LATE = "\n        weights = weights if mask is None else weights.masked_fill(mask == 0, 0.0)"
+ROOT = "math.sqrt(self.d_model)"
+BIASES = (" + self.b_Q", " + self.b_K", " + self.b_V", " + self.b_O")
+
+SLIPS = (
+    Slip("polarity", (("mask == 0", "mask != 0"),)),
+    Slip("mask-after-softmax", ((FILL, "pass"), (WEIGHTS, WEIGHTS + HIDE_LATE))),
+    Slip("zero-for-infinity", ((FILL, "scores = scores.masked_fill(mask == 0, 0.0)"),)),
+    Slip("mask-added", ((FILL, "scores = scores + mask"),)),
+    Slip("mask-ignored", ((FILL, "pass"),)),
+    Slip("mask-transposed", (("mask == 0", "mask.transpose(-2, -1) == 0"),)),
+    Slip("first-mask-for-all", (("mask == 0", "mask[:1] == 0"),)),
+    Slip("values-hidden-only", ((FILL, "V = V * mask[:, -1].unsqueeze(-1)"),)),
+    Slip("no-scale", ((f" / {ROOT}", ""),)),
+    Slip("divided-by-d-k", ((ROOT, "self.d_model"),)),
+    Slip("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=1)"),)),
+    # A column of padding, softmaxed, is NaN with -inf and even with a very small number.
+    Slip("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=1)"), ("-math.inf", "-1e9"))),
+    Slip("bias-forgotten", tuple((bias, "") for bias in BIASES)),
+    Slip("weight-transposed", tuple((f" @ self.W_{letter}", f" @ self.W_{letter}.T") for letter in "QKVO")),
+    Slip("no-output-matrix", (("out @ self.W_O + self.b_O", "out"),)),
+    Slip("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),
+)
+
+GRADER = Grader(cases, SLIPS, weights_too=True)

@@ -1,0 +1,9 @@
+import numpy as np
+
+
+def merge_heads(x: np.ndarray) -> np.ndarray:
+    """(B, n_heads, T, d_head) becomes (B, T, n_heads · d_head): the heads side by side, in their order.
+
+    (B, n_heads, T, d_head) 变成 (B, T, n_heads · d_head)：各个头按顺序并排。
+    """
+    raise NotImplementedError

@@ -1,0 +1,67 @@
+"""Calls and known slips of `multi-head-self-attention-module`: parameters by name, a mask with an axis for heads."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercises.drawing import matrices, numbers, visible
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def attend(
+        about: str, B: int, T: int, sizes: tuple[int, int], mask: np.ndarray | None = None, gradients: bool = False
+    ) -> Call:
+        made = Made(sizes, state=matrices(rng, sizes[0]))
+        args = (numbers(rng, B, T, sizes[0]),) if mask is None else (numbers(rng, B, T, sizes[0]), mask)
+        return Call("MultiHeadSelfAttention", args, about=about, made=made, gradients=gradients)
+
+    return [
+        attend("plain", 1, 3, (4, 2), gradients=True),
+        attend("three-heads", 2, 5, (6, 3)),
+        attend("one-head", 2, 4, (3, 1)),
+        attend("mask", 3, 4, (6, 2), visible(rng, 3, 4)[:, None]),
+        attend("numbers", 2, 3, (4, 2), visible(rng, 2, 3)[:, None].astype(np.float64)),
+    ]
+
+
+SCALE = " / math.sqrt(self.d_k)"
+FILL = "scores = scores.masked_fill(mask == 0, -math.inf)"
+WEIGHTS = "weights = torch.softmax(scores, dim=-1)"
+HIDE_LATE = "\n        weights = weights if mask is None else weights.masked_fill(mask == 0, 0.0)"
+SPLIT = "x.view(B, T, self.num_heads, self.d_k).transpose(1, 2)"
+MERGE = "(weights @ V).transpose(1, 2).reshape(B, T, self.d_model)"
+VIEW_IN, VIEW_OUT = "x.view(B, self.num_heads, T, self.d_k)", "(weights @ V).reshape(B, T, self.d_model)"
+BIASES = (" + self.b_Q", " + self.b_K", " + self.b_V", " + self.b_O")
+
+SLIPS = (
+    Slip("no-scale", ((SCALE, ""),)),
+    Slip("sqrt-d-model", ((SCALE, " / math.sqrt(self.d_model)"),)),
+    Slip("divided-by-d-k", ((SCALE, " / self.d_k"),)),
+    Slip("wrong-split", ((SPLIT, VIEW_IN),)),
+    Slip("wrong-merge", ((MERGE, VIEW_OUT),)),
+    Slip("view-only", ((SPLIT, VIEW_IN), (MERGE, VIEW_OUT))),
+    Slip(
+        "interleaved",
+        (
+            (SPLIT, "x.view(B, T, self.d_k, self.num_heads).permute(0, 3, 1, 2)"),
+            (MERGE, "(weights @ V).permute(0, 2, 3, 1).reshape(B, T, self.d_model)"),
+        ),
+    ),
+    Slip("one-head-only", (("self.d_k = d_model // num_heads", "self.num_heads, self.d_k = 1, d_model"),)),
+    Slip("no-projection", tuple((f"x @ self.W_{letter} + self.b_{letter}", "x") for letter in "QKV")),
+    Slip("no-output-matrix", (("merged @ self.W_O + self.b_O", "merged"),)),
+    Slip("bias-forgotten", tuple((bias, "") for bias in BIASES)),
+    Slip("weight-transposed", tuple((f" @ self.W_{letter} ", f" @ self.W_{letter}.T ") for letter in "QKVO")),
+    Slip("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=-2)"),)),
+    Slip("polarity", (("mask == 0", "mask != 0"),)),
+    Slip("mask-after-softmax", ((FILL, "pass"), (WEIGHTS, WEIGHTS + HIDE_LATE))),
+    Slip("zero-for-infinity", ((FILL, "scores = scores.masked_fill(mask == 0, 0.0)"),)),
+    Slip("mask-ignored", ((FILL, "pass"),)),
+    Slip("first-mask-for-all", (("mask == 0", "mask[:1] == 0"),)),
+    Slip("heads-summed", ((MERGE, "(weights @ V).sum(1).repeat(1, 1, self.num_heads)"),)),
+    Slip("weights-averaged", (("+ self.b_O, weights", "+ self.b_O, weights.mean(1)"),)),
+    Slip("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),
+)
+
+GRADER = Grader(cases, SLIPS, weights_too=True)

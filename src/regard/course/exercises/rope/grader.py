@@ -1,0 +1,63 @@
+"""Calls and known slips of `rope`: several pairs, positions with gaps, another base, heads in front."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercises.drawing import numbers
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    gaps = np.sort(rng.choice(np.arange(2, 30), size=3, replace=False))
+    return [
+        call("rope", numbers(rng, 3, 4), np.arange(3), about="counted"),
+        call("rope", numbers(rng, 3, 4), gaps, about="gaps"),
+        call("rope", numbers(rng, 4, 6), rng.permutation(np.arange(1, 5)), about="shuffled"),
+        call("rope", numbers(rng, 1, 8), np.array([rng.integers(1000, 5000)]), about="far"),
+        call("rope", numbers(rng, 2, 6), np.array([0, rng.integers(1, 9)]), base=100.0, about="base"),
+        call("rope", numbers(rng, 2, 3, 4), np.arange(5, 8), about="heads"),
+        call("rope", numbers(rng, 2, 1, 5, 4), np.arange(5), about="heads"),
+        call("rope", numbers(rng, 3, 2), np.array([0, 1, 2]), about="one-pair"),
+    ]
+
+
+FREQUENCIES = "base ** (-2 * np.arange(d // 2) / d)"
+ANGLES = "positions[:, None] * frequencies"
+SPLIT = "x[..., : d // 2], x[..., d // 2 :]"
+TURNED = "np.concatenate([a * cos - b * sin, b * cos + a * sin], axis=-1)"
+NEIGHBOURS = (
+    (SPLIT, "x[..., 0::2], x[..., 1::2]"),
+    (TURNED, "np.stack([a * cos - b * sin, b * cos + a * sin], axis=-1).reshape(x.shape)"),
+)
+MIXED = "x * np.repeat(cos, 2, axis=-1) + np.concatenate([-b, a], axis=-1) * np.repeat(sin, 2, axis=-1)"
+SINUSOIDAL = "x + np.concatenate([sin, cos], axis=-1)"
+EACH_COLUMN = (
+    (TURNED, "x * cos + np.concatenate([-x[..., d // 2 :], x[..., : d // 2]], axis=-1) * sin"),
+    (SPLIT, "x, x"),
+)
+
+SLIPS = (
+    Slip("interleaved", NEIGHBOURS),
+    Slip("mixed-pairings", ((TURNED, MIXED),)),
+    Slip("pairs-moved", ((SPLIT, "x[..., 0::2], x[..., 1::2]"),)),
+    Slip("backwards", ((TURNED, "np.concatenate([a * cos + b * sin, b * cos - a * sin], axis=-1)"),)),
+    Slip("mirrored", ((TURNED, "np.concatenate([a * cos - b * sin, b * cos - a * sin], axis=-1)"),)),
+    Slip("all-plus", ((TURNED, "np.concatenate([a * cos + b * sin, b * cos + a * sin], axis=-1)"),)),
+    Slip("sine-for-cosine", (("np.cos(angles), np.sin(angles)", "np.sin(angles), np.cos(angles)"),)),
+    Slip("cosine-only", ((TURNED, "np.concatenate([a * cos, b * cos], axis=-1)"),)),
+    Slip("halves-exchanged", ((TURNED, "np.concatenate([b * cos + a * sin, a * cos - b * sin], axis=-1)"),)),
+    Slip("half-the-exponent", (("-2 * np.arange", "-np.arange"),)),
+    Slip("twice-the-exponent", (("-2 * np.arange", "-4 * np.arange"),)),
+    Slip("angle-for-each-column", ((FREQUENCIES, "base ** (-np.arange(d) / d)"), *EACH_COLUMN)),
+    Slip("angle-for-each-column", ((FREQUENCIES, "base ** (-2 * np.arange(d) / d)"), *EACH_COLUMN)),
+    Slip("one-frequency", ((FREQUENCIES, "np.ones(d // 2)"),)),
+    Slip("growing-frequencies", (("(-2 *", "(2 *"),)),
+    Slip("counts-itself", ((ANGLES, "np.arange(x.shape[-2])[:, None] * frequencies"),)),
+    Slip("starts-at-one", ((ANGLES, "(positions[:, None] + 1) * frequencies"),)),
+    Slip("base-fixed", (("base **", "10000.0 **"),)),
+    Slip("added", ((TURNED, SINUSOIDAL),)),
+    Slip("not-turned", ((TURNED, "x.copy()"),)),
+)
+
+GRADER = Grader(cases, SLIPS)

@@ -1,0 +1,81 @@
+"""Calls and known slips of `scaled-dot-product`: any axes in front, a boolean mask, rows that may look nowhere."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercises.drawing import numbers, towering
+
+NAME = "scaled_dot_product_attention"
+
+
+def some(rng: np.random.Generator, T: int, S: int) -> np.ndarray:
+    """A mask T S in which each row sees two or more keys, and not all."""
+    return (np.arange(S) - 2 * np.arange(T)[:, None] + rng.integers(S)) % S < S // 2 + 1
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def drawn(front: tuple[int, ...], T: int, S: int, d_k: int, d_v: int) -> tuple[np.ndarray, ...]:
+        return numbers(rng, *front, T, d_k), numbers(rng, *front, S, d_k), numbers(rng, *front, S, d_v)
+
+    seen = rng.permutation([2, 4])[:, None, None]  # how many keys of each sample are no padding
+    nowhere = some(rng, 3, 4)
+    nowhere[rng.integers(3)] = False
+    return [
+        call(NAME, *drawn((), 3, 5, 4, 2)),
+        call(NAME, *drawn((2,), 3, 4, 2, 5), about="batch"),
+        call(NAME, *drawn((), 3, 5, 2, 4), some(rng, 3, 5), about="mask"),
+        call(NAME, *drawn((), 4, 4, 3, 3), np.tri(4, dtype=bool), about="causal"),
+        call(NAME, *drawn((2,), 3, 5, 4, 2), np.arange(5) < seen, about="padding"),
+        call(NAME, *drawn((2, 3), 2, 4, 5, 3), some(rng, 2, 4), about="heads"),
+        call(NAME, *drawn((), 3, 4, 2, 5), nowhere, about="nowhere"),
+        call(NAME, *towering(rng, 3, 5), numbers(rng, 5, 2), some(rng, 3, 5), about="large"),
+    ]
+
+
+SCALE = " / np.sqrt(Q.shape[-1])"
+HIDDEN = "np.where(mask, scores, -np.inf)"
+HIDE = f"scores = {HIDDEN}"
+LARGEST = "np.where(np.isinf(largest), 0, largest)"
+WEIGHTS = "weights = powers / np.where(total == 0, 1, total)"
+RETURN = "return weights @ V, weights"
+
+SLIPS = (
+    Slip("no-scale", ((SCALE, ""),)),
+    Slip("no-root", ((SCALE, " / Q.shape[-1]"),)),
+    Slip("root-of-length", ((SCALE, " / np.sqrt(K.shape[-2])"),)),
+    Slip("root-of-queries", ((SCALE, " / np.sqrt(Q.shape[-2])"),)),
+    Slip("root-of-values", ((SCALE, " / np.sqrt(V.shape[-1])"),)),
+    *(Slip("fixed-scale", ((SCALE, f" / {divisor}"),)) for divisor in ("np.sqrt(2)", "np.sqrt(3)", "2", "8")),
+    Slip("over-queries", (("axis=-1", "axis=-2"),)),
+    Slip("axis-one", (("axis=-1", "axis=1"),)),
+    Slip("all-axes-turned", (("K.swapaxes(-1, -2)", "K.T"),)),
+    Slip("no-softmax", ((WEIGHTS, "weights = scores"),)),
+    Slip("unstable", ((LARGEST, "0"),)),
+    Slip("mask-unused", ((HIDE, "pass"),)),
+    Slip("polarity", ((HIDDEN, "np.where(mask, -np.inf, scores)"),)),
+    Slip("mask-added", ((HIDDEN, "scores + mask"),)),
+    Slip("mask-multiplied", ((HIDDEN, "scores * mask"),)),
+    Slip("zero-times-infinity", ((HIDDEN, "scores + ~mask * -np.inf"),)),
+    Slip(
+        "mask-after-softmax",
+        ((HIDE, "pass"), (WEIGHTS, f"{WEIGHTS}\n    weights = weights if mask is None else weights * mask")),
+    ),
+    Slip("mask-transposed", (("np.where(mask,", "np.where(mask.swapaxes(-1, -2),"),)),
+    Slip("nowhere-nan", ((LARGEST, "largest"),)),
+    Slip("nowhere-even", ((HIDDEN, "np.where(mask, scores, -1e9)"),)),
+    Slip("nowhere-unmasked", ((HIDDEN, "scores + ~mask * -1e9"),)),
+    Slip("nowhere-weights-nan", ((LARGEST, "largest"), (RETURN, "return np.nan_to_num(weights @ V), weights"))),
+    Slip("wrong-order", ((RETURN, "return weights, weights @ V"),)),
+    Slip("output-only", ((RETURN, "return weights @ V"),)),
+    Slip("scores-for-weights", ((RETURN, "return weights @ V, scores"),)),
+    Slip("returns-values", ((RETURN, "return V, weights"),)),
+    Slip("mean-of-values", ((RETURN, "return V.mean(axis=-2, keepdims=True) + 0 * (weights @ V), weights"),)),
+    Slip("keys-for-values", (("scores = Q", "K, V = V, K\n    scores = Q"),)),
+    Slip("rounded", ((RETURN, "return np.round(weights @ V, 3), np.round(weights, 3)"),)),
+    Slip("mutates-input", (("scores = Q", "Q /= np.sqrt(Q.shape[-1])\n    scores = Q"), (SCALE, ""))),
+    Slip("hard-coded", ((RETURN, "return np.array([[16.0445, 3.9555]]), np.array([[0.40111, 0.19778, 0.40111]])"),)),
+)
+
+GRADER = Grader(cases, SLIPS, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

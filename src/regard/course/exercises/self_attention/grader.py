@@ -1,0 +1,44 @@
+"""Calls and known slips of `self-attention`: the projections alone, then attention over one text's own positions."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercises.attending import ATTENTION_SLIPS, RETURN, SCALE, SCORES
+from regard.course.exercises.drawing import numbers, towering
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def projected(T: int, d_model: int, d_k: int, d_v: int, about: str) -> Call:
+        weights = (numbers(rng, d_model, width) for width in (d_k, d_k, d_v))
+        return call("compute_qkv", numbers(rng, T, d_model), *weights, about=about)
+
+    def attended(T: int, d_k: int, d_v: int, about: str = "") -> Call:
+        return call("self_attention", numbers(rng, T, d_k), numbers(rng, T, d_k), numbers(rng, T, d_v), about=about)
+
+    return [
+        projected(3, 4, 2, 5, about="projections"),
+        projected(2, 3, 3, 3, about="square-weights"),  # here W and its transpose both fit
+        attended(5, 3, 2),
+        attended(2, 4, 4, about="as-wide"),  # here swapped keys and values give numbers, not an error
+        attended(1, 3, 2, about="one-position"),
+        attended(4, 2, 3, about="wider-values"),
+        call("self_attention", *towering(rng, 3, 3), numbers(rng, 3, 2), about="large"),
+    ]
+
+
+PROJECT = "return X @ W_q, X @ W_k, X @ W_v"
+
+SLIPS = (
+    *ATTENTION_SLIPS,
+    Slip("causal", ((SCORES, f"{SCORES}\n    scores = np.where(np.tri(len(Q)) > 0, scores, -np.inf)"),)),
+    Slip("transposed-weights", ((PROJECT, "return X @ W_q.T, X @ W_k.T, X @ W_v.T"),)),
+    Slip("wrong-order", ((PROJECT, "return X @ W_k, X @ W_q, X @ W_v"),)),
+    Slip("one-projection", ((PROJECT, "return X @ W_q, X @ W_q, X @ W_v"),)),
+    Slip("values-not-projected", ((PROJECT, "return X @ W_q, X @ W_k, X"),)),
+    Slip("mutates-input", ((SCORES, f"Q /= np.sqrt(K.shape[-1])\n    {SCORES.removesuffix(SCALE)}"),)),
+    Slip("hard-coded", ((RETURN, "return np.array([[1.660477, 2.660477], [2.339523, 3.339523]])"),)),
+)
+
+GRADER = Grader(cases, SLIPS, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

@@ -1,0 +1,83 @@
+"""Calls and known slips of `self-attention-module`: the weights are handed in, so no random start matters."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercises.drawing import numbers, projections, visible
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def attend(
+        about: str,
+        B: int,
+        T: int,
+        *,
+        d_model: int = 4,
+        n_heads: int = 2,
+        masked: type | None = None,
+        grad: bool = False,
+    ) -> Call:
+        made = Made((d_model, n_heads), state=projections(rng, d_model))
+        args: tuple[np.ndarray, ...] = (numbers(rng, B, T, d_model),)
+        if masked:
+            args += (visible(rng, B, T).astype(masked),)
+        return Call("SelfAttention", args, about=about, made=made, gradients=grad)
+
+    return [
+        attend("plain", 1, 3, grad=True),
+        attend("three-heads", 2, 5, d_model=6, n_heads=3),
+        attend("one-head", 2, 3, n_heads=1),
+        attend("mask", 3, 4, d_model=6, masked=bool),
+        attend("as-many-samples-as-heads", 2, 3, masked=int),
+    ]
+
+
+SCALE = " / math.sqrt(self.d_k)"
+FILL = "scores = scores.masked_fill(mask == 0, -math.inf)"
+SPLIT = "x.view(B, T, self.n_heads, self.d_k).transpose(1, 2)"
+MERGE = "x.transpose(1, 2).reshape(B, T, self.d_model)"
+WEIGHTS = "weights = torch.softmax(scores, dim=-1)"
+RETURN = "return weights @ V"
+HIDE_LATE = "weights = weights if mask is None else weights.masked_fill(mask == 0, 0.0)\n        "
+PROJECT = "self.W_q(x), self.W_k(x), self.W_v(x)"
+
+SLIPS = (
+    Slip("no-scale", ((SCALE, ""),)),
+    Slip("sqrt-d-model", ((SCALE, " / math.sqrt(self.d_model)"),)),
+    Slip("divided-by-d-k", ((SCALE, " / self.d_k"),)),
+    Slip("wrong-split", ((SPLIT, "x.view(B, self.n_heads, T, self.d_k)"),)),
+    Slip("wrong-merge", ((MERGE, "x.reshape(B, T, self.d_model)"),)),
+    Slip("view-only", ((SPLIT, "x.view(B, self.n_heads, T, self.d_k)"), (MERGE, "x.reshape(B, T, self.d_model)"))),
+    Slip(
+        "between-heads",
+        (
+            (SPLIT, "x.view(B, T, self.n_heads, self.d_k)"),
+            ("B, _, T, _ = x.shape", "B, T = x.shape[:2]"),
+            (MERGE, "x.reshape(B, T, self.d_model)"),
+        ),
+    ),
+    Slip(
+        "interleaved",
+        (
+            (SPLIT, "x.view(B, T, self.d_k, self.n_heads).permute(0, 3, 1, 2)"),
+            (MERGE, "x.permute(0, 2, 3, 1).reshape(B, T, self.d_model)"),
+        ),
+    ),
+    Slip("one-head-only", (("self.d_k = d_model // n_heads", "self.n_heads, self.d_k = 1, d_model"),)),
+    Slip("no-projection", ((PROJECT, "x, x, x"),)),
+    Slip("no-output-layer", (("self.W_o(self.merge(out))", "self.merge(out)"),)),
+    Slip("bias-forgotten", ((PROJECT, "x @ self.W_q.weight.T, x @ self.W_k.weight.T, x @ self.W_v.weight.T"),)),
+    Slip("weight-not-transposed", ((PROJECT, "*(x @ W.weight + W.bias for W in (self.W_q, self.W_k, self.W_v)),"),)),
+    Slip("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=-2)"),)),
+    Slip("polarity", (("mask == 0", "mask != 0"),)),
+    Slip("mask-after-softmax", ((FILL, "pass"), (RETURN, HIDE_LATE + RETURN))),
+    Slip("zero-for-infinity", ((FILL, "scores = scores.masked_fill(mask == 0, 0.0)"),)),
+    Slip("mask-ignored", (("mask = mask.unsqueeze(1)", "mask = None"),)),
+    Slip("mask-beside-heads", (("mask = mask.unsqueeze(1)", "mask = mask"),)),
+    Slip("weights-averaged", (("self.merge(out)), weights", "self.merge(out)), weights.mean(1)"),)),
+    Slip("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),
+)
+
+GRADER = Grader(cases, SLIPS, weights_too=True)

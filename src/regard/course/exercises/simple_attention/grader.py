@@ -1,0 +1,37 @@
+"""Calls and known slips of `simple-attention`: one head, two axes, queries and keys of different number."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercises.attending import ATTENTION_SLIPS, SCALE, SCORES
+from regard.course.exercises.drawing import numbers, towering
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    def drawn(T: int, S: int, d_k: int, d_v: int, about: str = "") -> Call:
+        Q, K, V = numbers(rng, T, d_k), numbers(rng, S, d_k), numbers(rng, S, d_v, spread=2.0)
+        return call("simple_attention", Q, K, V, about=about)
+
+    return [
+        drawn(3, 5, 4, 2),
+        drawn(1, 4, 3, 2, about="one-query"),
+        drawn(4, 4, 3, 2, about="as-many"),  # here swapped queries and keys give numbers, not an error
+        drawn(2, 4, 3, 3, about="as-wide"),  # and here swapped keys and values
+        drawn(3, 1, 2, 4, about="one-key"),
+        call("simple_attention", *towering(rng, 3, 5), numbers(rng, 5, 2), about="large"),
+    ]
+
+
+SLIPS = (
+    Slip("root-of-queries", ((SCALE, " / np.sqrt(len(Q))"),)),
+    *ATTENTION_SLIPS,
+    Slip("mutates-input", ((SCORES, f"Q /= np.sqrt(K.shape[-1])\n    {SCORES.removesuffix(SCALE)}"),)),
+    Slip(
+        "hard-coded",
+        source="import numpy as np\n\n\ndef simple_attention(Q, K, V):\n    return np.array([[3.3488, 3.3024]])\n",
+    ),
+)
+
+GRADER = Grader(cases, SLIPS, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

@@ -1,0 +1,60 @@
+"""Calls and known slips of `softmax`: every axis, numbers that overflow, lines that are far apart, whole numbers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercises.drawing import numbers
+
+
+def cases(rng: np.random.Generator) -> Sequence[Call]:
+    # Halves near 1000 are exact even in float32: the corner tries overflow, not the last digits.
+    halves = rng.permuted(np.tile([-1.0, -0.5, 0.5, 1.0], (3, 1)), axis=1)
+    hidden = numbers(rng, 3, 4)
+    hidden[np.arange(3), rng.permutation(4)[:3]] = -np.inf
+    return [
+        call("softmax", numbers(rng, 3, 5), -1),
+        call("softmax", numbers(rng, 4, 3), 0, about="axis-0"),
+        call("softmax", numbers(rng, 2, 3, 4), -2, about="middle"),
+        call("softmax", numbers(rng, 2, 4, 3), 2, about="three-axes"),
+        call("softmax", numbers(rng, 5), 0, about="one-axis"),
+        call("softmax", rng.permuted(np.tile(np.arange(-1, 3), (3, 1)), axis=1), 1, about="whole"),
+        call("softmax", halves[:2] + 1000, -1, about="large"),
+        call("softmax", halves + np.array([[1000], [-1000], [0]]), -1, about="apart"),
+        call("softmax", hidden, -1, about="hidden"),
+    ]
+
+
+SHIFT = "x - x.max(axis=axis, keepdims=True)"
+DIVIDE = "powers / powers.sum(axis=axis, keepdims=True)"
+
+SLIPS = (
+    Slip("unstable", ((SHIFT, "x"),)),
+    Slip("nan-hidden", ((SHIFT, "x"), (DIVIDE, f"np.nan_to_num({DIVIDE})"))),
+    Slip("mean-for-maximum", (("x.max(", "x.mean("),)),
+    Slip("one-maximum", ((SHIFT, "x - x.max()"),)),
+    Slip("clipped", ((SHIFT, "np.clip(x, -500, 500)"),)),
+    Slip("maximum-elsewhere", (("x.max(axis=axis", "x.max(axis=-1"),)),
+    Slip("last-axis", (("axis=axis", "axis=-1"),)),
+    Slip("first-axis", (("axis=axis", "axis=0"),)),
+    Slip("whole-sum", ((DIVIDE, "powers / powers.sum()"),)),
+    Slip("no-keepdims", ((", keepdims=True", ""),)),
+    Slip("not-divided", ((DIVIDE, "powers"),)),
+    Slip("no-exp", (("np.exp(shifted)", "x"),)),
+    Slip("logarithm", ((DIVIDE, "shifted - np.log(powers.sum(axis=axis, keepdims=True))"),)),
+    Slip("upside-down", ((SHIFT, "x.min(axis=axis, keepdims=True) - x"),)),
+    Slip("powers-of-two", (("np.exp(", "np.exp2("),)),
+    Slip("sigmoid", ((DIVIDE, "1 / (1 + np.exp(-x))"),)),
+    Slip("winner-takes-all", (("np.exp(shifted)", "(shifted == 0).astype(float)"),)),
+    Slip("truncated", ((DIVIDE, f"({DIVIDE}).astype(x.dtype)"),)),
+    Slip("returns-input", ((DIVIDE, "x"),)),
+    Slip("rounded", ((DIVIDE, f"np.round({DIVIDE}, 3)"),)),
+    Slip("mutates-input", ((f"shifted = {SHIFT}", "x -= x.max(axis=axis, keepdims=True)\n    shifted = x"),)),
+    Slip(
+        "hard-coded",
+        source="import numpy as np\n\n\ndef softmax(x, axis):\n    return np.array([0.40111, 0.19778, 0.40111])\n",
+    ),
+)
+
+GRADER = Grader(cases, SLIPS, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

@@ -1,0 +1,28 @@
+import math
+
+import torch
+from torch import nn
+
+
+class SingleHeadSelfAttentionWithMask(nn.Module):
+    """The mask after the exponential and before the sum: the same as -inf."""
+
+    def __init__(self, d_model):
+        super().__init__()
+        self.d_model = d_model
+        self.W_Q = nn.Parameter(torch.randn(d_model, d_model))
+        self.W_K = nn.Parameter(torch.randn(d_model, d_model))
+        self.W_V = nn.Parameter(torch.randn(d_model, d_model))
+        self.W_O = nn.Parameter(torch.randn(d_model, d_model))
+        self.b_Q = nn.Parameter(torch.zeros(d_model))
+        self.b_K = nn.Parameter(torch.zeros(d_model))
+        self.b_V = nn.Parameter(torch.zeros(d_model))
+        self.b_O = nn.Parameter(torch.zeros(d_model))
+
+    def forward(self, x, mask=None):
+        Q, K, V = (x @ W + b for W, b in ((self.W_Q, self.b_Q), (self.W_K, self.b_K), (self.W_V, self.b_V)))
+        exps = torch.exp(torch.einsum("btd,bsd->bts", Q, K) / math.sqrt(self.d_model))
+        if mask is not None:
+            exps = exps * mask
+        weights = exps / exps.sum(dim=2, keepdim=True)
+        return torch.einsum("bts,bsd,de->bte", weights, V, self.W_O) + self.b_O

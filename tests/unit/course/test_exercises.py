@@ -1,0 +1,277 @@
+"""Every exercise of the catalogue, tried: the stub fails, what is right passes, each slip is told by its own name.
+
+Mostly in this process, which is quick; one of each also through the real sandbox.
+"""
+
+import doctest
+import re
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from regard.course.catalogue import entries, exercise, folder
+from regard.course.exercise import Call, Exercise
+from regard.course.grading.answers import Answer
+from regard.course.grading.comparing import between
+from regard.course.grading.diagnosing import GENERAL
+from regard.course.grading.judging import grade
+from regard.course.grading.sandbox import in_process
+from regard.words import LANGUAGES
+
+RIGHT = Path(__file__).parents[2] / "course" / "right"
+CODE = [row.id for row in entries() if row.kind != "sheet"]
+every_code = pytest.mark.parametrize("name", CODE)
+every_exercise = pytest.mark.parametrize("name", [row.id for row in entries()])
+
+
+def calls(tried: Exercise, seed: int) -> Sequence[Call]:
+    assert tried.grader is not None
+    return tried.grader.cases(np.random.default_rng(seed))
+
+
+def slips(tried: Exercise) -> dict[str, str]:
+    """Every known wrong program by its name; a name may have several."""
+    assert tried.grader is not None
+    return {f"{slip.id} {place}": slip.text(tried.solution) for place, slip in enumerate(tried.grader.slips)}
+
+
+# --- what stands in a folder ------------------------------------------------------------------------------
+
+
+def test_there_are_all_exercises() -> None:
+    assert len(entries()) >= 36
+    homes = {folder(row).name for row in entries()}
+    there = {path.name for path in folder(entries()[0]).parent.iterdir() if path.is_dir() and path.name[0] != "_"}
+    assert there == homes
+
+
+@every_exercise
+def test_the_texts_are_equal_in_both_languages(name: str) -> None:
+    tried = exercise(name)
+    assert all(len(tried.hints[language]) == 3 and all(tried.hints[language]) for language in LANGUAGES)
+    for words in (tried.title, tried.task, *tried.cases.values(), *tried.slips.values()):
+        assert words.en.strip()
+        assert words.zh.strip()
+    assert re.search("[\u4e00-\u9fff]", tried.task.zh)
+    assert codes(tried.task.en) == codes(tried.task.zh)
+
+
+def codes(text: str) -> list[str]:
+    """The lines of code in a task, without the words around them."""
+    return [line.strip() for line in text.splitlines() if line.startswith("    >>>")]
+
+
+@every_exercise
+def test_every_sentence_is_said_and_every_name_has_one(name: str) -> None:
+    tried = exercise(name)
+    if tried.grader is not None:
+        abouts = {call.about for seed in range(5) for call in calls(tried, seed)} - {""}
+        named = {slip.id for slip in tried.grader.slips}
+    else:
+        assert tried.sheet is not None
+        abouts = {field.step for seed in range(5) for field in tried.sheet.fields(seed)} - {""}
+        named = {slip.id for slip in tried.sheet.slips}
+    assert abouts == set(tried.cases)
+    assert named - set(GENERAL) == set(tried.slips) - set(GENERAL)
+    assert len(named) >= 6
+
+
+@every_code
+def test_the_data_are_small_and_fresh(name: str) -> None:
+    tried = exercise(name)
+    first, again, other = calls(tried, 1), calls(tried, 1), calls(tried, 2)
+    assert len(first) >= 4
+    assert repr(first) == repr(again)
+    assert repr(first) != repr(other)
+
+
+@every_code
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_examples_of_the_task_are_true(name: str, language: str) -> None:
+    tried = exercise(name)
+    text = getattr(tried.task, language)
+    if ">>>" not in text:
+        return
+    space: dict[str, object] = {"np": np}
+    exec(compile(tried.solution, name, "exec"), space)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner.run(doctest.DocTestParser().get_doctest(text, space, name, None, None))
+    assert runner.summarize(verbose=False).failed == 0
+
+
+# --- what passes ------------------------------------------------------------------------------------------
+
+
+@every_code
+def test_the_solution_passes_on_twenty_data_sets(name: str) -> None:
+    tried = exercise(name)
+    assert [seed for seed in range(20) if not grade(tried, tried.solution, seed=seed, run=in_process).passed] == []
+
+
+@every_code
+def test_right_answers_pass_however_they_are_written(name: str) -> None:
+    tried = exercise(name)
+    files = sorted((RIGHT / name).glob("*.py"))
+    assert len(files) >= 3
+    for file in files:
+        for seed in range(3):
+            verdict = grade(tried, file.read_text(encoding="utf-8"), seed=seed, run=in_process)
+            assert verdict.passed, f"{file}, seed {seed}:\n{verdict}"
+
+
+OURS = {
+    "softmax": "from deep_learning.activations import softmax",
+    "causal-mask": "from deep_learning.attention import create_causal_mask",
+    "padding-mask": "from deep_learning.attention import create_padding_mask",
+    "scaled-dot-product": "from regard.reference import scaled_dot_product_attention",
+    "scaled-dot-product-module": "from deep_learning.nn import ScaledDotProductAttention",
+    "self-attention-module": "from deep_learning.nn import SelfAttention",
+    "single-head-manual": "from deep_learning.nn import SingleHeadSelfAttention_Manual",
+    "masked-self-attention-module": "from deep_learning.nn import SingleHeadSelfAttentionWithMask",
+    "multi-head-self-attention-module": "from deep_learning.nn import MultiHeadSelfAttention",
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_our_own_software_passes(name: str) -> None:
+    verdict = grade(exercise(name), OURS[name], seed=1, run=in_process)
+    assert verdict.passed, str(verdict)
+
+
+# --- what does not ----------------------------------------------------------------------------------------
+
+
+@every_code
+def test_the_untouched_stub_fails(name: str) -> None:
+    tried = exercise(name)
+    verdict = grade(tried, tried.stub, seed=1, run=in_process)
+    assert not verdict.passed
+    assert verdict.slip == ("untouched" if tried.kind == "bug" else "not-written")
+
+
+@every_code
+def test_every_slip_fails_with_its_own_diagnosis(name: str) -> None:
+    tried = exercise(name)
+    for slip, text in slips(tried).items():
+        verdict = grade(tried, text, seed=1, run=in_process)
+        assert (verdict.passed, verdict.slip) == (False, slip.split()[0]), f"{slip}:\n{verdict}"
+        assert verdict.diagnosis
+
+
+@every_code
+def test_slips_are_told_apart_by_every_data_set(name: str) -> None:
+    """What is told apart by its answers is diagnosed by them; so no luck with the data decides."""
+    tried = exercise(name)
+    assert tried.grader is not None
+    programs = {slip: text for slip, text in slips(tried).items() if slip.split()[0] not in GENERAL}
+    for seed in range(2, 6):
+        answers = {slip: in_process(text, calls(tried, seed), tried.track).answers for slip, text in programs.items()}
+        answers["the solution"] = in_process(tried.solution, calls(tried, seed), tried.track).answers
+        alike = [
+            f"seed {seed}: {one} = {other}"
+            for one, other in combinations(answers, 2)
+            if one.split()[0] != other.split()[0] and same(tried, answers[one], answers[other])
+        ]
+        assert alike == []
+
+
+def same(tried: Exercise, left: Sequence[Answer], right: Sequence[Answer]) -> bool:
+    """Whether two programs give the same answers, as a diagnosis sees them."""
+    assert tried.grader is not None
+    return all(
+        a.raised == b.raised
+        and (a.fault == b.fault)
+        and (bool(a.raised or a.fault) or between(a, b, tried.tolerance, tried.grader.weights_too) is None)
+        for a, b in zip(left, right, strict=True)
+    )
+
+
+# --- through the sandbox ----------------------------------------------------------------------------------
+
+
+@every_code
+def test_the_sandbox_says_the_same(name: str) -> None:
+    tried = exercise(name)
+    assert tried.grader is not None
+    wrong = next(slip for slip in tried.grader.slips if slip.id not in GENERAL)
+    assert grade(tried, tried.solution).passed
+    assert grade(tried, tried.stub).slip == ("untouched" if tried.kind == "bug" else "not-written")
+    verdict = grade(tried, wrong.text(tried.solution))
+    assert (verdict.slip, verdict.diagnosis) == (wrong.id, tried.slips[wrong.id].en)
+
+
+# --- sheets -----------------------------------------------------------------------------------------------
+
+SHEETS = [row.id for row in entries() if row.kind == "sheet"]
+every_sheet = pytest.mark.parametrize("name", SHEETS)
+
+
+def filled(answers: dict[str, object], seed: int) -> str:
+    """A sheet with these answers, tables last, as TOML wants them."""
+    lines, table = [f"seed = {seed}"], ""
+    for field, value in sorted(answers.items(), key=lambda item: "." in item[0]):
+        home, _, key = field.rpartition(".")
+        lines += [f"[{home}]"] * (home != table)
+        lines, table = [*lines, f"{key} = {toml(value)}"], home
+    return "\n".join(lines)
+
+
+def toml(value: object) -> str:
+    if isinstance(value, list | tuple | np.ndarray):
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    return f'"{value}"' if isinstance(value, str) else repr(np.asarray(value).item())
+
+
+def full_width(text: str) -> str:
+    """As an input method leaves it: all signs of the answers, but no names."""
+    twins = str.maketrans("0123456789.,[]-", "０１２３４５６７８９．，【】－")
+    wide = []
+    for line in text.splitlines():
+        name, _, value = line.partition(" = ")
+        typed = value if '"' in value else value.translate(twins)
+        wide.append(f"{name} ＝ {typed}" if value else name)
+    return "\n".join(wide)
+
+
+def right_answers(tried: Exercise, seed: int) -> dict[str, object]:
+    assert tried.sheet is not None
+    return {field.name: field.expected for field in tried.sheet.fields(seed)}
+
+
+@every_sheet
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_empty_sheet_is_not_written(name: str, language: str) -> None:
+    tried = exercise(name)
+    assert tried.sheet is not None
+    verdict = grade(tried, tried.sheet.make(5, "zh" if language == "zh" else "en"))
+    assert (verdict.passed, verdict.slip, verdict.seed) == (False, "not-written", 5)
+    assert len(verdict.tests) == len(tried.sheet.fields(5))
+
+
+@every_sheet
+def test_right_sheets_pass_however_they_are_typed(name: str) -> None:
+    tried = exercise(name)
+    for seed in range(3):
+        text = filled(right_answers(tried, seed), seed)
+        quotes = text.replace('"', "'")
+        windows = "\ufeff" + text.replace("\n", "\r\n")
+        for way in (text, full_width(text), quotes, windows):
+            verdict = grade(tried, way)
+            assert verdict.passed, f"{way}\n{verdict}"
+
+
+@every_sheet
+def test_every_slip_of_a_sheet_is_told_by_its_name(name: str) -> None:
+    tried = exercise(name)
+    assert tried.sheet is not None
+    for seed in range(3):
+        for slip in tried.sheet.slips:
+            answers = slip.answers(seed)
+            verdict = grade(tried, filled({**right_answers(tried, seed), **answers}, seed))
+            assert verdict.slip == slip.id, f"seed {seed}:\n{verdict}"
+            assert verdict.diagnosis == tried.slips[slip.id].en

@@ -1,0 +1,139 @@
+"""The four sheets: their right numbers, the traps that the tutorials set, and right sheets as people type them.
+
+That every slip is told by its name is tested for all sheets in test_exercises.py.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from regard.course.catalogue import exercise
+from regard.course.exercises.find_the_head import grader as finding
+from regard.course.exercises.order_the_flow import grader as ordering
+from regard.course.exercises.predict_the_row import grader as foretelling
+from regard.course.grading.judging import grade
+from regard.course.grading.verdict import Verdict
+from regard.reference import scaled_dot_product_attention
+from regard.words import LANGUAGES, speaking
+
+RIGHT = Path(__file__).parents[2] / "course" / "right"
+SHEETS = ("by-hand", "predict-the-row", "order-the-flow", "find-the-head")
+
+
+def judged(name: str, text: str) -> Verdict:
+    return grade(exercise(name), text)
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_right_sheets_pass_as_people_type_them(name: str) -> None:
+    files = sorted((RIGHT / name).glob("*.toml"))
+    assert len(files) >= 3
+    for file in files:
+        verdict = judged(name, file.read_text(encoding="utf-8"))
+        assert verdict.passed, f"{file}:\n{verdict}"
+
+
+@pytest.mark.parametrize("name", SHEETS)
+def test_the_empty_sheet_is_the_same_in_both_languages(name: str) -> None:
+    sheet = exercise(name).sheet
+    assert sheet is not None
+    told = [[line for line in sheet.make(7, lang).splitlines() if line[:1] != "#"] for lang in LANGUAGES]
+    codes = [[line.split("#")[0] for line in lines] for lines in told]
+    assert codes[0] == codes[1]
+    assert all(line.isascii() for line in codes[0])
+
+
+# --- by hand -----------------------------------------------------------------------------------------------
+
+FIRST = "seed = 0\n[first]\nscores = [1, 0, 1]\nscaled = [0.707, 0, 0.707]\n"
+TO_SECOND = FIRST + "weights = [0.401, 0.198, 0.401]\noutput = [16.04, 3.96]\n[second]\nscores = [1, 2, 0.5]\n"
+
+
+def test_the_right_numbers_are_those_of_the_definition() -> None:
+    fields = {field.name: field.expected for field in exercise("by-hand").sheet.fields(0)}  # type: ignore[union-attr]
+    given = {
+        "first": ([[1.0, 0]], [[1.0, 0], [0, 1], [1, 0]], [[10.0, 0], [0, 20], [30, 0]]),
+        "second": ([[1.0]], [[1.0], [2], [0.5]], [[10.0], [20], [5]]),
+        "third": ([[1.0, 0]], [[1.0, 0], [0, 1]], [[5.0, 0], [0, 10]]),
+    }
+    for name, (q, k, v) in given.items():
+        output, weights = scaled_dot_product_attention(np.array(q), np.array(k), np.array(v))
+        np.testing.assert_allclose(fields[f"{name}.weights"], weights[0], atol=1e-6)
+        np.testing.assert_allclose(fields[f"{name}.output"], output[0], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "slip", "wrong"),
+    [
+        (FIRST + "weights = [.5, 0, .5]\noutput = [20, 0]", "zero-score-zero-weight", "first.weights"),
+        (
+            TO_SECOND + "scaled = [1, 2, .5]\nweights = [.231, .628, .14]\noutput = 15.57",
+            "rounded-early",
+            "second.output",
+        ),
+        (TO_SECOND + "scaled = [1, 2, .5]\nweights = [.23, .63, .14]\noutput = 15.6", "rounded-early", "second.output"),
+        ("seed = 0\n[first]\nscores = [1, 0, 1]\nscaled = [1, 0, 1]", "no-scale", "first.scaled"),
+        ("seed = 0\n[first]\nscores = [1, 0, 1]\nscaled = [.5, 0, .5]", "divided-by-d-k", "first.scaled"),
+        (FIRST + "weights = [2.03, 1, 2.03]", "not-normalised", "first.weights"),
+    ],
+)
+def test_a_sheet_begun_and_wrong_is_told_at_its_first_wrong_step(text: str, slip: str, wrong: str) -> None:
+    verdict = judged("by-hand", text)
+    assert verdict.slip == slip, str(verdict)
+    assert next(test.call for test in verdict.tests if not test.passed) == wrong
+
+
+# --- predict the row ---------------------------------------------------------------------------------------
+
+
+def test_the_row_is_revealed_only_once_it_has_been_foretold() -> None:
+    with speaking("zh"):
+        half = judged("predict-the-row", "seed = 2\nwinner = B")
+        whole = judged("predict-the-row", "seed = 2\nwinner = B\nweights = [0 1 0 0]")
+    assert "█" not in str(half)
+    assert "A    7   3.5  0.64  ██████████████████████████" in str(whole)
+    assert "真正的这一行" in str(whole)
+
+
+def test_rows_are_fresh_and_can_be_done_in_the_head() -> None:
+    for seed in range(30):
+        q, K = foretelling.drawn(seed)
+        assert np.abs(q).max() <= 2
+        assert np.abs(K).max() <= 2
+        _, weights = scaled_dot_product_attention(q[None].astype(float), K.astype(float), np.eye(4))
+        np.testing.assert_allclose(foretelling.fields(seed)[1].expected, weights[0], atol=5e-5)
+    assert len({foretelling.make(seed, "en") for seed in range(30)}) == 30
+
+
+# --- order the flow ----------------------------------------------------------------------------------------
+
+
+def test_two_orders_are_right_and_no_other() -> None:
+    letter = ordering.letters(11)
+    for first, second in zip(ordering.RIGHT, ordering.RIGHT[1:], strict=False):
+        order = list(ordering.RIGHT)
+        place = order.index(first)
+        order[place : place + 2] = second, first
+        typed = " ".join(letter[step] for step in order)
+        passed = judged("order-the-flow", f'seed = 11\norder = "{typed}"').passed
+        assert passed == ({first, second} == {"scale", "mask"}), typed
+
+
+# --- find the head -----------------------------------------------------------------------------------------
+
+
+def test_the_heads_asked_for_stand_out_and_are_those_that_regard_heads_finds() -> None:
+    asked = finding.asked(0)
+    assert all(scores.found.max() > 0.5 for scores in asked.values())
+    assert all(len(scores.right) <= 6 for scores in asked.values())
+    best = finding.poet(finding.prompt(0)).heads().ranked("previous")[0]
+    assert (int(best.name.split(".")[2]), best.head) in asked["previous"].right
+
+
+def test_find_the_head_takes_less_than_three_seconds() -> None:
+    finding.translator.cache_clear()
+    finding.poet.cache_clear()
+    finding.asked.cache_clear()
+    text = (RIGHT / "find-the-head" / "best.toml").read_text(encoding="utf-8")
+    assert min(judged("find-the-head", text).seconds for _ in range(2)) < 3

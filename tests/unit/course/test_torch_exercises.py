@@ -1,0 +1,147 @@
+"""The PyTorch exercises: their solutions against our own classes and PyTorch's layers, and what modules alone can get
+wrong. That stubs fail, right answers pass and slips are told is tested for all exercises in test_exercises.py.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tolerances import assert_close
+from torch import nn
+
+import deep_learning.nn as ours
+from regard.course.catalogue import exercise
+from regard.course.exercise import Call
+from regard.course.grading.judging import grade
+from regard.course.grading.sandbox import in_process
+
+TARGETS = {
+    "scaled-dot-product-module": ours.ScaledDotProductAttention,
+    "self-attention-module": ours.SelfAttention,
+    "single-head-manual": ours.SingleHeadSelfAttention_Manual,
+    "masked-self-attention-module": ours.SingleHeadSelfAttentionWithMask,
+    "multi-head-self-attention-module": ours.MultiHeadSelfAttention,
+}
+LAYERS = {"encoder-layer": nn.TransformerEncoderLayer, "decoder-layer": nn.TransformerDecoderLayer}
+ALL = [*TARGETS, *LAYERS]
+
+
+def cases(name: str, seed: int = 0) -> list[Call]:
+    grader = exercise(name).grader
+    assert grader is not None
+    return list(grader.cases(np.random.default_rng(seed)))
+
+
+def tensor(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    return torch.from_numpy(value.astype(np.float32) if value.dtype == np.float64 else value)
+
+
+def expected(name: str, call: Call) -> tuple[np.ndarray, np.ndarray]:
+    """Output and weights of the solution."""
+    (answer,) = in_process(exercise(name).solution, [call], "torch").answers
+    out, weights = answer.value
+    return out, weights
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_solutions_equal_our_classes_with_the_same_weights(name: str) -> None:
+    for call in cases(name):
+        assert call.made is not None
+        module = TARGETS[name](*call.made.args, **call.made.kwargs)
+        module.load_state_dict({key: tensor(value) for key, value in call.made.state.items()})
+        with torch.no_grad():
+            found = module(*map(tensor, call.args), **{key: tensor(value) for key, value in call.kwargs.items()})
+        for right, got, kind in zip(expected(name, call), found, ("output", "weights"), strict=True):
+            assert_close(got.numpy(), right, kind)
+
+
+# Where PyTorch keeps what a layer of ours keeps; q, k and v stand in one matrix, one below the other.
+NAMES = {"W_o.weight": "out_proj.weight", "W_o.bias": "out_proj.bias"}
+ATTENTION = {"attention": "self_attn", "self_attention": "self_attn", "cross_attention": "multihead_attn"}
+
+
+def theirs(state: dict[str, Any]) -> dict[str, torch.Tensor]:
+    renamed = {key: tensor(value) for key, value in state.items() if "attention" not in key}
+    for mine, their in ATTENTION.items():
+        if f"{mine}.W_q.weight" in state:
+            for part in ("weight", "bias"):
+                parts = [tensor(state[f"{mine}.{name}.{part}"]) for name in ("W_q", "W_k", "W_v")]
+                renamed[f"{their}.in_proj_{part}"] = torch.cat(parts)
+            renamed |= {f"{their}.{there}": tensor(state[f"{mine}.{here}"]) for here, there in NAMES.items()}
+    return renamed
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_layers_equal_those_of_pytorch_with_the_same_weights(name: str) -> None:
+    for call in cases(name):
+        assert call.made is not None
+        d_model, n_heads, d_ff = call.made.args
+        layer = LAYERS[name](d_model, n_heads, d_ff, dropout=0.0, batch_first=True)  # post-norm, ReLU by itself
+        layer.load_state_dict(theirs(dict(call.made.state)))
+        *inputs, mask = (*map(tensor, call.args), None)[: 2 if name == "encoder-layer" else 3]
+        hidden = None if mask is None else mask == 0
+        with torch.no_grad():
+            if name == "encoder-layer":
+                out = layer(*inputs, src_key_padding_mask=hidden)
+            else:
+                T = inputs[0].shape[1]
+                causal = torch.ones(T, T, dtype=torch.bool).triu(1)
+                out = layer(*inputs, tgt_mask=causal, memory_key_padding_mask=hidden)
+        assert_close(out.numpy(), expected(name, call)[0], "output")
+
+
+def test_the_example_of_the_task_is_true() -> None:
+    Q = np.array([[[1.0, 0.0], [0.0, 1.0]]])
+    call = next(call for call in cases("scaled-dot-product-module") if call.about == "causal")
+    made = Call(call.target, (Q, Q, np.array([[[1.0], [2.0]]])), made=call.made)
+    out, weights = expected("scaled-dot-product-module", made)
+    np.testing.assert_allclose(weights, [[[1, 0], [0.3302, 0.6698]]], atol=5e-5)
+    np.testing.assert_allclose(out, [[[1], [1.6698]]], atol=5e-5)
+
+
+# --- what a module can get wrong ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_output_alone_is_enough(name: str) -> None:
+    tried = exercise(name)
+    alone = tried.solution + "\n\nboth = {0}.forward\n{0}.forward = lambda *given, **more: both(*given, **more)[0]\n"
+    verdict = grade(tried, alone.format(cases(name)[0].target), seed=0, run=in_process)
+    assert verdict.passed, str(verdict)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_answer_that_went_through_numpy_is_told_about_gradients(name: str) -> None:
+    tried = exercise(name)
+    target = cases(name)[0].target
+    cut = "\n\nboth = {0}.forward\n{0}.forward = lambda *given, **more: both(*given, **more)[0].detach()\n"
+    verdict = grade(tried, tried.solution + cut.format(target), seed=0, run=in_process)
+    assert (verdict.passed, verdict.slip) == (False, "no-gradient"), str(verdict)
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if cases(name)[0].made.state])  # type: ignore[union-attr]
+def test_a_parameter_under_another_name_is_told(name: str) -> None:
+    tried = exercise(name)
+    made = cases(name)[0].made
+    assert made is not None
+    last = list(made.state)[-1].removesuffix(".bias")  # b_O, W_o, norm2 or norm3
+    verdict = grade(tried, tried.solution.replace(f"self.{last}", "self.mine"), seed=0, run=in_process)
+    assert (verdict.passed, verdict.slip) == (False, "missing-parameter"), str(verdict)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_data_tell_lengths_from_widths_and_ask_for_gradients(name: str) -> None:
+    for call in cases(name):
+        length, width = call.args[0].shape[-2:]
+        assert length != width
+    assert any(call.gradients for call in cases(name))
+
+
+@pytest.mark.parametrize("name", ["self-attention-module", "encoder-layer", "decoder-layer"])
+def test_masks_are_tried_with_as_many_samples_as_heads_and_with_more(name: str) -> None:
+    """Only with as many does a mask beside the heads go through, and only with more does it raise."""
+    masked = [call.args[-1] for call in cases(name) if call.args[-1].dtype.kind in "bi"]
+    assert {2, 3} <= {len(mask) for mask in masked}

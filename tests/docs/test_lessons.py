@@ -1,0 +1,53 @@
+"""The lessons: both languages alike, every block of Python run, every exercise that they send to there."""
+
+import re
+
+import pytest
+from pages import Page
+
+from regard.course.catalogue import entries
+from regard.course.lessons.reading import Lesson, lessons
+from regard.words import LANGUAGES, Language
+
+FOLDER = "src/regard/course/lessons"
+
+
+def page(lesson: Lesson) -> Page:
+    return Page(f"{FOLDER}/{lesson.path('en').name}", f"{FOLDER}/{lesson.path('zh').name}")
+
+
+def test_there_are_five_in_order() -> None:
+    assert [lesson.number for lesson in lessons()] == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
+def test_its_blocks_print_what_they_say(lesson: Lesson, lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
+    page(lesson).run(lang, monkeypatch)
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
+def test_both_languages_say_the_same(lesson: Lesson) -> None:
+    both = page(lesson)
+    both.assert_same_code()
+    both.assert_same_names()
+    both.assert_chinese_punctuation()
+    assert both.blocks("en", "bash") == both.blocks("zh", "bash")
+    headings, boxes = r"^(#+) ", r"^> \*\*(?:Set right\.|更正)\*\*"
+    both.assert_same_marks(headings)
+    assert (
+        len(re.findall(boxes, both.text("en"), re.MULTILINE))
+        == len(re.findall(boxes, both.text("zh"), re.MULTILINE))
+        > 0
+    )
+
+
+@pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
+def test_its_exercises_are_there(lesson: Lesson) -> None:
+    known = {row.id for row in entries()}
+    starts = re.findall(
+        r"`regard learn start ([a-z-]+)`((?:[,、] ?(?:then |再做 )?`[a-z-]+`)*)", page(lesson).prose("en")
+    )
+    named = {name for first, rest in starts for name in (first, *re.findall(r"`([a-z-]+)`", rest))}
+    assert named
+    assert named <= known

@@ -1,11 +1,19 @@
 """What is measured: operations, shapes and the numbers asked of them. Baselines are imported, not rewritten."""
 
-from benchmarks.cases import attention, bundled, gpu, models, training, watch
+from benchmarks.cases import attention, bundled, gpu, learning, models, training, watch
 from benchmarks.cases.case import Case
 
 CASES = {
     case.name: case
-    for case in (*attention.CASES, *models.CASES, *bundled.CASES, *training.CASES, *watch.CASES, *gpu.CASES)
+    for case in (
+        *attention.CASES,
+        *models.CASES,
+        *bundled.CASES,
+        *training.CASES,
+        *watch.CASES,
+        *learning.CASES,
+        *gpu.CASES,
+    )
 }
 
 __all__ = ["CASES", "Case"]

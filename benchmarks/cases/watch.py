@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from regard import See
 
 PAST = 512
-STEPS = 8
-"""Decoding steps in one round, from the same past each time."""
+STEPS = 32
+"""Decoding steps in one round, from the same past each time; to begin, the cache is copied once, as for a real text."""
 
 
 def sees() -> "dict[str, See]":

@@ -1,5 +1,6 @@
 """The commands put together. Help texts and placeholders are keys of `words`; the help page says them."""
 
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Annotated, Any
 
@@ -13,6 +14,7 @@ from regard.cli.film_command import film
 from regard.cli.generate_command import generate
 from regard.cli.heads_command import heads
 from regard.cli.help_page import page
+from regard.cli.learn import COMMANDS, learn
 from regard.cli.plot_command import plot
 from regard.cli.see_command import see
 from regard.cli.train_command import train
@@ -47,27 +49,38 @@ class Group(TyperGroup):
 
             near = get_close_matches(asked, names, n=1)
             key = "cli-command-unknown-near" if near else "cli-command-unknown"
-            raise UnknownNameError(key, asked=asked, nearest=near[0] if near else "", names=", ".join(names))
+            raise UnknownNameError(
+                key, asked=asked, nearest=near[0] if near else "", names=", ".join(names), command=ctx.command_path
+            )
         return super().resolve_command(ctx, args)
 
 
 @cache
 def application() -> Any:
     """The root command, built once."""
+    commands = (see, heads, translate, generate, explain, train, evaluate, plot, film, doctor)
+    app = _group("help-regard", _root, {command.__name__: command for command in commands})
+    app.add_typer(_group("help-learn", learn, COMMANDS, path="learn-"), name="learn")
+    return typer.main.get_command(app)
+
+
+def _group(
+    help: str, alone: Callable[..., Any], commands: Mapping[str, Callable[..., Any]], path: str = ""
+) -> typer.Typer:
+    """Commands by name, what they all are for, and what is done without any; `path` stands in their keys of help."""
     context = {"help_option_names": ["--help", "-h"]}
     app = typer.Typer(
         cls=Group,
-        help="help-regard",
+        help=help,
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings=context,
     )
-    app.callback(invoke_without_command=True)(_root)
-    for command in (see, heads, translate, generate, explain, train, evaluate, plot, film, doctor):
-        name = command.__name__
-        app.command(name, cls=Command, help=f"help-{name}", context_settings=context)(command)
-    return typer.main.get_command(app)
+    app.callback(invoke_without_command=True)(alone)
+    for name, command in commands.items():
+        app.command(name, cls=Command, help=f"help-{path}{name}", context_settings=context)(command)
+    return app
 
 
 def _root(

@@ -5,6 +5,7 @@ Typer's own page speaks English only and takes a Chinese character for one colum
 
 import re
 import shutil
+from itertools import pairwise
 from typing import Any
 
 from rich.cells import cell_len
@@ -17,8 +18,8 @@ GENERAL = (("--lang zh|en", "help-lang"), ("--debug", "help-debug"))
 
 # A space, or one Chinese character or a run of anything else, with the marks that must not end a line before it and
 # those that must not begin one after it.
-_CHINESE = r"\u2e80-\u9fff\uff00-\uffef“"
-_ATOMS = re.compile(rf" +|[“「（]*(?:[{_CHINESE}]|[^ {_CHINESE}]+)[，。；：、！？）」”]*")
+CHINESE = r"\u2e80-\u9fff\uff00-\uffef“"
+_ATOMS = re.compile(rf" +|[“「（]*(?:[{CHINESE}]|[^ {CHINESE}]+)[，。；：、！？）」”]*")
 
 
 def page(command: Any, context: Any) -> str:
@@ -49,13 +50,21 @@ def fold(text: str, width: int) -> list[str]:
     >>> fold("attention 是这样计算的。", 14)
     ['attention 是这', '样计算的。']
     """
-    lines, line = [], ""
-    for atom in _ATOMS.findall(text):
-        if line and cell_len(line + atom.rstrip()) > width:
-            lines.append(line.rstrip())
-            line = ""
-        line += atom if line or atom.strip() else ""
-    return [*lines, line.rstrip()]
+    text = text.lstrip(" ")
+    return [text[start:end].rstrip() for start, end in pairwise([0, *breaks(text, width), len(text)])]
+
+
+def breaks(text: str, width: int) -> list[int]:
+    """Where a new line begins, so that none has more columns; none begins with a mark that belongs to the one before.
+
+    >>> breaks("注意力，和词元。", 8)
+    [4]
+    """
+    places, start = [], 0
+    for atom in _ATOMS.finditer(text):
+        if atom.start() > start and cell_len(text[start : atom.end()].rstrip()) > width:
+            places.append(start := atom.start())
+    return places
 
 
 def _table(rows: list[tuple[str, str]], width: int) -> str:

@@ -36,6 +36,7 @@ WORDS: dict[str, Words] = {
         "  regard see I love you\n"
         "  regard translate Where is the station?\n"
         "  regard explain\n"
+        "  regard learn\n"
         "  regard doctor\n"
         "\n"
         "Exit codes: 0 fine, 1 a check failed, 2 usage, 3 a file cannot be read or\n"
@@ -45,6 +46,7 @@ WORDS: dict[str, Words] = {
         "  regard see I love you\n"
         "  regard generate 明月\n"
         "  regard explain\n"
+        "  regard learn\n"
         "  regard doctor\n"
         "\n"
         "退出码：0 正常，1 检查未通过，2 用法不对，3 文件无法读写，4 缺少依赖，\n"
@@ -197,8 +199,8 @@ WORDS: dict[str, Words] = {
     "cli-option-needs-value": Words(en="option {option} needs a value", zh="选项 {option} 需要一个值"),
     "cli-option-takes-no-value": Words(en="option {option} takes no value", zh="选项 {option} 不带值"),
     "cli-command-unknown": Words(
-        en="there is no command {asked!r}; there are: {names} (see regard --help)",
-        zh="没有命令 {asked!r}；现有：{names}（见 regard --help）",
+        en="there is no command {asked!r}; there are: {names} (see {command} --help)",
+        zh="没有命令 {asked!r}；现有：{names}（见 {command} --help）",
     ),
     "cli-command-unknown-near": Words(
         en="there is no command {asked!r}; did you mean {nearest}? There are: {names}",

@@ -1,0 +1,77 @@
+"""What a learner waits for: a check by the command line, right or wrong, and the list of exercises."""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from benchmarks.cases.case import Case
+from benchmarks.measure import Contender, Measured
+from regard.course.catalogue import exercise
+
+LIST = "regard learn list"
+# A wrong answer that no slip explains takes longest: every slip is tried, and then every two.
+UNEXPLAINED = {"self-attention": ("np.sqrt(K.shape[-1])", "3.3"), "encoder-layer": ("math.sqrt(self.d_k)", "1.7")}
+BOUNDS = {"self-attention": 1.5, "encoder-layer": 4.0}
+"""Seconds that 95 of 100 checks may take, with NumPy and with PyTorch."""
+
+
+def learn(folder: Path, *arguments: str | Path, expected: int = 0) -> None:
+    """One command in a fresh process, with a progress file of its own; another exit code is an error."""
+    done = subprocess.run(
+        [sys.executable, "-m", "regard", "learn", *arguments],
+        env={**os.environ, "REGARD_HOME": str(folder)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
+    assert done.returncode == expected, (arguments, done.returncode)
+
+
+def checks() -> dict[str, Contender]:
+    folder = Path(tempfile.mkdtemp())
+    contenders: dict[str, Contender] = {LIST: partial(learn, folder, "list")}
+    for name, (old, new) in UNEXPLAINED.items():
+        right = exercise(name).solution
+        assert old in right
+        for kind, text in (("right", right), ("wrong", right.replace(old, new))):
+            file = folder / f"{name}-{kind}.py"
+            file.write_text(text, encoding="utf-8")
+            arguments = ("check", name, file, "--json")
+            contenders[f"{name}, {kind}"] = partial(learn, folder, *arguments, expected=int(kind == "wrong"))
+    return contenders
+
+
+def facts(measured: Measured) -> dict[str, float]:
+    """p50 and p95 of each."""
+    found: dict[str, float] = {}
+    for who, times in measured.times.items():
+        hundredths = statistics.quantiles(times, n=100, method="inclusive")
+        found |= {f"{who}: p50": hundredths[49], f"{who}: p95": hundredths[94]}
+    return found
+
+
+def _bounds() -> tuple[tuple[str, str, float | None], ...]:
+    rows: list[tuple[str, str, float | None]] = [(f"{LIST}: p50", "s", None), (f"{LIST}: p95", "s", 0.4)]
+    for name, bound in BOUNDS.items():
+        for kind in ("right", "wrong"):
+            rows += [(f"{name}, {kind}: p50", "s", None), (f"{name}, {kind}: p95", "s", bound)]
+    return tuple(rows)
+
+
+CHECK = Case(
+    name="learn-check",
+    what="`regard learn check ID FILE --json` in a fresh process, of an answer that is right and of one that no known "
+    "slip explains, with NumPy (self-attention) and with PyTorch (encoder-layer); and `regard learn list`",
+    prepare=checks,
+    rounds=20,
+    warm_up=1,
+    facts=facts,
+    fact_bounds=_bounds(),
+    ratios=(),
+)
+
+CASES = (CHECK,)

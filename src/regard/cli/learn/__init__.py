@@ -1,0 +1,37 @@
+"""`regard learn`: a file for each of its commands. Nothing of the course is imported before a command runs."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from regard.cli.learn.ask_command import ask
+from regard.cli.learn.check_command import check
+from regard.cli.learn.hint_command import hint
+from regard.cli.learn.list_command import list_exercises
+from regard.cli.learn.read_command import read
+from regard.cli.learn.reset_command import reset
+from regard.cli.learn.solution_command import solution
+from regard.cli.learn.start_command import start
+from regard.errors import ArgumentError
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "list": list_exercises,
+    "start": start,
+    "check": check,
+    "hint": hint,
+    "solution": solution,
+    "reset": reset,
+    "ask": ask,
+    "read": read,
+}
+
+
+def learn(
+    context: typer.Context,
+    as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        list_exercises(as_json)
+    elif as_json:
+        raise ArgumentError("learn-json-place", command=context.invoked_subcommand)

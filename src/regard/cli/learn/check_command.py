@@ -1,0 +1,102 @@
+"""`regard learn check`: an answer judged, once or each time it is saved."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli.learn.naming import answer_file, asked_for
+from regard.cli.numbers import whole_number
+from regard.cli.streams import talk, write_json
+from regard.errors import ArgumentError, FileError
+from regard.words import say
+
+if TYPE_CHECKING:
+    from regard.course.exercise import Exercise
+
+STDIN = "-"
+PAUSE = 0.2
+"""Seconds between two looks at a file; what has not changed from one to the next is saved."""
+
+
+def check(
+    id: Annotated[str | None, typer.Argument(metavar="metavar-id", help="help-id", show_default=False)] = None,
+    file: Annotated[str | None, typer.Argument(metavar="metavar-file", help="help-check-file")] = None,
+    on_save: Annotated[bool, typer.Option("--on-save", help="help-on-save")] = False,
+    seed: Annotated[str | None, typer.Option("--seed", metavar="metavar-number", help="help-check-seed")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
+) -> None:
+    exercise = asked_for(id, "check")
+    number = None if seed is None else whole_number("--seed", seed, least=0)
+    if file == STDIN and on_save:
+        raise ArgumentError("on-save-stdin", exercise=exercise.id)
+    path = Path(answer_file(exercise) if file is None else file)
+    if not on_save:
+        raise typer.Exit(0 if _judge(exercise, _answer(exercise, path), number, as_json) else 1)
+    _judge(exercise, _answer(exercise, path), number, as_json)
+    _watch(exercise, path, number, as_json)
+
+
+def _answer(exercise: "Exercise", path: Path) -> bytes:
+    """What the file, or stdin, holds, byte for byte: what is wrong with it is for the grader to tell."""
+    from regard.files import reason_of
+
+    if str(path) == STDIN:
+        if sys.stdin is None:
+            raise FileError("stdin-closed")
+        if sys.stdin.isatty():
+            talk(say("cli-reading-stdin"))
+        return sys.stdin.buffer.read()
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise FileError("check-no-file", path=str(path), exercise=exercise.id) from error
+    except IsADirectoryError as error:
+        raise FileError("file-is-folder", path=str(path)) from error
+    except OSError as error:
+        raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
+
+
+def _judge(exercise: "Exercise", answer: bytes, seed: int | None, as_json: bool) -> bool:
+    """Grade, show and remember; whether it passed."""
+    from regard.course.grading.judging import grade
+    from regard.course.progress import ProgressFile
+
+    verdict = grade(exercise, answer, seed=seed)
+    if as_json:
+        write_json(verdict.as_json())
+    else:
+        print(verdict.text())
+    sys.stdout.flush()
+    ProgressFile(tell=talk).checked(exercise.id, verdict.passed)
+    return verdict.passed
+
+
+def _watch(exercise: "Exercise", path: Path, seed: int | None, as_json: bool) -> None:
+    """Judge again whenever the file has changed, until Ctrl-C. An editor that replaces the file may take its time."""
+    talk(say("on-save-waiting", path=str(path)))
+    judged = now = _stamp(path)
+    while True:
+        time.sleep(PAUSE)
+        before, now = now, _stamp(path)
+        if now in (None, judged) or now != before:  # not there, not new, or still being written
+            continue
+        judged = now
+        try:
+            answer = _answer(exercise, path)
+        except FileError:  # gone in this very moment: it will come back
+            continue
+        talk(say("on-save-again", path=str(path), time=time.strftime("%H:%M:%S")))
+        _judge(exercise, answer, seed, as_json)
+        talk(say("on-save-waiting", path=str(path)))
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """What changes when a file is saved; None while it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,39 @@
+"""`regard learn hint`: three steps towards an answer, one with each call."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from regard.cli.learn.naming import asked_for
+from regard.cli.numbers import whole_number
+from regard.cli.streams import talk, write_json
+from regard.errors import ArgumentError
+from regard.words import language, say
+
+
+def hint(
+    id: Annotated[str | None, typer.Argument(metavar="metavar-id", help="help-id", show_default=False)] = None,
+    step: Annotated[str | None, typer.Option("--step", metavar="metavar-number", help="help-hint-step")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
+) -> None:
+    from regard.course.progress import ProgressFile
+
+    exercise = asked_for(id, "hint")
+    hints = exercise.hints[language()]
+    wanted = None if step is None else whole_number("--step", step, least=1)
+    if wanted is not None and wanted > len(hints):
+        raise ArgumentError("hint-step", exercise=exercise.id, count=len(hints), found=wanted)
+
+    book = ProgressFile(tell=talk)
+    given = wanted or min(book.read().work(exercise.id).hints + 1, len(hints))
+    book.change(
+        lambda progress: progress.with_work(
+            exercise.id, replace(work := progress.work(exercise.id), hints=max(work.hints, given))
+        )
+    )
+    if as_json:
+        write_json({"id": exercise.id, "step": given, "of": len(hints), "hint": hints[given - 1]})
+        return
+    print(f"{say('hint-head', step=given, count=len(hints))}\n{hints[given - 1].strip()}", flush=True)
+    talk(say("hint-more" if given < len(hints) else "hint-last", exercise=exercise.id))

@@ -1,0 +1,42 @@
+"""A lesson on a terminal: rich's Markdown, with lines that break between Chinese characters too."""
+
+import re
+from typing import ClassVar
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Markdown, MarkdownElement, Paragraph
+
+from regard.cli.help_page import CHINESE, WIDEST, breaks
+
+_BLOCK = re.compile(r"(^```.*?^```$)", flags=re.DOTALL | re.MULTILINE)
+_END_OF_LINE = re.compile(rf"(?<=[{CHINESE}])\n(?=[{CHINESE}])")
+
+
+class _Paragraph(Paragraph):
+    """rich takes a Chinese sentence for one long word, and leaves half a line empty before it."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in self.text.divide(breaks(self.text.plain, options.max_width)):
+            line.rstrip()
+            yield line
+
+
+class _Lesson(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "paragraph_open": _Paragraph}
+
+
+def draw(text: str, console: Console | None = None) -> None:
+    """Markdown, no wider than one can read."""
+    console = console or Console()
+    console.print(_Lesson(_joined(text), hyperlinks=False), width=min(console.width, WIDEST))
+
+
+def _joined(text: str) -> str:
+    """Lines of Chinese prose put together, since Markdown would have a space where a line of the file ends.
+
+    >>> _joined("注意\\n力\\n\\n```text\\n注意\\n力\\n```\\n")
+    '注意力\\n\\n```text\\n注意\\n力\\n```\\n'
+    """
+    parts = _BLOCK.split(text)
+    parts[::2] = [_END_OF_LINE.sub("", part) for part in parts[::2]]
+    return "".join(parts)

@@ -1,0 +1,151 @@
+"""`regard learn list`: the exercises with what is done, the check-list of four, and what to do next."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+from rich.cells import cell_len
+
+from regard.cli.streams import talk, write_json
+from regard.words import language, say
+
+if TYPE_CHECKING:
+    from regard.course.exercise import Entry
+    from regard.course.progress import Progress, Work
+
+CHECKLIST = {
+    "flow": ("order-the-flow",),
+    "hand": ("by-hand",),
+    "code": ("self-attention", "multi-head-attention"),
+}
+"""The first three of four things that the interview lesson asks for, and the exercises that show them."""
+
+
+class Item(NamedTuple):
+    """One line of the check-list: how many of what it needs are done."""
+
+    name: str
+    needs: tuple[str, ...]
+    done: int
+
+    @property
+    def is_done(self) -> bool:
+        return self.done == len(self.needs)
+
+
+def list_exercises(as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False) -> None:
+    from regard.course.catalogue import entries
+    from regard.course.progress import ProgressFile
+
+    progress = ProgressFile(tell=talk).read()
+    items = list(_checklist(progress))
+    following = _following(entries(), progress)
+    if as_json:
+        write_json(_as_json(entries(), progress, items, following))
+        return
+    print("\n".join([*_table(entries(), progress), "", *_checklist_lines(items)]))
+    talk("")
+    if due := _due(progress):
+        talk(say("learn-due", count=due))
+    if following is None:
+        talk(say("learn-all-passed"))
+    else:
+        talk(_next_step(following, progress))
+
+
+def _next_step(row: "Entry", progress: "Progress") -> str:
+    """What to type; a lesson is named where there is one."""
+    from regard.course.lessons.reading import lessons
+
+    if progress.work(row.id).attempts:
+        return say("learn-next-go-on", exercise=row.id)
+    step = say("learn-next-start", exercise=row.id)
+    if any(lesson.number == row.lesson for lesson in lessons()):
+        step += say("learn-next-read", lesson=row.lesson)
+    return step
+
+
+def _table(rows: "tuple[Entry, ...]", progress: "Progress") -> Iterator[str]:
+    """A block of lines for each lesson; titles begin in one column, whatever stands before them."""
+    from regard.course.lessons.reading import lessons
+
+    titles = {lesson.number: getattr(lesson.title, language()) for lesson in lessons()}
+    kinds = {row.id: _kind(row) for row in rows}
+    wide = max(cell_len(kind) for kind in kinds.values())
+    longest = max(len(row.id) for row in rows)
+    for number, group in groupby(sorted(rows, key=lambda row: row.lesson), key=lambda row: row.lesson):
+        yield say("learn-lesson", number=number, title=titles.get(number, "")).rstrip()
+        for row in group:
+            kind = kinds[row.id] + " " * (wide - cell_len(kinds[row.id]))
+            yield f"  {_mark(progress.work(row.id))} {row.id:{longest}}  {kind}  {getattr(row.title, language())}"
+        yield ""
+    passed = sum(progress.passed(row.id) for row in rows)
+    yield say("learn-passed", passed=passed, count=len(rows)) + "  " + say("learn-marks")
+
+
+def _kind(row: "Entry") -> str:
+    """What one does there, and with what: sheets need neither package."""
+    track = {"numpy": "NumPy", "torch": "PyTorch"}[row.track]
+    return say(f"learn-kind-{row.kind}", track=track)
+
+
+def _mark(work: "Work") -> str:
+    if work.passed_at is not None:
+        return "✓"
+    return "·" if not work.attempts and not work.gave_up else "…"
+
+
+def _checklist(progress: "Progress") -> Iterator[Item]:
+    from regard.course.questions.bank import IN_OWN_WORDS
+
+    for name, needs in CHECKLIST.items():
+        yield Item(name, needs, sum(map(progress.passed, needs)))
+    cards = (progress.questions.get(one) for one in IN_OWN_WORDS)
+    yield Item("words", IN_OWN_WORDS, sum(card is not None and card.rated == "good" for card in cards))
+
+
+def _checklist_lines(items: list[Item]) -> Iterator[str]:
+    yield say("learn-checklist", done=sum(item.is_done for item in items), count=len(items))
+    wide = max(cell_len(say(f"learn-item-{item.name}")) for item in items)
+    for item in items:
+        name = say(f"learn-item-{item.name}")
+        room = " " * (wide - cell_len(name))
+        how = f"ask {item.needs[0]} …" if item.name == "words" else ", ".join(item.needs)
+        yield f"  {'✓' if item.is_done else '·'} {name}{room}  {item.done}/{len(item.needs)}  {how}"
+
+
+def _due(progress: "Progress") -> int:
+    from datetime import date
+
+    from regard.course.questions.due import is_due
+
+    return sum(is_due(card, date.today()) for card in progress.questions.values())
+
+
+def _following(rows: "tuple[Entry, ...]", progress: "Progress") -> "Entry | None":
+    """The first that is not passed and can be done here."""
+    open_ones = [row for row in rows if not progress.passed(row.id)]
+    if not any(row.track == "numpy" for row in open_ones) or find_spec("torch"):
+        return next(iter(open_ones), None)
+    return next(row for row in open_ones if row.track == "numpy")
+
+
+def _as_json(
+    rows: "tuple[Entry, ...]", progress: "Progress", items: list[Item], following: "Entry | None"
+) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    listed = [
+        {**asdict(row), "title": getattr(row.title, language()), "passed": progress.passed(row.id)}
+        | asdict(progress.work(row.id))
+        for row in rows
+    ]
+    checklist = [{"item": item.name, "done": item.is_done, "needs": list(item.needs)} for item in items]
+    return {
+        "exercises": listed,
+        "checklist": checklist,
+        "questions_due": _due(progress),
+        "next": None if following is None else following.id,
+    }

@@ -1,0 +1,44 @@
+"""What the commands share about names: the exercise that was asked for, and the file its answer is written in."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regard.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from regard.course.exercise import Entry, Exercise
+
+
+def asked_for(id: str | None, command: str) -> "Exercise":
+    """The exercise of that id; without one, how to ask."""
+    from regard.course.catalogue import exercise
+
+    if id is None:
+        raise ArgumentError("learn-which", command=command)
+    return exercise(id)
+
+
+def answer_file(row: "Entry") -> str:
+    """The name `start` gives to an answer.
+
+    >>> from regard.course.catalogue import entry
+    >>> answer_file(entry("softmax")), answer_file(entry("by-hand"))
+    ('softmax.py', 'by-hand.toml')
+    """
+    return f"{row.id}.toml" if row.kind == "sheet" else f"{row.id}.py"
+
+
+def is_untouched(exercise: "Exercise", path: Path) -> bool:
+    """Whether a file is still as `start` wrote it, in either language, and with whatever seed."""
+    import tomllib
+
+    from regard.words import LANGUAGES
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        if exercise.sheet is None:
+            return text == exercise.stub
+        seed = tomllib.loads(text).get("seed")
+        return isinstance(seed, int) and any(text == exercise.sheet.make(seed, lang) for lang in LANGUAGES)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,46 @@
+"""`regard learn read`: a lesson in the terminal; without one, which there are."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from regard.cli.streams import talk, write_json
+from regard.words import language, say
+
+
+def read(
+    lesson: Annotated[
+        str | None, typer.Argument(metavar="metavar-lesson", help="help-lesson", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
+) -> None:
+    if lesson is None:
+        _list(as_json)
+        return
+    from regard.course.lessons.reading import lesson as find
+
+    found = find(lesson)
+    title, text = getattr(found.title, language()), found.text()
+    if as_json:
+        write_json({"number": found.number, "name": found.name, "title": title, "text": text})
+    elif sys.stdout.isatty():
+        from regard.cli.learn.lesson_page import draw
+
+        draw(text)
+    else:  # Markdown is for programs and files what colours are for people
+        print(text, end="")
+
+
+def _list(as_json: bool) -> None:
+    from regard.course.lessons.reading import lessons
+
+    rows = [{"number": one.number, "name": one.name, "title": getattr(one.title, language())} for one in lessons()]
+    if as_json:
+        write_json({"lessons": rows})
+        return
+    longest = max((len(str(row["name"])) for row in rows), default=0)
+    for row in rows:
+        print(f"{row['number']:2}  {row['name']:{longest}}  {row['title']}")
+    sys.stdout.flush()
+    talk(say("read-more"))

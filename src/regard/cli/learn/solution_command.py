@@ -1,0 +1,76 @@
+"""`regard learn solution`: a right answer, once the exercise is passed or given up."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from regard.cli.learn.naming import answer_file, asked_for
+from regard.cli.numbers import whole_number
+from regard.cli.streams import talk, write_json
+from regard.errors import ArgumentError
+from regard.words import say
+
+if TYPE_CHECKING:
+    from regard.course.exercise import Exercise
+
+
+def solution(
+    id: Annotated[str | None, typer.Argument(metavar="metavar-id", help="help-id", show_default=False)] = None,
+    give_up: Annotated[bool, typer.Option("--give-up", help="help-give-up")] = False,
+    seed: Annotated[str | None, typer.Option("--seed", metavar="metavar-number", help="help-solution-seed")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
+) -> None:
+    from regard.course.progress import ProgressFile
+
+    exercise = asked_for(id, "solution")
+    number = _seed_here(exercise) if seed is None else whole_number("--seed", seed, least=0)
+    book = ProgressFile(tell=talk)
+    work = book.read().work(exercise.id)
+    if work.passed_at is None and not work.gave_up:
+        if not give_up:
+            raise ArgumentError("solution-locked", exercise=exercise.id)
+        book.change(lambda now: now.with_work(exercise.id, replace(now.work(exercise.id), gave_up=True)))
+    text = exercise.solution if exercise.sheet is None else _answers(exercise, number or 0)
+    if as_json:
+        write_json({"id": exercise.id, "solution": text})
+        return
+    print(text.rstrip("\n"), flush=True)
+    if exercise.sheet is not None and number is None:
+        talk(say("solution-seed", exercise=exercise.id))
+
+
+def _seed_here(exercise: "Exercise") -> int | None:
+    """The seed of the sheet that `start` wrote in this folder, if it is there."""
+    import tomllib
+
+    try:
+        seed = tomllib.loads(Path(answer_file(exercise)).read_text(encoding="utf-8")).get("seed")
+    except (OSError, ValueError):
+        return None
+    return seed if type(seed) is int and seed >= 0 else None
+
+
+def _answers(exercise: "Exercise", seed: int) -> str:
+    """Every field of a sheet with what belongs there, as it would be typed."""
+    assert exercise.sheet is not None
+    lines = [f"{field.name} = {_typed(field.expected)}" for field in exercise.sheet.fields(seed)]
+    return "\n".join([f"seed = {seed}", *lines])
+
+
+def _typed(value: Any) -> str:
+    """A value as TOML; numbers to six places, which is more than a sheet asks for.
+
+    >>> _typed([[0.5, 2 / 3], [1, 0]]), _typed("softmax")
+    ('[[0.5, 0.666667], [1, 0]]', '"softmax"')
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_typed, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return repr(round(value, 6))
+    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -1,0 +1,60 @@
+"""`regard learn start`: the task on the screen, and a file to begin from."""
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from regard.cli.learn.naming import answer_file, asked_for, is_untouched
+from regard.cli.streams import talk, write_json
+from regard.errors import FileError
+from regard.words import language, say
+
+if TYPE_CHECKING:
+    from regard.course.exercise import Exercise
+
+
+def start(
+    id: Annotated[str | None, typer.Argument(metavar="metavar-id", help="help-id", show_default=False)] = None,
+    folder: Annotated[Path, typer.Option("--dir", metavar="metavar-folder", help="help-learn-dir")] = Path("."),
+    as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
+) -> None:
+    exercise = asked_for(id, "start")
+    path = folder / answer_file(exercise)
+    task = getattr(exercise.task, language()).strip()
+    if not as_json:
+        print(f"{getattr(exercise.title, language())}\n\n{task}\n", flush=True)
+    written = write_beginning(exercise, path)
+    if as_json:
+        write_json({"id": exercise.id, "file": str(path), "written": written, "task": task})
+        return
+    talk(say("learn-written" if written else "learn-already-there", file=str(path)))
+    talk(say("learn-then", exercise=exercise.id, file=shlex.quote(str(path))))
+
+
+def write_beginning(exercise: "Exercise", path: Path) -> bool:
+    """The stub or the empty sheet, as a new file; False where it is there already. FileError where it was changed."""
+    from regard.files import reason_of
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8", newline="\n") as file:  # never over a file that is there
+            file.write(_beginning(exercise))
+    except OSError as error:
+        if path.is_dir():
+            raise FileError("file-is-folder", path=str(path)) from error
+        if not path.exists():
+            raise FileError("file-unwritable", path=str(path), reason=reason_of(error)) from error
+        if not is_untouched(exercise, path):
+            raise FileError("learn-changed", path=str(path), exercise=exercise.id) from error
+        return False
+    return True
+
+
+def _beginning(exercise: "Exercise") -> str:
+    import secrets
+
+    if exercise.sheet is None:
+        return exercise.stub
+    return exercise.sheet.make(secrets.randbelow(10**8), language())

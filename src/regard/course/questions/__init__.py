@@ -1,0 +1,1 @@
+"""Interview questions: the bank, and when each is asked again."""

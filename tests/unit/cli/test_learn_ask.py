@@ -1,0 +1,167 @@
+"""regard learn ask: think, look, rate; by itself at a terminal, step by step without one."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+
+from regard.course.progress import ProgressFile
+from regard.course.questions.bank import question, questions
+from regard.course.questions.due import rate
+
+FIRST = questions()[0]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("REGARD_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_without_a_terminal_it_says_how_to_go_on(run) -> None:
+    code, out, err = run("learn", "ask")
+    assert code == 0
+    assert FIRST.id in out
+    assert FIRST.en.short not in out
+    assert f"regard learn ask {FIRST.id} --reveal" in err
+    assert f"regard learn ask {FIRST.id} --rate" in err
+
+
+def test_reveal_shows_both_answers_and_the_experiment(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    for lang in ("en", "zh"):
+        out = run("learn", "ask", FIRST.id, "--reveal", "--lang", lang).out
+        shown = out.replace("\n", "").replace(" ", "")
+        for part in (FIRST.told(lang).ask, FIRST.told(lang).short, FIRST.told(lang).deep):
+            assert part.replace("\n", "").replace(" ", "") in shown
+        for line in FIRST.experiment.strip().splitlines():
+            assert f"    {line}\n" in out, "can be pasted"
+        assert f"regard learn start {FIRST.exercise}" in out
+
+
+def test_json(run) -> None:
+    told = json.loads(run("learn", "ask", "--json", "--lang", "zh").out)
+    assert told["id"] == FIRST.id
+    assert told["ask"] == FIRST.zh.ask
+    assert told["card"] is None
+    assert "short" not in told
+    told = json.loads(run("learn", "ask", FIRST.id, "--reveal", "--json").out)
+    assert (told["short"], told["deep"], told["experiment"]) == (FIRST.en.short, FIRST.en.deep, FIRST.experiment)
+    told = json.loads(run("learn", "ask", FIRST.id, "--rate", "good", "--json").out)
+    assert told["card"]["box"] == 1
+    listed = json.loads(run("learn", "ask", "--list", "--json").out)["questions"]
+    assert [row["id"] for row in listed] == [one.id for one in questions()]
+    assert listed[0]["card"]["rated"] == "good"
+
+
+@pytest.mark.parametrize(("typed", "rated"), [("good", "good"), ("1", "again"), ("２", "unsure"), (" Good ", "good")])
+def test_a_rating_is_kept_and_moves_the_question_on(run, typed: str, rated: str) -> None:
+    code, out, err = run("learn", "ask", FIRST.id, "--rate", typed)
+    assert (code, out) == (0, "")
+    card = ProgressFile().read().questions[FIRST.id]
+    assert card.rated == rated
+    assert ("today" in err) is (rated == "again")
+    assert ("on 20" in err) is (rated != "again")
+    assert json.loads(run("learn", "ask", "--json").out)["id"] != FIRST.id
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--rate", "good"], [FIRST.id, "--rate", "great"], [FIRST.id, "--rate", ""], ["no-such-question"]]
+)
+def test_what_makes_no_sense(run, arguments: list[str]) -> None:
+    code, out, err = run("learn", "ask", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("regard: ")
+    assert not ProgressFile().read().questions
+
+
+def test_when_nothing_is_due(run) -> None:
+    today = date.today()
+    for one in questions():
+        ProgressFile().change(lambda now, one=one: now.with_card(one.id, rate(None, "good", today)))  # type: ignore[misc]
+    code, out, err = run("learn", "ask")
+    assert (code, out) == (0, "")
+    tomorrow = (today + timedelta(1)).isoformat()
+    assert tomorrow in err
+    assert json.loads(run("learn", "ask", "--json").out) == {"id": None, "next_day": tomorrow}
+    assert tomorrow in run("learn", "ask", "--list").out
+    assert run("learn", "ask", FIRST.id).code == 0, "by its name it can always be asked"
+
+
+def test_what_is_due_comes_first_and_is_counted(run) -> None:
+    last = questions()[-1].id
+    ProgressFile().change(lambda now: now.with_card(last, rate(None, "good", date.today() - timedelta(5))))
+    assert json.loads(run("learn", "ask", "--json").out)["id"] == last
+    assert "due today: 1" in run("learn", "list").err
+    assert json.loads(run("learn", "--json").out)["questions_due"] == 1
+
+
+def test_where_nothing_can_be_kept(run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / "file").write_text("")
+    monkeypatch.setenv("REGARD_HOME", str(home / "file"))
+    code, _, err = run("learn", "ask", FIRST.id, "--rate", "good")
+    assert code == 0
+    assert err.count("progress is not kept") == 1
+
+
+# --- at a terminal -----------------------------------------------------------------------------------------
+
+
+def at_a_terminal(typed: bytes, *arguments: str) -> tuple[int, str]:
+    """What one sees, and the exit code; the terminal hands over what was typed beforehand."""
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "regard", "learn", "ask", *arguments]
+    environment = {**os.environ, "TERM": "dumb", "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        os.write(ours, typed)
+        seen = b""
+        while True:
+            try:
+                chunk = os.read(ours, 4096)
+            except OSError:  # the other side is closed: the end, on Linux
+                break
+            if not chunk:
+                break
+            seen += chunk
+    os.close(ours)
+    return process.returncode, seen.decode()
+
+
+def test_the_whole_conversation() -> None:
+    code, seen = at_a_terminal(b"\n\nhm\n3\n", "why-sqrt-d-k", "--lang", "zh")
+    one = question("why-sqrt-d-k")
+    assert code == 0
+    places = [seen.index(text[:12]) for text in (one.zh.ask, one.zh.short, one.zh.deep)]
+    assert places == sorted(places)
+    assert "现在是 'hm'" in seen, "a slip of the finger is asked again"
+    assert ProgressFile().read().questions[one.id].rated == "good"
+
+
+@pytest.mark.parametrize("typed", [b"\x04", b"\n\x04", b"\n\n\x04"])
+def test_the_end_of_input_ends_it_unrated(typed: bytes) -> None:
+    code, _ = at_a_terminal(typed, FIRST.id)
+    assert code == 0
+    assert not ProgressFile().read().questions
+
+
+def test_an_interruption_is_130() -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "regard", "learn", "ask", FIRST.id]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        seen = b""
+        while b"Enter" not in seen:
+            seen += os.read(ours, 4096)
+        while process.poll() is None:  # one that comes just before Python reads would wait for the next key
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        assert process.returncode == 130
+    os.close(ours)
+    os.close(theirs)
+    assert not ProgressFile().read().questions

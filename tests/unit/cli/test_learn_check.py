@@ -1,0 +1,153 @@
+"""regard learn check: what is read, said, remembered and returned. The grader is a stand-in but for the last tests."""
+
+import json
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from regard.cli.learn import check_command
+from regard.course.catalogue import entries
+from regard.course.exercise import Exercise
+from regard.course.grading.verdict import Test, Verdict
+from regard.course.progress import ProgressFile
+
+
+def judged(exercise: Exercise, source: bytes, *, seed: int | None = None) -> Verdict:
+    """Right is what says so."""
+    passed = b"right" in source
+    tests = (Test("plain", passed, call="softmax(x)", expected="1", got="1" if passed else "2"),)
+    return Verdict(
+        exercise.id, passed, None if passed else "slip", None if passed else "no scale", tests, seed=seed or 7
+    )
+
+
+@pytest.fixture(autouse=True)
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("REGARD_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def grader(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.course.grading.judging.grade", judged)
+
+
+@pytest.mark.usefixtures("grader")
+def test_right_is_0_and_wrong_is_1_and_both_are_remembered(run, desk: Path) -> None:
+    (desk / "mine.py").write_text("wrong")
+    code, out, _ = run("learn", "check", "softmax", "mine.py")
+    assert code == 1
+    assert "no scale" in out
+    assert not ProgressFile().read().passed("softmax")
+    (desk / "mine.py").write_text("right")
+    assert run("learn", "check", "softmax", "mine.py").code == 0
+    work = ProgressFile().read().work("softmax")
+    assert work.attempts == 2
+    assert work.passed_at is not None
+
+
+@pytest.mark.usefixtures("grader")
+def test_json(run, desk: Path) -> None:
+    (desk / "softmax.py").write_text("wrong")
+    code, out, err = run("learn", "check", "softmax", "--json", "--seed", "5")  # the file that start writes
+    told = json.loads(out)
+    assert (code, err, out.count("\n")) == (1, "", 1)
+    assert {"id": "softmax", "passed": False, "diagnosis": "no scale", "seed": 5}.items() <= told.items()
+    assert told["tests"][0]["passed"] is False
+
+
+@pytest.mark.usefixtures("grader")
+def test_stdin(run) -> None:
+    assert run("learn", "check", "softmax", "-", stdin=b"right").code == 0
+    assert run("learn", "check", "softmax", "-", stdin=b"").code == 1
+    assert run("learn", "check", "softmax", "-", "--on-save").code == 2
+
+
+@pytest.mark.usefixtures("grader")
+def test_files_that_cannot_be_read(run, desk: Path) -> None:
+    code, out, err = run("learn", "check", "softmax", "nowhere.py")
+    assert (code, out) == (3, "")
+    assert "regard learn start softmax" in err
+    assert run("learn", "check", "softmax").code == 3
+    (desk / "folder").mkdir()
+    assert run("learn", "check", "softmax", "folder").code == 3
+    assert run("learn", "check", "softmax", "x.py", "--seed", "-1").code == 2
+    assert ProgressFile().read().work("softmax").attempts == 0
+
+
+@pytest.mark.usefixtures("grader")
+def test_without_a_home_a_check_still_works(run, desk: Path) -> None:
+    (desk / "home").write_text("")
+    (desk / "softmax.py").write_text("right")
+    code, out, err = run("learn", "check", "softmax")
+    assert code == 0
+    assert "✓" in out
+    assert err.count("progress is not kept") == 1
+
+
+@pytest.mark.usefixtures("grader")
+def test_on_save_checks_again_and_ends_with_130(run, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is changed, vanishes, comes back and is not changed; then Ctrl-C."""
+    path = desk / "softmax.py"
+    path.write_text("wrong")
+    happenings = iter(
+        [
+            lambda: None,
+            lambda: path.write_text(""),  # an editor begins to write
+            lambda: path.write_text("right"),
+            lambda: None,
+            path.unlink,
+            lambda: None,
+            lambda: path.write_text("wrong again"),
+            lambda: None,
+            lambda: None,
+        ]
+    )
+
+    def happen(seconds: float) -> None:
+        try:
+            next(happenings)()
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(check_command, "time", SimpleNamespace(sleep=happen, strftime=time.strftime))
+    code, out, err = run("learn", "check", "softmax", "--on-save", "--json")
+    assert code == 130
+    assert [json.loads(line)["passed"] for line in out.splitlines()] == [False, True, False]
+    assert err.count("Waiting") == 3
+    assert ProgressFile().read().work("softmax").attempts == 3
+
+
+# --- the real grader ---------------------------------------------------------------------------------------
+
+
+def test_a_learner_from_start_to_pass(run, desk: Path) -> None:
+    assert run("learn", "start", "softmax").code == 0
+    code, out, err = run("learn", "check", "softmax")
+    assert (code, err) == (1, "")
+    assert "regard learn hint softmax" in out
+    (desk / "softmax.py").write_text(run("learn", "solution", "softmax", "--give-up").out, encoding="utf-8")
+    code, out, err = run("learn", "check", "softmax", "softmax.py", "--lang", "zh")
+    assert (code, err) == (0, "")
+    assert "全部通过" in out
+
+
+@pytest.mark.parametrize("id", [row.id for row in entries() if row.kind == "sheet"])
+def test_the_answers_of_a_sheet_pass(run, desk: Path, id: str) -> None:
+    assert run("learn", "start", id).code == 0
+    assert run("learn", "check", id).code == 1
+    (desk / f"{id}.toml").write_text(run("learn", "solution", id, "--give-up").out, encoding="utf-8")
+    code, out, _ = run("learn", "check", id)
+    assert code == 0, out
+
+
+@pytest.mark.parametrize("raw", [b"", b"\xff\xfe\x00", b"x = \0"])
+@pytest.mark.parametrize("id", ["softmax", "by-hand"])
+def test_a_file_that_is_no_text_is_told_what_it_is(run, raw: bytes, id: str) -> None:
+    code, out, _ = run("learn", "check", id, "-", "--json", stdin=raw)
+    told = json.loads(out)
+    assert (code, told["passed"]) == (1, False)
+    assert told["diagnosis"]

@@ -1,0 +1,75 @@
+"""The question bank: its form, its links and its experiments, in both languages alike."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from regard.course.catalogue import entries
+from regard.course.questions.bank import IN_OWN_WORDS, Question, question, questions
+from regard.errors import UnknownNameError
+from regard.words import LANGUAGES, speaking
+
+BANK = questions()
+IDS = [one.id for one in BANK]
+CJK = re.compile("[\u3400-\u9fff]")
+
+
+def test_ids_are_unique_and_written_one_way() -> None:
+    assert len(set(IDS)) == len(IDS)
+    assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", one) for one in IDS)
+    assert [one.lesson for one in BANK] == sorted(one.lesson for one in BANK)
+
+
+def test_the_check_list_asks_the_three_questions_of_the_interview_lesson() -> None:
+    assert {one.id for one in BANK if one.source.startswith("002-")} == set(IN_OWN_WORDS)
+    assert len(IN_OWN_WORDS) == 3
+
+
+@pytest.mark.parametrize("one", BANK, ids=IDS)
+def test_a_question_leads_somewhere(one: Question) -> None:
+    assert one.source == "ours" or re.fullmatch(r"00[0-4]-q\d+(\.\d+)?", one.source)
+    assert one.exercise in {row.id for row in entries()}
+    assert one.lesson >= 1
+
+
+@pytest.mark.parametrize("one", BANK, ids=IDS)
+def test_both_languages_say_as_much(one: Question) -> None:
+    for part in ("ask", "short", "deep"):
+        en, zh = getattr(one.en, part), getattr(one.zh, part)
+        assert en.count("\n\n") == zh.count("\n\n"), part
+        assert CJK.search(zh), part
+        assert not re.search(r"[\u3400-\u9fff][,;:!?]", zh), part
+        # Numbers are facts: the same stand in both.
+        assert sorted(re.findall(r"\d+\.\d+", en)) == sorted(re.findall(r"\d+\.\d+", zh)), part
+    for lang in LANGUAGES:
+        told = one.told(lang)
+        assert "\n" not in told.ask
+        assert len(told.short) < len(told.deep)
+
+
+def test_every_experiment_runs_and_prints() -> None:
+    """All in one process, each in a namespace of its own."""
+    program = "import sys\nfor text in sys.stdin.read().split('\\0'):\n    exec(text, {})\n    print('\\0', end='')\n"
+    given = "\0".join(one.experiment for one in BANK)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], input=given, capture_output=True, encoding="utf-8", timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    printed = done.stdout.split("\0")[:-1]
+    assert len(printed) == len(BANK)
+    assert all(text.strip() for text in printed), dict(zip(IDS, printed, strict=True))
+    assert all(len(one.experiment.strip().splitlines()) <= 8 for one in BANK)
+
+
+def test_the_language_of_the_moment() -> None:
+    with speaking("zh"):
+        assert BANK[0].told() == BANK[0].zh
+    assert BANK[0].told() == BANK[0].en
+
+
+def test_an_unknown_question_is_told_the_nearest() -> None:
+    assert question("Why_sqrt-d-k").id == "why-sqrt-d-k"
+    with pytest.raises(UnknownNameError, match="did you mean why-sqrt-d-k"):
+        question("why-sqrt-dk")

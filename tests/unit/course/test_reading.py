@@ -1,0 +1,58 @@
+"""Lessons are found by number and name."""
+
+from pathlib import Path
+
+import pytest
+
+from regard.course.lessons import reading
+from regard.course.lessons.reading import lesson, lessons
+from regard.errors import UnknownNameError
+from regard.words import speaking
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for stem, en, zh in (("04-masks", "Masks", "掩码"), ("01-why-attention", "Why attention", "为什么要有注意力")):
+        (tmp_path / f"{stem}.en.md").write_text(f"# {en}\n\nText.\n", encoding="utf-8")
+        (tmp_path / f"{stem}.zh-CN.md").write_text(f"\n# 1 · {zh}\n\n正文。\n", encoding="utf-8")
+    monkeypatch.setattr(reading, "FOLDER", tmp_path)
+    return tmp_path
+
+
+def test_lessons_stand_in_order_with_their_titles(shelf: Path) -> None:
+    found = lessons()
+    assert [(one.number, one.name, one.title.zh) for one in found] == [
+        (1, "why-attention", "为什么要有注意力"),
+        (4, "masks", "掩码"),
+    ]
+
+
+@pytest.mark.parametrize("asked", ["4", "04", "masks", "Masks", "04-masks", " 04_masks "])
+def test_a_lesson_has_many_names(shelf: Path, asked: str) -> None:
+    found = lesson(asked)
+    assert found.text() == "# Masks\n\nText.\n"
+    with speaking("zh"):
+        assert "正文" in found.text()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("mask", "did you mean masks"),
+        ("9", "there are: 1 why-attention, 4 masks"),
+        ("9" * 5000, "4 masks"),
+        ("", "no lesson ''"),
+    ],
+)
+def test_an_unknown_lesson_is_told_what_there_is(shelf: Path, asked: str, said: str) -> None:
+    with pytest.raises(UnknownNameError, match=said):
+        lesson(asked)
+
+
+def test_the_lessons_that_come_along_are_in_both_languages() -> None:
+    stems = {
+        lang: {path.name.removesuffix(ending) for path in reading.FOLDER.glob(f"*{ending}")}
+        for lang, ending in reading.ENDINGS.items()
+    }
+    assert stems["en"] == stems["zh"]
+    assert [one.number for one in lessons()] == list(range(1, len(lessons()) + 1))

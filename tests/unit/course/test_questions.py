@@ -1,0 +1,111 @@
+"""What is in the question bank: what the documents ask, much of our own, and experiments that bear it out."""
+
+import io
+import re
+import tomllib
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+from regard.course.catalogue import entries
+from regard.course.lessons.reading import lessons
+from regard.course.questions.bank import FOLDER, Question, questions
+
+BANK = questions()
+FILES = sorted(FOLDER.glob("*.toml"))
+SIXTEEN = {"001-q1", "001-q1.1"} | {f"001-q{n}" for n in range(2, 10)}
+SIXTEEN |= {"002-q1", "002-q1.1", "002-q1.2", "003-q1", "003-q2", "003-q3"}
+KEYS = {"id", "from", "lesson", "exercise", "experiment", "en", "zh"}
+BY_HEAD = {"0.001", "0.0625"}
+"""Numbers that no experiment need print: a bound, and 1/16."""
+
+each = pytest.mark.parametrize("one", BANK, ids=[one.id for one in BANK])
+in_each_file = pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+
+
+@dataclass(frozen=True)
+class Run:
+    """What an experiment printed, and the seconds it took."""
+
+    printed: str
+    seconds: float
+
+
+@cache
+def run(experiment: str) -> Run:
+    """Once each, in a namespace of its own; warnings are errors here as in every test."""
+    page, start = io.StringIO(), process_time()
+    with redirect_stdout(page):
+        exec(experiment, {})
+    return Run(page.getvalue(), process_time() - start)
+
+
+def test_all_that_the_documents_ask_and_more() -> None:
+    sources = [one.source for one in BANK]
+    assert len(SIXTEEN) == 16
+    assert sorted(source for source in sources if source != "ours") == sorted(SIXTEEN)
+    assert sources.count("ours") >= 26
+    assert len(BANK) >= 44
+
+
+@in_each_file
+def test_a_file_has_its_form(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    assert len(text.splitlines()) <= 400
+    for row in tomllib.loads(text)["question"]:
+        assert set(row) == KEYS, row["id"]
+        assert set(row["en"]) == set(row["zh"]) == {"ask", "short", "deep"}, row["id"]
+
+
+@each
+def test_a_question_has_a_lesson_and_an_exercise(one: Question) -> None:
+    assert one.lesson in {lesson.number for lesson in lessons()}
+    assert one.exercise in {entry.id for entry in entries()}
+
+
+def test_no_question_is_asked_twice() -> None:
+    for lang in ("en", "zh"):
+        asked = [one.told(lang).ask for one in BANK]
+        assert len(set(asked)) == len(asked)
+    assert len({one.experiment for one in BANK}) == len(BANK)
+
+
+@each
+def test_answers_are_of_their_length(one: Question) -> None:
+    """Half a minute is some eighty words, or some 150 Chinese characters; what follows is two to four paragraphs."""
+    assert 12 <= len(one.en.short.split()) <= 80
+    assert 30 <= len(one.zh.short) <= 200
+    assert "\n" not in one.en.short + one.zh.short
+    assert all(2 <= len(told.deep.split("\n\n")) <= 4 for told in (one.en, one.zh))
+    assert one.en.ask[-1] in "?."
+    assert one.zh.ask[-1] in "？。"
+
+
+@each
+def test_an_experiment_is_short_and_prints(one: Question) -> None:
+    lines = one.experiment.strip().splitlines()
+    assert len(lines) <= 7
+    assert max(map(len, lines)) <= 120
+    assert "torch" not in one.experiment
+    assert run(one.experiment).printed.strip()
+
+
+@each
+def test_the_numbers_of_the_answers_are_those_of_the_experiment(one: Question) -> None:
+    """Every number of three decimals and more is printed, up to rounding; the English stands for both languages."""
+    found = re.findall(r"\d+(?:\.\d*)?(?:e[+-]?\d+)?", run(one.experiment).printed)
+    printed = [float(number) for number in found]
+    for told in re.findall(r"\d+\.\d{3,}", f"{one.en.short} {one.en.deep}"):
+        half_a_digit = 0.5001 * 10.0 ** -len(told.partition(".")[2])
+        assert told in BY_HEAD or any(abs(number - float(told)) <= half_a_digit for number in printed), told
+
+
+def test_all_experiments_together_are_quick() -> None:
+    seconds = {one.id: run(one.experiment).seconds for one in BANK}
+    assert max(seconds.values()) < 1.5, seconds
+    assert sum(seconds.values()) < 5, seconds

@@ -20,16 +20,17 @@ def available_bytes() -> int | None:
         return None
 
 
-def spell(count: float) -> str:
-    """A number of bytes as people write it.
+def spell(count: float, decimal: bool = False) -> str:
+    """A number of bytes as people write it: by 1,024, or by 1,000 for those who count so.
 
-    >>> spell(3 * 2**30), spell(1500)
-    ('3.0 GiB', '1.5 KiB')
+    >>> spell(3 * 2**30), spell(1500), spell(1500, decimal=True)
+    ('3.0 GiB', '1.5 KiB', '1.5 kB')
     """
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if count < 1023.95 or unit == "TiB":
+    step, units = (1000, ("B", "kB", "MB", "GB", "TB")) if decimal else (1024, ("B", "KiB", "MiB", "GiB", "TiB"))
+    for unit in units:
+        if count < step - 0.05 or unit == units[-1]:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1024
+        count /= step
     raise AssertionError("unreachable")
 
 

@@ -46,6 +46,11 @@ def test_bytes_as_people_write_them(count: int, text: str) -> None:
     assert memory.spell(count) == text
 
 
+@pytest.mark.parametrize(("count", "text"), [(999, "999 B"), (10**6, "1.0 MB"), (25 * 10**8, "2.5 GB")])
+def test_bytes_by_the_thousand(count: int, text: str) -> None:
+    assert memory.spell(count, decimal=True) == text
+
+
 def test_nothing_is_spelled_as_1024_of_a_unit() -> None:
     for unit in (2**10, 2**20, 2**30, 2**40):
         assert not memory.spell(unit - 1).startswith("1024.0"), memory.spell(unit - 1)

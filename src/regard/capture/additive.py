@@ -6,7 +6,7 @@ which keys anyone sees, read block by block; nothing T × S is made. What is nei
 """
 
 import weakref
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -37,10 +37,10 @@ class Lowering:
             return caught
         mask = self._mask(caught.bias, caught.q.shape[2], caught.k.shape[2])
         if mask is None:
-            return replace(caught, bias=narrowed(caught.bias))
+            return caught._replace(bias=narrowed(caught.bias))
         if mask is ALL:
-            return replace(caught, bias=None)
-        return replace(caught, bias=None, mask=mask if caught.mask is None else caught.mask & mask)
+            return caught._replace(bias=None)
+        return caught._replace(bias=None, mask=mask if caught.mask is None else caught.mask & mask)
 
     def _mask(self, added: Tensor, T: int, S: int) -> Mask | None:
         if self._last is not None and self._last[0]() is added and self._last[1] == added._version:

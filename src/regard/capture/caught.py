@@ -3,15 +3,14 @@
 Tensors are the model's own, to be read now and not kept: it may write over them.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor
 
 from regard.masks import Mask
 
 
-@dataclass(frozen=True, slots=True)
-class Caught:
+class Caught(NamedTuple):
     """What went into one attention, and what its kernel let out beside the output.
 
     q B H T E, k and v B G S ·. Scores are q kᵀ · scale, capped, + bias where `mask` allows. `lse` B H T, where it is
@@ -29,8 +28,7 @@ class Caught:
     part: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CaughtWeights:
+class CaughtWeights(NamedTuple):
     """The weights of a model that made its own softmax, before dropout. weights (…, T, S), lse (…, T).
 
     There is no LSE where several softmaxes, or several heads, went into one matrix.

@@ -1,7 +1,7 @@
 """Which modules a person means by `layers`: whole names, ends of names, patterns, numbers of layers."""
 
-from collections.abc import Collection, Iterable
-from difflib import get_close_matches
+from collections.abc import Collection, Iterable, Sequence
+from difflib import SequenceMatcher
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -49,7 +49,22 @@ def _fitting(item: Any, names: list[str]) -> list[str]:
         fitting = [name for name in names if name == item or name.endswith(f".{item}")]
         fitting = fitting or [name for name in names if fnmatchcase(name, item) or fnmatchcase(name, f"*.{item}")]
     if not fitting:
-        ends = [".".join(name.split(".")[-2:]) for name in names]  # what people remember of a name
-        near = get_close_matches(str(item), [*names, *ends], n=1, cutoff=0.0)
-        raise UnknownNameError("watch-layer-unknown", asked=item, nearest=near[0] if near else "")
+        raise UnknownNameError("watch-layer-unknown", asked=item, nearest=nearest(str(item), names))
     return fitting
+
+
+def nearest(asked: str, names: Sequence[str]) -> str:
+    """The name that was most likely meant: one that has it inside, else the one whose end is most like it.
+
+    >>> nearest("h.7.atn", ["transformer.h.6.attn", "transformer.h.7.attn", "transformer.h.7.mlp"])
+    'transformer.h.7.attn'
+    """
+    inside = [name for name in names if asked in name]
+    if inside:
+        return min(inside, key=len)
+    parts = asked.count(".") + 1
+
+    def likeness(name: str) -> float:
+        return SequenceMatcher(None, asked, ".".join(name.split(".")[-parts:])).ratio()
+
+    return max(reversed(names), key=likeness, default="")  # of equals the last: one counts too far more often

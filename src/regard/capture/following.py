@@ -51,6 +51,12 @@ class Text:
         self.B, self.T, self.total, self._marks = B, T, start + T, marks
         self._read(ids, start)
 
+    def goes_on_after(self, unseen: int) -> None:
+        """The text that has just begun is the rest of one, of which so many tokens were read before anybody watched."""
+        self.step, self.total = Step(unseen, ()), unseen + self.T
+        if self._rows is not None:
+            self._rows = [[""] * unseen + row for row in self._rows]
+
     def tokens(self, count: int, start: int | None = None) -> Rows | None:
         """`count` tokens: the last ones, or those from `start` on; places that nobody wrote to have none."""
         if self._rows is None:
@@ -121,6 +127,8 @@ class Keys:
     def __init__(self) -> None:
         self._pieces: list[tuple[Step, Tensor]] = []
         self._whole: Tensor | None = None
+        self.only_grew = True
+        """Nothing was taken back, and each sample continued its own text."""
 
     def __len__(self) -> int:
         return len(self._pieces)
@@ -131,6 +139,7 @@ class Keys:
 
     def add(self, step: Step, keys: Tensor) -> None:
         """The keys that a call brought, B G n E, and where they stand."""
+        self.only_grew &= stayed(step.parents) and (not self._pieces or step.start == self.total)
         self._pieces.append((step, keys))
         self._whole = None
 
@@ -138,7 +147,7 @@ class Keys:
         """All keys of the text as it was after `count` calls, B G total E."""
         last_step, last = self._pieces[count - 1]
         end = last_step.start + last.shape[2]
-        if all(_stayed(step.parents) for step, _ in self._pieces) and self._only_grew():
+        if self.only_grew:
             if self._whole is None:
                 self._whole = _in_a_row([keys for _, keys in self._pieces])
             return self._whole[:, :, :end]
@@ -151,16 +160,18 @@ class Keys:
             rows = [step.parents[row] for row in rows]
         return _in_a_row(parts[::-1])
 
-    def _only_grew(self) -> bool:
-        ends = [step.start + keys.shape[2] for step, keys in self._pieces]
-        return all(step.start == end for (step, _), end in zip(self._pieces[1:], ends, strict=False))
+    def halves(self, count: int) -> list[Tensor]:
+        """The same of a text that only grew, uncopied: the first call's keys, which are most, and all others'."""
+        first, *others = [keys for _, keys in self._pieces[:count]]
+        return [first, _in_a_row(others)] if others else [first]
 
 
-def _stayed(parents: Sequence[int]) -> bool:
+def stayed(parents: Sequence[int]) -> bool:
+    """Whether each sample continues its own text."""
     return all(place == parent for place, parent in enumerate(parents))
 
 
 def _in_a_row(parts: Sequence[Tensor]) -> Tensor:
     """Keys one after the other. Keys that heads share may have been repeated in one call and not in another."""
     G = max(keys.shape[1] for keys in parts)
-    return torch.cat([keys.repeat_interleave(G // keys.shape[1], 1) for keys in parts], 2)
+    return torch.cat([k if k.shape[1] == G else k.repeat_interleave(G // k.shape[1], 1) for k in parts], 2)

@@ -38,6 +38,7 @@ class Keeping:
 
     def __init__(self, budget: Any, see: See, modules: Iterable[nn.Module] = ()) -> None:
         self._budget = in_bytes(budget)
+        self._decimal = isinstance(budget, str) and "i" not in budget.lower()
         self._left = self._budget
         self._see = see
         self._alike = Counter(type(module) for module in modules)
@@ -51,16 +52,21 @@ class Keeping:
         alike = max(1, self._alike[type(module)])
         share = self._left // (alike - self._calls[type(module)] % alike)
         self._calls[type(module)] += 1
-        exact = _bytes_of_exact(caught)
-        need = 0
+        exact = _bytes_of_exact(caught) if self._see.qk else 0
+        need = bytes_of(self._see, sizes) + exact
+        self._wanted += need
+        if need <= share:
+            self._left -= need
+            return self._see
         for see in _less_and_less(self._see):
             need = bytes_of(see, sizes) + exact * see.qk
-            self._wanted += need if see is self._see else 0
             if need <= share:
                 self._left -= need
                 self._note(see)
                 return see
-        raise TooLargeError("watch-budget-small", name=name, budget=spell(self._budget), need=spell(alike * need))
+        raise TooLargeError(
+            "watch-budget-small", name=name, budget=self._spelt(self._budget), need=self._spelt(alike * need)
+        )
 
     def affords(self, count: int) -> bool:
         """Whether so many bytes more, which nobody asked for, may be kept; if so they are counted."""
@@ -84,9 +90,12 @@ class Keeping:
         ]
         if not parts:
             return None
-        return say(
-            "watch-left-out", budget=spell(self._budget), parts=say("watch-and").join(parts), need=spell(self._wanted)
-        )
+        budget, need = self._spelt(self._budget), self._spelt(self._wanted)
+        return say("watch-left-out", budget=budget, parts=say("watch-and").join(parts), need=need)
+
+    def _spelt(self, count: int) -> str:
+        """In the units that the budget was given in."""
+        return spell(count, self._decimal)
 
 
 def in_bytes(budget: Any) -> int:
@@ -134,8 +143,7 @@ def _bytes(x: Tensor) -> int:
 
 
 def _less_and_less(see: See) -> Iterator[See]:
-    """What is asked for, then less of it, step by step; at last what is one number a query."""
-    yield see
+    """Less than what is asked for, step by step; at last what is one number a query."""
     if see.qk:
         see = replace(see, qk=False)
         yield see

@@ -52,10 +52,11 @@ def token_tables(model: nn.Module) -> set[int]:
     """Where the weights lie that turn the ids of tokens into vectors; not those of positions and the like."""
     told = []
     for module in model.modules():
-        try:
-            told.append(module.get_input_embeddings().weight)  # type: ignore[operator]
-        except (AttributeError, NotImplementedError, TypeError):
-            continue
+        if hasattr(type(module), "get_input_embeddings") or "get_input_embeddings" in vars(module):
+            try:
+                told.append(module.get_input_embeddings().weight)  # type: ignore[operator]
+            except (AttributeError, NotImplementedError, TypeError):
+                continue
     tables = [weight for weight in told if isinstance(weight, Tensor)]
     if not tables:
         named = model.named_parameters(remove_duplicate=False)

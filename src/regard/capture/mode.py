@@ -10,16 +10,18 @@ from typing import Any
 
 import torch
 from torch._C import _len_torch_dispatch_stack
+from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from regard.capture.caught import Caught, CaughtWeights
 from regard.capture.inside import are_plain, autocast_inside, call_composed, is_composed
-from regard.capture.operators import READERS, named
+from regard.capture.operators import READERS, Reader, named
 from regard.capture.softmaxes import IN_PLACE, SOFTMAXES, Softmaxes
 
 aten = torch.ops.aten
 LAYERS: set[Any] = {aten._native_multi_head_attention.default, aten._transformer_encoder_layer_fwd.default}
 """Operators that call others which autocast would change."""
+_LAYER_IDS = {id(func) for func in LAYERS}
 OPENED: set[Any] = {aten.scaled_dot_product_attention.default, aten.softmax.int}
 """Operators that come in their parts, except in inference mode: there they are taken apart here, as they would be."""
 
@@ -40,8 +42,13 @@ class Catching(TorchDispatchMode):
         super().__init__()
         self._tell, self._listeners = tell, listeners or {}
         self._softmaxes = Softmaxes()
-        self._quiet: dict[int, Any] = {}
-        """Operators that nobody listens to, by id: they hash slowly, and there are hundreds of them to a token."""
+        self._quiet: dict[int, Callable[..., Any]] = {}
+        """Operators that nobody listens to, as the function that each calls: there are hundreds of them to a token. By
+        id, for they hash slowly."""
+        self._passing = self._quiet
+        """Those that pass unseen: none while a softmax is on its way."""
+        self._known: list[Any] = []
+        """The quiet operators themselves, so that their ids stay theirs."""
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -54,36 +61,38 @@ class Catching(TorchDispatchMode):
         return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        following = self._softmaxes.following
-        if not following and id(func) in self._quiet:
-            return func(*args, **kwargs)
+        run = self._passing.get(id(func))
+        if run is not None:
+            return run(*args, **kwargs) if kwargs else run(*args)
+        kwargs, following = kwargs or {}, bool(self._softmaxes.followed)
         if torch.is_inference_mode_enabled() and is_composed(func) and are_plain(args, types):
             with autocast_inside(func), self if following or func in OPENED else nullcontext():
                 return call_composed(func, args, kwargs)
         if following and func is IN_PLACE:
-            with _Aside():
+            with Aside():
                 self._softmaxes.save(args)
-        if func in LAYERS:
+        if id(func) in _LAYER_IDS:
             with autocast_inside(func):
                 result = func(*args, **kwargs)
         else:
             result = func(*args, **kwargs)
-        if READERS[func] is not None or func in SOFTMAXES or func in self._listeners:
+        reader = READERS[func]
+        if reader is not None or func in SOFTMAXES or func in self._listeners:
             if not _going_back():
-                self._look(func, args, kwargs, result)
+                self._look(reader, func, args, kwargs, result)
         elif following and (caught := self._softmaxes.follow(func, args, result)) is not None:
-            with _Aside():
+            with Aside():
                 self._tell(caught)
         elif not following and func not in LAYERS and not is_composed(func):
-            self._quiet[id(func)] = func
+            self._known.append(func)
+            self._quiet[id(func)] = func._op if type(func) is OpOverload else func
+        self._passing = {} if self._softmaxes.followed else self._quiet
         return result
 
-    def _look(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
-        reader = READERS[func]
-        with _Aside():
+    def _look(self, reader: Reader | None, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        with Aside():
             if reader is not None:
-                with autocast_inside(func) if func in LAYERS else nullcontext():
+                with autocast_inside(func) if id(func) in _LAYER_IDS else nullcontext():
                     caught = reader(named(func, args, kwargs), result)
                 self._tell(caught)
             elif func in SOFTMAXES:
@@ -97,7 +106,7 @@ def _going_back() -> bool:
     return torch._C._current_graph_task_id() != -1
 
 
-class _Aside:
+class Aside:
     """Another watch around us must not see how we look; nor must autograd or autocast.
 
     A class, not a generator: it is entered for every attention of every step.
@@ -110,12 +119,16 @@ class _Aside:
         if self._modes is not None:
             self._modes.__enter__()
         self._grad = torch.is_grad_enabled()
-        torch._C._set_grad_enabled(False)
-        self._autocast = torch._C._DisableAutocast()
-        self._autocast.__enter__()
+        if self._grad:
+            torch._C._set_grad_enabled(False)
+        self._autocast = torch._C._DisableAutocast() if torch._C._is_any_autocast_enabled() else None
+        if self._autocast is not None:
+            self._autocast.__enter__()
 
     def __exit__(self, *raised: Any) -> None:
-        self._autocast.__exit__(*raised)
-        torch._C._set_grad_enabled(self._grad)
+        if self._autocast is not None:
+            self._autocast.__exit__(*raised)
+        if self._grad:
+            torch._C._set_grad_enabled(True)
         if self._modes is not None:
             self._modes.__exit__(*raised)

@@ -6,7 +6,6 @@ not known here.
 
 import sys
 from collections.abc import Iterator
-from functools import lru_cache
 from inspect import CO_NEWLOCALS, CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FrameType
@@ -17,6 +16,8 @@ from torch import Tensor, nn
 _HERE = str(Path(__file__).parent)
 """Those who look on are no modules, and are asked about often."""
 _OF_A_FUNCTION = CO_OPTIMIZED | CO_NEWLOCALS
+_SPEAKERS: dict[int, tuple[CodeType, tuple[str, ...]]] = {}
+"""By the id of a function's code, which hashes slowly; and the code, so that the id is nobody else's."""
 _COMPILED = "_orig_mod"
 """What torch.compile calls the module that it wraps."""
 
@@ -75,7 +76,9 @@ class Names:
 
     def innermost(self) -> Place | None:
         """The module that is computing; None where it is none of the model's."""
-        return next(self.running(), None)
+        for place in self.running():
+            return place
+        return None
 
 
 def at_work() -> Iterator[nn.Module]:
@@ -116,12 +119,20 @@ def is_writing() -> bool:
 
 
 def _plain(name: str) -> str:
-    return ".".join(part for part in name.split(".") if part != _COMPILED)
+    return ".".join(part for part in name.split(".") if part != _COMPILED) if _COMPILED in name else name
 
 
-@lru_cache(2**12)
 def _speakers(code: CodeType) -> tuple[str, ...]:
     """The arguments that may be the module a function works for: `self` in methods, `module` where others help it."""
+    known = _SPEAKERS.get(id(code))
+    if known is None:
+        if len(_SPEAKERS) >= 2**12:
+            _SPEAKERS.clear()
+        known = _SPEAKERS[id(code)] = code, _read_speakers(code)
+    return known[1]
+
+
+def _read_speakers(code: CodeType) -> tuple[str, ...]:
     if code.co_flags & _OF_A_FUNCTION != _OF_A_FUNCTION or code.co_filename.startswith(_HERE):
         return ()
     given = code.co_varnames[: code.co_argcount]

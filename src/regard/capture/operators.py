@@ -4,7 +4,6 @@ Which backend PyTorch takes is its own affair; all of them are here, by name, si
 """
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import torch
@@ -71,10 +70,11 @@ def named(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str,
     schema = getattr(func, "_schema", None)
     if schema is None:
         return {str(at): value for at, value in enumerate(args)} | kwargs
-    defaults = _defaults(func)
-    return defaults | dict(zip(defaults, args, strict=False)) | kwargs
+    known = _DEFAULTS.get(id(func))
+    if known is None:
+        known = _DEFAULTS[id(func)] = func, {one.name: one.default_value for one in schema.arguments}
+    return known[1] | dict(zip(known[1], args, strict=False)) | kwargs
 
 
-@cache
-def _defaults(func: Any) -> dict[str, Any]:
-    return {one.name: one.default_value for one in func._schema.arguments}
+_DEFAULTS: dict[int, tuple[Any, dict[str, Any]]] = {}
+"""By the id of an operator, which hashes slowly; and the operator, so that the id is nobody else's."""

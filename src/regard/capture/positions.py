@@ -33,13 +33,14 @@ class Positions:
         first: int | None = S - T
         if T >= S or (kind == "self" and T > 1 and not masked):
             first = 0
-        elif hiding is not None and not _sees_last(hiding):
+        elif hiding is not None and not sees_last(hiding):
             first = None
         self._latest = T, first
         return first
 
 
-def _sees_last(hiding: Tensor) -> bool:
+def sees_last(hiding: Tensor) -> bool:
+    """Whether the last query may look at the last key, by a mask or by scores (…, T, S)."""
     row = hiding[..., -1, :]
     if hiding.dtype == torch.bool:
         return bool(row[..., -1].any())

@@ -11,6 +11,7 @@ from regard.capture.caught import Caught, CaughtWeights
 from regard.capture.following import Rows, Text
 from regard.capture.labelling import Reading, Spell
 from regard.capture.names import Place, given
+from regard.capture.positions import sees_last
 from regard.records import Kind, Step
 
 
@@ -58,6 +59,8 @@ class Sides:
             keys = caught.k if isinstance(caught, Caught) and kind != "encoder" else None
             moved = None if self._moved is None or len(self._moved) != B else tuple(self._moved.tolist())
             text.advance(keys, B, T, S, self._ids(place.module, B, T), moved)
+            if text.step is None and _is_midway(kind, caught, sizes):
+                text.goes_on_after(S - T)
             self._moved = None
         if (text.B, text.T) != (B, T):  # not the text, but windows of it, or something shorter made of it
             return Seen()
@@ -84,3 +87,18 @@ class Sides:
         rows = source.tokens(S)
         # Beams stand beside each other, and all of them look at the same source.
         return rows if rows is None else tuple(row for row in rows for _ in range(B // source.B))
+
+
+def _is_midway(kind: Kind, caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) -> bool:
+    """Whether there are keys before the first query's own; a cache that has room to spare has it at the end."""
+    B, H, T, S = sizes
+    if T >= S or not (kind == "decoder" or (kind == "self" and T == 1)):
+        return False
+    if isinstance(caught, CaughtWeights):
+        return bool(caught.weights[..., -1, -1].any())
+    if caught.bias is not None and not sees_last(caught.bias):
+        return False
+    if caught.mask is None:
+        return True
+    seen = caught.mask.bind((B, H), T, S, caught.q).block(slice(T - 1, T), slice(S - 1, S))
+    return seen if isinstance(seen, bool) else bool(seen.any())

@@ -66,18 +66,14 @@ class Softmaxes:
     """Is shown every operator, and tells which product took a softmax as weights."""
 
     def __init__(self) -> None:
-        self._followed: list[_Followed] = []
+        self.followed: list[_Followed] = []
+        """Those that are on their way."""
         self._noise: dict[int, StorageWeakRef] = {}
-
-    @property
-    def following(self) -> bool:
-        """Whether any softmax is on its way."""
-        return bool(self._followed)
 
     def save(self, args: tuple[Any, ...]) -> None:
         """Before `IN_PLACE`: dropout in place would destroy the weights."""
         if self._is_noise(args[1]):
-            for one in self._followed:
+            for one in self.followed:
                 if args[0] in one and not one.dropped:
                     one.weights, one.dropped = one.weights.clone(), True
 
@@ -90,7 +86,7 @@ class Softmaxes:
         weights = result.movedim(dim, -1) if turned else result
         one = _Followed(weights, _lse(scores.movedim(dim, -1), weights), turned)
         one.add(result)
-        self._followed.append(one)
+        self.followed.append(one)
 
     def follow(self, func: Any, args: tuple[Any, ...], result: Any) -> CaughtWeights | None:
         """Another operator has run: what was caught, once it is sure that it is attention."""
@@ -101,7 +97,7 @@ class Softmaxes:
             self._mixed(left, result)
         if func is NOISE:
             self._noise[_key(result)] = StorageWeakRef(result.untyped_storage())
-        for one in self._followed:
+        for one in self.followed:
             one.age += 1
             if func in COPIES and args[0] in one:
                 one.add(result)
@@ -109,8 +105,8 @@ class Softmaxes:
                 self._dropped(one, args[0], result[0])
             elif func in CHANGES:
                 self._changed(one, args, result)
-        if self._followed[0].age > PATIENCE:
-            self._forget(self._followed[0])
+        if self.followed[0].age > PATIENCE:
+            self._forget(self.followed[0])
         return None
 
     def _changed(self, one: _Followed, args: tuple[Any, ...], result: Tensor) -> None:
@@ -133,13 +129,13 @@ class Softmaxes:
         one.add(result)
 
     def _mixed(self, left: Tensor, result: Tensor) -> None:
-        for one in self._followed:
+        for one in self.followed:
             if left in one and result.numel() == one.weights.numel():
                 one.mixed, one.lse = True, None
                 one.add(result)
 
     def _taken(self, left: Tensor, right: Tensor) -> CaughtWeights | None:
-        for one in reversed(self._followed):
+        for one in reversed(self.followed):
             S, size = one.weights.shape[-1], one.weights.numel()
             as_left = left in one and left.shape[-1] == S and left.numel() == size
             as_right = right in one and right.shape[-2] == S and right.numel() == size and not one.turned
@@ -150,8 +146,8 @@ class Softmaxes:
         return None
 
     def _forget(self, one: _Followed) -> None:
-        self._followed.remove(one)
-        if not self._followed:
+        self.followed.remove(one)
+        if not self.followed:
             self._noise.clear()
 
     def _is_noise(self, tensor: Any) -> bool:

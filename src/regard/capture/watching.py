@@ -25,7 +25,7 @@ from regard.capture.order import Order
 from regard.capture.projections import value_lengths
 from regard.capture.recording import recorded
 from regard.capture.sides import Sides
-from regard.capture.steps import Steps
+from regard.capture.steps import Later, Steps
 from regard.errors import ArgumentError
 from regard.records import Kind, Record, See, Step
 from regard.trace import Trace
@@ -57,8 +57,12 @@ def watch(
     if not watcher.chosen:  # nothing was asked for, so nothing is slowed down
         yield watcher.trace
         return
-    with Catching(watcher.tell, watcher.sides.listeners):
-        yield watcher.trace
+    try:
+        with Catching(watcher.tell, watcher.sides.listeners):
+            yield watcher.trace
+    finally:
+        watcher.later.settle()
+        watcher.trace.before_looking = None
     watcher.close()
 
 
@@ -78,6 +82,7 @@ class Watcher:
         self.kinds = Kinds(self.names)
         self.sides = Sides(model, speller(tokenizer))
         self.steps = Steps()
+        self.later = Later(self.trace)
         self._others: dict[str, int] = {}
         """How often attention was seen that was not recorded, by the name of its module; "" is for no module."""
 
@@ -97,16 +102,18 @@ class Watcher:
             self._others[place.name] = self._others.get(place.name, 0) + 1
             return
         see = self.keeping.see(caught, place.name, place.module, sizes)
-        if seen.step is None:
+        if seen.step is None or not seen.step.parents:
             self.steps.begin(place.name)
-        if not see.nothing and (seen.step is not None or (kind != "encoder" and is_writing())):
+        goes_on = seen.step is not None and (kind == "decoder" or bool(seen.step.parents))
+        if not see.nothing and (goes_on or (kind != "encoder" and is_writing())):
             record = self._written(caught, place, kind, seen.step, see)
         else:
             record = recorded(caught, place.module, see)
         if see.values:
-            record = replace(record, values=value_lengths(caught, self.names.around(place.name)))
-        name = self.trace.numbered(place.name or "attention")
-        self.trace.append(replace(record, name=name, kind=kind, **seen._asdict()))
+            record = record.changed(values=value_lengths(caught, self.names.around(place.name)))
+        step, ids, queries, keys = seen
+        name = place.name or "attention"
+        self.trace.append(record.changed(name=name, kind=kind, step=step, ids=ids, queries=queries, keys=keys))
 
     def _written(self, caught: Caught | CaughtWeights, place: Place, kind: Kind, step: Step | None, see: See) -> Record:
         """The Record of a call while text is being written, with what its rows can be put together from."""
@@ -114,6 +121,10 @@ class Watcher:
             fine = see.map is not None and max(caught.weights.shape[-2:]) <= see.map
             qk = see.qk or (not fine and self.keeping.affords(caught.weights.nbytes))
             return recorded(caught, place.module, replace(see, qk=qk))
+        row = None if step is None or kind == "cross" else self.steps.row(place.name, caught, step)
+        if row is not None:
+            self.later.add(row, see)
+            return Record(shape=(*row.q.shape[:3], row.S))
         # A step keeps its queries and its own keys. The whole cache at every step would be quadratic.
         whole = see if see.lse and not see.qk else replace(see, lse=True, qk=see.qk and step is None)
         record = recorded(caught, place.module, whole)
@@ -121,7 +132,7 @@ class Watcher:
             record = self.steps.across(place.name, caught, record)
         else:
             record = self.steps.remembered(place.name, caught, record, step)
-        return record if see.lse else replace(record, lse=None)
+        return record if see.lse else record.changed(lse=None)
 
     def close(self) -> None:
         """The block is over. What one should know of it is said; an empty Trace is nobody's wish, and has a reason."""
@@ -149,14 +160,14 @@ def _check(model: Any, see: Any) -> None:
         raise ArgumentError("watch-inner" if inner else "watch-model", found=type(model).__name__)
     if see is not None and not isinstance(see, See):
         raise ArgumentError("watch-see", found=type(see).__name__)
-    weights = dict(model.named_parameters())
+    first = next(model.named_parameters(), None)
     # Weights that lie on disk until they are needed are on the meta device too; accelerate's hooks fetch them.
     if (
-        weights
-        and all(w.is_meta for w in weights.values())
+        first is not None
+        and all(weight.is_meta for weight in model.parameters())
         and not any(hasattr(m, "_hf_hook") for m in model.modules())
     ):
-        raise ArgumentError("watch-meta", name=next(iter(weights)))
+        raise ArgumentError("watch-meta", name=first[0])
 
 
 def _sizes(caught: Caught | CaughtWeights, place: Place) -> tuple[int, int, int, int]:

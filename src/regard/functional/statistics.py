@@ -24,7 +24,7 @@ def pooled_map(weights: Tensor, bins: int) -> Tensor:
 
 def entropy(weights: Tensor) -> Tensor:
     """−Σ w ln w along the keys, in nats."""
-    return (weights * -weights.where(weights > 0, 1).log()).sum(-1) + 0.0  # never -0
+    return torch.special.entr(weights.clamp_min(0)).sum(-1) + 0.0  # never -0
 
 
 def received(weights: Tensor) -> Tensor:

@@ -119,7 +119,7 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
 def _step(tensors: Tensors, found: Any, place: str, B: int) -> Step | None:
     if found is None:
         return None
-    if not (isinstance(found, list) and len(found) == 2 and isinstance(found[1], list) and len(found[1]) == B):
+    if not (isinstance(found, list) and len(found) == 2 and isinstance(found[1], list) and len(found[1]) in (0, B)):
         raise tensors.garbled(f"{place}.step")
     if not all(_is_size(number) for number in (found[0], *found[1])):
         raise tensors.garbled(f"{place}.step")

@@ -32,7 +32,7 @@ def stitched_records(records: Iterable[Record], ids: Any = None, map: int | None
         if record.kind == "encoder":
             samples = record.shape[0]
         module = _module(record)
-        if record.step is None or module not in runs:
+        if record.step is None or not record.step.parents or module not in runs:
             runs[module] = []
             texts.append(runs[module])
         runs[module].append(record)
@@ -105,7 +105,7 @@ class Search:
                 if not np.array_equal(call.ids[row, : end - start], text[start:end]):
                     return False
                 end = start
-            row = row if call.step is None else call.step.parents[row]
+            row = row if call.step is None or not call.step.parents else call.step.parents[row]
         return True
 
 
@@ -258,7 +258,7 @@ def _pieces(calls: Sequence[Record], ends: Sequence[tuple[int, int]]) -> list[Pi
             keys = 0 if call.kind == "cross" else max(0, start + T - S)
             pieces.append(Piece(call, start, count, keys, rows.copy()))
             limit = start
-        if call.step is not None:
+        if call.step is not None and call.step.parents:
             rows = np.array([*call.step.parents, -1])[rows]
     return pieces[::-1]
 

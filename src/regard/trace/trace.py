@@ -4,7 +4,7 @@ It holds records and hands them on; how they are drawn or written is known only 
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
@@ -35,9 +35,11 @@ class Trace:
     """
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
-        self._records: list[Record] = []
+        self._made: list[Record] = []
         self._by_name: dict[str, int] = {}
         self._counts: dict[str, int] = {}
+        self.before_looking: Callable[[], None] | None = None
+        """Makes what records still lack, while a watch goes on; called before anybody looks at one."""
         for record in records:
             self.append(record)
 
@@ -65,8 +67,12 @@ class Trace:
         if not isinstance(record, Record):
             raise ArgumentError("not-a-record", found=type(record).__name__)
         name = self.numbered(record.name)
-        self._by_name[name] = len(self._records)
-        self._records.append(record if name == record.name else record.named(name))
+        self._by_name[name] = len(self._made)
+        self._made.append(record if name == record.name else record.named(name))
+
+    def complete(self, at: int, fields: dict[str, Any]) -> None:
+        """Fill in what a record lacked."""
+        self._made[at] = self._made[at].changed(**fields)
 
     def numbered(self, name: str) -> str:
         """The name under which the next record of that name will stand: `name` itself, `name#1`, `name#2`, …"""
@@ -80,12 +86,18 @@ class Trace:
     # --- found -------------------------------------------------------------------------------------------
 
     @property
+    def _records(self) -> list[Record]:
+        if self.before_looking is not None:
+            self.before_looking()
+        return self._made
+
+    @property
     def names(self) -> list[str]:
         """The names of the records, in call order."""
         return list(self._by_name)
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._made)
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self._records)

@@ -42,14 +42,30 @@ def test_nothing_and_everything() -> None:
     assert "" in Chosen(None, NAMES)
 
 
-@pytest.mark.parametrize(("asked", "nearest"), [("h.2.attn", "h.1.attn"), ("ln", "ln_f"), (77, "h")])
+@pytest.mark.parametrize(
+    ("asked", "nearest"),
+    [
+        ("h.2.attn", "h.1.attn"),
+        ("10.att", "h.10.attn"),
+        ("model.h.10.attn", "h.10.attn"),
+        ("h.10.self_attn", "h.10.attn"),
+        ("ln", "ln_f"),
+        (100, "h.10"),
+    ],
+)
 def test_an_unknown_name_suggests_the_nearest(asked: Any, nearest: str) -> None:
     with pytest.raises(UnknownNameError) as error:
         Chosen([asked], NAMES)
     assert error.value.key == "watch-layer-unknown"
-    assert error.value.values["asked"] == asked
-    if isinstance(asked, str):
-        assert error.value.values["nearest"].startswith(nearest[:4])
+    assert error.value.values == {"asked": asked, "nearest": nearest}
+
+
+def test_a_whole_name_is_suggested_for_the_end_of_one() -> None:
+    names = [f"transformer.h.{n}.{part}" for n in range(6) for part in ("ln_1", "attn", "attn.c_attn", "mlp")]
+    for asked, nearest in (("h.7.attn", "transformer.h.5.attn"), ("h.3.atn", "transformer.h.3.attn")):
+        with pytest.raises(UnknownNameError) as error:
+            Chosen(asked, names)
+        assert error.value.values["nearest"] == nearest
 
 
 @pytest.mark.parametrize("layers", [3.5, [None], [True], object()])

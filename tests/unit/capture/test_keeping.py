@@ -126,6 +126,16 @@ def test_a_watch_says_what_it_left_out() -> None:
     assert trace[0].rectangle is None
 
 
+@pytest.mark.parametrize(("budget", "said"), [("6 kB", "6.0 kB"), ("0.006 MB", "6.0 kB"), ("6 KiB", "6.0 KiB")])
+def test_a_budget_is_repeated_in_its_own_units(budget: str, said: str) -> None:
+    keeping = Keeping(budget, EVERYTHING)
+    asked(keeping)
+    text = keeping.left_out()
+    assert text is not None
+    assert f"a budget of {said}" in text
+    assert ("iB" in text) == ("i" in budget)
+
+
 def test_a_budget_that_holds_nothing_is_refused() -> None:
     layer, x = nn.MultiheadAttention(8, 2, batch_first=True).eval(), torch.randn(1, 64, 8)
     with torch.no_grad(), pytest.raises(TooLargeError, match="too small"), watch(layer, budget=100):

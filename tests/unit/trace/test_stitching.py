@@ -190,6 +190,16 @@ def test_cross_attention_keeps_its_source() -> None:
     np.testing.assert_array_equal(whole.weights()[:, :, 0], calls[0].map[[0, 0], :, 0])
 
 
+def test_the_rest_of_a_text_begins_anew() -> None:
+    weights = causal(1, 5)
+    rest = [call(weights[:, :, 3:4, :4], Step(3, ())), call(weights[:, :, 4:], Step(4, (0,)))]
+    one, two = Trace([*rest, *rest]).stitched()
+    for whole in (one, two):
+        assert whole.shape == (1, 2, 2, 5)
+        assert whole.prompt == 1
+        np.testing.assert_array_equal(whole.weights(), weights[:, :, 3:])
+
+
 def test_modules_apart_and_texts_apart() -> None:
     weights = causal(1, 3)
     one = steps_of(weights, [2])

@@ -4,7 +4,7 @@ No output is made. The other kernel's LSE would spare `softmax` the search for e
 the cheaper part of it, and kernels round their LSE as they like; so it is used only where nothing else is asked for.
 """
 
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -53,14 +53,36 @@ def observe(
     return finish(results, see, bins)
 
 
-def weights_at_once(q: Tensor, k: Tensor, lse: Tensor | None = None, **options: Any) -> tuple[Tensor, Tensor]:
+def weights_at_once(
+    q: Tensor,
+    k: Tensor,
+    lse: Tensor | None,
+    mask: BoundMask | None,
+    bias: Tensor | None,
+    scale: float,
+    softcap: float | None,
+) -> tuple[Tensor, Tensor]:
     """All weights B H T S and their LSE B H T, for what is small; arguments as for `observe`."""
-    slab = _together(q, k, **options)
-    scores = slab.scores(slice(0, q.shape[2]), 0, k.shape[2])
+    if mask is None and bias is None and softcap is None and q.dtype == torch.float32 and q.shape[1] == k.shape[1]:
+        scores = torch.matmul(q * scale, k.mT)  # the same in fewer words: there are a dozen calls to a token
+    else:
+        scores = _together(q, k, mask, bias, scale, softcap).scores(slice(0, q.shape[2]), 0, k.shape[2])
     weights = torch.softmax(scores, -1)
-    if lse is not None and _is_sure(lse, q, slab.mask, slab.bias):
+    if lse is not None and _is_sure(lse, q, mask, bias):
         return weights, lse.clone()
     return weights, settled(scores, weights)
+
+
+def rows_at_once(q: Tensor, parts: Sequence[Tensor], scale: float, counts: Sequence[int]) -> Tensor:
+    """Weights B H T S of rows that see the first so many keys each, as tokens do that were written one by one.
+
+    `parts` are keys one after the other, B G · E.
+    """
+    rows = slice(0, q.shape[2])
+    slabs = [_together(q, k, None, None, scale, None) for k in parts]
+    scores = torch.cat([slab.scores(rows, 0, slab.k.shape[2]) for slab in slabs], -1)
+    ends = torch.tensor(counts, device=q.device)[:, None]
+    return torch.softmax(scores.masked_fill_(torch.arange(scores.shape[-1], device=q.device) >= ends, -torch.inf), -1)
 
 
 def _together(

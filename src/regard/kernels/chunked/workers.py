@@ -38,6 +38,22 @@ def run_all(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Re
         torch.set_num_threads(workers)
 
 
+class Alone:
+    """For work so small that to wake the other threads, and to wait until the system lets them run, takes longer.
+
+    A class, not a generator: it is entered for every attention of every token.
+    """
+
+    __slots__ = ("_workers",)
+
+    def __enter__(self) -> None:
+        self._workers = torch.get_num_threads()
+        torch.set_num_threads(1)
+
+    def __exit__(self, *raised: object) -> None:
+        torch.set_num_threads(self._workers)
+
+
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
     """So many threads, each told once to work alone."""

@@ -125,6 +125,11 @@ class ProgressFile:
 
         return self._do(write, lambda: edit(self.read()))
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the folder took everything so far."""
+        return not self._told
+
     def checked(self, exercise: str, passed: bool) -> Progress:
         """Remember one more check of an exercise."""
         return self.change(lambda now: now.with_work(exercise, now.work(exercise).checked(passed)))

@@ -13,7 +13,7 @@ WORDS: dict[str, Words] = {
         "  regard learn                               what there is, and what to do next\n"
         "  regard learn start softmax                 the task, and softmax.py to begin from\n"
         "  regard learn check softmax softmax.py --on-save\n"
-        "  regard learn ask                           a question of an interview\n"
+        "  regard learn ask                           an interview question\n"
         "\n"
         "Progress is kept in the folder REGARD_HOME, otherwise in ~/.regard",
         zh="例子：\n"
@@ -41,6 +41,7 @@ WORDS: dict[str, Words] = {
     ),
     "learn-lesson": Words(en="Lesson {number}  {title}", zh="第 {number} 课  {title}"),
     "learn-lesson-short": Words(en="lesson {number}", zh="第 {number} 课"),
+    "learn-lesson-coming": Words(en="(its text is still to come)", zh="（课文还没有写）"),
     "learn-kind-code": Words(en="write · {track}", zh="写代码 · {track}"),
     "learn-kind-bug": Words(en="find the bug · {track}", zh="找错 · {track}"),
     "learn-kind-sheet": Words(en="answer sheet", zh="填答案"),
@@ -77,7 +78,7 @@ WORDS: dict[str, Words] = {
     # --- start ---
     "help-learn-start": Words(
         en="Show the task, and write a file to begin from: ID.py, or ID.toml for an answer sheet.",
-        zh="显示题目，并写出一个起始文件：练习名.py；答题表是 练习名.toml。",
+        zh="显示题目，并写出一个起始文件：练习名.py；答题纸是 练习名.toml。",
     ),
     "help-learn-dir": Words(
         en="the folder for the file; otherwise this one", zh="文件放在哪个文件夹；不写则放在当前文件夹"
@@ -123,6 +124,11 @@ WORDS: dict[str, Words] = {
         en="there is no file {path}; regard learn start {exercise} writes one to begin from",
         zh="文件 {path} 不存在；regard learn start {exercise} 会写出一个起始文件",
     ),
+    "check-then": Words(
+        en="To compare: regard learn solution {exercise} · What comes next: regard learn",
+        zh="对照参考答案：regard learn solution {exercise} · 接下来做什么：regard learn",
+    ),
+    "check-then-sheet": Words(en="What comes next: regard learn", zh="接下来做什么：regard learn"),
     "on-save-stdin": Words(
         en="--on-save needs a file to look at, not stdin: regard learn check {exercise} FILE --on-save",
         zh="--on-save 需要一个文件，不能是标准输入：regard learn check {exercise} 文件 --on-save",
@@ -161,7 +167,7 @@ WORDS: dict[str, Words] = {
     ),
     "help-solution-seed": Words(
         en="the seed that stands in your answer sheet; otherwise that of the sheet in this folder",
-        zh="你的答题表里写着的 seed；不写则用当前文件夹里那张表的",
+        zh="你的答题纸上写着的 seed；不写则用当前文件夹里那张的",
     ),
     "solution-locked": Words(
         en="{exercise} is not passed yet: a hint helps (regard learn hint {exercise}); to see the answer anyway, "
@@ -172,11 +178,11 @@ WORDS: dict[str, Words] = {
     "solution-seed": Words(
         en="These are the answers for seed 0; for your sheet: regard learn solution {exercise} --seed N, "
         "with the seed that stands in it",
-        zh="这是 seed 为 0 时的答案；你的答题表请用：regard learn solution {exercise} --seed N，N 是表里写着的 seed",
+        zh="这是 seed 为 0 时的答案；你的答题纸请用：regard learn solution {exercise} --seed N，N 是纸上写着的 seed",
     ),
     # --- reset ---
     "help-learn-reset": Words(
-        en="Begin an exercise anew: its progress is forgotten and its file as start wrote it; yours is kept beside it.",
+        en="Begin an exercise anew: progress is forgotten, the file is as start wrote it, and yours is kept beside it.",
         zh="从头做一道练习：清除它的进度，文件恢复成 start 写出的样子；你写的会改名保留。",
     ),
     "help-reset-all": Words(
@@ -198,7 +204,7 @@ WORDS: dict[str, Words] = {
     ),
     # --- ask ---
     "help-learn-ask": Words(
-        en="Ask a question of an interview: think, look, rate yourself; it comes again when it is due.",
+        en="Ask an interview question: think, look, rate yourself; it comes again when it is due.",
         zh="来一道面试题：先想，再看答案，给自己打分；到时候会再问你。",
     ),
     "metavar-question": Words(en="QUESTION", zh="问题"),

@@ -6,7 +6,7 @@ WORDS: dict[str, Words] = {
     # --- the text ---
     "source-empty": Words(
         en="the file is empty; write your answer into it, save it and check again",
-        zh="文件是空的；请写下答案，保存后再检查",
+        zh="文件是空的；请写下答案，保存后再批改",
     ),
     "source-too-long": Words(
         en="the file has more than {most:,} characters; an answer has some hundred, so this may be the wrong file",
@@ -31,7 +31,7 @@ WORDS: dict[str, Words] = {
     # --- what Python cannot read ---
     "source-full-width": Words(
         en="line {line} has the full-width sign {sign}; type {plain} instead, with the input method set to English",
-        zh="第 {line} 行有全角符号 {sign}；请切换到英文输入法，改成 {plain}",
+        zh="第 {line} 行的 {sign} 是全角符号；请切换到英文输入法，改成 {plain}",
     ),
     "source-invisible": Words(
         en="line {line} has a character that cannot be seen ({code}), often copied from a page; type the line again",

@@ -22,7 +22,7 @@ WORDS: dict[str, Words] = {
     ),
     "check-value": Words(
         en="your code uses {name} of the notebook ({type}), which cannot be sent along; make it inside the function",
-        zh="你的代码用到了笔记本里的 {name}（{type}），无法一起送去检查；请在函数里面创建它",
+        zh="你的代码用到了笔记本里的 {name}（{type}），无法一起送去批改；请在函数里面创建它",
     ),
     # --- answer sheets ---
     "sheet-line": Words(
@@ -37,9 +37,15 @@ WORDS: dict[str, Words] = {
     ),
     "sheet-empty": Words(en="{name} is still empty", zh="{name} 还没有填"),
     "sheet-unknown": Words(
-        en="{name} is the first step that is not right; what comes before it is. None that we know gives this answer",
-        zh="{name} 是第一个不对的步骤，前面的都对。没有哪种已知的错误会得出这个答案",
+        en="{name} is not right, and no slip that we know gives this answer; go through it once more",
+        zh="{name} 不对，也看不出是哪种常见的错误；请再做一遍这一步",
     ),
+    "sheet-passed": Words(en="{title}: everything is right", zh="{title}：全部正确"),
+    "sheet-failed": Words(
+        en="{title}: {passed} of {count} answers right", zh="{title}：{count} 个答案对了 {passed} 个"
+    ),
+    "sheet-nothing-run": Words(en="{title}: the sheet could not be read", zh="{title}：答题纸没能读懂"),
+    "sheet-first": Words(en="The first that is not right: {name}", zh="第一个不对的：{name}"),
     "sheet-tolerance": Words(en="allowed: ± {tolerance}", zh="允许的误差：± {tolerance}"),
     # --- the lines of a verdict ---
     "verdict-passed": Words(en="{title}: all {count} tests pass", zh="{title}：{count} 项测试全部通过"),
@@ -71,15 +77,16 @@ WORDS: dict[str, Words] = {
     "verdict-gradient": Words(en="the gradient of {name} ", zh="{name} 的梯度 "),
     "verdict-not-run": Words(en="not run", zh="没有运行"),
     "verdict-ended": Words(
-        en="the program came to an end before this call gave an answer", zh="程序在这次调用给出结果之前就结束了"
+        en="the program ended, or was stopped, before this call gave an answer",
+        zh="这次调用还没给出结果，程序就结束了，或者被停止了",
     ),
     "verdict-error-expected": Words(en="an error ({type})", zh="一个错误（{type}）"),
-    "verdict-error-got": Words(en="{type}: {message}", zh="{type}：{message}"),
-    "verdict-error-line": Words(en="in line {line} of your text", zh="在你的代码第 {line} 行"),
+    "verdict-error-got": Words(en="{type}: {message}", zh="{type}: {message}"),
+    "verdict-error-line": Words(en=" (in line {line} of your text)", zh="（在你的代码第 {line} 行）"),
     # --- diagnoses that any exercise may get ---
     "slip-not-written": Words(
-        en="{name} is not written yet: it gives no result",
-        zh="{name} 还没有写：它没有给出结果",
+        en="{name} gives no result: it is not written yet, or its return is missing",
+        zh="{name} 没有给出结果：还没有写，或者忘了 return",
     ),
     "slip-missing-name": Words(
         en="your text defines no {name}; the name must be written exactly so{nearest}",
@@ -104,7 +111,7 @@ WORDS: dict[str, Words] = {
     ),
     "slip-refused": Words(
         en="your text asks for something that a check does not allow: {what}",
-        zh="你的代码用到了检查时不允许的东西：{what}",
+        zh="你的代码用到了批改时不允许的东西：{what}",
     ),
     "slip-raises": Words(
         en="your code stops with {type}: {message}",
@@ -168,7 +175,7 @@ WORDS: dict[str, Words] = {
     ),
     "slip-wrong-value": Words(en="expected {expected}, got {got}", zh="应得 {expected}，实得 {got}"),
     "slip-unknown": Words(
-        en="none that we know gives these numbers; compare the call above with the task, step by step",
+        en="no slip that we know gives these numbers; compare the call above with the task, step by step",
         zh="没有哪种已知的错误会得出这些数；请对照上面的调用，一步一步核对题目",
     ),
     "slip-two": Words(
@@ -179,11 +186,11 @@ WORDS: dict[str, Words] = {
         zh="你的代码没有按时结束：检查有没有死循环",
     ),
     "slip-too-much-memory": Words(
-        en="your code asked for more memory than a check allows", zh="你的代码要的内存超过了检查允许的上限"
+        en="your code asked for more memory than a check allows", zh="你的代码要的内存超过了批改允许的上限"
     ),
     "slip-too-much-output": Words(
         en="your code printed more than a check allows: is there a print in a loop?",
-        zh="你的代码打印得太多，超过了检查允许的上限：循环里是不是有 print？",
+        zh="你的代码打印得太多，超过了批改允许的上限：循环里是不是有 print？",
     ),
     "slip-killed": Words(
         en="your program ended before its calls were done (exit, crash, or a signal)",
@@ -191,6 +198,6 @@ WORDS: dict[str, Words] = {
     ),
     "slip-garbled": Words(
         en="what your program sent back could not be read; leave the files and pipes of the check alone",
-        zh="你的程序传回的内容无法读取；请不要碰检查所用的文件和管道",
+        zh="你的程序传回的内容无法读取；请不要碰批改所用的文件和管道",
     ),
 }

@@ -266,8 +266,9 @@ def test_the_solution_of_a_sheet_has_its_seed(run, desk: Path) -> None:
     out, err = run("learn", "solution", "by-hand", "--seed", "2")[1:]
     assert out == 'seed = 2\nscores = [1.0, 0.666667]\nwhich = "softmax"\n'
     assert not err
-    (desk / "by-hand.toml").write_text("seed = 2\nscores = [1, 2]")
-    assert run("learn", "solution", "by-hand")[1:] == (out, "")
+    for typed in ("[1, 2]", "［1，2］", "[1, "):
+        (desk / "by-hand.toml").write_text(f"seed = 2\nscores = {typed}", encoding="utf-8")
+        assert run("learn", "solution", "by-hand")[1:] == (out, "")
 
 
 # --- reset -------------------------------------------------------------------------------------------------
@@ -398,3 +399,4 @@ def test_a_home_that_cannot_be_written_is_told_and_no_more(run, tmp_path: Path) 
     code, out, err = run("learn", "hint", "softmax")
     assert (code, out) == (0, "Hint 1 of 3\nidea\n")
     assert err.count("progress is not kept") == 1
+    assert "regard learn hint softmax --step 2" in err, "a plain call would give the first again"

@@ -108,6 +108,7 @@ def test_where_nothing_can_be_kept(run, home: Path, monkeypatch: pytest.MonkeyPa
     code, _, err = run("learn", "ask", FIRST.id, "--rate", "good")
     assert code == 0
     assert err.count("progress is not kept") == 1
+    assert "comes again" not in err, "nobody will remember"
 
 
 # --- at a terminal -----------------------------------------------------------------------------------------

@@ -167,7 +167,8 @@ def _rate(book: "ProgressFile", question: "Question", rating: "Rating", as_json:
     if as_json:
         write_json(_as_json(question, card, reveal=False))
         return
-    talk(say("ask-again-today" if rating == "again" else "ask-again-on", day=card.due))
+    if book.is_kept:
+        talk(say("ask-again-today" if rating == "again" else "ask-again-on", day=card.due))
 
 
 def _nothing_due(progress: "Progress", as_json: bool) -> None:

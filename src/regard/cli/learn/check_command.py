@@ -71,6 +71,8 @@ def _judge(exercise: "Exercise", answer: bytes, seed: int | None, as_json: bool)
         print(verdict.text())
     sys.stdout.flush()
     ProgressFile(tell=talk).checked(exercise.id, verdict.passed)
+    if verdict.passed and not as_json:
+        talk("\n" + say("check-then-sheet" if verdict.is_sheet else "check-then", exercise=exercise.id))
     return verdict.passed
 
 

@@ -36,4 +36,7 @@ def hint(
         write_json({"id": exercise.id, "step": given, "of": len(hints), "hint": hints[given - 1]})
         return
     print(f"{say('hint-head', step=given, count=len(hints))}\n{hints[given - 1].strip()}", flush=True)
-    talk(say("hint-more" if given < len(hints) else "hint-last", exercise=exercise.id))
+    if given == len(hints):
+        talk(say("hint-last", exercise=exercise.id))
+    else:  # where nothing is kept, a plain call would give the first one again
+        talk(say("hint-more", exercise=exercise.id if book.is_kept else f"{exercise.id} --step {given + 1}"))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from importlib.util import find_spec
-from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -24,15 +23,15 @@ CHECKLIST = {
 
 
 class Item(NamedTuple):
-    """One line of the check-list: how many of what it needs are done."""
+    """One line of the check-list: what it needs, and what of that is left to do."""
 
     name: str
     needs: tuple[str, ...]
-    done: int
+    left: tuple[str, ...]
 
     @property
     def is_done(self) -> bool:
-        return self.done == len(self.needs)
+        return not self.left
 
 
 def list_exercises(as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False) -> None:
@@ -75,8 +74,11 @@ def _table(rows: "tuple[Entry, ...]", progress: "Progress") -> Iterator[str]:
     kinds = {row.id: _kind(row) for row in rows}
     wide = max(cell_len(kind) for kind in kinds.values())
     longest = max(len(row.id) for row in rows)
-    for number, group in groupby(sorted(rows, key=lambda row: row.lesson), key=lambda row: row.lesson):
-        yield say("learn-lesson", number=number, title=titles.get(number, "")).rstrip()
+    for number in sorted({*titles, *(row.lesson for row in rows)}):
+        yield say("learn-lesson", number=number, title=titles.get(number) or say("learn-lesson-coming"))
+        group = [row for row in rows if row.lesson == number]
+        if not group:
+            yield f"    regard learn read {number}"
         for row in group:
             kind = kinds[row.id] + " " * (wide - cell_len(kinds[row.id]))
             yield f"  {_mark(progress.work(row.id))} {row.id:{longest}}  {kind}  {getattr(row.title, language())}"
@@ -101,9 +103,9 @@ def _checklist(progress: "Progress") -> Iterator[Item]:
     from regard.course.questions.bank import IN_OWN_WORDS
 
     for name, needs in CHECKLIST.items():
-        yield Item(name, needs, sum(map(progress.passed, needs)))
-    cards = (progress.questions.get(one) for one in IN_OWN_WORDS)
-    yield Item("words", IN_OWN_WORDS, sum(card is not None and card.rated == "good" for card in cards))
+        yield Item(name, needs, tuple(one for one in needs if not progress.passed(one)))
+    well = [one for one, card in progress.questions.items() if card.rated == "good"]
+    yield Item("words", IN_OWN_WORDS, tuple(one for one in IN_OWN_WORDS if one not in well))
 
 
 def _checklist_lines(items: list[Item]) -> Iterator[str]:
@@ -112,8 +114,9 @@ def _checklist_lines(items: list[Item]) -> Iterator[str]:
     for item in items:
         name = say(f"learn-item-{item.name}")
         room = " " * (wide - cell_len(name))
-        how = f"ask {item.needs[0]} …" if item.name == "words" else ", ".join(item.needs)
-        yield f"  {'✓' if item.is_done else '·'} {name}{room}  {item.done}/{len(item.needs)}  {how}"
+        how = ", ".join(item.left or item.needs)
+        done = f"{len(item.needs) - len(item.left)}/{len(item.needs)}"
+        yield f"  {'✓' if item.is_done else '·'} {name}{room}  {done}  {'ask ' * (item.name == 'words')}{how}"
 
 
 def _due(progress: "Progress") -> int:

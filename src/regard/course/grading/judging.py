@@ -32,7 +32,10 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
     looked = look(source)
     if looked.problem:
         title = getattr(exercise.title, language())
-        return Verdict(exercise.id, False, "syntax", looked.problem, title=title, language=language())
+        is_sheet = exercise.sheet is not None
+        return Verdict(
+            exercise.id, False, "syntax", looked.problem, title=title, language=language(), is_sheet=is_sheet
+        )
     source = looked.text
     if exercise.sheet is not None:
         from regard.course.grading.sheets import grade_sheet

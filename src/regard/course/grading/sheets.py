@@ -186,7 +186,7 @@ def _tests(
 
 def _test(exercise: Exercise, field: Field, typed: Any, wrong: bool, first: bool) -> Test:
     about = exercise.cases.get(field.step)
-    name = f"{field.name}: {getattr(about, language())}" if about else field.name
+    name = f"{field.name}  {getattr(about, language())}" if about else field.name
     if not wrong:
         return Test(name, True, call=field.name, got=written(typed, 4))
     if typed is None or not first:
@@ -214,4 +214,5 @@ def _verdict(
         seconds=time.perf_counter() - started,
         title=getattr(exercise.title, language()),
         language=language(),
+        is_sheet=True,
     )

@@ -50,7 +50,7 @@ def _result(answer: Answer) -> str:
         if answer.message
         else answer.raised
     )
-    return text if answer.line is None else f"{text} ({say('verdict-error-line', line=answer.line)})"
+    return text if answer.line is None else text + say("verdict-error-line", line=answer.line)
 
 
 def _where(test: Compared, track: Track) -> tuple[str, str]:

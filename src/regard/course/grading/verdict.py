@@ -58,6 +58,8 @@ class Verdict:
     revealed: str = ""
     """What a sheet shows once all of it has been answered."""
     language: Language = field(default="en", kw_only=True)
+    is_sheet: bool = field(default=False, kw_only=True)
+    """Whether the tests are answers that were typed, rather than calls."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, in the order a reader asks for them."""
@@ -101,22 +103,27 @@ class Verdict:
 
     def _close_up(self, test: Test) -> list[str]:
         """One test in full."""
-        lines = [say("verdict-first", name=test.name)]
-        for key, text in (("call", test.call), ("expected", test.expected), ("got", test.got)):
+        lines = [say(f"{self._spoken_of}-first", name=test.name)]
+        for key, text in (("call", "" if self.is_sheet else test.call), ("expected", test.expected), ("got", test.got)):
             if text:
                 lines += [f"  {say(f'verdict-{key}')}", *_indented(text, 4)]
         lines += [f"  {test.message}"] * (bool(test.message) and test.message != self.diagnosis)
         lines += [f"  {self.tolerance}"] * bool(test.where and self.tolerance)
         return lines
 
+    @property
+    def _spoken_of(self) -> str:
+        """Which sentences fit: those about tests, or those about a sheet's answers."""
+        return "sheet" if self.is_sheet else "verdict"
+
     def _head(self) -> str:
         passed, count = sum(test.passed for test in self.tests), len(self.tests)
         with speaking(self.language):
             if self.passed:
-                return "✓ " + say("verdict-passed", title=self.title, count=count)
+                return "✓ " + say(f"{self._spoken_of}-passed", title=self.title, count=count)
             if all(test.message == say("verdict-not-run") for test in self.tests):
-                return "✗ " + say("verdict-nothing-run", title=self.title)
-            return "✗ " + say("verdict-failed", title=self.title, passed=passed, count=count)
+                return "✗ " + say(f"{self._spoken_of}-nothing-run", title=self.title)
+            return "✗ " + say(f"{self._spoken_of}-failed", title=self.title, passed=passed, count=count)
 
 
 def _indented(text: str, by: int = 2) -> list[str]:

@@ -33,6 +33,7 @@ def slip(tried: Exercise, body: str) -> str | None:
         (f"return {RIGHT}", "no-error"),
         ("pass", "not-written"),
         ("raise NotImplementedError('later')", "not-written"),
+        ("if len(x) == 2: raise NotImplementedError('no such kernel')\n    return x + by", "raises"),
         (f"{REFUSE}return y", "raises"),
         (f"{REFUSE}x -= x.mean(axis=-1, keepdims=True); return x + by", "mutates-input"),
         (f"{REFUSE}return ({RIGHT}).tolist()", "wrong-type"),

@@ -104,7 +104,7 @@ def test_hints_name_what_to_type(text: str, said: str) -> None:
 
 def test_hints_speak_chinese() -> None:
     with speaking("zh"):
-        assert syntax_hint("f（1）", *compiled("f（1）")) == "第 1 行有全角符号 （；请切换到英文输入法，改成 ("
+        assert syntax_hint("f（1）", *compiled("f（1）")) == "第 1 行的 （ 是全角符号；请切换到英文输入法，改成 ("
 
 
 def test_full_width_signs_in_strings_and_comments_are_nobodys_business() -> None:

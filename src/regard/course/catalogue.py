@@ -30,12 +30,14 @@ def entries() -> tuple[Entry, ...]:
 
 
 def entry(asked: str) -> Entry:
-    """The row of that id, written with - or _; an unknown id is told the nearest."""
+    """The row of that id, written with - or _; an unknown id is told the nearest, if one is near."""
     known = {row.id: row for row in entries()}
     wanted = asked.strip().lower().replace("_", "-").replace(" ", "-")
     if wanted not in known:
-        nearest = get_close_matches(wanted, known, n=1, cutoff=0.0)[0]
-        raise UnknownNameError("exercise-unknown", asked=asked, nearest=nearest, count=len(known))
+        near = get_close_matches(wanted, known, n=1)
+        if not near:
+            raise UnknownNameError("exercise-unknown", asked=asked, count=len(known))
+        raise UnknownNameError("exercise-unknown-near", asked=asked, nearest=near[0], count=len(known))
     return known[wanted]
 
 

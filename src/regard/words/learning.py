@@ -92,10 +92,10 @@ WORDS: dict[str, Words] = {
         zh="打开它，写好以后运行：regard learn check {exercise} {file}",
     ),
     "learn-changed": Words(
-        en="{path} is there already, with your work in it, so it was left alone; to begin anew "
-        "(yours is kept under another name): regard learn reset {exercise}, or choose another folder with --dir",
-        zh="{path} 已经在了，里面有你写的内容，所以没有动它；想从头再来（旧文件会改名保留）："
-        "regard learn reset {exercise}；也可以用 --dir 换一个文件夹",
+        en="{file} is there already, with your work in it, and was left as it is. To begin anew "
+        "(yours is kept under another name): regard learn reset {exercise}, or choose another folder with --dir.",
+        zh="{file} 已经在了，里面有你写的内容，没有改动它。想从头再来（旧文件会改名保留）："
+        "regard learn reset {exercise}；也可以用 --dir 换一个文件夹。",
     ),
     # --- check ---
     "help-learn-check": Words(
@@ -250,6 +250,10 @@ WORDS: dict[str, Words] = {
         zh="现在没有要复习的问题；下一个在 {day}。想现在就练：regard learn ask --list",
     ),
     "question-unknown": Words(
+        en="there is no question {asked!r}; `regard learn ask --list` shows all {count}",
+        zh="没有问题 {asked!r}；`regard learn ask --list` 列出全部 {count} 个",
+    ),
+    "question-unknown-near": Words(
         en="there is no question {asked!r}; did you mean {nearest}? (all {count}: regard learn ask --list)",
         zh="没有问题 {asked!r}；是不是想写 {nearest}？（全部 {count} 个：regard learn ask --list）",
     ),

@@ -33,6 +33,12 @@ WORDS: dict[str, Words] = {
         en="line {line} has the full-width sign {sign}; type {plain} instead, with the input method set to English",
         zh="第 {line} 行的 {sign} 是全角符号；请切换到英文输入法，改成 {plain}",
     ),
+    "source-full-widths": Words(
+        en="full-width signs: {signs}{more}; type the plain ones, with the input method set to English",
+        zh="有全角符号：{signs}{more}；请切换到英文输入法，改成半角符号",
+    ),
+    "source-full-width-place": Words(en="line {line} {sign} → {plain}", zh="第 {line} 行 {sign} → {plain}"),
+    "source-full-width-more": Words(en=" · and {count} more", zh=" · 还有 {count} 处"),
     "source-invisible": Words(
         en="line {line} has a character that cannot be seen ({code}), often copied from a page; type the line again",
         zh="第 {line} 行有看不见的字符（{code}），多半是从网页复制来的；请重新输入这一行",

@@ -4,6 +4,10 @@ from regard.words import Words
 
 WORDS: dict[str, Words] = {
     "exercise-unknown": Words(
+        en="there is no exercise {asked!r}; `regard learn list` shows all {count}",
+        zh="没有名为 {asked!r} 的练习；`regard learn list` 列出全部 {count} 个",
+    ),
+    "exercise-unknown-near": Words(
         en="there is no exercise {asked!r}; the nearest of {count} is {nearest!r} (`regard learn list` shows them all)",
         zh="没有名为 {asked!r} 的练习；{count} 个练习里最接近的是 {nearest!r}（`regard learn list` 列出全部）",
     ),
@@ -40,12 +44,21 @@ WORDS: dict[str, Words] = {
         en="{name} is not right, and no slip that we know gives this answer; go through it once more",
         zh="{name} 不对，也看不出是哪种常见的错误；请再做一遍这一步",
     ),
+    "sheet-letters": Words(
+        en="the count of letters in {name} should be {wanted}, not {found}",
+        zh="{name} 需要 {wanted} 个字母；现在有 {found} 个",
+    ),
+    "sheet-numbers": Words(
+        en="the count of numbers in {name} should be {wanted}, not {found}",
+        zh="{name} 需要 {wanted} 个数；现在有 {found} 个",
+    ),
     "sheet-passed": Words(en="{title}: everything is right", zh="{title}：全部正确"),
     "sheet-failed": Words(
         en="{title}: {passed} of {count} answers right", zh="{title}：{count} 个答案对了 {passed} 个"
     ),
     "sheet-nothing-run": Words(en="{title}: the sheet could not be read", zh="{title}：答题纸没能读懂"),
     "sheet-first": Words(en="The first that is not right: {name}", zh="第一个不对的：{name}"),
+    "sheet-got": Words(en="you typed", zh="你填的是"),
     "sheet-tolerance": Words(en="allowed: ± {tolerance}", zh="允许的误差：± {tolerance}"),
     # --- the lines of a verdict ---
     "verdict-passed": Words(en="{title}: all {count} tests pass", zh="{title}：{count} 项测试全部通过"),
@@ -57,12 +70,12 @@ WORDS: dict[str, Words] = {
     "verdict-expected": Words(en="expected", zh="应得"),
     "verdict-got": Words(en="got", zh="实得"),
     "verdict-slip": Words(en="Diagnosis: {what}", zh="诊断：{what}"),
-    "verdict-printed": Words(en="Your program printed:", zh="你的程序打印了："),
+    "verdict-printed": Words(en="Your program said (output and warnings):", zh="程序的输出和警告："),
     "verdict-printed-more": Words(en="... and {count} more characters", zh="... 还有 {count} 个字符"),
     "verdict-next": Words(en="A hint: regard learn hint {id}", zh="看提示：regard learn hint {id}"),
     "verdict-again": Words(
-        en="The same data once more: regard learn check {id} FILE --seed {seed}",
-        zh="用同样的数据再查一次：regard learn check {id} 文件 --seed {seed}",
+        en="The same data once more: regard learn check {id} {file} --seed {seed}",
+        zh="用同样的数据再查一次：regard learn check {id} {file} --seed {seed}",
     ),
     "verdict-tolerance": Words(
         en="allowed: |got - expected| ≤ {atol} + {rtol} · |expected|",
@@ -72,6 +85,7 @@ WORDS: dict[str, Words] = {
         en="first difference at {where}: expected {expected}, got {got}; {wrong} of {count} numbers differ",
         zh="第一处不同在 {where}：应得 {expected}，实得 {got}；{count} 个数里有 {wrong} 个不同",
     ),
+    "verdict-large": Words(en="a {type} too large to be sent back", zh="大得传不回来的 {type}"),
     "verdict-result": Words(en="result", zh="result"),
     "verdict-argument": Words(en="argument {place}", zh="第 {place} 个参数"),
     "verdict-gradient": Words(en="the gradient of {name} ", zh="{name} 的梯度 "),
@@ -80,7 +94,6 @@ WORDS: dict[str, Words] = {
         en="the program ended, or was stopped, before this call gave an answer",
         zh="这次调用还没给出结果，程序就结束了，或者被停止了",
     ),
-    "verdict-error-expected": Words(en="an error ({type})", zh="一个错误（{type}）"),
     "verdict-error-got": Words(en="{type}: {message}", zh="{type}: {message}"),
     "verdict-error-line": Words(en=" (in line {line} of your text)", zh="（在你的代码第 {line} 行）"),
     # --- diagnoses that any exercise may get ---
@@ -120,6 +133,14 @@ WORDS: dict[str, Words] = {
     "slip-raises-line": Words(
         en="your code stops in line {line} with {type}: {message}",
         zh="你的代码在第 {line} 行因 {type} 而中断：{message}",
+    ),
+    "slip-no-import": Words(
+        en="line {line} uses {name}, which is not imported; add `{how}` at the top of your file",
+        zh="第 {line} 行用到了 {name}，但还没有导入；请在文件开头加上 `{how}`",
+    ),
+    "slip-no-package": Words(
+        en="there is no package {name} here; an answer needs NumPy alone, or PyTorch where the task is about it",
+        zh="这里没有 {name} 这个包；答案只需要 NumPy，PyTorch 练习再加上 PyTorch",
     ),
     "slip-no-error": Words(
         en="these arguments cannot work and should raise {type}; your code gives a result",
@@ -167,11 +188,11 @@ WORDS: dict[str, Words] = {
     ),
     "slip-rounded": Words(
         en="your numbers are the right ones rounded to {places} places; do not round",
-        zh="你的数是正确答案保留 {places} 位小数的结果；不要取整",
+        zh="你的数是正确答案保留 {places} 位小数的结果；不要四舍五入",
     ),
     "slip-low-precision": Words(
-        en="your numbers are right to about three digits only: calculate in float64 (or float32), with exact constants",
-        zh="你的数只有大约三位是准的：请用 float64（或 float32）计算，常数不要取近似值",
+        en="your numbers are right to about three digits only: calculate in float64, with exact constants",
+        zh="你的数只有大约三位是准的：请用 float64 计算，常数不要取近似值",
     ),
     "slip-wrong-value": Words(en="expected {expected}, got {got}", zh="应得 {expected}，实得 {got}"),
     "slip-unknown": Words(

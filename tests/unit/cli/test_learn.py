@@ -101,6 +101,20 @@ def test_titles_stand_in_one_column_in_chinese_too(run) -> None:
     assert len(starts) == 1
 
 
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_the_list_fits_a_narrow_terminal_and_names_kinds_on_a_wide_one(
+    run, lang: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = run("learn", "list", "--lang", lang).out
+    monkeypatch.setenv("COLUMNS", "140")
+    wide = run("learn", "list", "--lang", lang).out
+    assert max(cell_len(line) for line in narrow.splitlines()) <= 80
+    assert "· PyTorch" in wide
+    assert all(row.id in narrow for row in entries())
+    assert all(one in narrow for one in IN_OWN_WORDS)
+
+
 def test_the_check_list_of_four(run) -> None:
     def done() -> dict[str, bool]:
         told = json.loads(run("learn", "list", "--json").out)["checklist"]
@@ -191,11 +205,13 @@ def test_start_never_touches_what_a_learner_wrote(run, desk: Path, id: str, file
     for content in (b"mine", b"", b"\xff\xfe", b"seed = 'x'", b"seed = 3\n"):
         (desk / file).write_bytes(content)
         code, out, err = run("learn", "start", id)
-        assert code == 3
+        assert code == 0
         assert "Write it." in out, "the task can be read again"
+        assert "left as it is" in err
         assert f"regard learn reset {id}" in err
+        assert "没有改动它" in run("learn", "start", id, "--lang", "zh").err
+        assert json.loads(run("learn", "start", id, "--json").out)["written"] is False
         assert (desk / file).read_bytes() == content
-        assert run("learn", "start", id, "--json").out == ""
 
 
 def test_start_where_it_cannot_write(run, desk: Path) -> None:

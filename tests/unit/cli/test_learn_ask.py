@@ -24,6 +24,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_a_newcomer_is_asked_for_the_formula_first(run) -> None:
+    assert json.loads(run("learn", "ask", "--json").out)["id"] == "attention-formula"
+
+
 def test_without_a_terminal_it_says_how_to_go_on(run) -> None:
     code, out, err = run("learn", "ask")
     assert code == 0

@@ -50,6 +50,14 @@ def test_right_is_0_and_wrong_is_1_and_both_are_remembered(run, desk: Path) -> N
 
 
 @pytest.mark.usefixtures("grader")
+def test_the_file_is_named_in_what_to_type_next(run, desk: Path) -> None:
+    (desk / "my answer.py").write_text("wrong")
+    for lang in ("en", "zh"):
+        out = run("learn", "check", "softmax", "my answer.py", "--lang", lang).out
+        assert "regard learn check softmax 'my answer.py' --seed 7" in out
+
+
+@pytest.mark.usefixtures("grader")
 def test_json(run, desk: Path) -> None:
     (desk / "softmax.py").write_text("wrong")
     code, out, err = run("learn", "check", "softmax", "--json", "--seed", "5")  # the file that start writes

@@ -19,7 +19,11 @@ CJK = re.compile("[\u3400-\u9fff]")
 def test_ids_are_unique_and_written_one_way() -> None:
     assert len(set(IDS)) == len(IDS)
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", one) for one in IDS)
-    assert [one.lesson for one in BANK] == sorted(one.lesson for one in BANK)
+
+
+def test_the_check_list_comes_first_and_then_lesson_by_lesson() -> None:
+    assert tuple(IDS[:3]) == IN_OWN_WORDS
+    assert [one.lesson for one in BANK[3:]] == sorted(one.lesson for one in BANK[3:])
 
 
 def test_the_check_list_asks_the_three_questions_of_the_interview_lesson() -> None:
@@ -73,3 +77,7 @@ def test_an_unknown_question_is_told_the_nearest() -> None:
     assert question("Why_sqrt-d-k").id == "why-sqrt-d-k"
     with pytest.raises(UnknownNameError, match="did you mean why-sqrt-d-k"):
         question("why-sqrt-dk")
+    with pytest.raises(UnknownNameError) as caught:
+        question("zzz")
+    for lang in LANGUAGES:
+        assert "regard learn ask --list" in caught.value.text(lang)

@@ -8,6 +8,7 @@ import pytest
 
 from regard.course.catalogue import entries, entry, exercise
 from regard.errors import UnknownNameError
+from regard.words import LANGUAGES
 
 
 def test_ids_are_written_one_way_and_once() -> None:
@@ -42,6 +43,14 @@ def test_an_unknown_id_is_told_the_nearest() -> None:
         exercise("selfattention")
     assert caught.value.values["nearest"] == "self-attention"
     assert "'self-attention'" in caught.value.text("zh")
+
+
+def test_an_id_that_is_near_nothing_is_told_the_list() -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        exercise("nosuch")
+    assert "nearest" not in caught.value.values
+    for lang in LANGUAGES:
+        assert "regard learn list" in caught.value.text(lang)
 
 
 def test_a_sheet_has_no_program_and_a_program_no_sheet() -> None:

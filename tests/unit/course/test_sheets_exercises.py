@@ -44,6 +44,21 @@ def test_the_empty_sheet_is_the_same_in_both_languages(name: str) -> None:
     assert all(line.isascii() for line in codes[0])
 
 
+@pytest.mark.parametrize("name", SHEETS)
+def test_no_sheet_gives_its_answer_away(name: str) -> None:
+    """Copied from the verdict, it would pass while `solution` is still locked."""
+    tried = exercise(name)
+    assert tried.sheet is not None
+    for slip in tried.sheet.slips:
+        first = next(field for field in tried.sheet.fields(3) if field.name in slip.answers(3))
+        home, _, key = first.name.rpartition(".")
+        value = slip.answers(3)[first.name]
+        typed = f'"{value}"' if isinstance(value, str) else str(value)
+        verdict = judged(name, "\n".join(["seed = 3", f"[{home}]" * bool(home), f"{key} = {typed}"]))
+        assert not any(test.expected for test in verdict.tests)
+        assert "expected" not in str(verdict)
+
+
 # --- by hand -----------------------------------------------------------------------------------------------
 
 FIRST = "seed = 0\n[first]\nscores = [1, 0, 1]\nscaled = [0.707, 0, 0.707]\n"
@@ -92,6 +107,7 @@ def test_the_row_is_revealed_only_once_it_has_been_foretold() -> None:
         half = judged("predict-the-row", "seed = 2\nwinner = B")
         whole = judged("predict-the-row", "seed = 2\nwinner = B\nweights = [0 1 0 0]")
     assert "█" not in str(half)
+    assert half.tests[0].expected == ""
     assert "A    7   3.5  0.64  ██████████████████████████" in str(whole)
     assert "真正的这一行" in str(whole)
 
@@ -118,6 +134,15 @@ def test_two_orders_are_right_and_no_other() -> None:
         typed = " ".join(letter[step] for step in order)
         passed = judged("order-the-flow", f'seed = 11\norder = "{typed}"').passed
         assert passed == ({first, second} == {"scale", "mask"}), typed
+
+
+def test_letters_are_counted() -> None:
+    assert (
+        judged("order-the-flow", 'seed = 11\norder = "ADI"').diagnosis
+        == "the count of letters in order should be 9, not 3"
+    )
+    with speaking("zh"):
+        assert judged("order-the-flow", "seed = 11\norder = ADI").diagnosis == "order 需要 9 个字母；现在有 3 个"
 
 
 # --- find the head -----------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """`regard learn check`: an answer judged, once or each time it is saved."""
 
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -34,8 +35,8 @@ def check(
         raise ArgumentError("on-save-stdin", exercise=exercise.id)
     path = Path(answer_file(exercise) if file is None else file)
     if not on_save:
-        raise typer.Exit(0 if _judge(exercise, _answer(exercise, path), number, as_json) else 1)
-    _judge(exercise, _answer(exercise, path), number, as_json)
+        raise typer.Exit(0 if _judge(exercise, path, _answer(exercise, path), number, as_json) else 1)
+    _judge(exercise, path, _answer(exercise, path), number, as_json)
     _watch(exercise, path, number, as_json)
 
 
@@ -59,7 +60,7 @@ def _answer(exercise: "Exercise", path: Path) -> bytes:
         raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
 
 
-def _judge(exercise: "Exercise", answer: bytes, seed: int | None, as_json: bool) -> bool:
+def _judge(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as_json: bool) -> bool:
     """Grade, show and remember; whether it passed."""
     from regard.course.grading.judging import grade
     from regard.course.progress import ProgressFile
@@ -68,7 +69,7 @@ def _judge(exercise: "Exercise", answer: bytes, seed: int | None, as_json: bool)
     if as_json:
         write_json(verdict.as_json())
     else:
-        print(verdict.text())
+        print(verdict.text(shlex.quote(str(path))))
     sys.stdout.flush()
     ProgressFile(tell=talk).checked(exercise.id, verdict.passed)
     if verdict.passed and not as_json:
@@ -91,7 +92,7 @@ def _watch(exercise: "Exercise", path: Path, seed: int | None, as_json: bool) ->
         except FileError:  # gone in this very moment: it will come back
             continue
         talk(say("on-save-again", path=str(path), time=time.strftime("%H:%M:%S")))
-        _judge(exercise, answer, seed, as_json)
+        _judge(exercise, path, answer, seed, as_json)
         talk(say("on-save-waiting", path=str(path)))
 
 

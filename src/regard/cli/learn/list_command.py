@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.cells import cell_len
 
+from regard.cli.help_page import fold
 from regard.cli.streams import talk, write_json
 from regard.words import language, say
 
@@ -44,7 +46,8 @@ def list_exercises(as_json: Annotated[bool, typer.Option("--json", help="help-js
     if as_json:
         write_json(_as_json(entries(), progress, items, following))
         return
-    print("\n".join([*_table(entries(), progress), "", *_checklist_lines(items)]))
+    width = get_terminal_size().columns
+    print("\n".join([*_table(entries(), progress, width), "", *_checklist_lines(items, width)]))
     talk("")
     if due := _due(progress):
         talk(say("learn-due", count=due))
@@ -66,25 +69,39 @@ def _next_step(row: "Entry", progress: "Progress") -> str:
     return step
 
 
-def _table(rows: "tuple[Entry, ...]", progress: "Progress") -> Iterator[str]:
-    """A block of lines for each lesson; titles begin in one column, whatever stands before them."""
+def _table(rows: "tuple[Entry, ...]", progress: "Progress", width: int) -> Iterator[str]:
+    """A block of lines for each lesson; titles begin in one column, whatever stands before them.
+
+    The kinds stand there only where every row has room for its own.
+    """
     from regard.course.lessons.reading import lessons
 
     titles = {lesson.number: getattr(lesson.title, language()) for lesson in lessons()}
-    kinds = {row.id: _kind(row) for row in rows}
-    wide = max(cell_len(kind) for kind in kinds.values())
+    kinds = _column([_kind(row) for row in rows])
     longest = max(len(row.id) for row in rows)
+    if (
+        longest
+        + max(cell_len(kind + getattr(row.title, language())) for kind, row in zip(kinds, rows, strict=True))
+        + 6
+        > width
+    ):
+        kinds = [""] * len(rows)
     for number in sorted({*titles, *(row.lesson for row in rows)}):
         yield say("learn-lesson", number=number, title=titles.get(number) or say("learn-lesson-coming"))
-        group = [row for row in rows if row.lesson == number]
+        group = [(row, kind) for row, kind in zip(rows, kinds, strict=True) if row.lesson == number]
         if not group:
             yield f"    regard learn read {number}"
-        for row in group:
-            kind = kinds[row.id] + " " * (wide - cell_len(kinds[row.id]))
-            yield f"  {_mark(progress.work(row.id))} {row.id:{longest}}  {kind}  {getattr(row.title, language())}"
+        for row, kind in group:
+            yield f"  {_mark(progress.work(row.id))} {row.id:{longest}}  {kind}{getattr(row.title, language())}"
         yield ""
     passed = sum(progress.passed(row.id) for row in rows)
     yield say("learn-passed", passed=passed, count=len(rows)) + "  " + say("learn-marks")
+
+
+def _column(texts: list[str]) -> list[str]:
+    """Texts made equally wide, with two columns after the widest."""
+    wide = max(map(cell_len, texts)) + 2
+    return [text + " " * (wide - cell_len(text)) for text in texts]
 
 
 def _kind(row: "Entry") -> str:
@@ -108,15 +125,16 @@ def _checklist(progress: "Progress") -> Iterator[Item]:
     yield Item("words", IN_OWN_WORDS, tuple(one for one in IN_OWN_WORDS if one not in well))
 
 
-def _checklist_lines(items: list[Item]) -> Iterator[str]:
+def _checklist_lines(items: list[Item], width: int) -> Iterator[str]:
     yield say("learn-checklist", done=sum(item.is_done for item in items), count=len(items))
-    wide = max(cell_len(say(f"learn-item-{item.name}")) for item in items)
-    for item in items:
-        name = say(f"learn-item-{item.name}")
-        room = " " * (wide - cell_len(name))
-        how = ", ".join(item.left or item.needs)
+    names = _column([say(f"learn-item-{item.name}") for item in items])
+    for item, name in zip(items, names, strict=True):
         done = f"{len(item.needs) - len(item.left)}/{len(item.needs)}"
-        yield f"  {'✓' if item.is_done else '·'} {name}{room}  {done}  {'ask ' * (item.name == 'words')}{how}"
+        start = f"  {'✓' if item.is_done else '·'} {name}{done}  "
+        how = "ask " * (item.name == "words") + ", ".join(item.left or item.needs)
+        for line in fold(how, max(24, width - cell_len(start))):
+            yield start + line
+            start = " " * cell_len(start)
 
 
 def _due(progress: "Progress") -> int:

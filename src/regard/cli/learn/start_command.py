@@ -29,12 +29,15 @@ def start(
     if as_json:
         write_json({"id": exercise.id, "file": str(path), "written": written, "task": task})
         return
-    talk(say("learn-written" if written else "learn-already-there", file=str(path)))
+    if not written and not is_untouched(exercise, path):
+        talk(say("learn-changed", file=str(path), exercise=exercise.id))
+    else:
+        talk(say("learn-written" if written else "learn-already-there", file=str(path)))
     talk(say("learn-then", exercise=exercise.id, file=shlex.quote(str(path))))
 
 
 def write_beginning(exercise: "Exercise", path: Path) -> bool:
-    """The stub or the empty sheet, as a new file; False where it is there already. FileError where it was changed."""
+    """The stub or the empty sheet, as a new file; False where it is there already, which is left as it is."""
     from regard.files import reason_of
 
     try:
@@ -46,8 +49,6 @@ def write_beginning(exercise: "Exercise", path: Path) -> bool:
             raise FileError("file-is-folder", path=str(path)) from error
         if not path.exists():
             raise FileError("file-unwritable", path=str(path), reason=reason_of(error)) from error
-        if not is_untouched(exercise, path):
-            raise FileError("learn-changed", path=str(path), exercise=exercise.id) from error
         return False
     return True
 

@@ -17,6 +17,7 @@ ATTENTION_SLIPS = (
     Slip("no-scale", ((SCALE, ""),)),
     Slip("over-queries", (("axis=-1", "axis=0"),)),
     Slip("unstable", ((POWERS, "np.exp(scores)"),)),
+    Slip("one-maximum", ((POWERS, "np.exp(scores - scores.max())"),)),
     Slip("root-of-length", ((SCALE, " / np.sqrt(len(K))"),)),
     Slip("no-root", ((SCALE, " / K.shape[-1]"),)),
     Slip("over-everything", (("axis=-1, keepdims=True", ""),)),

@@ -57,14 +57,14 @@ def visible(rng: np.random.Generator, B: int, T: int) -> np.ndarray:
 
 
 def towering(rng: np.random.Generator, T: int, S: int) -> tuple[np.ndarray, np.ndarray]:
-    """Queries T 4 and keys S 4 whose scores, divided by √4, are 1000 give or take a little.
+    """Queries T 4 and keys S 4 whose scores, divided by √4, are 1000 give or take a little, -1000 in every other row.
 
     All are small whole numbers and 40 · 50, so float32 holds every score exactly: only overflow is tried.
 
     >>> q, k = towering(np.random.default_rng(0), 2, 3)
     >>> (q @ k.T / 2).tolist()
-    [[999.5, 999.5, 999.5], [999.0, 999.0, 999.5]]
+    [[999.5, 999.5, 999.5], [-1001.0, -1001.0, -1000.5]]
     """
     q, k = rng.integers(-1, 2, (T, 4)).astype(float), rng.integers(-1, 2, (S, 4)).astype(float)
-    q[:, 0], k[:, 0] = 40, 50
+    q[:, 0], k[:, 0] = 40 * (-1.0) ** np.arange(T), 50
     return q, k

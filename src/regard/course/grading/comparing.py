@@ -89,7 +89,7 @@ def _of_numbers(expected: Any, got: Any, tolerance: Tolerance, path: Path) -> Di
     wrong = ~close(right, given, tolerance)
     if not wrong.any():
         return None
-    broken = wrong & ~np.isfinite(given) & np.isfinite(right)
+    broken = wrong & (np.isfinite(right) & ~np.isfinite(given) if np.isfinite(right).all() else np.isnan(given))
     index = tuple(int(place) for place in np.argwhere(broken if broken.any() else wrong)[0])
     fault: Fault = "not-finite" if broken.any() else "wrong-value"
     return Difference(fault, path, expected, got, index, int(wrong.sum()))
@@ -137,8 +137,8 @@ def between(expected: Answer, got: Answer, tolerance: Tolerance, weights_too: bo
     """The first difference of two answers that came back; gradients after values, under the path "gradient"."""
     pair = settled(expected.value, got.value) if weights_too else (expected.value, got.value)
     found = difference(*pair, tolerance)
-    if found or not expected.gradients:
-        return found
+    if found or not expected.gradients or np.isnan(pair[0][0] if isinstance(pair[0], tuple) else pair[0]).any():
+        return found  # what flows back from NaN depends on how things are written, and tells nothing
     flowed = got.gradients or {}
     parts = ((name, right, flowed.get(name)) for name, right in expected.gradients.items())
     # Where nothing flows back, the gradient is zero, whether or not somebody wrote the zeros down.

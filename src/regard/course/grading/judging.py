@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from regard.course.exercise import Call, Exercise, Grader, Tolerance
+from regard.course.exercise import Call, Exercise, Grader
 from regard.course.grading.answers import Answer, Outcome, Runner
 from regard.course.grading.comparing import Compared, compared
 from regard.course.grading.diagnosing import diagnosed
@@ -63,7 +63,6 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
         seed=seed,
         seconds=time.perf_counter() - started,
         title=getattr(exercise.title, language()),
-        tolerance=_tolerance(exercise.tolerance),
         language=language(),
     )
 
@@ -95,10 +94,6 @@ def _tests(exercise: Exercise, calls: Sequence[Call], tests: Sequence[Compared],
         about = exercise.cases.get(call.about)
         name = getattr(about, language()) if about else say("verdict-plain")
         if place < len(tests):
-            yield told(name, call, tests[place], exercise.track)
+            yield told(name, call, tests[place], exercise)
         else:
-            yield unanswered(name, call, reached=bool(loaded) and place == len(tests))
-
-
-def _tolerance(tolerance: Tolerance) -> str:
-    return say("verdict-tolerance", atol=f"{tolerance.atol:g}", rtol=f"{tolerance.rtol:g}")
+            yield unanswered(name, call, exercise.track, reached=bool(loaded) and place == len(tests))

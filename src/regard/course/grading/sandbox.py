@@ -9,6 +9,7 @@ This protects a learner from accidents. It is no security sandbox: programs of s
 import importlib.util
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -67,7 +68,8 @@ def in_process(source: str, calls: Sequence[Call], track: Track) -> Outcome:
     """
     child.load_libraries(track)
     asked = [_plain_call(call, track) for call in calls]
-    with _own_chance(track), np.errstate(all="ignore"):
+    with _own_chance(track), np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a learner would take them for warnings about the learner's own text
         try:
             namespace = child.load(source)
         except Exception as error:
@@ -183,7 +185,7 @@ def _answer(told: Any, call: Mapping[str, Any] | None, text: str) -> Answer:
     details = {_short(k, 20): _short(v, 200) for k, v in details.items()} if isinstance(details, dict) else {}
     known = fault in FAULTS and (fault != "refused" or details.get("what") in REFUSALS)
     return Answer(
-        raised=_short(told.get("raised"), 100),
+        raised=" ".join(_short(told.get("raised"), 100).split()),  # a type's name can hold anything, even new lines
         message=_short(told.get("message"), 500),
         line=line if type(line) is int and 1 <= line <= text.count("\n") + 1 else None,
         fault=fault if known else "",

@@ -1,7 +1,7 @@
 """Answer sheets: TOML typed by hand, read with patience, judged step by step; the same Verdict as for code.
 
 What an input method leaves behind (full-width digits, commas, brackets, quotes) is read as what was meant. The first
-wrong step is named, and the slip whose answers stand there.
+wrong step is named, and the slip whose answers stand there; the right answer is not, or copying it would pass.
 """
 
 import re
@@ -16,7 +16,7 @@ import numpy as np
 
 from regard.course.exercise import Exercise, Field, Sheet
 from regard.course.grading.verdict import Test, Verdict, plain
-from regard.course.grading.writing import pair, written
+from regard.course.grading.writing import written
 from regard.words import language, say
 
 _TWINS = str.maketrans(
@@ -156,7 +156,21 @@ def _diagnosed(
     slip = _matching(exercise.sheet, first, typed, seed, fields)
     if slip is not None:
         return slip, getattr(exercise.slips[slip], language())
+    wanted, found = _count(first.expected), _count(answer(typed, first.name), _wordy(first.expected))
+    if found not in (None, wanted):
+        key = "sheet-letters" if _wordy(first.expected) else "sheet-numbers"
+        return "wrong-count", say(key, name=first.name, wanted=wanted, found=found)
     return "unknown", say("sheet-unknown", name=first.name)
+
+
+def _count(value: Any, wordy: bool | None = None) -> int | None:
+    """How many letters, or numbers; None for words where numbers are asked for."""
+    if _wordy(value) if wordy is None else wordy:
+        return len(_letters(value))
+    try:
+        return np.asarray(value, dtype=float).size
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def _matching(sheet: Sheet, first: Field, typed: Mapping[str, Any], seed: int, fields: Sequence[Field]) -> str | None:
@@ -176,24 +190,19 @@ def _matching(sheet: Sheet, first: Field, typed: Mapping[str, Any], seed: int, f
 def _tests(
     exercise: Exercise, fields: Sequence[Field], typed: Mapping[str, Any], wrong: Sequence[Field]
 ) -> tuple[Test, ...]:
-    """One a field; the right answer is told for the first wrong one only, so that the others stay to be found."""
+    """One a field, with what was typed; the right answers stay to be found."""
     names = [field.name for field in wrong]
-    return tuple(
-        _test(exercise, field, answer(typed, field.name), field.name in names, field.name in names[:1])
-        for field in fields
-    )
+    return tuple(_test(exercise, field, answer(typed, field.name), field.name not in names) for field in fields)
 
 
-def _test(exercise: Exercise, field: Field, typed: Any, wrong: bool, first: bool) -> Test:
+def _test(exercise: Exercise, field: Field, typed: Any, passed: bool) -> Test:
     about = exercise.cases.get(field.step)
     name = f"{field.name}  {getattr(about, language())}" if about else field.name
-    if not wrong:
-        return Test(name, True, call=field.name, got=written(typed, 4))
-    if typed is None or not first:
-        return Test(name, False, call=field.name, got="" if typed is None else written(typed, 4))
-    expected, got = pair(field.expected, typed)
-    allowed = say("sheet-tolerance", tolerance=f"{field.tolerance:g}") if field.tolerance else ""
-    return Test(name, False, call=field.name, expected=expected, got=got, where=field.name, message=allowed)
+    if typed is None:
+        return Test(name, passed, call=field.name)
+    allowed = "" if passed or not field.tolerance else say("sheet-tolerance", tolerance=f"{field.tolerance:g}")
+    where = "" if passed else field.name
+    return Test(name, passed, call=field.name, got=written(typed), where=where, allowed=allowed)
 
 
 def _verdict(

@@ -19,6 +19,12 @@ _COOKIE = re.compile(rb"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)
 _ENCODINGS = frozenset(("utf-8", "gbk", "gb2312", "gb18030", "big5", "iso8859-1", "cp1252", "ascii"))
 """What a `coding:` line may name; Python has others that turn a text into a different program."""
 
+_QUIET = re.compile(r"""(\"{3}|'{3})[\s\S]*?\1|"[^"\n]*"|'[^'\n]*'|\#[^\n]*""")
+"""Strings and comments, where any sign may stand."""
+
+SHOWN = 3
+"""Full-width signs that are named at once."""
+
 # What input methods and word processors write for the signs that Python knows.
 _TYPED = {
     "“": '"',
@@ -99,7 +105,7 @@ def _decoded(raw: bytes) -> Source:
 def syntax_hint(text: str, kind: str, message: str, line: int) -> str:
     """What to change, in one sentence, where Python says that it cannot read a line.
 
-    >>> syntax_hint("print（1）", "SyntaxError", "invalid character '（' (U+FF08)", 1)
+    >>> syntax_hint("print（1)", "SyntaxError", "invalid character '（' (U+FF08)", 1)
     'line 1 has the full-width sign （; type ( instead, with the input method set to English'
     """
     lines = text.split("\n")
@@ -111,11 +117,27 @@ def syntax_hint(text: str, kind: str, message: str, line: int) -> str:
     sign = _strange_sign(written, message)
     if sign is None:
         return _missing_sign(message, line)
-    if sign in _TYPED or (unicodedata.east_asian_width(sign) == "F" and sign.strip()):
-        return say("source-full-width", line=line, sign=sign, plain=_TYPED.get(sign) or _narrow(sign))
+    if _is_full_width(sign):
+        return _full_width(text, line, sign)
     if not sign.isprintable() or sign.isspace():
         return say("source-invisible", line=line, code=f"U+{ord(sign):04X}")
     return say("source-strange", line=line, sign=sign)
+
+
+def _is_full_width(sign: str) -> bool:
+    return sign in _TYPED or (unicodedata.east_asian_width(sign) == "F" and bool(sign.strip()))
+
+
+def _full_width(text: str, line: int, sign: str) -> str:
+    """Where the sign stands; with others, which Python would name one after the other, up to three at once."""
+    bare = _QUIET.sub(lambda quiet: "\n" * quiet[0].count("\n"), text).split("\n")
+    signs = [(n, one) for n, row in enumerate(bare, 1) for one in row if _is_full_width(one) and not one.isalpha()]
+    places = list(dict.fromkeys([(line, sign), *(place for place in signs if place[0] >= line)]))
+    if len(places) == 1:
+        return say("source-full-width", line=line, sign=sign, plain=_narrow(sign))
+    shown = [say("source-full-width-place", line=n, sign=one, plain=_narrow(one)) for n, one in places[:SHOWN]]
+    more = say("source-full-width-more", count=len(places) - SHOWN) if len(places) > SHOWN else ""
+    return say("source-full-widths", signs=" · ".join(shown), more=more)
 
 
 def _strange_sign(written: str, message: str) -> str | None:
@@ -128,7 +150,7 @@ def _strange_sign(written: str, message: str) -> str | None:
 
 
 def _narrow(sign: str) -> str:
-    return unicodedata.normalize("NFKC", sign)
+    return _TYPED.get(sign) or unicodedata.normalize("NFKC", sign)
 
 
 def _missing_sign(message: str, line: int) -> str:

@@ -1,11 +1,12 @@
 """A comparison told: one test of the verdict with its call, both results and the place; a diagnosis as a sentence."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from regard.course.exercise import Call, Track
+from regard.course.exercise import Call, Exercise, Tolerance, Track
 from regard.course.grading.answers import Answer
 from regard.course.grading.comparing import Compared, Difference
 from regard.course.grading.sandbox import REFUSALS
@@ -16,35 +17,51 @@ from regard.words import say
 SPOKEN_OF = ("name", "nearest", "wanted", "found", "what", "type", "message", "line")
 """What the sentences of diagnoses name."""
 
+IMPORTS = {
+    "np": "import numpy as np",
+    "numpy": "import numpy",
+    "math": "import math",
+    "torch": "import torch",
+    "nn": "from torch import nn",
+    "F": "import torch.nn.functional as F",
+}
+"""The line that brings a name which exercises use."""
+
 LONGEST = 300
 """Characters of a learner's own message that are shown."""
 
 
-def told(name: str, call: Call, test: Compared, track: Track) -> Test:
+def told(name: str, call: Call, test: Compared, exercise: Exercise) -> Test:
     """A test of a verdict."""
+    asked = written_call(call, exercise.track)
     if test.right:
-        return Test(name, True, written_call(call))
-    expected, got = ("", "") if test.same else _results(test)
-    where, message = _where(test, track)
-    return Test(name, False, written_call(call), expected, got, where, message)
+        return Test(name, True, asked)
+    expected, got = ("", "") if test.same else _results(test, exercise.track)
+    where, message = _where(test, exercise.track)
+    numbers = test.difference is not None and test.difference.index is not None
+    return Test(name, False, asked, expected, got, where, message, _allowed(exercise.tolerance) if numbers else "")
 
 
-def unanswered(name: str, call: Call, reached: bool) -> Test:
+def _allowed(tolerance: Tolerance) -> str:
+    return say("verdict-tolerance", atol=f"{tolerance.atol:g}", rtol=f"{tolerance.rtol:g}")
+
+
+def unanswered(name: str, call: Call, track: Track, reached: bool) -> Test:
     """A test whose call never came back, or was never made."""
-    return Test(name, False, written_call(call), message=say("verdict-ended" if reached else "verdict-not-run"))
+    return Test(name, False, written_call(call, track), message=say("verdict-ended" if reached else "verdict-not-run"))
 
 
-def _results(test: Compared) -> tuple[str, str]:
+def _results(test: Compared, track: Track) -> tuple[str, str]:
     if test.difference is not None:
-        return pair(test.difference.expected, test.difference.got)
-    return _result(test.expected), _result(test.got)
+        return pair(test.difference.expected, test.difference.got, track)
+    return _result(test.expected, track), _result(test.got, track)
 
 
-def _result(answer: Answer) -> str:
+def _result(answer: Answer, track: Track) -> str:
     if answer.fault:
         return ""  # the diagnosis says it
     if not answer.raised:
-        return written(answer.value, 4)
+        return written(answer.value, 4, track)
     text = (
         say("verdict-error-got", type=answer.raised, message=_short(answer.message))
         if answer.message
@@ -76,11 +93,12 @@ def _place(found: Difference) -> str:
 
 def sentence(name: str, values: Mapping[str, Any], found: Difference | None = None, track: Track = "numpy") -> str:
     """A general diagnosis in words. What the learner's process told of it may be missing or made up."""
-    texts = dict.fromkeys(SPOKEN_OF, "") | {key: plain(_short(str(value))) for key, value in values.items()}
+    known = {key: value for key, value in values.items() if value is not None}
+    texts = dict.fromkeys(SPOKEN_OF, "") | {key: plain(_short(str(value))) for key, value in known.items()}
     if name == "syntax":
         return texts["hint"]  # a sentence already, made where the text was looked at
     if name == "raises":
-        return say("slip-raises" if values.get("line") is None else "slip-raises-line", **texts)
+        return _stopped(texts)
     if name == "refused" and texts["what"] in REFUSALS:
         texts["what"] = say(f"sandbox-refused-{texts['what']}")
     if texts["nearest"]:
@@ -88,6 +106,16 @@ def sentence(name: str, values: Mapping[str, Any], found: Difference | None = No
     if found is not None:
         texts |= _both(name, found, track)
     return say(f"slip-{name}", **texts)
+
+
+def _stopped(texts: Mapping[str, str]) -> str:
+    """An exception; what is missing, a line at the top or a whole package, is said in plain words."""
+    missing = re.search(r"^(?:name|No module named) '([\w.]+)'", texts["message"])
+    if missing and texts["type"] == "NameError" and missing[1] in IMPORTS and texts["line"]:
+        return say("slip-no-import", name=missing[1], line=texts["line"], how=IMPORTS[missing[1]])
+    if missing and texts["type"] == "ModuleNotFoundError":
+        return say("slip-no-package", name=missing[1])
+    return say("slip-raises-line" if texts["line"] else "slip-raises", **texts)
 
 
 def _both(name: str, found: Difference, track: Track) -> dict[str, str]:
@@ -103,7 +131,7 @@ def _both(name: str, found: Difference, track: Track) -> dict[str, str]:
     if found.path[:1] == ("gradient",):
         return {"name": named(str(found.path[1]))}
     if found.index is None:
-        return dict(zip(("expected", "got"), pair(found.expected, found.got), strict=True))
+        return dict(zip(("expected", "got"), pair(found.expected, found.got, track), strict=True))
     return dict(zip(("expected", "got"), pair(*found.numbers), strict=True))
 
 

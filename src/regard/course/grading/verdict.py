@@ -37,6 +37,8 @@ class Test:
     got: str = ""
     where: str = ""
     message: str = ""
+    allowed: str = ""
+    """How far off a number may be, where it was a number that is not right."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,6 @@ class Verdict:
     seed: int = 0
     seconds: float = 0.0
     title: str = ""
-    tolerance: str = ""
     revealed: str = ""
     """What a sheet shows once all of it has been answered."""
     language: Language = field(default="en", kw_only=True)
@@ -73,8 +74,8 @@ class Verdict:
             "printed": self.printed,
         }
 
-    def text(self) -> str:
-        """The lines a learner reads, in the language it was judged in."""
+    def text(self, file: str = "") -> str:
+        """The lines a learner reads, in the language it was judged in; `file` is where the answer stands, if known."""
         with speaking(self.language):
             not_run = say("verdict-not-run")
             lines = [self._head()]
@@ -91,11 +92,12 @@ class Verdict:
                 lines += ["", say("verdict-printed"), *_indented(_shortened(self.printed))]
             if not self.passed:
                 lines += ["", say("verdict-next", id=self.id)]
-            if not self.passed and ran and self.tolerance:  # a sheet carries its seed itself
-                lines += [say("verdict-again", id=self.id, seed=self.seed)]
+            if not self.passed and ran and not self.is_sheet:  # which carries its seed itself
+                lines += [say("verdict-again", id=self.id, file=file or say("metavar-file"), seed=self.seed)]
         return "\n".join(lines)
 
-    __str__ = text
+    def __str__(self) -> str:
+        return self.text()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """A notebook that shows the returned verdict has just printed it: one line is enough."""
@@ -104,11 +106,16 @@ class Verdict:
     def _close_up(self, test: Test) -> list[str]:
         """One test in full."""
         lines = [say(f"{self._spoken_of}-first", name=test.name)]
-        for key, text in (("call", "" if self.is_sheet else test.call), ("expected", test.expected), ("got", test.got)):
+        shown = (
+            {"sheet-got": test.got}
+            if self.is_sheet
+            else {"verdict-call": test.call, "verdict-expected": test.expected, "verdict-got": test.got}
+        )
+        for key, text in shown.items():
             if text:
-                lines += [f"  {say(f'verdict-{key}')}", *_indented(text, 4)]
+                lines += [f"  {say(key)}", *_indented(text, 4)]
         lines += [f"  {test.message}"] * (bool(test.message) and test.message != self.diagnosis)
-        lines += [f"  {self.tolerance}"] * bool(test.where and self.tolerance)
+        lines += [f"  {test.allowed}"] * bool(test.allowed)
         return lines
 
     @property

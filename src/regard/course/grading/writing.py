@@ -10,63 +10,65 @@ import numpy as np
 
 from regard.course.exercise import Call, Track
 from regard.course.grading.wire import Other
+from regard.words import say
 
 WIDTH = 100
 SMALL = 64
 """An array of more numbers than this is told by its shape."""
 
 
-def written(value: Any, digits: int | None = None) -> str:
+def written(value: Any, digits: int | None = None, track: Track = "numpy") -> str:
     """A value as Python text; `digits` after the point, or as many as it takes to paste it exactly.
 
-    >>> written((np.array([0.5, 0.25]), True))
-    '(np.array([0.5, 0.25]), True)'
+    >>> written((np.array([0.5, 0.25]), True)), written(np.array([1, 2]), track="torch")
+    ('(np.array([0.5, 0.25]), True)', 'torch.tensor([1, 2])')
     """
     if isinstance(value, np.ndarray):
-        return _array(value, digits)
+        return _tensor(value, digits) if track == "torch" else _array(value, digits)
     if isinstance(value, np.generic):
         return written(value.item(), digits)
     if isinstance(value, float) and digits is not None:
         return _number(value, digits)
     if isinstance(value, list | tuple):
-        parts = [written(part, digits) for part in value]
+        parts = [written(part, digits, track) for part in value]
         return (
             _joined("[", parts, "]")
             if isinstance(value, list)
             else _joined("(", parts, ",)" if len(parts) == 1 else ")")
         )
     if isinstance(value, Mapping):
-        return _joined("{", [f"{key!r}: {written(part, digits)}" for key, part in value.items()], "}")
+        return _joined("{", [f"{key!r}: {written(part, digits, track)}" for key, part in value.items()], "}")
     return f"<{value.type}>" if isinstance(value, Other) else repr(value)
 
 
-def pair(expected: Any, got: Any) -> tuple[str, str]:
+def pair(expected: Any, got: Any, track: Track = "numpy") -> tuple[str, str]:
     """Two results with just enough digits to see that they differ: at least four.
 
     >>> pair(0.123456, 0.123457)
     ('0.123456', '0.123457')
     """
     for digits in (4, 6, 8, 12):
-        left, right = written(expected, digits), written(got, digits)
+        left, right = written(expected, digits, track), written(got, digits, track)
         if left != right:
             return left, right
-    return written(expected), written(got)
+    return written(expected, track=track), written(got, track=track)
 
 
-def written_call(call: Call) -> str:
+def written_call(call: Call, track: Track) -> str:
     """The call as it would be typed.
 
-    >>> written_call(Call("softmax", (np.array([1.0, 2.0]),), {"axis": -1}))
+    >>> written_call(Call("softmax", (np.array([1.0, 2.0]),), {"axis": -1}), "numpy")
     'softmax(np.array([1.0, 2.0]), axis=-1)'
     """
     name = call.target
     if call.made is not None:
-        name = _joined(f"{name}(", _arguments(call.made.args, call.made.kwargs), ")")
-    return _joined(f"{name}(", _arguments(call.args, call.kwargs), ")")
+        name = _joined(f"{name}(", _arguments(call.made.args, call.made.kwargs, track), ")")
+    return _joined(f"{name}(", _arguments(call.args, call.kwargs, track), ")")
 
 
-def _arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[str]:
-    return [*(written(value) for value in args), *(f"{name}={written(value)}" for name, value in kwargs.items())]
+def _arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any], track: Track) -> list[str]:
+    named = [f"{name}={written(value, track=track)}" for name, value in kwargs.items()]
+    return [*(written(value, track=track) for value in args), *named]
 
 
 def _joined(opening: str, parts: list[str], closing: str) -> str:
@@ -82,13 +84,30 @@ def _array(array: np.ndarray, digits: int | None) -> str:
     if array.size > SMALL:
         return f"<array {array.shape}, {array.dtype}>"
     if array.size == 0:
-        return f"np.zeros({array.shape}, dtype={array.dtype})"
-    inside = np.array2string(
-        array, separator=", ", max_line_width=WIDTH, formatter={"float_kind": lambda x: _number(float(x), digits)}
-    )
+        return f"np.zeros({array.shape}, dtype='{array.dtype}')"
     kind = "" if array.dtype in (np.float64, np.int64, np.bool_) else f", dtype=np.{array.dtype}"
-    text = f"np.array({inside.replace(chr(10), chr(10) + ' ' * 9)}{kind})"
-    return text.replace("nan", "np.nan").replace("inf", "np.inf")
+    return _filled("np.array(", array, digits, f"{kind})").replace("nan", "np.nan").replace("inf", "np.inf")
+
+
+def _tensor(array: np.ndarray, digits: int | None) -> str:
+    """Floats without their kind, whether float32 or float64: float64 of ours is handed in as float32."""
+    if array.size > SMALL:
+        return f"<tensor {array.shape}, {array.dtype}>"
+    if array.size == 0:
+        return f"torch.zeros({array.shape}, dtype=torch.{array.dtype})"
+    kind = "" if array.dtype in (np.float32, np.float64, np.int64, np.bool_) else f", dtype=torch.{array.dtype}"
+    return _filled("torch.tensor(", array, digits, f"{kind})").replace("nan", "torch.nan").replace("inf", "torch.inf")
+
+
+def _filled(opening: str, array: np.ndarray, digits: int | None, closing: str) -> str:
+    """The numbers in their brackets, each row under the one before."""
+    inside = np.array2string(
+        array,
+        separator=", ",
+        max_line_width=WIDTH,
+        formatter={"float_kind": lambda x: str(x) if digits is None else _number(float(x), digits)},
+    )
+    return opening + inside.replace("\n", "\n" + " " * len(opening)) + closing
 
 
 def _number(value: float, digits: int | None) -> str:
@@ -114,7 +133,7 @@ def type_of(value: Any, track: Track) -> str:
     ('torch.Tensor', 'list')
     """
     if isinstance(value, Other):
-        return value.type
+        return say("verdict-large", type=value.type) if value.about == "large" else value.type
     if isinstance(value, np.ndarray):
         return "torch.Tensor" if track == "torch" else "np.ndarray"
     return type(value).__name__

@@ -62,24 +62,26 @@ class Question:
 
 @cache
 def questions() -> tuple[Question, ...]:
-    """All of them, lesson by lesson.
+    """All of them: the check-list's first, then lesson by lesson.
 
-    >>> questions()[0].id in {question.id for question in questions()}
-    True
+    >>> questions()[0].id
+    'attention-formula'
     """
     found = []
     for path in sorted(FOLDER.glob("*.toml")):
         for row in tomllib.loads(path.read_text(encoding="utf-8"))["question"]:
             en, zh = (Told(**{part: text.strip() for part, text in row.pop(lang).items()}) for lang in LANGUAGES)
             found.append(Question(source=row.pop("from"), en=en, zh=zh, **row))
-    return tuple(sorted(found, key=lambda question: question.lesson))
+    return tuple(sorted(found, key=lambda question: (question.id not in IN_OWN_WORDS, question.lesson)))
 
 
 def question(asked: str) -> Question:
-    """The question of that id; an unknown id is told the nearest."""
+    """The question of that id; an unknown id is told the nearest, if one is near."""
     known = {one.id: one for one in questions()}
     wanted = asked.strip().lower().replace("_", "-")
     if wanted not in known:
-        nearest = get_close_matches(wanted, known, n=1, cutoff=0.0)[0]
-        raise UnknownNameError("question-unknown", asked=asked, nearest=nearest, count=len(known))
+        near = get_close_matches(wanted, known, n=1)
+        if not near:
+            raise UnknownNameError("question-unknown", asked=asked, count=len(known))
+        raise UnknownNameError("question-unknown-near", asked=asked, nearest=near[0], count=len(known))
     return known[wanted]

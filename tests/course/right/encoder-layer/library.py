@@ -22,11 +22,22 @@ class EncoderLayer(nn.Module):
         ours = self.attention
         flat = x.transpose(0, 1)
         attended, weights = nn.functional.multi_head_attention_forward(
-            flat, flat, flat, x.shape[-1], self.n_heads,
+            flat,
+            flat,
+            flat,
+            x.shape[-1],
+            self.n_heads,
             torch.cat([ours.W_q.weight, ours.W_k.weight, ours.W_v.weight]),
             torch.cat([ours.W_q.bias, ours.W_k.bias, ours.W_v.bias]),
-            None, None, False, 0.0, ours.W_o.weight, ours.W_o.bias, training=False,
-            key_padding_mask=None if mask is None else mask == 0, average_attn_weights=False,
+            None,
+            None,
+            False,
+            0.0,
+            ours.W_o.weight,
+            ours.W_o.bias,
+            training=False,
+            key_padding_mask=None if mask is None else mask == 0,
+            average_attn_weights=False,
         )
         x = self.norm1(x + attended.transpose(0, 1))
         return self.norm2(x + self.linear2(self.linear1(x).clamp(min=0))), weights

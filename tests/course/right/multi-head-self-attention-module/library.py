@@ -24,9 +24,21 @@ class MultiHeadSelfAttention(nn.Module):
             hidden = (mask == 0).expand(-1, self.num_heads, -1, -1).flatten(0, 1)
         x = x.transpose(0, 1)
         out, weights = multi_head_attention_forward(
-            x, x, x, self.d_model, self.num_heads,
-            torch.cat([self.W_Q.T, self.W_K.T, self.W_V.T]), torch.cat([self.b_Q, self.b_K, self.b_V]),
-            None, None, False, 0.0, self.W_O.T, self.b_O, training=False,
-            attn_mask=hidden, average_attn_weights=False,
+            x,
+            x,
+            x,
+            self.d_model,
+            self.num_heads,
+            torch.cat([self.W_Q.T, self.W_K.T, self.W_V.T]),
+            torch.cat([self.b_Q, self.b_K, self.b_V]),
+            None,
+            None,
+            False,
+            0.0,
+            self.W_O.T,
+            self.b_O,
+            training=False,
+            attn_mask=hidden,
+            average_attn_weights=False,
         )
         return out.transpose(0, 1), weights

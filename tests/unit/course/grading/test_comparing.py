@@ -47,7 +47,7 @@ def test_what_is_the_same(expected: object, got: object) -> None:
         (MATRIX, 0.1, "wrong-type"),
         (MATRIX, (MATRIX, MATRIX), "wrong-type"),
         (MATRIX, Other("generator"), "wrong-type"),
-        (MATRIX, MATRIX + 0j, "wrong-type"),
+        (MATRIX, MATRIX + 0j, "wrong-dtype"),
         ((MATRIX, 1), MATRIX, "wrong-type"),
         ((MATRIX, 1), (MATRIX, 1, 2), "wrong-count"),
         ({"a": 1}, {"b": 1}, "wrong-count"),
@@ -63,6 +63,8 @@ def test_what_is_the_same(expected: object, got: object) -> None:
         (MATRIX, MATRIX * np.nan, "not-finite"),
         (np.array([-np.inf]), np.array([np.inf]), "wrong-value"),
         (np.array([-np.inf]), np.array([-1e9]), "wrong-value"),
+        (np.array([0.0, -np.inf]), np.array([-np.inf, 0.0]), "wrong-value"),  # a mask: -inf is no accident there
+        (np.array([0.0, -np.inf]), np.array([np.nan, -np.inf]), "not-finite"),
         (np.array([np.nan]), np.array([0.0]), "wrong-value"),
         (MATRIX, MATRIX + 1e-5, "wrong-value"),
         (MATRIX, MATRIX.astype(np.float16), "wrong-value"),

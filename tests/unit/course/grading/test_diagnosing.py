@@ -10,7 +10,7 @@ from regard.course.grading.answers import Answer, Outcome
 from regard.course.grading.diagnosing import GENERAL
 from regard.course.grading.judging import grade
 from regard.course.grading.sandbox import in_process
-from regard.words import catalogue
+from regard.words import catalogue, speaking
 
 HEAD = "import numpy as np\ndef shift(x, by=1.0):\n    "
 RIGHT = "x - x.mean(axis=-1, keepdims=True) + by"
@@ -42,7 +42,9 @@ def slip(tried: Exercise, body: str) -> str | None:
         (f"{REFUSE}return ({RIGHT}).ravel()", "wrong-shape"),
         (f"{REFUSE}return ({RIGHT}).T", "transposed"),
         (f"{REFUSE}return ({RIGHT}).astype(int)", "wrong-dtype"),
+        (f"{REFUSE}return ({RIGHT}) * (1 + 0j)", "wrong-dtype"),
         (f"{REFUSE}return ({RIGHT}) / 0 * 0", "not-finite"),
+        (f"{REFUSE}y = np.round({RIGHT}, 2); x += 1; return y", "mutates-input"),
         (f"{REFUSE}return np.round({RIGHT}, 2)", "rounded"),
         (f"{REFUSE}return np.trunc(({RIGHT}) * 1000) / 1000", "rounded"),
         (f"{REFUSE}return ({RIGHT}).astype(np.float16)", "low-precision"),
@@ -70,6 +72,30 @@ def test_what_is_raised_is_told_with_its_line(shift: Exercise) -> None:
     assert verdict.diagnosis == "your code stops in line 3 with NameError: name 'nothing' is not defined"
 
 
+@pytest.mark.parametrize(
+    ("source", "en", "zh"),
+    [
+        (
+            "def shift(x, by=1.0):\n    return np.exp(x)",
+            "line 2 uses np, which is not imported; add `import numpy as np` at the top of your file",
+            "第 2 行用到了 np，但还没有导入；请在文件开头加上 `import numpy as np`",
+        ),
+        (
+            "x = math.pi",
+            "line 1 uses math, which is not imported; add `import math`",
+            "第 1 行用到了 math，但还没有导入",
+        ),
+        ("import nosuchpackage", "there is no package nosuchpackage here;", "这里没有 nosuchpackage 这个包；"),
+    ],
+)
+def test_a_missing_import_or_package_is_told_in_plain_words(shift: Exercise, source: str, en: str, zh: str) -> None:
+    verdict = grade(shift, source, seed=3, run=in_process)
+    assert verdict.slip == "raises"
+    assert str(verdict.diagnosis).startswith(en)
+    with speaking("zh"):
+        assert str(grade(shift, source, seed=3, run=in_process).diagnosis).startswith(zh)
+
+
 def test_a_slip_that_only_raises_as_the_learner_does_says_nothing(shift: Exercise) -> None:
     """The same type of error for another reason is no sign of a slip."""
     assert slip(shift, "raise ValueError('something else')") == "raises"
@@ -78,6 +104,11 @@ def test_a_slip_that_only_raises_as_the_learner_does_says_nothing(shift: Exercis
 def test_a_slip_counts_when_it_explains_all_that_failed(shift: Exercise) -> None:
     body = f"{REFUSE}return x - x.mean(axis=-1, keepdims=True) + (by if by > 2 else 0)"
     assert slip(shift, body) == "not-shifted"
+
+
+def test_a_slip_that_would_fail_where_the_learner_is_right_is_not_told(shift: Exercise) -> None:
+    body = f"{REFUSE}return x - x.mean(axis=-1, keepdims=True) + (by if by < 2 else 0)"
+    assert slip(shift, body) == "unknown"
 
 
 def test_looking_for_two_slips_ends_in_time(shift: Exercise, monkeypatch: pytest.MonkeyPatch) -> None:

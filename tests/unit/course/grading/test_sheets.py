@@ -135,8 +135,31 @@ def test_the_first_wrong_step_is_named(sums: Exercise, typed: str, slip: str | N
         assert grade(sums, typed).slip == slip
 
 
-def test_only_the_first_wrong_answer_is_given_away(sums: Exercise) -> None:
-    verdict = grade(sums, "seed = 4\nsum = 9\nfirst.mean = 9")
-    assert [(test.expected, test.got) for test in verdict.tests] == [("5.0", "9"), ("", "9")]
-    assert "sum" in str(verdict)
+def test_no_right_answer_is_given_away(sums: Exercise) -> None:
+    verdict = grade(sums, "seed = 4\nsum = 9\nfirst.mean = 9.1234567")
+    assert [(test.expected, test.got) for test in verdict.tests] == [("", "9"), ("", "9.1234567")]
+    assert "The first that is not right: sum" in str(verdict)
+    assert "  you typed\n    9\n  allowed: ± 0.01\n" in str(verdict)
+    assert "5" not in str(verdict)
+    assert "--seed" not in str(verdict), "the sheet carries it"
     assert verdict.seed == 4
+    with speaking("zh"):
+        assert "  你填的是\n    9\n  允许的误差：± 0.01\n" in str(grade(sums, "seed = 4\nsum = 9"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "en", "zh"),
+    [
+        (
+            "first.mean = [1, 2]",
+            "the count of numbers in first.mean should be 1, not 2",
+            "first.mean 需要 1 个数；现在有 2 个",
+        ),
+        ("first.mean = 'two'", "first.mean is not right", "first.mean 不对"),
+        ("first.mean = [[1], [2, 3]]", "first.mean is not right", "first.mean 不对"),
+    ],
+)
+def test_too_many_or_too_few_are_counted(sums: Exercise, typed: str, en: str, zh: str) -> None:
+    assert str(grade(sums, f"seed = 4\nsum = 5\n{typed}").diagnosis).startswith(en)
+    with speaking("zh"):
+        assert str(grade(sums, f"seed = 4\nsum = 5\n{typed}").diagnosis).startswith(zh)

@@ -77,11 +77,11 @@ def compiled(text: str) -> tuple[str, str, int]:
         ("f(1， 2)", "type , instead"),
         ("x = 1；y = 2", "type ; instead"),
         ("x ＝ 1", "type = instead"),
-        ("x = “a”", 'type " instead'),
-        ("x = ‘a’", "type ' instead"),
+        ("x = “a”", 'line 1 “ → " · line 1 ” → "'),
+        ("x = ‘a’", "line 1 ‘ → ' · line 1 ’ → '"),
         ("x = １", "type 1 instead"),
         ("x = [1、2]", "type , instead"),
-        ("x = 【1】", "type [ instead"),
+        ("x = 【1】", "line 1 【 → [ · line 1 】 → ]"),
         ("x = 2 − 1", "type - instead"),
         ("x = 2 × 3", "type * instead"),
         ("x =\u30001", "U+3000"),
@@ -104,7 +104,16 @@ def test_hints_name_what_to_type(text: str, said: str) -> None:
 
 def test_hints_speak_chinese() -> None:
     with speaking("zh"):
-        assert syntax_hint("f（1）", *compiled("f（1）")) == "第 1 行的 （ 是全角符号；请切换到英文输入法，改成 ("
+        assert syntax_hint("f（1)", *compiled("f（1)")) == "第 1 行的 （ 是全角符号；请切换到英文输入法，改成 ("
+
+
+def test_full_width_signs_are_named_together() -> None:
+    text = 'x = 1\ndef f（a）：\n    """文档：（a）\n    ，"""\n    return a  # 注释，\n\ny = f(1， 2)\n'
+    said = syntax_hint(text, *compiled(text))
+    assert said.startswith("full-width signs: line 2 （ → ( · line 2 ） → ) · line 2 ： → : · and 1 more; ")
+    with speaking("zh"):
+        said = syntax_hint(text, *compiled(text))
+        assert said.startswith("有全角符号：第 2 行 （ → ( · 第 2 行 ） → ) · 第 2 行 ： → : · 还有 1 处；")
 
 
 def test_full_width_signs_in_strings_and_comments_are_nobodys_business() -> None:

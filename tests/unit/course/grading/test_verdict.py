@@ -1,12 +1,15 @@
 """What a learner reads, and what a program reads."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.course.catalogue import exercise
 from regard.course.exercise import Call, Exercise, Made
 from regard.course.grading.judging import grade
 from regard.course.grading.sandbox import in_process
@@ -49,7 +52,25 @@ def test_json_holds_what_scripts_ask_for(shift: Exercise) -> None:
     read = json.loads(json.dumps(grade(shift, shift.stub, seed=1, run=in_process).as_json()))
     assert list(read) == ["id", "passed", "diagnosis", "slip", "tests", "seed", "printed"]
     assert (read["id"], read["passed"], read["slip"], read["seed"]) == ("shift", False, "not-written", 1)
-    assert list(read["tests"][0]) == ["name", "passed", "call", "expected", "got", "where", "message"]
+    assert list(read["tests"][0]) == ["name", "passed", "call", "expected", "got", "where", "message", "allowed"]
+
+
+@pytest.mark.parametrize(("end", "told"), [("[0]", False), (".tolist()", False), (" * 2", True)])
+def test_the_tolerance_is_told_where_numbers_were_compared(shift: Exercise, end: str, told: bool) -> None:
+    wrong = shift.solution.replace("centred + by", f"(centred + by){end}")
+    assert ("allowed: " in str(grade(shift, wrong, seed=1, run=in_process))) is told
+
+
+def test_the_same_data_are_asked_for_with_the_file_that_was_checked(shift: Exercise) -> None:
+    verdict = grade(shift, shift.stub, seed=1, run=in_process)
+    assert verdict.text("mine.py").endswith("regard learn check shift mine.py --seed 1")
+    assert str(verdict).endswith("regard learn check shift FILE --seed 1")
+
+
+def test_what_a_program_prints_and_warns_of_stands_under_one_heading() -> None:
+    verdict = Verdict("a", False, diagnosis="x", printed="RuntimeWarning: overflow", title="A")
+    assert "Your program said (output and warnings):\n  RuntimeWarning" in str(verdict)
+    assert "程序的输出和警告：\n  RuntimeWarning" in str(replace(verdict, language="zh"))
 
 
 def test_a_pass_is_short() -> None:
@@ -103,6 +124,8 @@ def test_long_output_is_cut() -> None:
         np.arange(6).reshape(2, 3),
         np.array([1.5], dtype=np.float32),
         np.array(2.5),
+        np.zeros((0, 3)),
+        np.array([0.35], dtype=np.float32),
         (np.zeros((2, 2)), None, "a"),
         [1, 2.5, (3,)],
         {"K": np.zeros(2)},
@@ -114,9 +137,36 @@ def test_what_is_written_can_be_pasted(value: object) -> None:
     assert repr(again) == repr(value)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        np.array([[0.35, -1.25], [1e-9, 3e8]], dtype=np.float32),
+        np.array([np.nan, np.inf, -np.inf], dtype=np.float32),
+        np.array([[True, False]]),
+        np.arange(6).reshape(2, 3),
+        np.array([1.5, 0.1], dtype=np.float16),
+        np.zeros((0, 2), dtype=np.bool_),
+        np.array(0.1, dtype=np.float32),
+    ],
+)
+def test_tensors_are_pasted_as_tensors(value: np.ndarray) -> None:
+    (again,) = eval(written([value], track="torch"), {"torch": torch})
+    assert repr(again) == repr(torch.from_numpy(value))
+
+
+def test_a_torch_exercise_speaks_of_tensors_alone() -> None:
+    tried = exercise("scaled-dot-product-module")
+    assert tried.grader is not None
+    for wrong in (tried.stub, tried.grader.slips[0].text(tried.solution)):
+        text = str(grade(tried, wrong, seed=1, run=in_process))
+        assert "torch.tensor([" in text
+        assert "np." not in text
+
+
 def test_a_call_is_written_as_it_is_typed() -> None:
     made = Call("Layer", (np.zeros(2),), {"mask": None}, made=Made((4,), {"n_heads": 2}))
-    assert written_call(made) == "Layer(4, n_heads=2)(np.array([0.0, 0.0]), mask=None)"
+    assert written_call(made, "numpy") == "Layer(4, n_heads=2)(np.array([0.0, 0.0]), mask=None)"
+    assert written_call(made, "torch") == "Layer(4, n_heads=2)(torch.tensor([0.0, 0.0]), mask=None)"
 
 
 def test_large_arrays_are_told_by_their_shape() -> None:

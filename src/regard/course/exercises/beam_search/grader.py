@@ -15,6 +15,8 @@ CROWDED = ((12, 2, 71, 15), (42, 4, 5, 49), (40, 30, 12, 18), (8, 84, 3, 5))  # 
 HIDDEN = ((34, 42, 22, 2), (20, 20, 45, 15), (3, 4, 3, 90), (25, 25, 25, 25))  # the best sequence begins in third place
 SHORT = ((23, 27, 21, 29), (45, 15, 28, 12), (15, 63, 6, 16), (52, 3, 32, 13))  # ending at once is best
 LONG = ((6, 61, 31, 2), (24, 29, 26, 21), (45, 9, 2, 44), (17, 14, 53, 16))  # the best is not finished in time
+PRUNED = ((13, 55, 12, 20), (14, 12, 68, 6), (47, 46, 4, 3), (25, 25, 25, 25))  # the same: by length it is cut off
+CHAIN = ((5, 46, 20, 29), (6, 5, 82, 7), (5, 80, 7, 8), (25, 25, 25, 25))  # ending at once is best, but not by length
 EVEN = ((13, 27, 56, 4), (40, 22, 18, 20), (21, 24, 29, 26), (55, 33, 5, 7))
 
 
@@ -31,6 +33,8 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         search(CROWDED, 2, 4, "losing"),
         search(HIDDEN, 2, 4, "losing"),
         search(SHORT, 2, 4, "short"),
+        search(CHAIN, 2, 4, "short"),
+        search(PRUNED, 2, 3, "short"),
         search(LONG, 3, 3, "cut-short"),
         search(EVEN, 6, 3, "many-beams"),
         search(EVEN, 2, 1, "one-step"),
@@ -45,7 +49,9 @@ SCORE = "score + float(log_prob)"
 RANKED = "sorted(candidates, key=lambda beam: beam[1], reverse=True)"
 KEPT = f"        kept = {RANKED}[:beams]\n"
 RETURN = "return kept[0]"
+HIGHEST = "return max(kept, key=lambda beam: beam[1])"
 AVERAGE = "beam[1] / (len(beam[0]) - 1)"
+PENALISED = ("beam[1] / ((5 + len(beam[0])) / 6) ** 0.6", "beam[1] / len(beam[0]) ** 0.7", "beam[1] / len(beam[0])")
 FINISHED = "next((beam for beam in kept if beam[0][-1] == eos), kept[0])"
 
 ALONE = (  # after the first step every beam takes its own best continuation
@@ -79,15 +85,22 @@ SLIPS = (
     Slip("finished-apart", (DONE, ASIDE, BEST_DONE)),
     Slip("finished-apart", (DONE, MOVED, BEST_DONE)),
     Slip("first-to-finish", (HURRIED, (RETURN, f"return {FINISHED}"))),
+    Slip("first-to-finish", (HURRIED,)),
     Slip("finished-preferred", ((RETURN, f"return {FINISHED}"),)),
-    Slip("mean-for-sum", ((RANKED, RANKED.replace("beam[1]", f"{AVERAGE}")),)),
+    Slip("mean-for-sum", ((RANKED, RANKED.replace("beam[1]", AVERAGE)),)),
     Slip("mean-at-the-end", ((RETURN, f"return max(kept, key=lambda beam: {AVERAGE})"),)),
+    *(Slip("length-counts", ((RANKED, RANKED.replace("beam[1]", value)),)) for value in PENALISED),
+    *(Slip("length-counts", ((RANKED, RANKED.replace("beam[1]", value)), (RETURN, HIGHEST))) for value in PENALISED),
+    *(Slip("length-counts", ((RETURN, f"return max(kept, key=lambda beam: {value})"),)) for value in PENALISED),
     Slip("mean-returned", ((RETURN, "return kept[0][0], kept[0][1] / (len(kept[0][0]) - 1)"),)),
     Slip("last-step-only", ((SCORE, "float(log_prob)"),)),
     Slip("probabilities-added", ((SCORE, "score + float(np.exp(log_prob))"),)),
     Slip("probability-returned", ((RETURN, "return kept[0][0], float(np.exp(kept[0][1]))"),)),
     Slip("lowest-first", ((", reverse=True", ""),)),
     Slip("table-transposed", (("log_probs[tokens[-1]]", "log_probs[:, tokens[-1]]"),)),
+    Slip("score-missing", ((RETURN, "return kept[0][0]"),)),
+    Slip("score-first", ((RETURN, "return kept[0][::-1]"),)),
+    Slip("wrong-sign", ((RETURN, "return kept[0][0], -kept[0][1]"),)),
     Slip("start-left-out", ((RETURN, "return kept[0][0][1:], kept[0][1]"),)),
     Slip("eos-left-out", ((RETURN, "return [token for token in kept[0][0] if token != eos], kept[0][1]"),)),
     Slip("start-counted", (("range(max_len)", "range(max_len - 1)"),)),

@@ -29,6 +29,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
 
 
 FILL = "np.where(mask[:, None, :], scores, -np.inf)"
+COUNTED = "np.where(np.arange(K.shape[1]) < mask.sum(axis=1)[:, None, None], scores, -np.inf)"
 LAST = "return softmax(scores) @ V"
 ALONE = f"weights = np.nan_to_num(softmax(scores))\n    {LAST.replace('softmax(scores)', 'weights')}"
 
@@ -41,6 +42,8 @@ SLIPS = (
     Slip("zero-for-infinity", ((FILL, "np.where(mask[:, None, :], scores, 0)"),)),
     Slip("mask-added", ((FILL, "scores + mask[:, None, :]"),)),
     Slip("mask-multiplied", ((FILL, "scores"), (LAST, "return softmax(scores) * mask[:, None, :] @ V"))),
+    Slip("by-length", ((FILL, COUNTED),)),
+    Slip("embeddings-zeroed", ((FILL, "scores"), ("embedding[ids]", "embedding[ids] * padding_mask(ids)[..., None]"))),
     Slip("queries-hidden", ((FILL, "np.where(mask[:, :, None], scores, -np.inf)"),)),
     Slip("queries-hidden", ((FILL, "np.where(mask[:, :, None], scores, -1e9)"),)),
     Slip("queries-too", ((LAST, "return softmax(scores) @ V * mask[:, :, None]"),)),

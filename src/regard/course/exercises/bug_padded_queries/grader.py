@@ -32,6 +32,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
 
 
 KEYS = "np.where(real[:, None, None, :], scores, -1e9)"
+COUNTED = "np.where(np.arange(ids.shape[1]) < real.sum(axis=1)[:, None, None, None], scores, -1e9)"
 WEIGHTED = "softmax(scores) @ V"
 POOLED = "(out * real[:, :, None]).sum(axis=1) / real.sum(axis=1, keepdims=True)"
 BOTH = "real[:, None, None, :] & real[:, None, :, None]"
@@ -43,6 +44,7 @@ SLIPS = (
     Slip("mask-added", ((KEYS, "scores + real[:, None, None, :]"),)),
     Slip("weights-missing", ((KEYS, "scores"), (WEIGHTED, "(softmax(scores) * real[:, None, None, :]) @ V"))),
     Slip("embeddings-zeroed", ((KEYS, "scores"), ("embedding[ids]", "embedding[ids] * real[:, :, None]"))),
+    Slip("by-length", ((KEYS, COUNTED),)),
     Slip("empty-rows", ((KEYS, f"np.where({BOTH}, scores, -np.inf)"),)),
     Slip("mean-of-everything", ((POOLED, "out.mean(axis=1)"),)),
     Slip("divided-by-all", ((POOLED, "(out * real[:, :, None]).mean(axis=1)"),)),

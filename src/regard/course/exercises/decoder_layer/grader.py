@@ -30,7 +30,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         decode("plain", 1, 3, 2, gradients=True),
         decode("as-long", 3, 3, 3),
         decode("longer", 2, 2, 5),
-        decode("padding", 3, 2, 5, np.array([[1, 1, 1, 1, 0], [1, 1, 0, 0, 0], [1, 1, 1, 0, 0]])),
+        decode("padding", 3, 2, 5, np.array([[1, 1, 1, 1, 0], [1, 1, 0, 0, 0], [1, 1, 1, 0, 0]]), gradients=True),
         decode("as-many-as-heads", 2, 3, 3, np.array([[True, True, False], [True, False, False]])),
     ]
 
@@ -55,6 +55,8 @@ SLIPS = (
     Slip("causal-missing", (("(x, x, causal)", "(x, x, None)"),)),
     Slip("causal-strict", ((TRIL, "torch.ones(T, T).tril(-1)"),)),
     Slip("causal-upside-down", ((TRIL, "torch.ones(T, T).triu()"),)),
+    Slip("causal-other-way", ((TRIL, "torch.ones(T, T).triu(1)"),)),
+    Slip("one-too-far", ((TRIL, "torch.ones(T, T).tril(1)"),)),
     Slip("causal-across", (("(x, memory, memory_mask)", "(x, memory, torch.ones(T, memory.shape[1]).tril())"),)),
     Slip("looks-at-itself", (("(x, memory, memory_mask)", "(x, x, None)"),)),
     Slip("memory-asks", (("(x, memory, memory_mask)", "(memory, x, None)"),)),
@@ -92,6 +94,7 @@ SLIPS = (
     Slip("no-scale", ((" / math.sqrt(self.d_k)", ""),)),
     Slip("mask-ignored", ((KEYS, "memory_mask = None"),)),
     Slip("polarity", ((KEYS, "memory_mask = memory_mask[:, None, None, :] == 0"),)),
+    Slip("memory-zeroed", ((KEYS, "memory, memory_mask = memory * memory_mask[:, :, None], None"),)),
     Slip("mask-beside-heads", ((KEYS, "memory_mask = memory_mask[:, None, :]"),)),
     Slip(
         "weights-of-self-attention", (("looked_back, _", "looked_back, back"), ("return x, weights", "return x, back"))

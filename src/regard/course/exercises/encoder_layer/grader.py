@@ -27,7 +27,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         encode("plain", 1, 3, gradients=True),
         encode("longer", 3, 5),
         encode("padding", 1, 5, np.array([[True, True, True, False, False]])),
-        encode("as-many-as-heads", 2, 3, np.array([[1, 1, 0], [1, 0, 0]])),
+        encode("as-many-as-heads", 2, 3, np.array([[1, 1, 0], [1, 0, 0]]), gradients=True),
         encode("as-many-as-tokens", 3, 3, np.array([[1, 1, 0], [0, 1, 1], [1, 0, 0]])),
     ]
 
@@ -37,6 +37,7 @@ ATTEND = "attended, weights = self.attention(x, x, mask)"
 FIRST = "x = self.norm1(x + attended)"
 SECOND = "x = self.norm2(x + self.feed_forward(x))"
 ACTIVATE = "self.linear2(torch.relu(self.linear1(x)))"
+ZEROED = f"{SECOND}\n        x = x if mask is None else x * seen"
 NORMED = "normed = self.norm1(x)\n        attended, weights = self.attention(normed, normed, mask)"
 
 SLIPS = (
@@ -74,6 +75,10 @@ SLIPS = (
             (f"        {SECOND}\n", ""),
         ),
     ),
+    Slip(
+        "feed-forward-of-input",
+        ((ATTEND, f"start = x\n        {ATTEND}"), (SECOND, SECOND.replace("d(x)", "d(start)"))),
+    ),
     Slip("no-relu", ((ACTIVATE, "self.linear2(self.linear1(x))"),)),
     Slip("gelu", (("torch.relu", "nn.functional.gelu"),)),
     Slip("relu-too-late", ((ACTIVATE, "torch.relu(self.linear2(self.linear1(x)))"),)),
@@ -82,6 +87,7 @@ SLIPS = (
     Slip("polarity", ((KEYS, "mask = mask[:, None, None, :] == 0"),)),
     Slip("padded-queries", ((KEYS, "mask = mask[:, None, :, None]"),)),
     Slip("padded-both", ((KEYS, "mask = mask[:, None, :, None] * mask[:, None, None, :]"),)),
+    Slip("padded-rows-zeroed", ((KEYS, f"seen = mask[:, :, None]\n            {KEYS}"), (SECOND, ZEROED))),
     Slip("mask-beside-heads", ((KEYS, "mask = mask[:, None, :]"),)),
     Slip("mask-beside-queries", ((KEYS, "mask = mask"),)),
     Slip("detached", ((ATTEND, f"{ATTEND}\n        attended = attended.detach()"),)),

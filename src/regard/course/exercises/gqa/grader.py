@@ -5,14 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, call
-from regard.course.exercises.drawing import numbers
+from regard.course.exercises.drawing import numbers, towering
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
     def grouped(H: int, G: int, about: str, T: int = 2, S: int = 5, d_k: int = 3, d_v: int = 4) -> Call:
         Q, K, V = numbers(rng, H, T, d_k), numbers(rng, G, S, d_k), numbers(rng, G, S, d_v)
         if about == "large":
-            Q, K = np.abs(Q) + 0.5, K + 1000
+            high = [towering(rng, T, S) for _ in range(H)]
+            Q, K = np.stack([q for q, _ in high]), np.stack([k for _, k in high[:G]])
         return call("grouped_query_attention", Q, K, V, about=about)
 
     return [
@@ -58,6 +59,8 @@ SLIPS = (
         ((LAST, "return np.broadcast_to(V.mean(1, keepdims=True), (*Q.shape[:2], V.shape[-1])).copy()"),),
     ),
     Slip("no-softmax", (("weights / weights.sum(axis=-1, keepdims=True)", "scores"),)),
+    Slip("one-maximum", ((".max(axis=-1, keepdims=True)", ".max()"),)),
+    Slip("one-maximum", ((".max(axis=-1, keepdims=True)", ".max(axis=(-2, -1), keepdims=True)"),)),
     Slip("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
 )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, call
-from regard.course.exercises.drawing import numbers
+from regard.course.exercises.drawing import numbers, towering
 
 D_K, D_V = 4, 6
 
@@ -17,15 +17,14 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
     def earlier(P: int) -> tuple[np.ndarray, ...]:
         return numbers(rng, P, D_K), numbers(rng, P, D_V)
 
-    q, k, v = new(2)
-    K, V = earlier(3)
+    q, k = towering(rng, 2, 5)  # four numbers wide, as D_K
     return [
         call("attend_with_cache", *new(1), about="first"),
         call("attend_with_cache", *new(3), None, about="prompt"),
         call("attend_with_cache", *new(1), earlier(2), about="step"),
         call("attend_with_cache", *new(2), cache=earlier(3), about="chunk"),
         call("attend_with_cache", *new(3), cache=earlier(2), about="chunk"),
-        call("attend_with_cache", np.abs(q) + 0.5, k + 1000, v, (K + 1000, V), about="large"),
+        call("attend_with_cache", q, k[3:], numbers(rng, 2, D_V), (k[:3], numbers(rng, 3, D_V)), about="large"),
     ]
 
 
@@ -51,6 +50,7 @@ SLIPS = (
     Slip("one-too-far", ((HIDDEN, "np.arange(S) > query_at + 1"),)),
     Slip("chunk-hidden", ((HIDDEN, "np.arange(S) > np.minimum(query_at, max(S - T - 1, 0))"),)),
     Slip("not-itself", ((HIDDEN, "np.arange(S) >= query_at"),)),
+    Slip("not-itself", ((HIDDEN, "np.arange(S) >= query_at"), ("-np.inf", "-1e9"))),
     Slip("future-only", ((HIDDEN, "np.arange(S) < query_at"),)),
     Slip("mask-after-softmax", ((HIDE, ""), (NORMALISE, f"{NORMALISE}\n    weights = np.where(hidden, 0, weights)"))),
     Slip("zero-for-infinity", ((HIDE, "scores = np.where(hidden, 0, scores)"),)),
@@ -61,6 +61,7 @@ SLIPS = (
     Slip("divided-by-d-k", (("np.sqrt(q.shape[-1])", "q.shape[-1]"),)),
     Slip("sqrt-length", (("np.sqrt(q.shape[-1])", "np.sqrt(len(K))"),)),
     Slip("over-queries", (("axis=-1", "axis=0"),)),
+    Slip("one-maximum", ((".max(axis=-1, keepdims=True)", ".max()"),)),
     Slip("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
 )
 

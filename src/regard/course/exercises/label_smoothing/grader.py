@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercise import Call, Grader, Slip, Tolerance, call
 from regard.course.exercises.drawing import numbers
 
 
@@ -18,7 +18,8 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
     def loss(logits: np.ndarray, targets: np.ndarray, smoothing: float, about: str, **kwargs: int) -> Call:
         return call("label_smoothing_loss", logits, targets, smoothing, about=about, **kwargs)
 
-    steep = numbers(rng, 3, 4) * 0.01
+    # Halves and eighths: float32 holds them beside 1000, so the corners try overflow, not the last digits.
+    halves, steep = rng.integers(-3, 4, (2, 5)) / 2, rng.integers(-3, 4, (3, 4)) / 8
     steep[[0, 1, 2], rng.integers(0, 4, 3)] += 1000
     return [
         loss(numbers(rng, 3, 5), tokens(3), 0.1, "plain"),
@@ -26,7 +27,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         loss(numbers(rng, 3, 5), tokens(3), 0.0, "none"),
         loss(numbers(rng, 4, 5), tokens(4, 1, 3), 0.1, "ignored"),
         loss(numbers(rng, 4, 5), tokens(4, 0, ignore=0), 0.2, "padding", ignore_index=0),
-        loss(numbers(rng, 2, 5) + 1000, tokens(2), 0.1, "large"),
+        loss(halves + 1000, tokens(2), 0.1, "large"),
         loss(steep, tokens(3, V=4), 0.1, "steep"),
     ]
 
@@ -40,6 +41,10 @@ LOSSES = "losses = -(wanted * log_probs).sum(axis=-1)"
 MEAN = "losses.mean()"
 ENTROPY = "(np.where(wanted > 0, wanted * np.log(np.where(wanted > 0, wanted, 1)), 0)).sum(axis=-1)"
 PROPS = ("1e-6", "1e-7", "1e-8", "1e-9", "1e-10", "1e-12", "1e-15", "1e-20", "np.finfo(float).eps")  # seen in the wild
+APART = """(
+        -(1 - smoothing) * log_probs[np.arange(N), targets].mean()
+        - smoothing * (everything - np.logaddexp.reduce(everything, axis=-1, keepdims=True)).mean()
+    )"""
 SMOOTHED = (  # an ignored token loses its target, but not the rest
     (COUNTED, "targets = np.where(counted, targets, 0)"),
     (LOSSES, f"wanted[~counted] = smoothing / V\n    {LOSSES}"),
@@ -63,6 +68,7 @@ SLIPS = (
     Slip("ignored-counted", ((COUNTED, ""),)),
     Slip("ignored-smoothed", (*SMOOTHED, (MEAN, "losses.sum() / counted.sum()"))),
     Slip("ignored-smoothed", SMOOTHED),
+    Slip("ignored-smoothed", ((COUNTED, f"everything = logits\n    {COUNTED}"), (MEAN, APART))),
     Slip("ignore-index-fixed", (("targets != ignore_index", "targets != -100"),)),
     Slip("no-log", ((LOG, f"np.exp(shifted) / {PROBS}"),)),
     Slip("no-softmax", ((LOG, "logits"),)),
@@ -73,4 +79,4 @@ SLIPS = (
     Slip("unstable", ((" - logits.max(axis=-1, keepdims=True)", ""),)),
 )
 
-GRADER = Grader(cases, SLIPS)
+GRADER = Grader(cases, SLIPS, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

@@ -30,6 +30,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
 
 CENTRED = "(x - mean) / np.sqrt(variance + eps)"
 RETURN = "return gamma * normal + beta"
+OTHER = ("1e-1", "1e-2", "1e-3", "1e-4", "1e-6", "1e-7", "1e-8", "1e-9", "1e-10", "1e-12")
 
 SLIPS = (
     Slip("first-axis", (("axis=-1", "axis=0"),)),
@@ -43,7 +44,7 @@ SLIPS = (
     Slip("eps-outside", ((CENTRED, "(x - mean) / (np.sqrt(variance) + eps)"),)),
     Slip("no-eps", ((" + eps", ""),)),
     Slip("eps-fixed", ((" + eps", " + 1e-5"),)),
-    *(Slip("eps-other", (("eps: float = 1e-5", f"eps: float = {eps}"),)) for eps in ("1e-3", "1e-6", "1e-8", "1e-12")),
+    *(Slip("eps-other", (("eps: float = 1e-5", f"eps: float = {eps}"),)) for eps in OTHER),
     Slip("by-variance", ((CENTRED, "(x - mean) / (variance + eps)"),)),
     Slip("not-divided", ((CENTRED, "x - mean"),)),
     Slip("not-centred", ((CENTRED, "x / np.sqrt(variance + eps)"),)),

@@ -47,6 +47,8 @@ SLIPS = (
     # A column of padding, softmaxed, is NaN with -inf and even with a very small number.
     Slip("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=1)"), ("-math.inf", "-1e9"))),
     Slip("bias-forgotten", tuple((bias, "") for bias in BIASES)),
+    Slip("input-biases-forgotten", tuple((bias, "") for bias in BIASES[:3])),
+    Slip("output-bias-forgotten", ((BIASES[3], ""),)),
     Slip("weight-transposed", tuple((f" @ self.W_{letter}", f" @ self.W_{letter}.T") for letter in "QKVO")),
     Slip("no-output-matrix", (("out @ self.W_O + self.b_O", "out"),)),
     Slip("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),

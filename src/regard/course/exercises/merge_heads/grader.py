@@ -34,6 +34,7 @@ SLIPS = (
     Slip("batch-and-positions", ((RETURN, "x.transpose(2, 0, 1, 3).reshape(T, B, H * E)"),)),
     Slip("columns-first", ((RETURN, f"{RETURN}.transpose(0, 2, 1)"),)),
     Slip("batch-lost", ((RETURN, "turned.reshape(B * T, H * E)"),)),
+    Slip("squeezed", ((RETURN, f"np.squeeze({RETURN})"),)),
     Slip("sum-of-heads", ((RETURN, "x.sum(axis=1)"),)),
     Slip("mean-of-heads", ((RETURN, "x.mean(axis=1)"),)),
     Slip("first-head", ((RETURN, "x[:, 0]"),)),

@@ -21,7 +21,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         attend("three-heads", 2, 5, (6, 3)),
         attend("one-head", 2, 4, (3, 1)),
         attend("mask", 3, 4, (6, 2), visible(rng, 3, 4)[:, None]),
-        attend("numbers", 2, 3, (4, 2), visible(rng, 2, 3)[:, None].astype(np.float64)),
+        attend("numbers", 2, 3, (4, 2), visible(rng, 2, 3)[:, None].astype(np.float64), gradients=True),
     ]
 
 
@@ -52,11 +52,16 @@ SLIPS = (
     Slip("no-projection", tuple((f"x @ self.W_{letter} + self.b_{letter}", "x") for letter in "QKV")),
     Slip("no-output-matrix", (("merged @ self.W_O + self.b_O", "merged"),)),
     Slip("bias-forgotten", tuple((bias, "") for bias in BIASES)),
+    Slip("input-biases-forgotten", tuple((bias, "") for bias in BIASES[:3])),
+    Slip("output-bias-forgotten", ((BIASES[3], ""),)),
     Slip("weight-transposed", tuple((f" @ self.W_{letter} ", f" @ self.W_{letter}.T ") for letter in "QKVO")),
     Slip("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=-2)"),)),
+    Slip("over-heads", ((WEIGHTS, "weights = torch.softmax(scores, dim=1)"),)),
+    Slip("keys-ask", (("Q @ K.transpose(-2, -1)", "K @ Q.transpose(-2, -1)"),)),
     Slip("polarity", (("mask == 0", "mask != 0"),)),
     Slip("mask-after-softmax", ((FILL, "pass"), (WEIGHTS, WEIGHTS + HIDE_LATE))),
     Slip("zero-for-infinity", ((FILL, "scores = scores.masked_fill(mask == 0, 0.0)"),)),
+    Slip("mask-added", ((FILL, "scores = scores + mask"),)),
     Slip("mask-ignored", ((FILL, "pass"),)),
     Slip("first-mask-for-all", (("mask == 0", "mask[:1] == 0"),)),
     Slip("heads-summed", ((MERGE, "(weights @ V).sum(1).repeat(1, 1, self.num_heads)"),)),

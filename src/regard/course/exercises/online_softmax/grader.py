@@ -12,10 +12,12 @@ T, S, D_K, D_V = 2, 5, 3, 4
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
     def blocks(block: int, about: str, shift: Sequence[float] | float = 0.0, keys: int = S) -> Call:
-        """`shift` moves the scores of a key by about as much, more for the second query than for the first."""
+        """`shift` moves the scores of a key by as much, and by four times as much for the second query."""
         Q, K, V = numbers(rng, T, D_K), numbers(rng, keys, D_K), numbers(rng, keys, D_V)
         if np.any(shift):
-            Q, K = np.abs(numbers(rng, T, D_K, spread=0.3)) + np.array([[0.5], [2.0]]), K + np.reshape(shift, (-1, 1))
+            # Whole numbers, and four of them, √4 = 2: float32 holds every score exactly, so only overflow is tried.
+            Q, K = (rng.integers(-1, 2, (size, 4)).astype(float) for size in (T, keys))
+            Q[:, 0], K[:, 0] = [2, 8], shift
         return call("online_softmax_attention", Q, K, V, block, about=about)
 
     return [
@@ -44,6 +46,14 @@ EACH_ALONE = """    outputs, parts = [], []
 OVER_QUERIES = """    scores = Q @ K.T / np.sqrt(Q.shape[-1])
     return np.exp(scores - np.logaddexp.reduce(scores, axis=0)) @ V, np.logaddexp.reduce(scores, axis=-1)
 """
+WHOLE = """    scores = Q @ K.T / np.sqrt(Q.shape[-1])
+    e = np.exp(scores - scores.max())
+    return e @ V / e.sum(axis=-1, keepdims=True), scores.max() + np.log(e.sum(axis=-1))
+"""
+NAIVE = """    scores = Q @ K.T / np.sqrt(Q.shape[-1])
+    lse = np.log(np.exp(scores).sum(axis=-1))
+    return np.exp(scores - lse[:, None]) @ V, lse
+"""
 HEAD = "import numpy as np\n\n\ndef online_softmax_attention(Q, K, V, block):\n"
 
 SLIPS = (
@@ -58,6 +68,8 @@ SLIPS = (
     Slip("top-from-zero", ((START, "np.zeros(len(Q))"),)),
     Slip("one-top-for-all", ((TOP, "np.full(len(Q), max(top.max(), scores.max()))"),)),
     Slip("unstable", ((TOP, "np.zeros(len(Q))"), (START, "np.zeros(len(Q))"))),
+    Slip("one-top-for-all", source=HEAD + WHOLE),
+    Slip("unstable", source=HEAD + NAIVE),
     Slip("over-queries", source=HEAD + OVER_QUERIES),
     Slip("not-divided", ((RETURN, "return output, top + np.log(total)"),)),
     Slip("lse-without-top", ((RETURN, "return output / total[:, None], np.log(total)"),)),

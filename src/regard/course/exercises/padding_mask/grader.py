@@ -40,6 +40,8 @@ SLIPS = (
     Slip("smaller-too", (("seq == pad_token", "seq <= pad_token"),)),
     Slip("rest-of-row", (("seq == pad_token", "np.cumsum(seq == pad_token, axis=1) > 0"),)),
     Slip("end-only", (("seq == pad_token", "np.cumprod((seq == pad_token)[:, ::-1], axis=1)[:, ::-1] > 0"),)),
+    Slip("by-length", (("seq == pad_token", "np.arange(seq.shape[1]) >= (seq != pad_token).sum(axis=1)[:, None]"),)),
+    Slip("first-row", (("seq == pad_token", "np.ones(seq.shape) * seq[0] == pad_token"),)),
     Slip("zero-times-infinity", ((CHOICE, "(seq == pad_token) * -np.inf"),)),
     Slip("two-axes", ((RETURN, "mask"),)),
     Slip("four-axes", ((RETURN, "mask[:, None, None, :]"),)),

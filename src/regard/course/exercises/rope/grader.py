@@ -32,6 +32,7 @@ NEIGHBOURS = (
 )
 MIXED = "x * np.repeat(cos, 2, axis=-1) + np.concatenate([-b, a], axis=-1) * np.repeat(sin, 2, axis=-1)"
 SINUSOIDAL = "x + np.concatenate([sin, cos], axis=-1)"
+OVERWRITTEN = "np.concatenate([a * cos - b * sin, b * cos + (a * cos - b * sin) * sin], axis=-1)"
 EACH_COLUMN = (
     (TURNED, "x * cos + np.concatenate([-x[..., d // 2 :], x[..., : d // 2]], axis=-1) * sin"),
     (SPLIT, "x, x"),
@@ -47,6 +48,7 @@ SLIPS = (
     Slip("sine-for-cosine", (("np.cos(angles), np.sin(angles)", "np.sin(angles), np.cos(angles)"),)),
     Slip("cosine-only", ((TURNED, "np.concatenate([a * cos, b * cos], axis=-1)"),)),
     Slip("halves-exchanged", ((TURNED, "np.concatenate([b * cos + a * sin, a * cos - b * sin], axis=-1)"),)),
+    Slip("overwritten", ((TURNED, OVERWRITTEN),)),
     Slip("half-the-exponent", (("-2 * np.arange", "-np.arange"),)),
     Slip("twice-the-exponent", (("-2 * np.arange", "-4 * np.arange"),)),
     Slip("angle-for-each-column", ((FREQUENCIES, "base ** (-np.arange(d) / d)"), *EACH_COLUMN)),

@@ -53,6 +53,8 @@ SLIPS = (
     Slip("all-axes-turned", (("K.swapaxes(-1, -2)", "K.T"),)),
     Slip("no-softmax", ((WEIGHTS, "weights = scores"),)),
     Slip("unstable", ((LARGEST, "0"),)),
+    Slip("one-maximum", (("scores.max(axis=-1, keepdims=True)", "scores.max()"),)),
+    Slip("one-maximum", (("scores.max(axis=-1, keepdims=True)", "scores.max(axis=(-2, -1), keepdims=True)"),)),
     Slip("mask-unused", ((HIDE, "pass"),)),
     Slip("polarity", ((HIDDEN, "np.where(mask, -np.inf, scores)"),)),
     Slip("mask-added", ((HIDDEN, "scores + mask"),)),

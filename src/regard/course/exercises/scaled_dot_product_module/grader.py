@@ -24,12 +24,13 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
     blind[1] = True
     return [
         attention(*qkv(2, T=3, S=4), about="plain", gradients=True),
-        attention(*qkv(2, T=3, S=4), about="hidden", mask=hidden),
-        attention(*qkv(2, T=4, S=4), about="causal", causal=True),
+        attention(*qkv(2, T=3, S=4), about="hidden", mask=hidden, gradients=True),
+        attention(*qkv(2, T=4, S=4), about="causal", causal=True, gradients=True),
         attention(*qkv(1, T=3, S=4), about="cached", causal=True),
         attention(*qkv(2, T=4, S=4), about="both", causal=True, mask=padding),
         attention(*qkv(2, T=3, S=4), about="integers", mask=padding.astype(np.int64)),
         attention(*qkv(1, 2, T=3, S=4), about="heads", mask=hidden),
+        attention(*qkv(2, 1, T=3, S=4), about="heads", mask=hidden),  # as many heads as samples hides a lost axis
         attention(*qkv(1, T=3, S=4), about="blind", mask=blind),
     ]
 
@@ -56,6 +57,7 @@ SLIPS = (
     Slip("one-mask-only", (("hidden | mask.bool()", "mask.bool()"),)),
     Slip("blind-is-nan", ((CLEAN, ""),)),
     Slip("blind-is-mean", ((FILL, "scores = scores.masked_fill(hidden, -1e9)"), (CLEAN, ""))),
+    Slip("scores-for-weights", (("return weights @ V, weights", "return weights @ V, scores"),)),
     Slip("detached", ((SOFTMAX, f"{SOFTMAX}.detach()"),)),
     Slip("not-weighted", (("weights @ V", "V.mean(-2, keepdim=True).expand(*Q.shape[:-1], V.shape[-1])"),)),
 )

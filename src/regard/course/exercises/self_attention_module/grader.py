@@ -30,7 +30,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         attend("three-heads", 2, 5, d_model=6, n_heads=3),
         attend("one-head", 2, 3, n_heads=1),
         attend("mask", 3, 4, d_model=6, masked=bool),
-        attend("as-many-samples-as-heads", 2, 3, masked=int),
+        attend("as-many-samples-as-heads", 2, 3, masked=int, grad=True),
     ]
 
 
@@ -71,6 +71,9 @@ SLIPS = (
     Slip("bias-forgotten", ((PROJECT, "x @ self.W_q.weight.T, x @ self.W_k.weight.T, x @ self.W_v.weight.T"),)),
     Slip("weight-not-transposed", ((PROJECT, "*(x @ W.weight + W.bias for W in (self.W_q, self.W_k, self.W_v)),"),)),
     Slip("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=-2)"),)),
+    Slip("over-heads", ((WEIGHTS, "weights = torch.softmax(scores, dim=1)"),)),
+    Slip("keys-ask", (("Q @ K.transpose(-2, -1)", "K @ Q.transpose(-2, -1)"),)),
+    Slip("one-projection", ((PROJECT, "self.W_q(x), self.W_q(x), self.W_v(x)"),)),
     Slip("polarity", (("mask == 0", "mask != 0"),)),
     Slip("mask-after-softmax", ((FILL, "pass"), (RETURN, HIDE_LATE + RETURN))),
     Slip("zero-for-infinity", ((FILL, "scores = scores.masked_fill(mask == 0, 0.0)"),)),

@@ -27,6 +27,7 @@ ROOT = "math.sqrt(self.d_model)"
 
 SLIPS = (
     Slip("bias-forgotten", ((" + self.b_Q", ""), (" + self.b_K", ""), (" + self.b_V", ""), (" + self.b_O", ""))),
+    Slip("input-biases-forgotten", ((" + self.b_Q", ""), (" + self.b_K", ""), (" + self.b_V", ""))),
     Slip("output-bias-forgotten", ((" + self.b_O", ""),)),
     Slip("weight-transposed", tuple((f" @ self.W_{letter}", f" @ self.W_{letter}.T") for letter in "QKVO")),
     Slip("no-scale", ((f" / {ROOT}", ""),)),

@@ -35,6 +35,7 @@ SLIPS = (
     Slip("mean-for-maximum", (("x.max(", "x.mean("),)),
     Slip("one-maximum", ((SHIFT, "x - x.max()"),)),
     Slip("clipped", ((SHIFT, "np.clip(x, -500, 500)"),)),
+    Slip("clipped", ((SHIFT, "np.minimum(x, 700)"),)),
     Slip("maximum-elsewhere", (("x.max(axis=axis", "x.max(axis=-1"),)),
     Slip("last-axis", (("axis=axis", "axis=-1"),)),
     Slip("first-axis", (("axis=axis", "axis=0"),)),

@@ -131,7 +131,7 @@ def agrees(field: Field, expected: Any, typed: Any) -> bool:
         right, given = np.asarray(expected, dtype=float).squeeze(), np.asarray(typed, dtype=float).squeeze()
     except (ValueError, TypeError, OverflowError):  # words, rows of different lengths, a table, a date
         return False
-    if right.shape != given.shape or isinstance(typed, bool) != isinstance(expected, bool):
+    if right.shape != given.shape or (np.asarray(typed).dtype == bool) != (np.asarray(expected).dtype == bool):
         return False
     with np.errstate(invalid="ignore"):
         return bool(np.all((right == given) | (np.abs(right - given) <= field.tolerance + 1e-9)))

@@ -28,4 +28,29 @@ WORDS: dict[str, Words] = {
         en="its threads cannot be traced by torch.compile; {backend} can be",
         zh="其线程无法被 torch.compile 追踪；{backend} 可以",
     ),
+    "triton-missing": Words(
+        en="Triton is not installed: `pip install triton`", zh="未安装 Triton：`pip install triton`"
+    ),
+    "triton-device": Words(en="needs a GPU; the tensors are on {device}", zh="需要 GPU；张量在 {device} 上"),
+    "triton-tracing": Words(
+        en="not made to be traced by torch.compile; {backend} is", zh="无法被 torch.compile 追踪；{backend} 可以"
+    ),
+    "triton-dtype": Words(
+        en="no {dtype} here, only bfloat16, float16 and float32; {backend} can",
+        zh="不支持 {dtype}，只支持 bfloat16、float16 和 float32；{backend} 可以",
+    ),
+    "triton-width": Words(
+        en="heads of width {width}, where {most} is the widest; {backend} has no limit",
+        zh="头宽为 {width}，而这里最宽为 {most}；{backend} 没有上限",
+    ),
+    "triton-bias": Words(en="no bias here; {backend} can", zh="不支持 bias；{backend} 可以"),
+    "triton-mask": Words(
+        en="knows only bands, kept keys and segments, not this mask; {backend} knows all",
+        zh="只支持带状、保留键和分段掩码，不支持这个掩码；{backend} 都支持",
+    ),
+    "triton-top": Words(
+        en="top={top} strongest keys, where {most} is the most; {backend} has no limit",
+        zh="要求 top={top} 个最强的键，而这里最多 {most} 个；{backend} 没有上限",
+    ),
+    "triton-gradient": Words(en="no gradients here; {backend} has them", zh="不给出梯度；{backend} 可以"),
 }

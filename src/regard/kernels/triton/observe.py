@@ -1,0 +1,59 @@
+"""The statistics of attention that another kernel has computed, from its q, k and LSE; its output stays as it is.
+
+At most two passes: one that owns keys, for the map, what was received, distances and the first key's share; one that
+owns queries, for the strongest keys and the entropy.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.kernels.tiles import Bins
+from regard.kernels.triton.rectangles import rectangle
+from regard.kernels.triton.second_map import sums
+from regard.kernels.triton.strongest import of_queries
+from regard.masks import BoundMask
+from regard.records import See, Statistics
+
+
+@torch.no_grad()
+def observe(
+    q: Tensor,
+    k: Tensor,
+    lse: Tensor,
+    *,
+    mask: BoundMask | None = None,
+    scale: float,
+    softcap: float | None = None,
+    see: See,
+) -> Statistics:
+    """What `see` asks for. q B H T E, k B G S E; lse B H T in nats, infinite for a query that sees nothing."""
+    options: dict[str, Any] = {"mask": mask, "scale": scale, "softcap": softcap}
+    T, S = q.shape[2], k.shape[2]
+    lse = lse.float()
+    lse = lse.masked_fill(lse.isinf(), -torch.inf)
+    looking = (lse != -torch.inf).float()  # NaN counts as looking
+    count = looking.sum(-1).clamp(min=1)
+    bins = Bins.of(T, S, see)
+    pooled = received = distance = first = None
+    if bins is not None or see.received or see.distance:
+        pooled, received, distance = sums(q, k, lse, **options, bins=bins, distance=see.distance)
+        first = received[..., :1].sum(-1)
+    elif see.sink:
+        first = rectangle(q, k, lse, slice(0, T), slice(0, min(1, S)), **options).sum((-2, -1))
+    if pooled is not None and bins is not None:
+        padded = torch.nn.functional.pad(looking, (0, bins.R * bins.high - T))
+        pooled /= padded.unflatten(-1, (bins.R, bins.high)).sum(-1).clamp(min=1)[..., None]
+    top = entropy = None
+    if see.top or see.entropy:
+        top, entropy = of_queries(q, k, lse, **options, top=see.top, entropy=see.entropy)
+    return Statistics(
+        map=pooled,
+        lse=lse if see.lse or see.qk else None,
+        entropy=entropy,
+        received=received if see.received else None,
+        top=top,
+        sink=None if first is None or not see.sink else first / count,
+        distance=None if distance is None else distance / count[..., None],
+    )

@@ -1,0 +1,59 @@
+"""What the kernels of this room cannot do, said beforehand, as a key of `words.reasons`. No Triton here."""
+
+import os
+from importlib.util import find_spec
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from regard.kernels.triton.blocks import WIDEST
+from regard.kernels.triton.sight import is_known
+from regard.masks import BoundMask
+from regard.records import See
+
+DTYPES = (torch.bfloat16, torch.float16, torch.float32)
+MOST = 32
+"""So many strongest keys of each query at most: a program keeps them in registers."""
+
+Reason = tuple[str, dict[str, Any]]
+
+
+def refusal(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    *,
+    mask: BoundMask | None = None,
+    bias: Tensor | None = None,
+    dropout: float = 0.0,
+    see: See | None = None,
+) -> Reason | None:
+    """Why not, with what the sentence needs to know; None where nothing is against it.
+
+    >>> x = torch.zeros(1, 1, 4, 32, dtype=torch.float64, device="meta")
+    >>> refusal(x, x, x)[0]
+    'triton-device'
+    """
+    width = max(q.shape[-1], v.shape[-1])
+    if find_spec("triton") is None:
+        return "triton-missing", {}
+    if not q.is_cuda and os.environ.get("TRITON_INTERPRET") != "1":
+        return "triton-device", {"device": q.device}
+    if torch.compiler.is_compiling():
+        return "triton-tracing", {"backend": "eager"}
+    if dropout:
+        return "no-dropout", {"backend": "eager"}
+    if q.dtype not in DTYPES:
+        return "triton-dtype", {"dtype": str(q.dtype).removeprefix("torch."), "backend": "chunked"}
+    if width > WIDEST:
+        return "triton-width", {"width": width, "most": WIDEST, "backend": "chunked"}
+    if bias is not None:
+        return "triton-bias", {"backend": "chunked"}
+    if not is_known(mask):
+        return "triton-mask", {"backend": "chunked"}
+    if see is not None and see.top is not None and see.top > MOST:
+        return "triton-top", {"top": see.top, "most": MOST, "backend": "chunked"}
+    if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
+        return "triton-gradient", {"backend": "chunked"}
+    return None

@@ -1,0 +1,121 @@
+"""Who may look where, as the kernels of this room know it: a band around each query, and segments. No Triton here.
+
+Kept keys and prefixes are segments too: those that are not kept get a segment that no query has.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from regard.masks import BoundMask
+from regard.masks.combined import Both
+from regard.masks.rules import Band, Keys, Prefix, Rule, Segments
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sight:
+    """Who may look where; all of it where nothing is said.
+
+    left, right  so many keys before and after the query's own; None is without end
+    offset       query i stands at key i + offset
+    queries      the segment of each query, (1 or B) T, and `keys` of each key, (1 or B) S; whole numbers
+    """
+
+    left: int | None = None
+    right: int | None = None
+    offset: int = 0
+    queries: Tensor | None = None
+    keys: Tensor | None = None
+
+    def swapped(self) -> "Sight":
+        """The same seen from the keys: who is looked at by whom.
+
+        >>> Sight(left=2, right=0, offset=3).swapped()
+        Sight(left=0, right=2, offset=-3, queries=None, keys=None)
+        """
+        return Sight(self.right, self.left, -self.offset, self.keys, self.queries)
+
+
+def is_known(mask: BoundMask | None) -> bool:
+    """Whether the kernels can do this mask: bands, kept keys, prefixes and segments, all of which must allow."""
+    rules = [] if mask is None else _rules(mask)
+    known = all(isinstance(rule, Band | Keys | Prefix | Segments) for rule in rules)
+    return known and sum(isinstance(rule, Segments) for rule in rules) <= 1
+
+
+def sight_of(mask: BoundMask | None) -> Sight:
+    """The mask as the kernels know it; one that `is_known`."""
+    sight, kept = Sight(), None
+    if mask is None:
+        return sight
+    sight = replace(sight, offset=mask.frame.offset)
+    for rule in _rules(mask):
+        match rule:
+            case Band():
+                # Seen from the place that all bands share; then one of its sides may be less than nothing.
+                moved = rule.offset(mask.frame) - sight.offset
+                left = None if rule.left is None else rule.left - moved
+                right = None if rule.right is None else rule.right + moved
+                sight = replace(sight, left=_least(sight.left, left), right=_least(sight.right, right))
+            case Segments(keys=keys, queries=queries):
+                assert queries is not None, "a bound mask knows its queries"
+                sight = replace(sight, queries=queries[:, 0, :, 0], keys=keys[:, 0, 0])
+            case Keys(keep=keep):
+                kept = keep if kept is None else kept & keep
+            case Prefix(count=count):
+                keep = mask.frame.positions(0, mask.frame.S).view(1, 1, 1, -1) < count
+                kept = keep if kept is None else kept & keep
+    return sight if kept is None else _keeping(sight, kept[:, 0, 0], mask.frame.T)
+
+
+def _keeping(sight: Sight, kept: Tensor, T: int) -> Sight:
+    """The same without the keys that are not kept, which is (1 or B) S."""
+    queries = kept.new_zeros((1, T), dtype=torch.int64) if sight.queries is None else sight.queries
+    keys = queries.new_zeros(()) if sight.keys is None else sight.keys
+    nobody = queries.amin() - 1 if T else queries.new_zeros(())  # a segment that no query has
+    return replace(sight, queries=queries, keys=torch.where(kept, keys, nobody))
+
+
+def reach_of(sight: Sight, rows: int) -> Tensor:
+    """What segments let each tile of so many queries see, (1 or B) tiles 4: a range of keys, and what all of it sees.
+
+    Outside of the first range no query of the tile sees anything; inside of the second, all see everything. One sort,
+    no look at the numbers from the host, and nothing T × S.
+
+    >>> ids = torch.tensor([[0, 0, 0, 1, 1, 2]])
+    >>> reach_of(Sight(queries=ids, keys=ids), rows=2).tolist()
+    [[[0, 3, 0, 3], [0, 5, 3, 3], [3, 6, 5, 5]]]
+    """
+    assert sight.queries is not None
+    assert sight.keys is not None
+    B, S = max(len(sight.queries), len(sight.keys)), sight.keys.shape[1]
+    queries = sight.queries.expand(B, -1).contiguous()
+    keys, order = sight.keys.expand(B, -1).to(queries.dtype).sort(dim=-1, stable=True)
+    before = torch.searchsorted(keys, queries)
+    count = torch.searchsorted(keys, queries, right=True) - before
+    seeing = count > 0
+    first = torch.where(seeing, order.gather(1, before.clamp(max=S - 1)), S)
+    end = torch.where(seeing, order.gather(1, (before + count - 1).clamp(min=0)) + 1, 0)
+    unbroken = seeing & (end - first == count)
+    columns = (
+        _by_tile(first, rows, S).amin(-1),
+        _by_tile(end, rows, 0).amax(-1),
+        _by_tile(torch.where(unbroken, first, S), rows, 0).amax(-1),
+        _by_tile(torch.where(unbroken, end, 0), rows, S).amin(-1),
+    )
+    low, high, sure_low, sure_high = columns
+    return torch.stack((low, high, sure_low, torch.maximum(sure_low, sure_high)), dim=-1).int()
+
+
+def _by_tile(x: Tensor, rows: int, beyond: int) -> Tensor:
+    """B T as B tiles rows; what the last tile has too many is `beyond`."""
+    return torch.nn.functional.pad(x, (0, -x.shape[1] % rows), value=beyond).unflatten(1, (-1, rows))
+
+
+def _rules(mask: BoundMask) -> tuple[Rule, ...]:
+    return mask.rule.rules if isinstance(mask.rule, Both) else (mask.rule,)
+
+
+def _least(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else min(a, b)

@@ -1,0 +1,162 @@
+"""What can be told of each query from q, k and the LSE alone: its strongest keys, exactly, and its entropy.
+
+A program owns a tile of queries, walks over the keys that they see, and keeps the k best so far of each query. A tile's
+best key is taken in where it beats the least of those, and taken off the tile, until no query finds a better one: past
+the first tiles that is mostly once or never. No exponential is needed for it, and no sorting.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two
+from regard.kernels.triton.refusal import MOST
+from regard.kernels.triton.sight import sight_of
+from regard.kernels.triton.tiles import load_tile, score_tile, seen_tile, tiles_to_see
+from regard.kernels.triton.weights import Given, base_of, first_part, launch, load_shift
+from regard.masks import BoundMask
+from regard.records import Top
+
+
+class OfQueries(NamedTuple):
+    """What was found of each query, B H T first; what was not asked for is None."""
+
+    top: Top | None
+    entropy: Tensor | None
+
+
+class Kept(NamedTuple):
+    """Where the strongest keys go, B H T k."""
+
+    indices: Any
+    weights: Any
+    k: int
+
+
+@triton.jit
+def _walk_keys(
+    given,
+    top,
+    entropies,
+    E: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    QUERIES: tl.constexpr,
+    KEYS: tl.constexpr,
+    SLOTS: tl.constexpr,
+    FIRST: tl.constexpr,
+):
+    """SLOTS: for so many keys of each query there is room; FIRST: see `first_part`."""
+    T, S, limits = given.T, given.S, given.limits
+    tiles = tl.cdiv(T, QUERIES)
+    # The last queries first: where attention is causal they have the most to do.
+    tile, head = tiles - 1 - tl.program_id(0) % tiles, tl.cast(tl.program_id(0) // tiles, tl.int64)
+    sample, h = head // given.H, head % given.H
+    rows = tile * QUERIES + tl.arange(0, QUERIES)
+    q = load_tile(base_of(given.q, sample, h), tile * QUERIES, T, given.q.row, QUERIES, E, BLOCK_E, False)
+    k = base_of(given.k, sample, h // given.served)
+    shift = load_shift(given.lse + head * T, rows, T)
+    low, sure_low, sure_high, high = tiles_to_see(limits, sample, tile, T, S, QUERIES, KEYS)
+    slots = tl.arange(0, SLOTS)[None, :]
+    best = tl.full((QUERIES, SLOTS), float("-inf"), tl.float32)
+    places = tl.full((QUERIES, SLOTS), -1, tl.int32)
+    entropy = tl.zeros((QUERIES,), tl.float32)
+    if top is not None:
+        best = tl.where(slots < top.k, best, float("inf"))  # slots too many never hold the least
+    for part in tl.static_range(FIRST, 3):
+        begin, end = low, sure_low
+        if part == 1:
+            begin, end = sure_low, sure_high
+        if part == 2:
+            begin, end = sure_high, high
+        for start in range(begin, end, KEYS):
+            keys = start + tl.arange(0, KEYS)
+            key_tile = load_tile(k, start, S, given.k.row, KEYS, E, BLOCK_E, part == 1)
+            scores = score_tile(q, tl.trans(key_tile), given.scale, given.cap, given.cap is not None)
+            if part != 1:
+                seen = seen_tile(limits, sample, rows[:, None], keys[None, :], T, S)
+                scores = tl.where(seen, scores, float("-inf"))
+            if entropies is not None:
+                below = shift[:, None] - scores
+                weights = tl.exp2(-below)
+                entropy += tl.sum(weights * tl.where(weights > 0, below, 0.0), 1)  # 0 · inf would be NaN
+            if top is not None:
+                best, places = _take_better(scores, keys, best, places, slots, S, SLOTS)
+    here = head * T + rows
+    if entropies is not None:
+        tl.store(entropies + here, entropy * 0.6931471805599453, mask=rows < T)
+    if top is not None:
+        places = _fill(best, places, slots, tl.minimum(S, 2 * top.k), SLOTS)
+        at = here[:, None] * top.k + _ranks(best, slots, top.k)
+        there = (rows < T)[:, None] & (slots < top.k)
+        tl.store(top.indices + at, places.to(tl.int64), mask=there)
+        best = tl.where(there, best, float("-inf"))
+        tl.store(top.weights + at, tl.exp2(best - shift[:, None]), mask=there)
+
+
+@triton.jit
+def _take_better(scores, keys, best, places, slots, S, SLOTS: tl.constexpr):
+    """The best scores and their places, after a tile of scores."""
+    least, strongest = tl.min(best, 1), tl.max(scores, 1)
+    while tl.max(tl.where(strongest > least, 1, 0), 0) > 0:
+        place = tl.min(tl.where(scores == strongest[:, None], keys[None, :], S), 1)
+        slot = tl.min(tl.where(best == least[:, None], slots, SLOTS), 1)
+        into = (strongest > least)[:, None] & (slots == slot[:, None])
+        best = tl.where(into, strongest[:, None], best)
+        places = tl.where(into, place[:, None], places)
+        scores = tl.where(keys[None, :] == place[:, None], float("-inf"), scores)
+        least, strongest = tl.min(best, 1), tl.max(scores, 1)
+    return best, places
+
+
+@triton.jit
+def _fill(best, places, slots, candidates, SLOTS: tl.constexpr):
+    """For a query that sees too few keys: the first ones that it does not hold already, with a weight of 0."""
+    if tl.min(tl.min(best, 1), 0) == float("-inf"):
+        for key in range(candidates):
+            held = tl.max(tl.where(places == key, 1, 0), 1) > 0
+            slot = tl.min(tl.where((best == float("-inf")) & (places < 0), slots, SLOTS), 1)
+            places = tl.where((held[:, None] == 0) & (slots == slot[:, None]), key, places)
+    return places
+
+
+@triton.jit
+def _ranks(best, slots, count):
+    """How many of the first `count` slots come before each, strongest first."""
+    ranks = tl.zeros(best.shape, tl.int32)
+    for other in range(count):
+        value = tl.sum(tl.where(slots == other, best, 0.0), 1)[:, None]
+        ranks += ((value > best) | ((value == best) & (slots > other))).to(tl.int32)
+    return ranks
+
+
+@torch.no_grad()
+def of_queries(
+    q: Tensor,
+    k: Tensor,
+    lse: Tensor,
+    *,
+    mask: BoundMask | None = None,
+    scale: float,
+    softcap: float | None = None,
+    top: int | None = None,
+    entropy: bool = False,
+    blocks: Blocks | None = None,
+) -> OfQueries:
+    """The `top` strongest keys, `MOST` at most, and entropy, if asked for. q B H T E, k B G S E, lse B H T, nats."""
+    (B, H, T, E), S = q.shape, k.shape[2]
+    blocks = blocks or blocks_for(q.dtype, E, T, S)
+    count = min(top or 0, S)
+    assert count <= MOST
+    indices = torch.arange(count, device=q.device).expand(B, H, T, count).clone()
+    kept = Kept(indices, lse.new_zeros(B, H, T, count), count)
+    entropies = lse.new_zeros(B, H, T) if entropy else None
+    if q.numel() and k.numel():
+        given = Given.of(q, k, lse, sight_of(mask), scale, softcap, blocks.rows)
+        sizes = {"E": E, "BLOCK_E": power_of_two(E), "QUERIES": blocks.rows, "KEYS": blocks.keys}
+        sizes |= {"SLOTS": power_of_two(count, 2), "FIRST": first_part(given.limits)}
+        programs = B * H * triton.cdiv(T, blocks.rows)
+        launch(_walk_keys, programs, blocks, given, kept if count else None, entropies, **sizes)
+    return OfQueries(Top(kept.indices, kept.weights) if top else None, entropies)

@@ -1,0 +1,25 @@
+"""The Triton kernels without a GPU: their tests, in a process of their own, where Triton interprets them.
+
+Triton decides that when it is imported, and half of PyTorch's compiler imports it: so never in this process.
+"""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton")
+@pytest.mark.skipif(
+    os.environ.get("TRITON_INTERPRET") == "1", reason="interpreted already: `pytest tests/unit/kernels/triton`"
+)
+def test_the_kernels_are_right_under_the_interpreter() -> None:
+    folder = Path(__file__).parent / "triton"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    environment.pop("PYTEST_XDIST_WORKER", None)
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]

@@ -1,0 +1,267 @@
+"""The forward that also yields the map, against float64: masks, tiles that do not fit, bins of every kind, dtypes."""
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tolerances import assert_close, assert_same_bits
+from torch import Tensor
+
+from regard import Mask, See
+from regard.functional.statistics import entropy, pooled_map, statistics_of
+from regard.kernels.tiles import Bins
+from regard.kernels.triton import launching, refusal
+from regard.kernels.triton.attention import attention
+from regard.kernels.triton.blocks import BLOCKS, Blocks, blocks_for
+from regard.kernels.triton.launching import Asked, Told, forward
+from regard.kernels.triton.sight import Sight, is_known, reach_of, sight_of
+
+SMALL = Blocks(rows=32, keys=16, warps=4, stages=2)
+IDS = torch.tensor([3, 3, 3, 3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 5, 5, 5, 5, 5, 9, 9, 9, 9])
+MASKS = {
+    "full": None,
+    "causal": Mask.causal(),
+    "causal-first": Mask.causal(align="first"),
+    "window": Mask.window(5, 3),
+    "left": Mask.window(4, None),
+    "segments": Mask.segments(IDS),
+    "packed": Mask.segments(IDS) & Mask.causal(),
+    "mixed": Mask.segments(IDS % 2) & Mask.window(9, 2),
+    "padding": Mask.from_keep(torch.arange(33) < torch.tensor([[20], [33]])) & Mask.causal(),
+    "holes": Mask.from_keep(torch.arange(33) % 5 != 0),
+    "prefix": Mask.prefix(torch.tensor([4, 17])),
+    "apart": Mask.segments(IDS % 2, queries=IDS[-21:] * 0 + 4) & Mask.padding(IDS, pad=7),
+}
+
+
+def tensors(
+    T: int, S: int, E: int = 16, Ev: int = 16, *, B: int = 1, H: int = 2, G: int = 1, dtype: Any = torch.float32
+) -> list[Tensor]:
+    make = torch.Generator().manual_seed(0)
+    shapes = ((B, H, T, E), (B, G, S, E), (B, G, S, Ev))
+    return [torch.randn(shape, generator=make).to(dtype) for shape in shapes]
+
+
+def weights_of(
+    q: Tensor, k: Tensor, mask: Mask | None, scale: float, softcap: float | None = None
+) -> tuple[Tensor, Tensor]:
+    """Scores and weights in float64."""
+    scores = q.double() @ k.double().repeat_interleave(q.shape[1] // k.shape[1], 1).mT * scale
+    if softcap is not None:
+        scores = softcap * (scores / softcap).tanh()
+    if mask is not None:
+        seen = mask.dense(q.shape[2], k.shape[2], like=q)
+        scores = scores.masked_fill(~seen, -torch.inf)
+    return scores, scores.softmax(-1).nan_to_num(0)
+
+
+def told(
+    q: Tensor, k: Tensor, v: Tensor, device: str, mask: Mask | None = None, bins: int | None = 4, **options: Any
+) -> Told:
+    T, S = q.shape[2], k.shape[2]
+    bound = None if mask is None else mask.bind(q.shape[:2], T, S, q.to(device))
+    asked = Asked(lse=True, maximum=True, entropy=True, bins=Bins.of(T, S, See(map=bins)))
+    options = {"scale": q.shape[-1] ** -0.5, "blocks": SMALL, "asked": asked} | options
+    found = forward(*(x.to(device) for x in (q, k, v)), sight_of(bound), **options)
+    return Told(*(None if x is None else x.cpu() for x in found))
+
+
+def check(
+    q: Tensor, k: Tensor, v: Tensor, device: str, mask: Mask | None = None, bins: int = 4, **options: Any
+) -> None:
+    """Everything that the pass can tell is what float64 says."""
+    found = told(q, k, v, device, mask, bins, **options)
+    scale, softcap = options.get("scale", q.shape[-1] ** -0.5), options.get("softcap")
+    scores, weights = weights_of(q, k, mask, scale, softcap)
+    right = weights @ v.double().repeat_interleave(q.shape[1] // v.shape[1], 1)
+    assert_close(found.out, right)
+    assert_close(found.lse, scores.logsumexp(-1), "statistic")
+    assert_close(found.maximum, scores.amax(-1), "statistic")
+    assert_close(found.entropy, entropy(weights), "statistic")
+    one = Bins.of(q.shape[2], k.shape[2], See(map=bins))
+    assert one is not None
+    padded = torch.nn.functional.pad(weights, (0, 0, 0, one.R * one.high - q.shape[2]))
+    rows = padded.unflatten(2, (one.R, one.high)).sum(3)
+    padded = torch.nn.functional.pad(rows, (0, one.C * one.wide - k.shape[2]))
+    assert_close(found.sums, padded.unflatten(3, (one.C, one.wide)).sum(4), "statistic")
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_every_mask(name: str, device: str) -> None:
+    check(*tensors(21, 33, B=2 if name in ("padding", "prefix") else 1), device, MASKS[name], bins=5)
+
+
+@pytest.mark.parametrize("bins", [1, 3, 4, 5, 8, 11, 16, 64])
+def test_bins_of_every_width(bins: int, device: str) -> None:
+    """Whole tiles, shares of a tile, and all that fits neither; the last one ragged."""
+    check(*tensors(64, 64), device, Mask.causal(), bins=bins)
+    check(*tensors(37, 45, H=1), device, Mask.window(20, 5), bins=bins)
+
+
+@pytest.mark.parametrize(("T", "S"), [(1, 1), (1, 40), (17, 1), (16, 32), (50, 17), (5, 70)])
+def test_lengths_that_fill_no_tile(T: int, S: int, device: str) -> None:
+    check(*tensors(T, S), device, Mask.causal())
+    check(*tensors(T, S), device)
+
+
+@pytest.mark.parametrize(("E", "Ev"), [(32, 32), (20, 5), (8, 40), (80, 80)])
+def test_head_widths(E: int, Ev: int, device: str) -> None:
+    check(*tensors(18, 20, E, Ev), device, Mask.causal())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision(dtype: torch.dtype, device: str) -> None:
+    check(*tensors(20, 36, dtype=dtype), device, Mask.causal())
+
+
+def test_grouped_heads_and_any_layout(device: str) -> None:
+    q, k, v = tensors(20, 24, B=2, H=2)
+    check(*tensors(20, 24, H=4, G=2), device)
+    check(q, k, v, device, Mask.window(7, 0))
+    apart = (q.transpose(1, 2).contiguous().transpose(1, 2), k.mT.contiguous().mT, v.repeat_interleave(2, -1)[..., ::2])
+    plain, other = told(q, k, v, device), told(*apart, device)
+    assert_close(other.out, plain.out)
+    assert_close(other.sums, plain.sums, "statistic")
+
+
+@pytest.mark.parametrize("softcap", [2.0, 30.0])
+@pytest.mark.parametrize("scale", [1.5, -0.3, 0.0])
+def test_scale_and_softcap(scale: float, softcap: float, device: str) -> None:
+    check(*tensors(20, 20), device, Mask.causal(), scale=scale)
+    check(*tensors(20, 20), device, Mask.causal(), scale=scale, softcap=softcap)
+
+
+def test_large_scores(device: str) -> None:
+    """|scores| around 150: nothing overflows, and entropy keeps its digits."""
+    q, k, v = tensors(20, 48, 32)
+    found = told(q * 30, k, v, device)
+    scores, weights = weights_of(q * 30, k, None, 32**-0.5)
+    assert scores.abs().max() > 90
+    torch.testing.assert_close(found.lse, scores.logsumexp(-1).float(), rtol=1e-6, atol=1e-4)
+    torch.testing.assert_close(found.entropy, entropy(weights).float(), rtol=0, atol=1e-4)
+
+
+def test_equal_keys_and_a_single_one(device: str) -> None:
+    q, k, v = tensors(40, 40)
+    found = told(q, k[:, :, :1].expand_as(k), v, device)
+    torch.testing.assert_close(found.entropy, torch.full((1, 2, 40), 40.0).log(), rtol=1e-6, atol=0)
+    assert_same_bits(told(q, k, v, device, Mask.window(0, 0)).entropy, torch.zeros(1, 2, 40))
+
+
+def test_who_sees_nothing_gets_zeros(device: str) -> None:
+    q, k, v = tensors(40, 20)
+    found = told(q, k, v, device, Mask.causal(), bins=3)
+    assert found.lse is not None
+    assert found.sums is not None
+    assert (found.out[:, :, :20] == 0).all()
+    assert (found.lse[:, :, :20] == -torch.inf).all()
+    assert (found.entropy[:, :, :20] == 0).all()
+    assert all(x.isfinite().all() for x in (found.out, found.sums, found.entropy))
+
+
+def test_what_is_not_asked_for_is_not_there_and_changes_nothing(device: str) -> None:
+    q, k, v = tensors(33, 40)
+    plain, full = told(q, k, v, device, Mask.causal(), asked=Asked()), told(q, k, v, device, Mask.causal())
+    assert plain[1:] == (None, None, None, None)
+    assert_same_bits(plain.out, full.out)
+
+
+def test_the_same_bits_whoever_computes_them(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many programs as you like, heads in as many groups: no number has two writers."""
+    q, k, v = tensors(40, 40, H=3)
+    whole = told(q, k, v, device, Mask.causal(), bins=7)
+    monkeypatch.setattr(launching, "programs", lambda _: 5)
+    monkeypatch.setattr(launching, "ROOM", 1)
+    parts = told(q, k, v, device, Mask.causal(), bins=7)
+    for one, other in zip(whole, parts, strict=True):
+        assert_same_bits(one, other)
+
+
+@settings(max_examples=12)
+@given(
+    T=st.integers(1, 50),
+    S=st.integers(1, 50),
+    bins=st.integers(1, 60),
+    left=st.none() | st.integers(0, 30),
+    right=st.none() | st.integers(0, 30),
+    ids=st.none() | st.lists(st.integers(0, 2), min_size=50, max_size=50),
+)
+def test_anything(T: int, S: int, bins: int, left: int | None, right: int | None, ids: list[int] | None) -> None:
+    mask = Mask.window(left, right)
+    if ids is not None:
+        mask = mask & Mask.segments(torch.tensor(ids[:S]), queries=torch.tensor(ids[-T:]))
+    check(*tensors(T, S, H=1), "cuda" if torch.cuda.is_available() else "cpu", mask, bins)
+
+
+def test_attention_tells_everything_that_is_asked(device: str) -> None:
+    q, k, v = (x.to(device) for x in tensors(24, 30, H=4, G=2))
+    see = See(map=5, entropy=True, received=True, top=3, distance=True)
+    mask = Mask.window(6, 2)
+    out, found = attention(q, k, v, mask=mask.bind((1, 4), 24, 30, q), scale=0.25, see=see)
+    scores, weights = weights_of(q, k, mask, 0.25)
+    right = statistics_of(weights, scores.logsumexp(-1), see)
+    assert_close(out, weights @ v.double().repeat_interleave(2, 1))
+    for name in ("map", "lse", "entropy", "received", "sink", "distance"):
+        assert_close(getattr(found, name), getattr(right, name), "statistic")
+    assert found.top is not None
+    assert right.top is not None
+    assert_close(found.top.weights, right.top.weights, "weights")
+    assert attention(q, k, v, scale=0.25)[1] == (None,) * 7
+    assert attention(q, k, v, scale=0.25, see=See(map=None, lse=False, sink=False))[1] == (None,) * 7
+    assert found.map is not None
+    assert_close(pooled_map(weights, 5), found.map, "statistic", "float32")
+
+
+@pytest.mark.parametrize(("T", "S"), [(0, 5), (5, 0), (0, 0)])
+def test_nothing_to_look_at(T: int, S: int, device: str) -> None:
+    q, k, v = (x.to(device) for x in tensors(T, S))
+    out, found = attention(q, k, v, scale=1.0, see=See(entropy=True))
+    assert out.shape == q.shape
+    assert (out == 0).all()
+    assert found.lse is not None
+    assert (found.lse == -torch.inf).all()
+    assert (found.entropy == 0).all()
+
+
+def test_segments_say_which_tiles_there_are_to_see() -> None:
+    sight = Sight(queries=torch.tensor([[0, 0, 1, 1, 2, 5]]), keys=torch.tensor([[0, 0, 1, 0, 1, 2, 2]]))
+    assert reach_of(sight, 2).tolist() == [[[0, 4, 7, 7], [2, 5, 7, 7], [5, 7, 7, 7]]]
+    assert reach_of(sight.swapped(), 4).shape == (1, 2, 4)
+
+
+@pytest.mark.parametrize("mask", [Mask.causal() | Mask.prefix(2), ~Mask.causal(), Mask.of(torch.ones(4, 4) > 0)])
+def test_masks_that_are_not_known(mask: Mask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRITON_INTERPRET", "1")  # as if there were a GPU
+    q = torch.zeros(1, 1, 4, 8)
+    bound = mask.bind((1, 1), 4, 4, q)
+    assert not is_known(bound)
+    assert refusal.refusal(q, q, q, mask=bound) == ("triton-mask", {"backend": "chunked"})
+
+
+def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
+    def key(x: Tensor, **options: Any) -> str | None:
+        found = refusal.refusal(x, x, x, **options)
+        return None if found is None else found[0]
+
+    monkeypatch.setenv("TRITON_INTERPRET", "1")  # as if there were a GPU
+    q = torch.zeros(1, 1, 4, 8)
+    assert key(q) is None
+    assert key(q, dropout=0.1) == "no-dropout"
+    assert key(q, bias=q) == "triton-bias"
+    assert key(q.double()) == "triton-dtype"
+    assert key(torch.zeros(1, 1, 4, 257)) == "triton-width"
+    assert key(q.clone().requires_grad_()) == "triton-gradient"
+    assert key(q, see=See(top=33)) == "triton-top"
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    assert key(q) == "triton-device"
+    monkeypatch.setattr(refusal, "find_spec", lambda _: None)
+    assert key(q) == "triton-missing"
+
+
+def test_there_are_blocks_for_every_width() -> None:
+    for dtype in refusal.DTYPES:
+        for E in range(1, 257):
+            assert blocks_for(dtype, E, 10**6, 10**6) in BLOCKS.values()
+    assert blocks_for(torch.bfloat16, 128, 4096, 4096, wide=16).keys == 64

@@ -21,7 +21,7 @@ from faults.stage import (
     numbers,
 )
 
-FLIPS = int(os.environ.get("REGARD_FAULTS_FLIPS", "28"))
+FLIPS = int(os.environ.get("REGARD_FAULTS_FLIPS", "12"))
 
 
 def flip(path: Path, rng: random.Random) -> bytes:

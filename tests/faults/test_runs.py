@@ -33,7 +33,7 @@ from faults.stage import (
 )
 from regard.training.store import Store
 
-KILLS = int(os.environ.get("REGARD_FAULTS_KILLS", "40"))
+KILLS = int(os.environ.get("REGARD_FAULTS_KILLS", "16"))
 POINTS = int(os.environ.get("REGARD_FAULTS_POINTS", "12"))
 
 

@@ -45,9 +45,8 @@ def check(kind: str, seed: int, out: Path) -> None:
     assert len({head[:2] for head in heads.values()}) == len(heads)  # two tasks, two heads
 
 
-@pytest.mark.parametrize("kind", ["copy", "induction"])
-def test_a_puzzle_is_solved_by_looking(kind: str, tmp_path: Path) -> None:
-    check(kind, 0, tmp_path / kind)
+def test_a_puzzle_is_solved_by_looking(tmp_path: Path) -> None:
+    check("copy", 0, tmp_path / "copy")
 
 
 @pytest.mark.long

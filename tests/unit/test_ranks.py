@@ -1,6 +1,7 @@
 """The rooms of DESIGN.md, held by a test: a file imports only from lower ranks, and torch stays where it belongs."""
 
 import ast
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -91,6 +92,7 @@ DOORS = {
 }
 
 
+@cache
 def modules() -> dict[str, Path]:
     found = {}
     for path in SOURCE.rglob("*.py"):
@@ -101,6 +103,7 @@ def modules() -> dict[str, Path]:
     return found
 
 
+@cache
 def imports(path: Path, name: str) -> list[tuple[str, bool]]:
     """(module, at the top of the file) for each import; what only type checkers see is left out."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -145,15 +145,13 @@ def finish(results: Results, see: See | None, bins: Bins | None) -> Statistics:
     """The means that are asked for, once every block was added: over the queries that see something."""
     if see is None:
         return Statistics()
-    looking = (results.lse != -torch.inf).to(results.lse.dtype)  # NaN counts as looking
     if results.map is not None:
         assert bins is not None
-        padded = torch.nn.functional.pad(looking, (0, bins.R * bins.high - looking.shape[-1]))
-        results.map /= padded.unflatten(-1, (bins.R, bins.high)).sum(-1).clamp(min=1)[..., None]
+        average(results.map, results.lse, bins)
     top = None
     if results.top_indices is not None and results.top_weights is not None:
         top = Top(results.top_indices, results.top_weights)
-    count = looking.sum(-1).clamp(min=1) if see.sink or see.distance else None
+    count = who_looks(results.lse).sum(-1).clamp(min=1) if see.sink or see.distance else None
     return Statistics(
         map=results.map,
         lse=results.lse if see.lse or see.qk else None,
@@ -163,6 +161,17 @@ def finish(results: Results, see: See | None, bins: Bins | None) -> Statistics:
         sink=None if results.first is None or count is None else results.first / count,
         distance=None if results.diagonals is None or count is None else _distances(results, count),
     )
+
+
+def who_looks(lse: Tensor) -> Tensor:
+    """1 for each query that sees something, else 0."""
+    return (lse != -torch.inf).to(lse.dtype)  # NaN counts as looking
+
+
+def average(sums: Tensor, lse: Tensor, bins: Bins) -> None:
+    """Make a map of sums, B H R C, one of means over the queries of each bin that see something."""
+    padded = torch.nn.functional.pad(who_looks(lse), (0, bins.R * bins.high - lse.shape[-1]))
+    sums /= padded.unflatten(-1, (bins.R, bins.high)).sum(-1).clamp(min=1)[..., None]
 
 
 def _distances(results: Results, count: Tensor) -> Tensor:

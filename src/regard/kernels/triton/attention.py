@@ -9,13 +9,11 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from regard.kernels.chunked.results import Results, finish
+from regard.kernels.chunked.results import average
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.launching import Asked, Told, forward
-from regard.kernels.triton.rectangles import rectangle
-from regard.kernels.triton.second_map import sums
+from regard.kernels.triton.launching import Asked, forward
+from regard.kernels.triton.observe import observe
 from regard.kernels.triton.sight import sight_of
-from regard.kernels.triton.strongest import of_queries
 from regard.masks import BoundMask
 from regard.records import See, Statistics
 
@@ -39,37 +37,8 @@ def attention(
     told = forward(q, k, v, sight_of(mask), scale=scale, softcap=softcap, asked=asked)
     if see is None or told.lse is None:
         return told.out, Statistics()
-    return told.out, _statistics(q, k, told, told.lse, mask, scale, softcap, see, bins)
-
-
-def _statistics(
-    q: Tensor,
-    k: Tensor,
-    told: Told,
-    lse: Tensor,
-    mask: BoundMask | None,
-    scale: float,
-    softcap: float | None,
-    see: See,
-    bins: Bins | None,
-) -> Statistics:
-    """What the forward told, and what follows from its LSE."""
-    results = Results(out=told.out, lse=lse, map=told.sums, entropy=told.entropy)
-    distance = None
-    if see.received or see.distance:
-        columns = sums(q, k, lse, mask=mask, scale=scale, softcap=softcap, distance=see.distance)
-        results.received = columns.received if see.received else None
-        distance = columns.distance
-    if see.top:
-        top = of_queries(q, k, lse, mask=mask, scale=scale, softcap=softcap, top=see.top).top
-        assert top is not None
-        results.top_indices, results.top_weights = top
-    if see.sink:
-        first = slice(0, min(1, k.shape[2]))
-        whole = rectangle(q, k, lse, slice(0, q.shape[2]), first, mask=mask, scale=scale, softcap=softcap)
-        results.first = whole.sum((-2, -1))
-    statistics = finish(results, see if distance is None else replace(see, distance=False), bins)
-    if distance is None:
-        return statistics
-    looking = (lse != -torch.inf).sum(-1, keepdim=True).clamp(min=1)
-    return statistics._replace(distance=distance / looking)
+    rest = replace(see, map=None, entropy=False)
+    found = observe(q, k, told.lse, mask=mask, scale=scale, softcap=softcap, see=rest)
+    if bins is not None and told.sums is not None:
+        average(told.sums, told.lse, bins)
+    return told.out, found._replace(map=told.sums, entropy=told.entropy)

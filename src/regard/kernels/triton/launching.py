@@ -1,17 +1,16 @@
 """From tensors to the forward's launches: tiles, scratch and strips, heads in groups so that memory stays bounded."""
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from triton.runtime.errors import OutOfResources
 
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two, programs
 from regard.kernels.triton.forward import Task, forward_kernel
 from regard.kernels.triton.pooling import Pool, layout_of, map_of_strips, most_touched
 from regard.kernels.triton.sight import Sight
+from regard.kernels.triton.starting import launch
 from regard.kernels.triton.tiles import LOG2E, Heads, Limits
 
 ROOM = 2**24
@@ -74,11 +73,10 @@ def forward(
         maximum=told.maximum,
         entropy=told.entropy,
     )
-    with on_device(q):
-        if asked.bins is None or told.sums is None:
-            _launch(task, (E, Ev), blocks, None, 0, B * H * -(-T // blocks.rows))
-        else:
-            _with_map(task, (E, Ev), blocks, asked.bins, told.sums.flatten(0, 1))
+    if asked.bins is None or told.sums is None:
+        _launch(task, (E, Ev), blocks, None, 0, B * H * -(-T // blocks.rows))
+    else:
+        _with_map(task, (E, Ev), blocks, asked.bins, told.sums.flatten(0, 1))
     return told
 
 
@@ -116,34 +114,24 @@ def _with_map(task: Task, widths: tuple[int, int], blocks: Blocks, bins: Bins, s
 
 
 def _launch(task: Task, widths: tuple[int, int], blocks: Blocks, bins: Bins | None, first: int, last: int) -> None:
-    """The row tiles first … last; with fewer stages where a GPU has not the room for all."""
+    """The row tiles first … last."""
     E, Ev = widths
     layout = {"BINS": "", "SHARE": 0, "TALL": 0} if bins is None else layout_of(bins, blocks.rows, blocks.keys)
-    grid = last - first if task.pool is None else min(last - first, len(task.pool.scratch))
-    for stages in range(blocks.stages, 0, -1):
-        try:
-            forward_kernel[(grid,)](
-                task,
-                first,
-                last,
-                E=E,
-                EV=Ev,
-                BLOCK_E=power_of_two(E),
-                BLOCK_EV=power_of_two(Ev),
-                ROWS=blocks.rows,
-                KEYS=blocks.keys,
-                WHOLE=task.S % blocks.keys == 0,
-                **layout,
-                num_warps=blocks.warps,
-                num_stages=stages,
-            )
-        except OutOfResources:
-            if stages == 1:
-                raise
-        else:
-            return
-
-
-def on_device(x: Tensor) -> AbstractContextManager[object]:
-    """Where kernels are launched: Triton takes the current GPU, not that of its arguments."""
-    return torch.cuda.device(x.device) if x.is_cuda else nullcontext()
+    count = last - first if task.pool is None else min(last - first, len(task.pool.scratch))
+    launch(
+        forward_kernel,
+        count,
+        blocks,
+        task.out,
+        task,
+        first,
+        last,
+        E=E,
+        EV=Ev,
+        BLOCK_E=power_of_two(E),
+        BLOCK_EV=power_of_two(Ev),
+        ROWS=blocks.rows,
+        KEYS=blocks.keys,
+        WHOLE=task.S % blocks.keys == 0,
+        **layout,
+    )

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.kernels.chunked.results import average, who_looks
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.rectangles import rectangle
 from regard.kernels.triton.second_map import sums
@@ -33,8 +34,7 @@ def observe(
     T, S = q.shape[2], k.shape[2]
     lse = lse.float()
     lse = lse.masked_fill(lse.isinf(), -torch.inf)
-    looking = (lse != -torch.inf).float()  # NaN counts as looking
-    count = looking.sum(-1).clamp(min=1)
+    count = who_looks(lse).sum(-1).clamp(min=1)
     bins = Bins.of(T, S, see)
     pooled = received = distance = first = None
     if bins is not None or see.received or see.distance:
@@ -43,8 +43,7 @@ def observe(
     elif see.sink:
         first = rectangle(q, k, lse, slice(0, T), slice(0, min(1, S)), **options).sum((-2, -1))
     if pooled is not None and bins is not None:
-        padded = torch.nn.functional.pad(looking, (0, bins.R * bins.high - T))
-        pooled /= padded.unflatten(-1, (bins.R, bins.high)).sum(-1).clamp(min=1)[..., None]
+        average(pooled, lse, bins)
     top = entropy = None
     if see.top or see.entropy:
         top, entropy = of_queries(q, k, lse, **options, top=see.top, entropy=see.entropy)

@@ -7,8 +7,9 @@ from torch import Tensor
 
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two
 from regard.kernels.triton.sight import sight_of
+from regard.kernels.triton.starting import launch
 from regard.kernels.triton.tiles import load_tile, score_tile, seen_tile
-from regard.kernels.triton.weights import Given, base_of, launch, load_shift
+from regard.kernels.triton.weights import Given, base_of, load_shift
 from regard.masks import BoundMask
 
 
@@ -70,5 +71,5 @@ def rectangle(
         given = Given.of(q, k, lse, sight_of(mask), scale, softcap, blocks.rows)
         programs = B * H * triton.cdiv(height, blocks.rows) * triton.cdiv(width, blocks.keys)
         sizes = {"E": E, "BLOCK_E": power_of_two(E), "ROWS": blocks.rows, "KEYS": blocks.keys}
-        launch(_write_weights, programs, blocks, given, rows, height, cols.start, width, weights, **sizes)
+        launch(_write_weights, programs, blocks, q, given, rows, height, cols.start, width, weights, **sizes)
     return weights

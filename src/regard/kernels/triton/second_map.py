@@ -16,10 +16,10 @@ from torch import Tensor
 from regard.axes import distance_count
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two
-from regard.kernels.triton.launching import on_device
 from regard.kernels.triton.sight import sight_of
+from regard.kernels.triton.starting import launch, on_device
 from regard.kernels.triton.tiles import load_tile, score_tile, seen_tile, tiles_to_see
-from regard.kernels.triton.weights import Given, base_of, first_part, launch, load_shift
+from regard.kernels.triton.weights import Given, base_of, first_part, load_shift, part_of_walk
 from regard.masks import BoundMask
 
 JOINED = tl.constexpr(8)
@@ -69,15 +69,11 @@ def _walk_queries(
     if pieces is not None:
         strip = pieces.base + (head * pieces.R * tiles + tile) * BINS
         bins = tl.where(keys < S, keys // pieces.wide - tile * KEYS // pieces.wide, -1)
-    low, sure_low, sure_high, high = tiles_to_see(limits, sample, tile, S, T, KEYS, QUERIES)
+    edges = tiles_to_see(limits, sample, tile, S, T, KEYS, QUERIES)
     in_bin, total = tl.zeros((KEYS,), tl.float32), tl.zeros((KEYS,), tl.float32)
     found = tl.zeros((DISTANCES,), tl.float32)
     for part in tl.static_range(FIRST, 3):
-        begin, end = low, sure_low
-        if part == 1:
-            begin, end = sure_low, sure_high
-        if part == 2:
-            begin, end = sure_high, high
+        begin, end = part_of_walk(edges, part)
         for start in range(begin, end, QUERIES):
             rows = start + tl.arange(0, QUERIES)
             queries = load_tile(q, start, T, given.q.row, QUERIES, E, BLOCK_E, part == 1)
@@ -91,29 +87,52 @@ def _walk_queries(
                 found = _add_distances(found, weights, rows + (S - T), keys, S, DISTANCES)
             if pieces is None:
                 total += tl.sum(weights, 1)
-            elif LOW:
-                here = rows // pieces.high
-                for r in range(start // pieces.high, (start + QUERIES) // pieces.high):
-                    in_bin += tl.sum(tl.where((here == r)[None, :], weights, 0.0), 1)
-                    _store_bin(strip, in_bin, bins, r, pieces.R, tiles, BINS)
-                    total += in_bin
-                    in_bin = tl.zeros_like(in_bin)
-                in_bin += tl.sum(tl.where((here == (start + QUERIES) // pieces.high)[None, :], weights, 0.0), 1)
             else:
-                edge = (start // pieces.high + 1) * pieces.high
-                if edge > start + QUERIES:
-                    in_bin += tl.sum(weights, 1)
-                else:
-                    in_bin += tl.sum(tl.where((rows < edge)[None, :], weights, 0.0), 1)
-                    _store_bin(strip, in_bin, bins, start // pieces.high, pieces.R, tiles, BINS)
-                    total += in_bin
-                    in_bin = tl.sum(tl.where((rows >= edge)[None, :], weights, 0.0), 1)
+                in_bin, total = _add_to_bins(
+                    pieces, strip, in_bin, total, weights, rows, start, bins, tiles, QUERIES, BINS, LOW
+                )
     if pieces is not None:
-        _store_bin(strip, in_bin, bins, high // pieces.high, pieces.R, tiles, BINS)
+        _store_bin(strip, in_bin, bins, edges[3] // pieces.high, pieces.R, tiles, BINS)
         total += in_bin
     tl.store(received + head * S + keys, total, mask=keys < S)
     if shares is not None:
         tl.store(shares + (head * tiles + tile) * DISTANCES + tl.arange(0, DISTANCES), found)
+
+
+@triton.jit
+def _add_to_bins(
+    pieces,
+    strip,
+    in_bin,
+    total,
+    weights,
+    rows,
+    start,
+    bins,
+    tiles,
+    QUERIES: tl.constexpr,
+    BINS: tl.constexpr,
+    LOW: tl.constexpr,
+):
+    """The sums of the bin of queries that is open, and of all that are closed, with a tile of weights added."""
+    if LOW:
+        here = rows // pieces.high
+        for r in range(start // pieces.high, (start + QUERIES) // pieces.high):
+            in_bin += tl.sum(tl.where((here == r)[None, :], weights, 0.0), 1)
+            _store_bin(strip, in_bin, bins, r, pieces.R, tiles, BINS)
+            total += in_bin
+            in_bin = tl.zeros_like(in_bin)
+        in_bin += tl.sum(tl.where((here == (start + QUERIES) // pieces.high)[None, :], weights, 0.0), 1)
+    else:
+        edge = (start // pieces.high + 1) * pieces.high
+        if edge > start + QUERIES:
+            in_bin += tl.sum(weights, 1)
+        else:
+            in_bin += tl.sum(tl.where((rows < edge)[None, :], weights, 0.0), 1)
+            _store_bin(strip, in_bin, bins, start // pieces.high, pieces.R, tiles, BINS)
+            total += in_bin
+            in_bin = tl.sum(tl.where((rows >= edge)[None, :], weights, 0.0), 1)
+    return in_bin, total
 
 
 @triton.jit
@@ -185,7 +204,7 @@ def sums(
         given = Given.of(q, k, lse, sight_of(mask).swapped(), scale, softcap, keys)
         sizes = {"E": E, "BLOCK_E": power_of_two(E), "KEYS": keys, "QUERIES": queries}
         sizes |= {"BINS": touched, "LOW": is_low, "DISTANCES": distances, "FIRST": first_part(given.limits)}
-        launch(_walk_queries, B * H * tiles, blocks, given, received, pieces, shares, **sizes)
+        launch(_walk_queries, B * H * tiles, blocks, q, given, received, pieces, shares, **sizes)
         if bins is not None and pieces is not None:
             most, block_c = (bins.wide - 1) // keys + 2, min(128, power_of_two(bins.C))
             rows = B * H * bins.R

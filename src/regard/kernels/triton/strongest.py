@@ -15,8 +15,9 @@ from torch import Tensor
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two
 from regard.kernels.triton.refusal import MOST
 from regard.kernels.triton.sight import sight_of
+from regard.kernels.triton.starting import launch
 from regard.kernels.triton.tiles import load_tile, score_tile, seen_tile, tiles_to_see
-from regard.kernels.triton.weights import Given, base_of, first_part, launch, load_shift
+from regard.kernels.triton.weights import Given, base_of, first_part, load_shift, part_of_walk
 from regard.masks import BoundMask
 from regard.records import Top
 
@@ -58,7 +59,7 @@ def _walk_keys(
     q = load_tile(base_of(given.q, sample, h), tile * QUERIES, T, given.q.row, QUERIES, E, BLOCK_E, False)
     k = base_of(given.k, sample, h // given.served)
     shift = load_shift(given.lse + head * T, rows, T)
-    low, sure_low, sure_high, high = tiles_to_see(limits, sample, tile, T, S, QUERIES, KEYS)
+    edges = tiles_to_see(limits, sample, tile, T, S, QUERIES, KEYS)
     slots = tl.arange(0, SLOTS)[None, :]
     best = tl.full((QUERIES, SLOTS), float("-inf"), tl.float32)
     places = tl.full((QUERIES, SLOTS), -1, tl.int32)
@@ -66,11 +67,7 @@ def _walk_keys(
     if top is not None:
         best = tl.where(slots < top.k, best, float("inf"))  # slots too many never hold the least
     for part in tl.static_range(FIRST, 3):
-        begin, end = low, sure_low
-        if part == 1:
-            begin, end = sure_low, sure_high
-        if part == 2:
-            begin, end = sure_high, high
+        begin, end = part_of_walk(edges, part)
         for start in range(begin, end, KEYS):
             keys = start + tl.arange(0, KEYS)
             key_tile = load_tile(k, start, S, given.k.row, KEYS, E, BLOCK_E, part == 1)
@@ -158,5 +155,5 @@ def of_queries(
         sizes = {"E": E, "BLOCK_E": power_of_two(E), "QUERIES": blocks.rows, "KEYS": blocks.keys}
         sizes |= {"SLOTS": power_of_two(count, 2), "FIRST": first_part(given.limits)}
         programs = B * H * triton.cdiv(T, blocks.rows)
-        launch(_walk_keys, programs, blocks, given, kept if count else None, entropies, **sizes)
+        launch(_walk_keys, programs, blocks, q, given, kept if count else None, entropies, **sizes)
     return OfQueries(Top(kept.indices, kept.weights) if top else None, entropies)

@@ -8,10 +8,7 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 from torch import Tensor
-from triton.runtime.errors import OutOfResources
 
-from regard.kernels.triton.blocks import Blocks
-from regard.kernels.triton.launching import on_device
 from regard.kernels.triton.sight import Sight
 from regard.kernels.triton.tiles import LOG2E, Heads, Limits
 
@@ -56,17 +53,16 @@ def first_part(limits: Limits) -> int:
     return 0 if limits.left is not None or limits.reach is not None else 1
 
 
-def launch(kernel: Any, programs: int, blocks: Blocks, given: Given, *others: Any, **constants: Any) -> None:
-    """Start the kernel; with fewer stages where a GPU has not the room for all."""
-    for stages in range(blocks.stages, 0, -1):
-        try:
-            with on_device(given.lse):
-                kernel[(programs,)](given, *others, **constants, num_warps=blocks.warps, num_stages=stages)
-        except OutOfResources:
-            if stages == 1:
-                raise
-        else:
-            return
+@triton.jit
+def part_of_walk(edges, PART: tl.constexpr):
+    """Where a part of a walk begins and ends; `edges` are low, sure_low, sure_high and high of `tiles_to_see`."""
+    low, sure_low, sure_high, high = edges
+    begin, end = low, sure_low
+    if PART == 1:
+        begin, end = sure_low, sure_high
+    if PART == 2:
+        begin, end = sure_high, high
+    return begin, end
 
 
 @triton.jit

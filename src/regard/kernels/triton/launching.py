@@ -10,8 +10,8 @@ from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two, progr
 from regard.kernels.triton.forward import Task, forward_kernel
 from regard.kernels.triton.pooling import Pool, layout_of, map_of_strips, most_touched
 from regard.kernels.triton.sight import Sight
-from regard.kernels.triton.starting import launch
-from regard.kernels.triton.tiles import LOG2E, Heads, Limits
+from regard.kernels.triton.starting import Inputs, launch
+from regard.kernels.triton.tiles import LOG2E, Limits, parts_of_walk, tensors_in_tiles
 
 ROOM = 2**24
 """Numbers in all scratch, and in all strips: 64 MiB each, or as much as the map itself, where that is more."""
@@ -58,14 +58,10 @@ def forward(
         q, scale = -q, -scale  # scaled after a maximum is found, scores must keep their order
     blocks = blocks or blocks_for(q.dtype, max(E, Ev), T, S, asked.bins.wide if asked.bins else None)
     task = Task(
-        q=Heads.of(q),
-        k=Heads.of(k),
-        v=Heads.of(v),
         H=H,
         served=H // k.shape[1],
         T=T,
         S=S,
-        limits=Limits.of(sight, blocks.rows),
         scale=scale * LOG2E,
         cap=None if softcap is None else softcap * LOG2E,
         out=told.out,
@@ -73,11 +69,20 @@ def forward(
         maximum=told.maximum,
         entropy=told.entropy,
     )
+    inputs = _inputs(task, q, k, v, Limits.of(sight, blocks.rows), blocks)
     if asked.bins is None or told.sums is None:
-        _launch(task, (E, Ev), blocks, None, 0, B * H * -(-T // blocks.rows))
+        _launch(inputs, None, blocks, None, 0, B * H * -(-T // blocks.rows))
     else:
-        _with_map(task, (E, Ev), blocks, asked.bins, told.sums.flatten(0, 1))
+        _with_map(inputs, blocks, asked.bins, told.sums.flatten(0, 1))
     return told
+
+
+def _inputs(task: Task, q: Tensor, k: Tensor, v: Tensor, limits: Limits, blocks: Blocks) -> Inputs:
+    E, Ev = k.shape[3], v.shape[3]
+    constants = {"E": E, "EV": Ev, "BLOCK_E": power_of_two(E), "BLOCK_EV": power_of_two(Ev)}
+    constants |= {"ROWS": blocks.rows, "KEYS": blocks.keys} | parts_of_walk(limits, task.S % blocks.keys == 0)
+    tensors, by_engine = tensors_in_tiles((q, blocks.rows), (k, blocks.keys), (v, blocks.keys))
+    return Inputs((task, *tensors, limits), constants | {"TMA": by_engine})
 
 
 def _empty(q: Tensor, S: int, Ev: int, asked: Asked) -> Told:
@@ -97,9 +102,9 @@ def _empty(q: Tensor, S: int, Ev: int, asked: Asked) -> Told:
     )
 
 
-def _with_map(task: Task, widths: tuple[int, int], blocks: Blocks, bins: Bins, sums: Tensor) -> None:
+def _with_map(inputs: Inputs, blocks: Blocks, bins: Bins, sums: Tensor) -> None:
     """Writes the sums, (B·H, R, C), heads in groups; scratch is as large as programs are many."""
-    heads, tiles = len(sums), -(-task.T // blocks.rows)
+    heads, tiles = len(sums), -(-inputs.arguments[0].T // blocks.rows)
     pieces = most_touched(blocks.rows, bins.high)
     room = max(ROOM, sums.numel())
     group = min(heads, max(1, room // (tiles * pieces * bins.C)))
@@ -109,29 +114,13 @@ def _with_map(task: Task, widths: tuple[int, int], blocks: Blocks, bins: Bins, s
         some = min(group, heads - first)
         strips = sums.new_zeros((some, tiles, pieces, bins.C))
         pool = Pool(scratch, strips, first, pieces, bins.wide, bins.high, bins.C)
-        _launch(task._replace(pool=pool), widths, blocks, bins, first * tiles, (first + some) * tiles)
+        _launch(inputs, pool, blocks, bins, first * tiles, (first + some) * tiles)
         sums[first : first + some] = map_of_strips(strips, bins, blocks.rows)
 
 
-def _launch(task: Task, widths: tuple[int, int], blocks: Blocks, bins: Bins | None, first: int, last: int) -> None:
+def _launch(inputs: Inputs, pool: Pool | None, blocks: Blocks, bins: Bins | None, first: int, last: int) -> None:
     """The row tiles first … last."""
-    E, Ev = widths
     layout = {"BINS": "", "SHARE": 0, "TALL": 0} if bins is None else layout_of(bins, blocks.rows, blocks.keys)
-    count = last - first if task.pool is None else min(last - first, len(task.pool.scratch))
-    launch(
-        forward_kernel,
-        count,
-        blocks,
-        task.out,
-        task,
-        first,
-        last,
-        E=E,
-        EV=Ev,
-        BLOCK_E=power_of_two(E),
-        BLOCK_EV=power_of_two(Ev),
-        ROWS=blocks.rows,
-        KEYS=blocks.keys,
-        WHOLE=task.S % blocks.keys == 0,
-        **layout,
-    )
+    count = last - first if pool is None else min(last - first, len(pool.scratch))
+    out = inputs.arguments[0].out
+    launch(forward_kernel, count, blocks, out, *inputs.arguments, pool, first, last, **inputs.constants, **layout)

@@ -8,14 +8,17 @@ from torch import Tensor
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two
 from regard.kernels.triton.sight import sight_of
 from regard.kernels.triton.starting import launch
-from regard.kernels.triton.tiles import load_tile, score_tile, seen_tile
-from regard.kernels.triton.weights import Given, base_of, load_shift
+from regard.kernels.triton.tiles import Heads, Limits, base_of, load_tile, score_tile, seen_tile
+from regard.kernels.triton.weights import Given, load_shift
 from regard.masks import BoundMask
 
 
 @triton.jit
 def _write_weights(
     given,
+    q,
+    k,
+    limits,
     chosen,
     height,
     first,
@@ -35,12 +38,12 @@ def _write_weights(
     down = tile // across * ROWS + tl.arange(0, ROWS)
     rows = tl.load(chosen + down, mask=down < height, other=0)  # 64 bits wide
     columns = tl.arange(0, BLOCK_E)[None, :]
-    q = tl.load(base_of(given.q, sample, h) + rows[:, None] * given.q.row + columns, mask=columns < E, other=0.0)
+    queries = tl.load(base_of(q, sample, h) + rows[:, None] * q.row + columns, mask=columns < E, other=0.0)
     start = first + tile % across * KEYS
     keys = start + tl.arange(0, KEYS)
-    k = load_tile(base_of(given.k, sample, h // given.served), start, S, given.k.row, KEYS, E, BLOCK_E, False)
-    scores = score_tile(q, tl.trans(k), given.scale, given.cap, given.cap is not None)
-    seen = seen_tile(given.limits, sample, rows[:, None], keys[None, :], T, S)
+    passing = load_tile(base_of(k, sample, h // given.served), start, S, k.row, KEYS, E, BLOCK_E, False)
+    scores = score_tile(queries, tl.trans(passing), given.scale, given.cap, given.cap is not None)
+    seen = seen_tile(limits, sample, rows[:, None], keys[None, :], T, S)
     shift = load_shift(given.lse + head * T, rows, T)
     weights = tl.exp2(tl.where(seen, scores, float("-inf")) - shift[:, None])
     there = (down < height)[:, None] & (keys < first + width)[None, :]
@@ -68,8 +71,9 @@ def rectangle(
     weights = lse.new_zeros(B, H, height, width)
     if weights.numel():
         blocks = blocks or blocks_for(q.dtype, E, height, width)
-        given = Given.of(q, k, lse, sight_of(mask), scale, softcap, blocks.rows)
+        given, limits = Given.of(q, k, lse, scale, softcap), Limits.of(sight_of(mask), blocks.rows)
         programs = B * H * triton.cdiv(height, blocks.rows) * triton.cdiv(width, blocks.keys)
         sizes = {"E": E, "BLOCK_E": power_of_two(E), "ROWS": blocks.rows, "KEYS": blocks.keys}
-        launch(_write_weights, programs, blocks, q, given, rows, height, cols.start, width, weights, **sizes)
+        arguments = (given, Heads.of(q), Heads.of(k), limits, rows, height, cols.start, width, weights)
+        launch(_write_weights, programs, blocks, q, *arguments, **sizes)
     return weights

@@ -18,8 +18,8 @@ from regard.kernels.tiles import Bins
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two
 from regard.kernels.triton.sight import sight_of
 from regard.kernels.triton.starting import launch, on_device
-from regard.kernels.triton.tiles import load_tile, score_tile, seen_tile, tiles_to_see
-from regard.kernels.triton.weights import Given, base_of, first_part, load_shift, part_of_walk
+from regard.kernels.triton.tiles import Limits, load_rows, part_of_walk, score_tile, seen_tile, tiles_to_see
+from regard.kernels.triton.weights import Given, inputs_of, load_shift
 from regard.masks import BoundMask
 
 JOINED = tl.constexpr(8)
@@ -46,6 +46,9 @@ class Pieces(NamedTuple):
 @triton.jit
 def _walk_queries(
     given,
+    q,
+    k,
+    limits,
     received,
     pieces,
     shares,
@@ -57,28 +60,30 @@ def _walk_queries(
     LOW: tl.constexpr,
     DISTANCES: tl.constexpr,
     FIRST: tl.constexpr,
+    LAST: tl.constexpr,
+    TMA: tl.constexpr,
 ):
-    """BINS: so many bins of keys a tile may touch; LOW: a tile of queries, many bins; FIRST: see `first_part`."""
-    T, S, limits = given.T, given.S, given.limits
+    """BINS: so many bins of keys a tile may touch; LOW: a tile of queries, many bins; else see `inputs_of`."""
+    T, S = given.T, given.S
     tiles = tl.cdiv(S, KEYS)
     tile, head = tl.program_id(0) % tiles, tl.cast(tl.program_id(0) // tiles, tl.int64)
     sample, h = head // given.H, head % given.H
     keys = tile * KEYS + tl.arange(0, KEYS)
-    k = load_tile(base_of(given.k, sample, h // given.served), tile * KEYS, S, given.k.row, KEYS, E, BLOCK_E, False)
-    q, lse = base_of(given.q, sample, h), given.lse + head * T
+    own = load_rows(k, sample, h // given.served, tile * KEYS, S, KEYS, E, BLOCK_E, False, TMA)
+    lse = given.lse + head * T
     if pieces is not None:
         strip = pieces.base + (head * pieces.R * tiles + tile) * BINS
         bins = tl.where(keys < S, keys // pieces.wide - tile * KEYS // pieces.wide, -1)
     edges = tiles_to_see(limits, sample, tile, S, T, KEYS, QUERIES)
     in_bin, total = tl.zeros((KEYS,), tl.float32), tl.zeros((KEYS,), tl.float32)
     found = tl.zeros((DISTANCES,), tl.float32)
-    for part in tl.static_range(FIRST, 3):
+    for part in tl.static_range(FIRST, LAST + 1):
         begin, end = part_of_walk(edges, part)
         for start in range(begin, end, QUERIES):
             rows = start + tl.arange(0, QUERIES)
-            queries = load_tile(q, start, T, given.q.row, QUERIES, E, BLOCK_E, part == 1)
+            queries = load_rows(q, sample, h, start, T, QUERIES, E, BLOCK_E, part == 1, TMA)
             # Keys × queries: what is added up over queries stays in one row.
-            scores = score_tile(k, tl.trans(queries), given.scale, given.cap, given.cap is not None)
+            scores = score_tile(own, tl.trans(queries), given.scale, given.cap, given.cap is not None)
             if part != 1:
                 seen = seen_tile(limits, sample, keys[:, None], rows[None, :], S, T)
                 scores = tl.where(seen, scores, float("-inf"))
@@ -201,10 +206,11 @@ def sums(
         pieces = Pieces(lse.new_zeros(B, H, bins.R, tiles, touched), bins.R, bins.high, bins.wide)
         pooled = lse.new_zeros(B, H, bins.R, bins.C)
     if q.numel() and k.numel():
-        given = Given.of(q, k, lse, sight_of(mask).swapped(), scale, softcap, keys)
-        sizes = {"E": E, "BLOCK_E": power_of_two(E), "KEYS": keys, "QUERIES": queries}
-        sizes |= {"BINS": touched, "LOW": is_low, "DISTANCES": distances, "FIRST": first_part(given.limits)}
-        launch(_walk_queries, B * H * tiles, blocks, q, given, received, pieces, shares, **sizes)
+        given, limits = Given.of(q, k, lse, scale, softcap), Limits.of(sight_of(mask).swapped(), keys)
+        inputs = inputs_of(given, q, k, limits, queries=queries, keys=keys, passing=queries, length=T)
+        found = {"BINS": touched, "LOW": is_low, "DISTANCES": distances}
+        arguments = (*inputs.arguments, received, pieces, shares)
+        launch(_walk_queries, B * H * tiles, blocks, q, *arguments, **inputs.constants, **found)
         if bins is not None and pieces is not None:
             most, block_c = (bins.wide - 1) // keys + 2, min(128, power_of_two(bins.C))
             rows = B * H * bins.R

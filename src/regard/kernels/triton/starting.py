@@ -1,13 +1,23 @@
 """How a kernel is started: on the GPU that its tensors are on, with fewer stages where that has no room for all."""
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from triton.runtime.errors import OutOfResources
 
 from regard.kernels.triton.blocks import Blocks
+
+
+class Inputs(NamedTuple):
+    """What a kernel is given: its first arguments, and what is known when it is compiled.
+
+    No tuple of the arguments holds another one: Triton 3.6 loses a number 1 in there.
+    """
+
+    arguments: tuple[Any, ...]
+    constants: dict[str, Any]
 
 
 def launch(kernel: Any, programs: int, blocks: Blocks, beside: Tensor, *arguments: Any, **constants: Any) -> None:

@@ -16,8 +16,8 @@ from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two
 from regard.kernels.triton.refusal import MOST
 from regard.kernels.triton.sight import sight_of
 from regard.kernels.triton.starting import launch
-from regard.kernels.triton.tiles import load_tile, score_tile, seen_tile, tiles_to_see
-from regard.kernels.triton.weights import Given, base_of, first_part, load_shift, part_of_walk
+from regard.kernels.triton.tiles import Limits, load_rows, part_of_walk, score_tile, seen_tile, tiles_to_see
+from regard.kernels.triton.weights import Given, inputs_of, load_shift
 from regard.masks import BoundMask
 from regard.records import Top
 
@@ -40,6 +40,9 @@ class Kept(NamedTuple):
 @triton.jit
 def _walk_keys(
     given,
+    q,
+    k,
+    limits,
     top,
     entropies,
     E: tl.constexpr,
@@ -48,16 +51,17 @@ def _walk_keys(
     KEYS: tl.constexpr,
     SLOTS: tl.constexpr,
     FIRST: tl.constexpr,
+    LAST: tl.constexpr,
+    TMA: tl.constexpr,
 ):
-    """SLOTS: for so many keys of each query there is room; FIRST: see `first_part`."""
-    T, S, limits = given.T, given.S, given.limits
+    """SLOTS: for so many keys of each query there is room; else see `inputs_of`."""
+    T, S = given.T, given.S
     tiles = tl.cdiv(T, QUERIES)
     # The last queries first: where attention is causal they have the most to do.
     tile, head = tiles - 1 - tl.program_id(0) % tiles, tl.cast(tl.program_id(0) // tiles, tl.int64)
     sample, h = head // given.H, head % given.H
     rows = tile * QUERIES + tl.arange(0, QUERIES)
-    q = load_tile(base_of(given.q, sample, h), tile * QUERIES, T, given.q.row, QUERIES, E, BLOCK_E, False)
-    k = base_of(given.k, sample, h // given.served)
+    own = load_rows(q, sample, h, tile * QUERIES, T, QUERIES, E, BLOCK_E, False, TMA)
     shift = load_shift(given.lse + head * T, rows, T)
     edges = tiles_to_see(limits, sample, tile, T, S, QUERIES, KEYS)
     slots = tl.arange(0, SLOTS)[None, :]
@@ -66,12 +70,12 @@ def _walk_keys(
     entropy = tl.zeros((QUERIES,), tl.float32)
     if top is not None:
         best = tl.where(slots < top.k, best, float("inf"))  # slots too many never hold the least
-    for part in tl.static_range(FIRST, 3):
+    for part in tl.static_range(FIRST, LAST + 1):
         begin, end = part_of_walk(edges, part)
         for start in range(begin, end, KEYS):
             keys = start + tl.arange(0, KEYS)
-            key_tile = load_tile(k, start, S, given.k.row, KEYS, E, BLOCK_E, part == 1)
-            scores = score_tile(q, tl.trans(key_tile), given.scale, given.cap, given.cap is not None)
+            key_tile = load_rows(k, sample, h // given.served, start, S, KEYS, E, BLOCK_E, part == 1, TMA)
+            scores = score_tile(own, tl.trans(key_tile), given.scale, given.cap, given.cap is not None)
             if part != 1:
                 seen = seen_tile(limits, sample, rows[:, None], keys[None, :], T, S)
                 scores = tl.where(seen, scores, float("-inf"))
@@ -151,9 +155,9 @@ def of_queries(
     kept = Kept(indices, lse.new_zeros(B, H, T, count), count)
     entropies = lse.new_zeros(B, H, T) if entropy else None
     if q.numel() and k.numel():
-        given = Given.of(q, k, lse, sight_of(mask), scale, softcap, blocks.rows)
-        sizes = {"E": E, "BLOCK_E": power_of_two(E), "QUERIES": blocks.rows, "KEYS": blocks.keys}
-        sizes |= {"SLOTS": power_of_two(count, 2), "FIRST": first_part(given.limits)}
-        programs = B * H * triton.cdiv(T, blocks.rows)
-        launch(_walk_keys, programs, blocks, q, given, kept if count else None, entropies, **sizes)
+        given, limits = Given.of(q, k, lse, scale, softcap), Limits.of(sight_of(mask), blocks.rows)
+        inputs = inputs_of(given, q, k, limits, queries=blocks.rows, keys=blocks.keys, passing=blocks.keys, length=S)
+        programs, arguments = B * H * triton.cdiv(T, blocks.rows), (*inputs.arguments, kept if count else None)
+        slots = power_of_two(count, 2)
+        launch(_walk_keys, programs, blocks, q, *arguments, entropies, **inputs.constants, SLOTS=slots)
     return OfQueries(Top(kept.indices, kept.weights) if top else None, entropies)

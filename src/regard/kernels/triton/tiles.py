@@ -4,12 +4,16 @@ Scores are kept in base 2: scale · log2 e is multiplied in once, and exp2 is wh
 are added up in float32, those of float32 are not rounded to the tensor cores' own format.
 """
 
+import os
 from typing import Any, NamedTuple
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.tools.tensor_descriptor import TensorDescriptor
 
+from regard.kernels.triton.blocks import power_of_two
 from regard.kernels.triton.sight import Sight as Sight
 from regard.kernels.triton.sight import reach_of
 
@@ -58,6 +62,25 @@ class Limits(NamedTuple):
         return cls(sight.left, sight.right, sight.offset, q, q_step, k, k_step, r, r_step)
 
 
+def tensors_in_tiles(*tensors: tuple[Tensor, int]) -> tuple[list[Any], bool]:
+    """Tensors B H T E as kernels take them, each in tiles of so many rows; and whether by the GPU's copy engine."""
+    descriptors = [_descriptor(x, rows) for x, rows in tensors]
+    if all(one is not None for one in descriptors):
+        return descriptors, True
+    return [Heads.of(x) for x, _ in tensors], False
+
+
+def _descriptor(x: Tensor, rows: int) -> Any:
+    """B H T E for the copy engine of a GPU since Hopper, in tiles of so many rows; None where it cannot take it."""
+    strides = x.stride()
+    fits = x.is_cuda and torch.cuda.get_device_capability(x.device)[0] >= 9
+    fits = fits or (x.device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1")
+    aligned = x.data_ptr() % 16 == 0 and all(step * x.itemsize % 16 == 0 and step > 0 for step in strides[:3])
+    if not (fits and aligned and strides[3] == 1):
+        return None
+    return TensorDescriptor(x, list(x.shape), list(strides), [1, 1, rows, power_of_two(x.shape[3])])
+
+
 @triton.jit
 def load_tile(
     base, start, end, stride, ROWS: tl.constexpr, E: tl.constexpr, BLOCK_E: tl.constexpr, WHOLE: tl.constexpr
@@ -75,6 +98,34 @@ def load_tile(
     else:
         tile = tl.load(at, mask=(start + rows < end) & (columns < E), other=0.0)
     return tile
+
+
+@triton.jit
+def load_rows(
+    x,
+    sample,
+    h,
+    start,
+    end,
+    ROWS: tl.constexpr,
+    E: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    WHOLE: tl.constexpr,
+    TMA: tl.constexpr,
+):
+    """The same of one head of `x`: a descriptor for the GPU's copy engine, which fills with zeros itself, or Heads."""
+    if TMA:
+        tile = x.load([tl.cast(sample, tl.int32), tl.cast(h, tl.int32), tl.cast(start, tl.int32), 0])
+        tile = tl.reshape(tile, (ROWS, BLOCK_E))
+    else:
+        tile = load_tile(base_of(x, sample, h), start, end, x.row, ROWS, E, BLOCK_E, WHOLE)
+    return tile
+
+
+@triton.jit
+def base_of(heads, sample, h):
+    """Where the positions of one head begin."""
+    return heads.base + tl.cast(sample, tl.int64) * heads.sample + tl.cast(h, tl.int64) * heads.head
 
 
 @triton.jit
@@ -130,3 +181,24 @@ def tiles_to_see(limits, sample, tile, T, S, ROWS: tl.constexpr, KEYS: tl.conste
     sure_low = tl.minimum(high, (tl.minimum(sure_low, S) + KEYS - 1) // KEYS * KEYS)
     sure_high = tl.maximum(sure_low, tl.minimum(high, tl.maximum(sure_high, 0) // KEYS * KEYS))
     return low, sure_low, sure_high, high
+
+
+def parts_of_walk(limits: Limits, is_whole: bool) -> dict[str, int]:
+    """FIRST and LAST of the parts of a walk: 0 where it asks who may look, 1 where all may, 2 where it asks again.
+
+    Only a left edge or segments make for a part 0. What `is_whole` fills its tiles: the last one is not ragged.
+    """
+    broken = limits.left is not None or limits.reach is not None
+    return {"FIRST": 0 if broken else 1, "LAST": 1 if is_whole and not broken and limits.right is None else 2}
+
+
+@triton.jit
+def part_of_walk(edges, PART: tl.constexpr):
+    """Where a part of a walk begins and ends; `edges` are low, sure_low, sure_high and high of `tiles_to_see`."""
+    low, sure_low, sure_high, high = edges
+    begin, end = low, sure_low
+    if PART == 1:
+        begin, end = sure_low, sure_high
+    if PART == 2:
+        begin, end = sure_high, high
+    return begin, end

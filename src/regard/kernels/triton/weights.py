@@ -9,8 +9,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.kernels.triton.sight import Sight
-from regard.kernels.triton.tiles import LOG2E, Heads, Limits
+from regard.kernels.triton.blocks import power_of_two
+from regard.kernels.triton.starting import Inputs
+from regard.kernels.triton.tiles import LOG2E, Limits, parts_of_walk, tensors_in_tiles
 
 
 class Given(NamedTuple):
@@ -18,57 +19,32 @@ class Given(NamedTuple):
 
     lse     B H T in float32, nats
     served  query heads to a key head
-    limits  from the side whose tiles the programs own
     scale   holds the factor log2 e already, and so does `cap`
     """
 
-    q: Heads
-    k: Heads
     lse: Any
     H: int
     served: int
     T: int
     S: int
-    limits: Limits
     scale: float
     cap: float | None
 
     @classmethod
-    def of(
-        cls, q: Tensor, k: Tensor, lse: Tensor, sight: Sight, scale: float, softcap: float | None, own: int
-    ) -> "Given":
-        """For programs that own so many positions each, on the side from which `sight` looks."""
+    def of(cls, q: Tensor, k: Tensor, lse: Tensor, scale: float, softcap: float | None) -> "Given":
         (H, T), (G, S) = q.shape[1:3], k.shape[1:3]
         cap = None if softcap is None else softcap * LOG2E
-        return cls(
-            Heads.of(q), Heads.of(k), lse.contiguous(), H, H // G, T, S, Limits.of(sight, own), scale * LOG2E, cap
-        )
+        return cls(lse.contiguous(), H, H // G, T, S, scale * LOG2E, cap)
 
 
-def first_part(limits: Limits) -> int:
-    """Where a walk begins, of its parts 0 where it asks who may look, 1 where all may, 2 where it asks again.
-
-    Only a left edge or segments make for a part 0; the last tile of part 2 may be ragged, so that it is always there.
-    """
-    return 0 if limits.left is not None or limits.reach is not None else 1
-
-
-@triton.jit
-def part_of_walk(edges, PART: tl.constexpr):
-    """Where a part of a walk begins and ends; `edges` are low, sure_low, sure_high and high of `tiles_to_see`."""
-    low, sure_low, sure_high, high = edges
-    begin, end = low, sure_low
-    if PART == 1:
-        begin, end = sure_low, sure_high
-    if PART == 2:
-        begin, end = sure_high, high
-    return begin, end
-
-
-@triton.jit
-def base_of(heads, sample, h):
-    """Where the positions of one head begin."""
-    return heads.base + sample * heads.sample + h * heads.head
+def inputs_of(
+    given: Given, q: Tensor, k: Tensor, limits: Limits, *, queries: int, keys: int, passing: int, length: int
+) -> Inputs:
+    """For tiles of so many queries and keys; of the side that passes by, `passing` at once of so many."""
+    constants = {"E": q.shape[3], "BLOCK_E": power_of_two(q.shape[3]), "QUERIES": queries, "KEYS": keys}
+    constants |= parts_of_walk(limits, length % passing == 0)
+    tensors, by_engine = tensors_in_tiles((q, queries), (k, keys))
+    return Inputs((given, *tensors, limits), constants | {"TMA": by_engine})
 
 
 @triton.jit

@@ -45,6 +45,7 @@ bench: $(VENV)/.test              ## ratios against peers, measured in one run
 	$(BIN)/python -m benchmarks.run
 
 bench-gpu: $(VENV)/.test          ## the same on a CUDA device; NANOGPT names the folder of nanoGPT's model.py
+	$(BIN)/python -m benchmarks.gpu_attention
 	$(BIN)/python -m benchmarks.run --gpu
 
 $(VENV)/bin/python:

@@ -35,6 +35,14 @@ class See:
     distance  how far attention reaches: its shares by the distance of query and key
     values    how long a vector each key adds where it is looked at: ‖v W_o‖ where the projection is known, else ‖v‖
     qk        keep q and k, so that any rectangle of exact weights can be had later
+
+    And how it may be had:
+
+    fused           where no gradient is wanted, `watch` may answer a model's fused attention on a GPU by a pass of our
+                    own that looks on the way: quicker than looking afterwards, and the model's output may differ in
+                    its last bits. `Record.fused` tells where it was so. `attend` does it anyway.
+    differentiable  gradients flow through the map, the LSE and the entropy that `attend` gives: to train what attention
+                    looks at. Through the rest, which are received, top, sink, distance and values, none ever do.
     """
 
     map: int | None = 256
@@ -46,6 +54,8 @@ class See:
     distance: bool = False
     values: bool = False
     qk: bool = False
+    fused: bool = False
+    differentiable: bool = False
 
     def __post_init__(self) -> None:
         for name in ("map", "top"):
@@ -152,6 +162,8 @@ class Record:
     """The ids of the tokens that look, B T, as NumPy."""
     prompt: int | None = None
     """Of a text put together from many calls: how many queries the first of them had."""
+    fused: bool = False
+    """Whether the output that the model went on with was ours, as `See(fused=True)` allows."""
     rectangle: Rectangle | None = field(default=None, repr=False)
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
     """What the rectangle is computed from (q, k, …), for those who save a Record."""
@@ -160,7 +172,8 @@ class Record:
         """Name, kind, B H T S, and which fields there are: arrays themselves would flood a screen."""
         fields = ("map", "lse", "entropy", "received", "top", "sink", "distance", "values")
         kept = [name for name in fields if getattr(self, name) is not None] + (["qk"] if self.rectangle else [])
-        return f"Record({self.name!r}, {self.kind}, shape={self.shape}, holds: {', '.join(kept) or 'nothing'})"
+        fused = ", fused" if self.fused else ""
+        return f"Record({self.name!r}, {self.kind}, shape={self.shape}{fused}, holds: {', '.join(kept) or 'nothing'})"
 
     def weights(self, rows: slice | None = None, cols: slice | None = None) -> Array:
         """The exact weights of a rectangle, B H rows cols, computed now from the kept q, k and LSE.

@@ -1,6 +1,7 @@
 """See says what to keep; a Record gives exact rectangles or says how to get them."""
 
 import dataclasses
+import pickle
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,19 @@ def test_a_count_is_a_count(name: str, value: Any) -> None:
 
 def test_numbers_from_numpy_are_counts() -> None:
     assert See(top=np.int64(3)).top == 3  # type: ignore[arg-type]
+
+
+def test_how_something_may_be_had_is_part_of_what_is_asked() -> None:
+    see = See(map=None, lse=False, sink=False, fused=True, differentiable=True)
+    assert see.nothing
+    assert See(fused=True) != See()
+    assert pickle.loads(pickle.dumps(see)) == see
+    assert dataclasses.replace(see, fused=False, differentiable=False) == See(map=None, lse=False, sink=False)
+
+
+def test_a_record_says_whose_output_it_was() -> None:
+    assert ", fused, holds: qk)" in repr(kept(fused=True))
+    assert "fused" not in repr(kept())
 
 
 def test_see_is_frozen_and_has_names_only() -> None:

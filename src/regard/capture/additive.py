@@ -43,14 +43,15 @@ class Lowering:
         return caught._replace(bias=None, mask=mask if caught.mask is None else caught.mask & mask)
 
     def _mask(self, added: Tensor, T: int, S: int) -> Mask | None:
-        if self._last is not None and self._last[0]() is added and self._last[1] == added._version:
+        version = None if added.is_inference() else added._version  # made in inference mode, changes are not counted
+        if self._last is not None and self._last[0]() is added and self._last[1] == version:
             return self._last[2]
         mask = recognised(added, T, S)
         if mask is None and added.dtype == torch.bool:
             mask = Mask.of(narrowed(added))
         elif mask is None and self._keep and _rows_of(narrowed(added)) is not None:
             mask = Mask.of(narrowed(added) == 0)
-        self._last = (weakref.ref(added), added._version, mask)
+        self._last = None if version is None else (weakref.ref(added), version, mask)
         return mask
 
 

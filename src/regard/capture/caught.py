@@ -10,11 +10,22 @@ from torch import Tensor
 from regard.masks import Mask
 
 
+class Output:
+    """The output B H T Ev of a call that nobody has computed yet, and its LSE: who records it may put them here."""
+
+    __slots__ = ("lse", "out")
+
+    def __init__(self) -> None:
+        self.out: Tensor | None = None
+        self.lse: Tensor | None = None
+
+
 class Caught(NamedTuple):
     """What went into one attention, and what its kernel let out beside the output.
 
     q B H T E, k and v B G S ·. Scores are q kᵀ · scale, capped, + bias where `mask` allows. `lse` B H T, where it is
-    known. `part` is the submodule that would have computed it, where a fused layer did so in its place.
+    known. `part` is the submodule that would have computed it, where a fused layer did so in its place. `output` is for
+    who may compute it, where the model has not.
     """
 
     q: Tensor
@@ -26,6 +37,7 @@ class Caught(NamedTuple):
     lse: Tensor | None = None
     softcap: float | None = None
     part: str = ""
+    output: Output | None = None
 
 
 class CaughtWeights(NamedTuple):

@@ -36,6 +36,8 @@ def register(see: See | None = None, name: str = "regard") -> None:
         ) from error
     if see is not None and not isinstance(see, See):
         raise ArgumentError("watch-see", found=type(see).__name__)
+    if see is not None and see.differentiable:
+        raise ArgumentError("watch-differentiable")
     AttentionInterface.register(name, Implementation(See() if see is None else see, name))
     # Without this one, every mask would silently be None.
     AttentionMaskInterface.register(name, sdpa_mask)

@@ -1,5 +1,7 @@
 """Catching: a dispatch mode, under which every operator of this thread passes by. It changes nothing that it sees.
 
+Only where it is told to may it have fused attention answered by others.
+
 Not a function mode, and no hooks: both would push PyTorch's modules off their fused paths and make compiled code
 compile again. What is caught is handed on; what it means is known elsewhere.
 """
@@ -13,9 +15,10 @@ from torch._C import _len_torch_dispatch_stack
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from regard.capture.caught import Caught, CaughtWeights
+from regard.capture.answering import may_answer, results_of
+from regard.capture.caught import Caught, CaughtWeights, Output
 from regard.capture.inside import are_plain, autocast_inside, call_composed, is_composed
-from regard.capture.operators import READERS, Reader, named
+from regard.capture.operators import READERS, Reader, named, read_fused
 from regard.capture.softmaxes import IN_PLACE, SOFTMAXES, Softmaxes
 
 aten = torch.ops.aten
@@ -29,7 +32,9 @@ OPENED: set[Any] = {aten.scaled_dot_product_attention.default, aten.softmax.int}
 class Catching(TorchDispatchMode):
     """Hands every attention to `tell`, after it was computed and before the model goes on.
 
-    `listeners` are told, by operator, what else some want to know of: its arguments.
+    listeners   are told, by operator, what else some want to know of: its arguments
+    answer      hand fused attention to `tell` before it is computed, and take the output that is put into what was
+                caught, if one is, instead of the operator's
     """
 
     supports_higher_order_operators = True
@@ -38,9 +43,10 @@ class Catching(TorchDispatchMode):
         self,
         tell: Callable[[Caught | CaughtWeights], None],
         listeners: Mapping[Any, Callable[..., None]] | None = None,
+        answer: bool = False,
     ) -> None:
         super().__init__()
-        self._tell, self._listeners = tell, listeners or {}
+        self._tell, self._listeners, self._answer = tell, listeners or {}, answer
         self._softmaxes = Softmaxes()
         self._quiet: dict[int, Callable[..., Any]] = {}
         """Operators that nobody listens to, as the function that each calls: there are hundreds of them to a token. By
@@ -71,12 +77,16 @@ class Catching(TorchDispatchMode):
         if following and func is IN_PLACE:
             with Aside():
                 self._softmaxes.save(args)
+        reader = READERS[func]
+        if self._answer and reader is read_fused and not _going_back():
+            given = named(func, args, kwargs)
+            if may_answer(given):
+                return self._answered(func, args, kwargs, given)
         if id(func) in _LAYER_IDS:
             with autocast_inside(func):
                 result = func(*args, **kwargs)
         else:
             result = func(*args, **kwargs)
-        reader = READERS[func]
         if reader is not None or func in SOFTMAXES or func in self._listeners:
             if not _going_back():
                 self._look(reader, func, args, kwargs, result)
@@ -88,6 +98,15 @@ class Catching(TorchDispatchMode):
             self._quiet[id(func)] = func._op if type(func) is OpOverload else func
         self._passing = {} if self._softmaxes.followed else self._quiet
         return result
+
+    def _answered(self, func: Any, args: Any, kwargs: Any, given: dict[str, Any]) -> Any:
+        """Told before it is computed; then it is ours, or still the operator's."""
+        output = Output()
+        with Aside():
+            self._tell(read_fused(given, (None, None))._replace(output=output))
+            if output.out is not None:
+                return results_of(func, args, kwargs, output)
+        return func(*args, **kwargs)
 
     def _look(self, reader: Reader | None, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         with Aside():

@@ -22,7 +22,7 @@ Reader = Callable[[dict[str, Any], Any], Caught | CaughtWeights]
 def read_fused(given: dict[str, Any], result: Any) -> Caught:
     """A call of `scaled_dot_product_attention`, as all of its kernels take it."""
     q, added = given["query"], given.get("attn_mask", given.get("attn_bias"))
-    T, scale, lse = q.shape[2], given.get("scale"), result[1]
+    T, scale = q.shape[2], given.get("scale")
     mask = Mask.causal(align="first") if given["is_causal"] else None  # PyTorch counts from the first key
     if added is not None:
         added = added[(None,) * (4 - added.dim())]
@@ -35,9 +35,16 @@ def read_fused(given: dict[str, Any], result: Any) -> Caught:
         scale=q.shape[-1] ** -0.5 if scale is None else scale,
         mask=mask,
         bias=added,
-        # Some kernels let out more rows than there are, or none where no gradient is wanted.
-        lse=lse[..., :T] if isinstance(lse, Tensor) and lse.dim() == 3 and lse.shape[-1] >= T else None,
+        lse=_lse(result[1], T),
     )
+
+
+def _lse(found: Any, T: int) -> Tensor | None:
+    """The LSE, B H T. Some kernels let out more rows than there are, or one more axis; or none, without a gradient."""
+    if not isinstance(found, Tensor):
+        return None
+    found = found.squeeze(-1) if found.dim() == 4 and found.shape[-1] == 1 else found
+    return found[..., :T] if found.dim() == 3 and found.shape[-1] >= T else None
 
 
 BY_NAME: dict[str, Reader] = {

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from regard.capture.caught import Caught, CaughtWeights
 from regard.capture.heads import by_heads
-from regard.dispatch.observing import observed
+from regard.dispatch.observing import answered, observed
 from regard.functional.statistics import statistics_of
 from regard.records import Record, See, Statistics, Top
 
@@ -16,20 +16,17 @@ AT_ONCE = 2**22
 
 
 def recorded(caught: Caught | CaughtWeights, module: nn.Module, see: See) -> Record:
-    """The Record of what `module` computed; with `see.qk`, copies of what exact weights come from."""
+    """The Record of what `module` computed, or has us compute; with `see.qk`, copies of what weights come from."""
     if isinstance(caught, CaughtWeights):
         return record_of_weights(caught, module, see)
-    return observed(
-        caught.q,
-        caught.k,
-        caught.v,
-        lse=caught.lse,
-        mask=caught.mask,
-        bias=caught.bias,
-        scale=caught.scale,
-        softcap=caught.softcap,
-        see=see,
-    )
+    options: dict[str, Any] = {"mask": caught.mask, "bias": caught.bias, "scale": caught.scale}
+    options |= {"softcap": caught.softcap, "see": see}
+    if caught.output is not None:
+        ours = answered(caught.q, caught.k, caught.v, **options)
+        if ours is not None:
+            caught.output.out, caught.output.lse = ours.out, ours.lse
+            return ours.record
+    return observed(caught.q, caught.k, caught.v, lse=caught.lse, **options)
 
 
 @torch.no_grad()

@@ -43,7 +43,8 @@ def watch(
     layers      only these modules: names, ends of names, patterns, or numbers of layers
     budget      how many bytes the Trace may take
 
-    Outputs, gradients and random numbers are those of the model alone. Only the thread that opens the block is watched.
+    Outputs, gradients and random numbers are those of the model alone, unless `See(fused=True)` lets outputs differ in
+    their last bits. Only the thread that opens the block is watched.
 
     >>> import torch
     >>> layer = nn.MultiheadAttention(8, 2).eval()
@@ -58,7 +59,7 @@ def watch(
         yield watcher.trace
         return
     try:
-        with Catching(watcher.tell, watcher.sides.listeners):
+        with Catching(watcher.tell, watcher.sides.listeners, answer=watcher.see.fused):
             yield watcher.trace
     finally:
         watcher.later.settle()
@@ -160,6 +161,8 @@ def _check(model: Any, see: Any) -> None:
         raise ArgumentError("watch-inner" if inner else "watch-model", found=type(model).__name__)
     if see is not None and not isinstance(see, See):
         raise ArgumentError("watch-see", found=type(see).__name__)
+    if see is not None and see.differentiable:
+        raise ArgumentError("watch-differentiable")
     first = next(model.named_parameters(), None)
     # Weights that lie on disk until they are needed are on the meta device too; accelerate's hooks fetch them.
     if (

@@ -71,6 +71,8 @@ def receive(
     _check_numbers(scale, softcap, dropout)
     if see is not None and not isinstance(see, See):
         raise ArgumentError("see-type", found=type(see).__name__)
+    if see is not None and see.differentiable and not is_tensor(q):
+        raise ArgumentError("see-differentiable-numpy")
     mask = None if mask is None else Mask.of(mask)
     return Call(
         q=_as_four_axes(q, sizes.B, sizes.H),

@@ -12,12 +12,16 @@ import torch
 from torch import Tensor
 
 from regard.dispatch.call import Call
+from regard.dispatch.torch_backends import wants_gradient
 from regard.functional.attention import scaled_dot_product_attention
 from regard.functional.exponentials import computing_dtype
 from regard.kernels.tiles import SCORES_AT_A_TIME
 from regard.masks import Mask
 from regard.masks.rules import Dense
 from regard.records import Statistics
+
+WORTH_WAITING = 2**26
+"""Bytes of q, k and v from which on a GPU is waited for, to know whether they are tame: else they would be copied."""
 
 
 def huge(dtype: torch.dtype) -> float:
@@ -29,10 +33,18 @@ def surely_tame(tensors: tuple[Tensor, ...]) -> bool:
     """Whether all of them are finite and not huge, by one reading of each."""
     if tensors[0].device.type == "meta":
         return True
-    if not may_branch(tensors[0]):
-        return False
     with torch.no_grad():
-        return all(_tame(x) for x in tensors)
+        if may_branch(tensors[0]):
+            return all(_tame(x) for x in tensors)
+        return _may_wait(tensors) and tame_at_once(tensors)
+
+
+def tame_at_once(tensors: tuple[Tensor, ...]) -> bool:
+    """The same for tensors of one dtype, by one number of each, all of which are waited for together."""
+    # A length is NaN, infinite or huge as soon as one element is; on a GPU it needs no copy, however memory lies.
+    exact = computing_dtype(tensors[0])
+    lengths = torch.stack([torch.linalg.vector_norm(x, dtype=exact) for x in tensors])
+    return lengths.amax().item() < huge(tensors[0].dtype)
 
 
 def bad_rows(x: Tensor) -> Tensor:
@@ -44,7 +56,9 @@ def bad_rows(x: Tensor) -> Tensor:
 
 def despite_huge(call: Call, run: Callable[[Call], tuple[Tensor, Statistics]]) -> tuple[Tensor, Statistics]:
     """`run(call)` for a finite call; queries that may look at something huge, or are huge, are computed again."""
-    if not may_branch(call.q):
+    # Only eager gives gradients through statistics here, and that fills hidden numbers in, there and back.
+    through = call.see is not None and call.see.differentiable and wants_gradient(call.q, call.k, call.v)
+    if through or not may_branch(call.q):
         return run(call)
     huge_q, huge_k, huge_v = (x.abs().amax(-1) >= huge(x.dtype) for x in (call.q, call.k, call.v))
     if not (huge_q.any() or huge_k.any() or huge_v.any()):
@@ -96,6 +110,13 @@ def _tame(x: Tensor) -> bool:
     return torch.linalg.vector_norm(x, dtype=computing_dtype(x)).item() < huge(x.dtype)
 
 
+def _may_wait(tensors: tuple[Tensor, ...]) -> bool:
+    """Whether these are on a GPU and worth waiting for it; while a graph is captured, nobody may wait."""
+    if not tensors[0].is_cuda or torch.compiler.is_compiling():
+        return False
+    return sum(x.nbytes for x in tensors) >= WORTH_WAITING and not torch.cuda.is_current_stream_capturing()
+
+
 def may_branch(x: Tensor) -> bool:
-    """A traced graph cannot branch on values, and a GPU should not be waited for."""
+    """A traced graph cannot branch on values, and a GPU should not be waited for, as a rule."""
     return x.device.type == "cpu" and not torch.compiler.is_compiling()

@@ -54,7 +54,8 @@ def record_of(call: Call, found: Statistics) -> Record:
         bound=None if mask is None else mask.bind(sizes.lead, sizes.T, sizes.S, call.q),
         bias=None if call.bias is None else _copy(call.bias),
     )
-    lse = found.lse
+    lse: Array = found.lse
+    lse = lse.detach() if call.is_torch else lse
 
     def rectangle(rows: slice, cols: slice) -> Array:
         return _rectangle(kept, lse, rows, cols)

@@ -1,5 +1,8 @@
-"""The backends for torch tensors: sdpa (fused), chunked (fused with statistics), eager (the whole matrix)."""
+"""The backends for torch tensors: sdpa (PyTorch's fused kernel), triton (ours for a GPU, with statistics), chunked (the
+same from torch operations, anywhere), eager (the whole matrix).
+"""
 
+from dataclasses import replace
 from math import prod
 
 import torch
@@ -11,12 +14,13 @@ from regard.dispatch.call import Call
 from regard.functional.attention import attention_scores, attention_weights, autocast_is_on, weighted_sum
 from regard.functional.exponentials import computing_dtype, log_sum_exp
 from regard.functional.fused import sdpa
-from regard.functional.statistics import statistics_of
+from regard.functional.statistics import pooled_map, statistics_of
 from regard.kernels import chunked
+from regard.kernels.triton.refusal import refusal
 from regard.masks import Mask
 from regard.masks.rules import Dense
 from regard.memory import require
-from regard.records import Statistics
+from regard.records import See, Statistics
 
 
 def autocast(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -47,9 +51,23 @@ def _sdpa(call: Call) -> tuple[Tensor, Statistics]:
     return out, Statistics()
 
 
+def _triton_answer(call: Call) -> Answer:
+    reason = refusal(call.q, call.k, call.v, mask=call.bound, bias=call.bias, dropout=call.dropout, see=call.see)
+    return YES if reason is None else Answer(False, *reason)
+
+
+def _triton(call: Call) -> tuple[Tensor, Statistics]:
+    from regard.kernels.triton.attention import attention  # not before it is needed: it imports Triton
+
+    return attention(call.q, call.k, call.v, see=call.see, **call.options)
+
+
 def _chunked_answer(call: Call) -> Answer:
     if call.dropout:
         return Answer(False, "no-dropout", {"backend": "eager"})
+    if call.see is not None and call.see.differentiable and wants_gradient(call.q, call.k, call.v):
+        can = "eager" if _triton_answer(call).yes is False else "triton, eager"
+        return Answer(False, "no-differentiable-statistics", {"backends": can})
     if call.bias is not None and call.bias.requires_grad:
         return Answer(False, "no-bias-gradient", {"backend": "eager"})
     if torch.compiler.is_compiling():
@@ -75,11 +93,33 @@ def _eager(call: Call) -> tuple[Tensor, Statistics]:
     scores = attention_scores(call.q, call.k, mask, call.bias, call.scale, call.softcap)
     weights = attention_weights(scores)
     found = Statistics()
-    if call.see is not None:
+    if call.see is not None and call.see.differentiable:
+        found = _differentiable(scores, weights, call.see)
+    elif call.see is not None:
         found = statistics_of(weights.detach(), log_sum_exp(scores.detach()), call.see)
     if call.dropout:
         weights = F.dropout(weights, call.dropout)
     return weighted_sum(weights, call.q, call.v, mask), found
+
+
+def _differentiable(scores: Tensor, weights: Tensor, see: See) -> Statistics:
+    """The statistics, with gradients through map, LSE and entropy; a row that sees nothing passes none on.
+
+    H = ln Σ exp x − Σ w x, where x are the scores below their largest: −Σ w ln w has an infinite slope at w = 0.
+    """
+    hidden = scores == -torch.inf
+    nothing = hidden.all(-1)  # B H T
+    shift = scores.detach().amax(-1) if scores.shape[-1] else scores.new_zeros(nothing.shape)
+    shift = shift.masked_fill(shift.isinf(), 0)
+    below = (scores - shift[..., None]).masked_fill(nothing[..., None], 0)
+    total = log_sum_exp(below)  # before it is hidden where it is nothing: its slope there would be NaN
+    rest = statistics_of(weights.detach(), total.detach(), replace(see, map=None, entropy=False))
+    mean = (weights * below.masked_fill(hidden, 0)).sum(-1)
+    return rest._replace(
+        map=pooled_map(weights, see.map) if see.map else None,
+        lse=(total + shift).masked_fill(nothing, -torch.inf) if see.lse or see.qk else None,
+        entropy=(total - mean).masked_fill(nothing, 0) if see.entropy else None,
+    )
 
 
 def _require_room(call: Call, key: str) -> None:
@@ -91,11 +131,23 @@ def _require_room(call: Call, key: str) -> None:
 
 def rectangle(call: Call, lse: Tensor, rows: slice, cols: slice) -> Tensor:
     """Exact weights of rows × cols."""
+    if refusal(call.q, call.k, call.v, mask=call.bound, bias=call.bias) is None:
+        from regard.kernels.triton import rectangles
+
+        return rectangles.rectangle(
+            call.q, call.k, lse, rows, cols, mask=call.bound, scale=call.scale, softcap=call.softcap
+        )
     return chunked.rectangle(call.q, call.k, lse, rows, cols, **call.options)
+
+
+def wants_gradient(*tensors: Tensor) -> bool:
+    """Whether autograd is to remember what is done with them."""
+    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 
 BACKENDS = (
     Backend("sdpa", _sdpa_answer, _sdpa),
+    Backend("triton", _triton_answer, _triton),
     Backend("chunked", _chunked_answer, _chunked),
     Backend("eager", lambda _: Answer(True, "whole-matrix"), _eager),
 )

@@ -51,7 +51,10 @@ class Looking:
         softcap: float | None = None,
         dropout: float = 0.0,
     ) -> Array:
-        """softmax(q kᵀ · scale + bias) v, remembered. The output keeps its gradient; the Record holds none."""
+        """softmax(q kᵀ · scale + bias) v, remembered.
+
+        The output keeps its gradient; the Record holds none, but for map, LSE and entropy where `see.differentiable`.
+        """
         out, record = self.attend(
             q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=self.see
         )

@@ -95,15 +95,16 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
     B, H, T, S = shape
     own = f"{number}."
     rectangle, kept = _kept(tensors, own, entry, (B, H, T, S))
+    per_position: dict[str, Any] = {
+        name: tensors.shaped(own + name, B, H, shape[axis]) if name in names else None
+        for name, axis in _PER_POSITION.items()
+    }
     return Record(
         shape=(B, H, T, S),
         name=entry["name"],
         kind=entry["kind"],
         map=_map(tensors, own, (B, H, T, S)) if "map" in names else None,
-        **{
-            name: tensors.shaped(own + name, B, H, shape[axis]) if name in names else None
-            for name, axis in _PER_POSITION.items()
-        },
+        **per_position,
         top=_top(tensors, own, (B, H, T, S)) if "top.indices" in names else None,
         sink=tensors.shaped(f"{own}sink", B, H) if "sink" in names else None,
         distance=tensors.shaped(f"{own}distance", B, H, distance_count(T, S)) if "distance" in names else None,

@@ -24,6 +24,10 @@ WORDS: dict[str, Words] = {
     "no-bias-gradient": Words(
         en="no gradient for the bias here; {backend} has one", zh="不给出 bias 的梯度；{backend} 可以"
     ),
+    "no-differentiable-statistics": Words(
+        en="gives no gradients through map, LSE or entropy, as differentiable=True asks; these do: {backends}",
+        zh="不给出 differentiable=True 要求的 map、LSE、熵的梯度；可以的有：{backends}",
+    ),
     "no-tracing": Words(
         en="its threads cannot be traced by torch.compile; {backend} can be",
         zh="其线程无法被 torch.compile 追踪；{backend} 可以",
@@ -31,7 +35,13 @@ WORDS: dict[str, Words] = {
     "triton-missing": Words(
         en="Triton is not installed: `pip install triton`", zh="未安装 Triton：`pip install triton`"
     ),
-    "triton-device": Words(en="needs a GPU; the tensors are on {device}", zh="需要 GPU；张量在 {device} 上"),
+    "triton-device": Words(
+        en="needs a CUDA device; the tensors are on {device}", zh="需要 CUDA 设备；张量在 {device} 上"
+    ),
+    "triton-old-gpu": Words(
+        en="needs a GPU of compute capability {oldest} at least; this one has {found}; {backend} needs none",
+        zh="需要计算能力至少为 {oldest} 的 GPU；这块是 {found}；{backend} 没有要求",
+    ),
     "triton-tracing": Words(
         en="not made to be traced by torch.compile; {backend} is", zh="无法被 torch.compile 追踪；{backend} 可以"
     ),
@@ -52,5 +62,4 @@ WORDS: dict[str, Words] = {
         en="top={top} strongest keys, where {most} is the most; {backend} has no limit",
         zh="要求 top={top} 个最强的键，而这里最多 {most} 个；{backend} 没有上限",
     ),
-    "triton-gradient": Words(en="no gradients here; {backend} has them", zh="不给出梯度；{backend} 可以"),
 }

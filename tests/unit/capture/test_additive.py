@@ -160,6 +160,15 @@ def test_a_mask_that_comes_again_is_looked_at_once(monkeypatch: pytest.MonkeyPat
     assert len(looks) == 3
 
 
+def test_a_mask_made_in_inference_mode_is_looked_at_every_time() -> None:
+    """Its changes are not counted, and to ask for their number raises."""
+    with torch.inference_mode():
+        lowering, bias = Lowering(), torch.zeros(1, 1, 5, 5)
+        assert lowering.lowered(caught(bias)).mask is None
+        bias[..., 3:] = -torch.inf
+        assert lowering.lowered(caught(bias)).mask is not None
+
+
 def test_what_is_repeated_is_not_kept_in_full() -> None:
     bias = torch.randn(1, 2, 4, 1).expand(3, 2, 4, 6)
     assert narrowed(bias).shape == (1, 2, 4, 1)

@@ -114,6 +114,31 @@ def test_backends_tell_what_they_can_do() -> None:
     assert backends(*arrays, dropout=0.1).chosen == "reference"
 
 
+def test_the_kernels_for_a_gpu_say_why_they_are_not_for_this_call() -> None:
+    q, k, v = tensors(1, 2, 4, 8)
+    answers = backends(q, k, v, see=See())
+    assert list(answers) == ["sdpa", "triton", "chunked", "eager"]
+    assert answers["triton"] == "needs a CUDA device; the tensors are on cpu"
+    with pytest.raises(BackendError, match=r"'triton' cannot .* CUDA device; .* cpu; .*'auto' would take chunked"):
+        attend(q, k, v, see=See(), backend="triton")
+    with speaking("zh"):
+        assert backends(q, k, v)["triton"] == "需要 CUDA 设备；张量在 cpu 上"
+
+
+def test_triton_is_imported_only_by_those_who_use_it() -> None:
+    code = (
+        "import sys, torch, regard\n"
+        "from regard import See\n"
+        "x = torch.randn(1, 2, 600, 8)\n"
+        "print(regard.backends(x, x, x, see=See()))\n"
+        "out, record = regard.attend(x, x, x, see=See(qk=True))\n"
+        "record.weights(slice(0, 3), slice(0, 3))\n"
+        "with regard.watch(torch.nn.MultiheadAttention(8, 2), see=See(fused=True)): pass\n"
+        "raise SystemExit('triton' in sys.modules)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True).returncode == 0
+
+
 def test_backends_speak_chinese() -> None:
     with speaking("zh"):
         answers = backends(*tensors(1, 2, 4, 8), see=See())
@@ -132,7 +157,7 @@ def test_a_named_backend_that_says_no_raises_with_its_reason() -> None:
 
 
 def test_an_unknown_backend_lists_those_there_are() -> None:
-    with pytest.raises(UnknownNameError, match="'flash' for torch arrays; there are: sdpa, chunked, eager"):
+    with pytest.raises(UnknownNameError, match="'flash' for torch arrays; there are: sdpa, triton, chunked, eager"):
         attend(*tensors(1, 2, 4, 8), backend="flash")
     with pytest.raises(UnknownNameError, match="blocked, reference"):
         attend(*(x.numpy() for x in tensors(1, 2, 4, 8)), backend="sdpa")

@@ -21,14 +21,17 @@ WIDEST = 256
 # queries and two stages of keys and values below its 227 KiB of shared memory.
 BLOCKS = {
     (2, 32): Blocks(128, 64, 4, 3),
-    (2, 64): Blocks(128, 64, 4, 3),
-    (2, 128): Blocks(128, 128, 8, 3),
+    (2, 64): Blocks(64, 128, 4, 2),
+    (2, 128): Blocks(128, 64, 4, 2),
     (2, 256): Blocks(128, 64, 8, 2),
     (4, 32): Blocks(64, 64, 4, 2),
     (4, 64): Blocks(64, 32, 8, 2),
     (4, 128): Blocks(64, 32, 8, 2),
     (4, 256): Blocks(32, 32, 8, 2),
 }
+
+SEARCHING = BLOCKS | {(2, 64): Blocks(64, 64, 4, 3), (2, 128): Blocks(64, 64, 4, 3)}
+"""The same for the search for the strongest keys, which multiplies half as much."""
 
 AT_ONCE = 2
 """How many programs that keep scratch for a map run on one processor at once."""
@@ -43,13 +46,20 @@ def power_of_two(n: int, least: int = 16) -> int:
     return max(least, 1 << max(0, n - 1).bit_length())
 
 
-def blocks_for(dtype: torch.dtype, E: int, T: int, S: int, wide: int | None = None) -> Blocks:
+def blocks_for(
+    dtype: torch.dtype,
+    E: int,
+    T: int,
+    S: int,
+    wide: int | None = None,
+    table: dict[tuple[int, int], Blocks] = BLOCKS,
+) -> Blocks:
     """The table's blocks, smaller where there are fewer queries or keys, or where a map has bins less `wide`.
 
     >>> blocks_for(torch.bfloat16, 80, 1, 5000)
-    Blocks(rows=16, keys=128, warps=4, stages=3)
+    Blocks(rows=16, keys=64, warps=4, stages=2)
     """
-    blocks = BLOCKS[dtype.itemsize, power_of_two(E, 32)]
+    blocks = table[dtype.itemsize, power_of_two(E, 32)]
     rows, keys = min(blocks.rows, power_of_two(T)), min(blocks.keys, power_of_two(S))
     if wide is not None and wide < keys:
         keys = min(keys, 64)  # the more bins end in a tile, the more is to be stored at once

@@ -63,34 +63,29 @@ def forward_kernel(
 
     FIRST, LAST: parts of the walk. BINS, SHARE, TALL: see `pooling`; without a map BINS is "".
     """
-    at = first + tl.program_id(0)
+    tiles, own, programs = tl.cdiv(task.T, ROWS), tl.program_id(0), tl.num_programs(0)
     if BINS == "":
+        at = first + own
+        head, tile = at // tiles, at % tiles
+        if limits.right is not None:
+            tile = tiles - 1 - tile  # the longest first
         _row_tile(
-            task, q, k, v, limits, pool, at, E, EV, BLOCK_E, BLOCK_EV, ROWS, KEYS, FIRST, LAST, TMA, BINS, SHARE, TALL
-        )
+            task, q, k, v, limits, pool, head, tile,
+            E, EV, BLOCK_E, BLOCK_EV, ROWS, KEYS, FIRST, LAST, TMA, BINS, SHARE, TALL,
+        )  # fmt: skip
     else:
-        for one in range(at, last, tl.num_programs(0)):
-            _row_tile(
-                task,
-                q,
-                k,
-                v,
-                limits,
-                pool,
-                one,
-                E,
-                EV,
-                BLOCK_E,
-                BLOCK_EV,
-                ROWS,
-                KEYS,
-                FIRST,
-                LAST,
-                TMA,
-                BINS,
-                SHARE,
-                TALL,
-            )
+        heads = (last - first) // tiles
+        for turn in range(tl.cdiv(last - first, programs)):
+            # To and fro, from the longest tiles of all heads to the shortest: all programs have as much to do.
+            at = turn * programs + tl.where(turn % 2 == 1, programs - 1 - own, own)
+            if at < last - first:
+                head, tile = first // tiles + at // tiles, at % tiles
+                if limits.right is not None:
+                    head, tile = first // tiles + at % heads, tiles - 1 - at // heads
+                _row_tile(
+                    task, q, k, v, limits, pool, head, tile,
+                    E, EV, BLOCK_E, BLOCK_EV, ROWS, KEYS, FIRST, LAST, TMA, BINS, SHARE, TALL,
+                )  # fmt: skip
 
 
 @triton.jit
@@ -101,7 +96,8 @@ def _row_tile(
     v,
     limits,
     pool,
-    at,
+    head,
+    tile,
     E: tl.constexpr,
     EV: tl.constexpr,
     BLOCK_E: tl.constexpr,
@@ -117,10 +113,6 @@ def _row_tile(
 ):
     """One tile of queries of one head, from its first key to everything that is found."""
     T, S = task.T, task.S
-    tiles = tl.cdiv(T, ROWS)
-    head, tile = at // tiles, at % tiles
-    if limits.right is not None:
-        tile = tiles - 1 - tile  # the longest first
     sample, h = head // task.H, head % task.H
     g = h // task.served
     rows = tile * ROWS + tl.arange(0, ROWS)
@@ -179,4 +171,4 @@ def _row_tile(
         tl.store(task.entropy + here, tl.maximum(entropy, 0.0), mask=rows < T)
     if BINS != "":
         close_bins(pool, edges[3], m, mass, ROWS, BINS)
-        pool_rows(pool, head, tile, tiles, lse, edges[0], edges[3], T, ROWS, BINS, TALL)
+        pool_rows(pool, head, tile, tl.cdiv(T, ROWS), lse, edges[0], edges[3], T, ROWS, BINS, TALL)

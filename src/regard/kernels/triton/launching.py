@@ -1,11 +1,11 @@
 """From tensors to the forward's launches: tiles, scratch and strips, heads in groups so that memory stays bounded."""
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
 from regard.kernels.tiles import Bins
+from regard.kernels.triton import hopper
+from regard.kernels.triton.asked import Asked, Told
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two, programs
 from regard.kernels.triton.forward import Task, forward_kernel
 from regard.kernels.triton.pooling import Pool, layout_of, map_of_strips, most_touched
@@ -15,25 +15,6 @@ from regard.kernels.triton.tiles import LOG2E, Limits, parts_of_walk, tensors_in
 
 ROOM = 2**24
 """Numbers in all scratch, and in all strips: 64 MiB each, or as much as the map itself, where that is more."""
-
-
-class Asked(NamedTuple):
-    """What the pass is to tell beside its output."""
-
-    lse: bool = False
-    maximum: bool = False
-    entropy: bool = False
-    bins: Bins | None = None
-
-
-class Told(NamedTuple):
-    """What it told: out B H T Ev; in float32 lse, maximum and entropy B H T, and sums, B H R C, of weights in bins."""
-
-    out: Tensor
-    lse: Tensor | None = None
-    maximum: Tensor | None = None
-    entropy: Tensor | None = None
-    sums: Tensor | None = None
 
 
 @torch.no_grad()
@@ -54,6 +35,13 @@ def forward(
     told = _empty(q, S, Ev, asked)
     if not (B * H and T and S):
         return told
+    if blocks is None and hopper.is_at_hand(q.device):
+        from regard.kernels.triton.hopper import launching as quicker
+
+        fitting = quicker.fits(q, k, v, sight=sight, scale=scale, softcap=softcap, bins=asked.bins)
+        if fitting and not asked.maximum:
+            quicker.forward(q, k, v, sight, told, scale=scale, asked=asked)
+            return told
     if scale < 0:
         q, scale = -q, -scale  # scaled after a maximum is found, scores must keep their order
     blocks = blocks or blocks_for(q.dtype, max(E, Ev), T, S, asked.bins.wide if asked.bins else None)

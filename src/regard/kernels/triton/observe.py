@@ -1,19 +1,14 @@
-"""The statistics of attention that another kernel has computed, from its q, k and LSE; its output stays as it is.
+"""The statistics of attention that another kernel has computed; its output stays as it is.
 
-At most two passes: one that owns keys, for the map, what was received, distances and the first key's share; one that
-owns queries, for the strongest keys and the entropy.
+They follow from q, k and its LSE. Where it let none out, one pass of our own over the scores gives the LSE, and map and
+entropy with it.
 """
-
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from regard.kernels.chunked.results import average, who_looks
-from regard.kernels.tiles import Bins
-from regard.kernels.triton.rectangles import rectangle
-from regard.kernels.triton.second_map import sums
-from regard.kernels.triton.strongest import of_queries
+from regard.kernels.triton.afterwards import afterwards
+from regard.kernels.triton.attention import attention
 from regard.masks import BoundMask
 from regard.records import See, Statistics
 
@@ -22,37 +17,29 @@ from regard.records import See, Statistics
 def observe(
     q: Tensor,
     k: Tensor,
-    lse: Tensor,
+    lse: Tensor | None = None,
     *,
     mask: BoundMask | None = None,
     scale: float,
     softcap: float | None = None,
     see: See,
 ) -> Statistics:
-    """What `see` asks for. q B H T E, k B G S E; lse B H T in nats, infinite for a query that sees nothing."""
-    options: dict[str, Any] = {"mask": mask, "scale": scale, "softcap": softcap}
-    T, S = q.shape[2], k.shape[2]
-    lse = lse.float()
-    lse = lse.masked_fill(lse.isinf(), -torch.inf)
-    count = who_looks(lse).sum(-1).clamp(min=1)
-    bins = Bins.of(T, S, see)
-    pooled = received = distance = first = None
-    if bins is not None or see.received or see.distance:
-        pooled, received, distance = sums(q, k, lse, **options, bins=bins, distance=see.distance)
-        first = received[..., :1].sum(-1)
-    elif see.sink:
-        first = rectangle(q, k, lse, slice(0, T), slice(0, min(1, S)), **options).sum((-2, -1))
-    if pooled is not None and bins is not None:
-        average(pooled, lse, bins)
-    top = entropy = None
-    if see.top or see.entropy:
-        top, entropy = of_queries(q, k, lse, **options, top=see.top, entropy=see.entropy)
-    return Statistics(
-        map=pooled,
-        lse=lse if see.lse or see.qk else None,
-        entropy=entropy,
-        received=received if see.received else None,
-        top=top,
-        sink=None if first is None or not see.sink else first / count,
-        distance=None if distance is None else distance / count[..., None],
-    )
+    """What `see` asks for. q B H T E, k B G S E; lse B H T in nats, whatever it says of queries that see nothing."""
+    if lse is None or _is_one_pass(see):
+        values = k[..., :1]  # nobody wants an output, so it is to cost as little as can be
+        return attention(q, k, values, mask=mask, scale=scale, softcap=softcap, see=see)[1]
+    lse = _settled(lse, mask, k.shape[2])
+    return afterwards(q, k, lse, mask=mask, scale=scale, softcap=softcap, see=see)
+
+
+def _is_one_pass(see: See) -> bool:
+    """Whether all of it comes from one pass over queries, where two would follow from the LSE."""
+    return bool(see.map and see.entropy) and not (see.received or see.distance or see.top)
+
+
+def _settled(lse: Tensor, mask: BoundMask | None, S: int) -> Tensor:
+    """A copy in float32 that is -inf for queries that see nothing: there kernels say 0, or inf, as they like."""
+    lse = lse.to(torch.float32, copy=True)
+    if mask is not None and S:
+        return lse.masked_fill_(~mask.sees(torch.ones(len(lse), 1, S, dtype=torch.bool, device=lse.device)), -torch.inf)
+    return lse if S else lse.fill_(-torch.inf)

@@ -15,6 +15,8 @@ from regard.records import See
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 MOST = 32
 """So many strongest keys of each query at most: a program keeps them in registers."""
+OLDEST = (8, 0)
+"""The compute capability from which on Triton compiles all of these dtypes."""
 
 Reason = tuple[str, dict[str, Any]]
 
@@ -35,13 +37,12 @@ def refusal(
     >>> refusal(x, x, x)[0]
     'triton-device'
     """
-    width = max(q.shape[-1], v.shape[-1])
-    if find_spec("triton") is None:
-        return "triton-missing", {}
-    if not q.is_cuda and os.environ.get("TRITON_INTERPRET") != "1":
-        return "triton-device", {"device": q.device}
     if torch.compiler.is_compiling():
         return "triton-tracing", {"backend": "eager"}
+    here = _of_this_machine(q)
+    if here is not None:
+        return here
+    width = max(q.shape[-1], v.shape[-1])
     if dropout:
         return "no-dropout", {"backend": "eager"}
     if q.dtype not in DTYPES:
@@ -54,6 +55,20 @@ def refusal(
         return "triton-mask", {"backend": "chunked"}
     if see is not None and see.top is not None and see.top > MOST:
         return "triton-top", {"top": see.top, "most": MOST, "backend": "chunked"}
-    if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
-        return "triton-gradient", {"backend": "chunked"}
     return None
+
+
+def _of_this_machine(q: Tensor) -> Reason | None:
+    """What there is to say of the device and of Triton. Interpreted, kernels run on the CPU, which is for tests."""
+    if not q.is_cuda and not (q.device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1"):
+        return "triton-device", {"device": q.device}
+    if find_spec("triton") is None:
+        return "triton-missing", {}
+    found = torch.cuda.get_device_capability(q.device) if q.is_cuda else OLDEST
+    if found < OLDEST:
+        return "triton-old-gpu", {"found": _spelt(found), "oldest": _spelt(OLDEST), "backend": "chunked"}
+    return None
+
+
+def _spelt(capability: tuple[int, int]) -> str:
+    return ".".join(map(str, capability))

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from regard.axes import distance_count
 from regard.kernels.tiles import Bins
+from regard.kernels.triton import hopper
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two
 from regard.kernels.triton.sight import sight_of
 from regard.kernels.triton.starting import launch, on_device
@@ -30,7 +31,7 @@ class Sums(NamedTuple):
     """Sums of weights, B H first: over the bins of a map (R C), over all queries (S), by distance (D)."""
 
     map: Tensor | None
-    received: Tensor
+    received: Tensor | None
     distance: Tensor | None
 
 
@@ -188,16 +189,24 @@ def sums(
     scale: float,
     softcap: float | None = None,
     bins: Bins | None = None,
+    received: bool = True,
     distance: bool = False,
     blocks: Blocks | None = None,
 ) -> Sums:
-    """The column sums, and as asked for those of a map and of distances. q B H T E, k B G S E, lse B H T in nats."""
+    """Of a map, of columns, of distances, as asked for. q B H T E, k B G S E, lse B H T in nats."""
     (B, H, T, E), S = q.shape, k.shape[2]
+    if blocks is None and not distance and q.numel() and k.numel() and hopper.is_at_hand(q.device):
+        from regard.kernels.triton.hopper import launching as quicker
+
+        sight = sight_of(mask)
+        if quicker.fits(q, k, sight=sight, scale=scale, softcap=softcap, bins=bins):
+            pooled = quicker.map_of(q, k, lse, sight, scale=scale, bins=bins) if bins else None
+            return Sums(pooled, quicker.received_of(q, k, lse, sight, scale=scale) if received else None, None)
     blocks = blocks or blocks_for(q.dtype, E, S, T)  # here it is keys that stay, and queries that pass by
     keys, queries, tiles = blocks.rows, blocks.keys, triton.cdiv(S, blocks.rows)
     D = distance_count(T, S)
     distances = power_of_two(D, 2)
-    received = lse.new_zeros(B, H, S)
+    columns = lse.new_zeros(B, H, S)
     shares = lse.new_zeros(B, H, tiles, distances) if distance else None
     pieces, pooled, touched, is_low = None, None, 1, False
     if bins is not None:
@@ -209,7 +218,7 @@ def sums(
         given, limits = Given.of(q, k, lse, scale, softcap), Limits.of(sight_of(mask).swapped(), keys)
         inputs = inputs_of(given, q, k, limits, queries=queries, keys=keys, passing=queries, length=T)
         found = {"BINS": touched, "LOW": is_low, "DISTANCES": distances}
-        arguments = (*inputs.arguments, received, pieces, shares)
+        arguments = (*inputs.arguments, columns, pieces, shares)
         launch(_walk_queries, B * H * tiles, blocks, q, *arguments, **inputs.constants, **found)
         if bins is not None and pieces is not None:
             most, block_c = (bins.wide - 1) // keys + 2, min(128, power_of_two(bins.C))
@@ -218,7 +227,7 @@ def sums(
                 _join[(triton.cdiv(rows, JOINED), triton.cdiv(bins.C, block_c))](
                     pieces.base, pooled, rows, S, bins.C, bins.wide, most, KEYS=keys, BINS=touched, BLOCK_C=block_c
                 )
-    return Sums(pooled, received, None if shares is None else shares.sum(2)[..., :D])
+    return Sums(pooled, columns, None if shares is None else shares.sum(2)[..., :D])
 
 
 def _touched(wide: int, keys: int) -> int:

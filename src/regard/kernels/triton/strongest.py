@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two
+from regard.kernels.triton.blocks import SEARCHING, Blocks, blocks_for, power_of_two
 from regard.kernels.triton.refusal import MOST
 from regard.kernels.triton.sight import sight_of
 from regard.kernels.triton.starting import launch
@@ -99,17 +99,35 @@ def _walk_keys(
 
 @triton.jit
 def _take_better(scores, keys, best, places, slots, S, SLOTS: tl.constexpr):
-    """The best scores and their places, after a tile of scores."""
+    """The best scores and their places, after a tile of scores: no query finds more better ones in it than slots."""
     least, strongest = tl.min(best, 1), tl.max(scores, 1)
-    while tl.max(tl.where(strongest > least, 1, 0), 0) > 0:
-        place = tl.min(tl.where(scores == strongest[:, None], keys[None, :], S), 1)
-        slot = tl.min(tl.where(best == least[:, None], slots, SLOTS), 1)
-        into = (strongest > least)[:, None] & (slots == slot[:, None])
-        best = tl.where(into, strongest[:, None], best)
-        places = tl.where(into, place[:, None], places)
-        scores = tl.where(keys[None, :] == place[:, None], float("-inf"), scores)
-        least, strongest = tl.min(best, 1), tl.max(scores, 1)
+    more = tl.max(tl.where(strongest > least, 1, 0), 0) > 0
+    if SLOTS <= 8:
+        # Not a loop: Triton brings no tile beforehand where a loop holds another one.
+        for _ in tl.static_range(SLOTS):
+            if more:
+                best, places, scores, least, strongest, more = _take_one(
+                    scores, keys, best, places, slots, least, strongest, S, SLOTS
+                )
+    else:
+        while more:
+            best, places, scores, least, strongest, more = _take_one(
+                scores, keys, best, places, slots, least, strongest, S, SLOTS
+            )
     return best, places
+
+
+@triton.jit
+def _take_one(scores, keys, best, places, slots, least, strongest, S, SLOTS: tl.constexpr):
+    """Each query's strongest key goes where the least stood, if it is stronger, and off the tile; is there more?"""
+    place = tl.min(tl.where(scores == strongest[:, None], keys[None, :], S), 1)
+    slot = tl.min(tl.where(best == least[:, None], slots, SLOTS), 1)
+    into = (strongest > least)[:, None] & (slots == slot[:, None])
+    best = tl.where(into, strongest[:, None], best)
+    places = tl.where(into, place[:, None], places)
+    scores = tl.where(keys[None, :] == place[:, None], float("-inf"), scores)
+    least, strongest = tl.min(best, 1), tl.max(scores, 1)
+    return best, places, scores, least, strongest, tl.max(tl.where(strongest > least, 1, 0), 0) > 0
 
 
 @triton.jit
@@ -148,7 +166,7 @@ def of_queries(
 ) -> OfQueries:
     """The `top` strongest keys, `MOST` at most, and entropy, if asked for. q B H T E, k B G S E, lse B H T, nats."""
     (B, H, T, E), S = q.shape, k.shape[2]
-    blocks = blocks or blocks_for(q.dtype, E, T, S)
+    blocks = blocks or blocks_for(q.dtype, E, T, S, table=SEARCHING)
     count = min(top or 0, S)
     assert count <= MOST
     indices = torch.arange(count, device=q.device).expand(B, H, T, count).clone()

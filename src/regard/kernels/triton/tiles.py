@@ -72,13 +72,17 @@ def tensors_in_tiles(*tensors: tuple[Tensor, int]) -> tuple[list[Any], bool]:
 
 def _descriptor(x: Tensor, rows: int) -> Any:
     """B H T E for the copy engine of a GPU since Hopper, in tiles of so many rows; None where it cannot take it."""
-    strides = x.stride()
-    fits = x.is_cuda and torch.cuda.get_device_capability(x.device)[0] >= 9
-    fits = fits or (x.device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1")
-    aligned = x.data_ptr() % 16 == 0 and all(step * x.itemsize % 16 == 0 and step > 0 for step in strides[:3])
-    if not (fits and aligned and strides[3] == 1):
+    has_engine = x.is_cuda and torch.cuda.get_device_capability(x.device)[0] >= 9
+    has_engine = has_engine or (x.device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1")
+    if not (has_engine and can_be_described(x)):
         return None
-    return TensorDescriptor(x, list(x.shape), list(strides), [1, 1, rows, power_of_two(x.shape[3])])
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, 1, rows, power_of_two(x.shape[3])])
+
+
+def can_be_described(x: Tensor) -> bool:
+    """Whether the copy engine can find its way: a position's numbers side by side, everything at steps of 16 bytes."""
+    *steps, last = x.stride()
+    return last == 1 and x.data_ptr() % 16 == 0 and all(step > 0 and step * x.itemsize % 16 == 0 for step in steps)
 
 
 @triton.jit

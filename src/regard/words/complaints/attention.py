@@ -106,6 +106,10 @@ WORDS: dict[str, Words] = {
         en="See({name}=…) must be a whole number of at least 1, or None for off; found {value!r}",
         zh="See({name}=…) 必须是不小于 1 的整数，或用 None 关闭；现在是 {value!r}",
     ),
+    "see-differentiable-numpy": Words(
+        en="See(differentiable=True) asks for gradients, which NumPy arrays do not carry; give torch tensors",
+        zh="See(differentiable=True) 要求梯度，而 NumPy 数组没有梯度；请给 torch 张量",
+    ),
     # --- backends ---
     "backend-unknown": Words(
         en="there is no backend {asked!r} for {kind} arrays; there are: {names}",
@@ -116,9 +120,9 @@ WORDS: dict[str, Words] = {
         zh="后端 {name!r} 做不了这次调用：{reason}；backend='auto' 会选择 {chosen}",
     ),
     "no-second-gradients": Words(
-        en="backend 'chunked', which computes calls with see= or softcap=, has no gradients of gradients; "
-        "backend='eager' has them",
-        zh="计算带 see= 或 softcap= 的调用的后端 'chunked' 没有梯度的梯度；backend='eager' 有",
+        en="backends 'chunked' and 'triton', which compute calls with see= or softcap=, have no gradients of "
+        "gradients; backend='eager' has them",
+        zh="计算带 see= 或 softcap= 的调用的后端 'chunked' 和 'triton' 没有梯度的梯度；backend='eager' 有",
     ),
     "record-too-large": Words(
         en="what see asks for would take {need}, and {free} are free; ask for a smaller map, or fewer of top",

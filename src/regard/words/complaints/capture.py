@@ -22,6 +22,12 @@ WORDS: dict[str, Words] = {
         en="see must be a See, such as See(map=64, entropy=True); found {found}",
         zh="see 应为 See，例如 See(map=64, entropy=True)；现在是 {found}",
     ),
+    "watch-differentiable": Words(
+        en="a model is watched from below autograd, so what is seen carries no gradients; leave out "
+        "See(differentiable=True), or let the model call regard.attend with it",
+        zh="观察模型的位置在 autograd 之下，看到的内容没有梯度；请去掉 See(differentiable=True)，"
+        "或在模型里用它调用 regard.attend",
+    ),
     "watch-layers": Words(
         en='layers must be names of modules, such as ["h.0.attn", "h.1.*"], or numbers of layers; found {found}',
         zh='layers 应为模块名（例如 ["h.0.attn", "h.1.*"]）或层号；现在是 {found}',

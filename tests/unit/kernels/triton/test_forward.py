@@ -13,10 +13,11 @@ from regard import Mask, See
 from regard.functional.statistics import entropy, pooled_map, statistics_of
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import launching, refusal
+from regard.kernels.triton.asked import Asked, Told
 from regard.kernels.triton.attention import attention
 from regard.kernels.triton.blocks import BLOCKS, Blocks, blocks_for
-from regard.kernels.triton.launching import Asked, Told, forward
-from regard.kernels.triton.sight import Sight, is_known, reach_of, sight_of
+from regard.kernels.triton.launching import forward
+from regard.kernels.triton.sight import Sight, reach_of, sight_of
 
 SMALL = Blocks(rows=32, keys=16, warps=4, stages=2)
 IDS = torch.tensor([3, 3, 3, 3, 3, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 5, 5, 5, 5, 5, 9, 9, 9, 9])
@@ -229,35 +230,6 @@ def test_segments_say_which_tiles_there_are_to_see() -> None:
     sight = Sight(queries=torch.tensor([[0, 0, 1, 1, 2, 5]]), keys=torch.tensor([[0, 0, 1, 0, 1, 2, 2]]))
     assert reach_of(sight, 2).tolist() == [[[0, 4, 7, 7], [2, 5, 7, 7], [5, 7, 7, 7]]]
     assert reach_of(sight.swapped(), 4).shape == (1, 2, 4)
-
-
-@pytest.mark.parametrize("mask", [Mask.causal() | Mask.prefix(2), ~Mask.causal(), Mask.of(torch.ones(4, 4) > 0)])
-def test_masks_that_are_not_known(mask: Mask, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TRITON_INTERPRET", "1")  # as if there were a GPU
-    q = torch.zeros(1, 1, 4, 8)
-    bound = mask.bind((1, 1), 4, 4, q)
-    assert not is_known(bound)
-    assert refusal.refusal(q, q, q, mask=bound) == ("triton-mask", {"backend": "chunked"})
-
-
-def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
-    def key(x: Tensor, **options: Any) -> str | None:
-        found = refusal.refusal(x, x, x, **options)
-        return None if found is None else found[0]
-
-    monkeypatch.setenv("TRITON_INTERPRET", "1")  # as if there were a GPU
-    q = torch.zeros(1, 1, 4, 8)
-    assert key(q) is None
-    assert key(q, dropout=0.1) == "no-dropout"
-    assert key(q, bias=q) == "triton-bias"
-    assert key(q.double()) == "triton-dtype"
-    assert key(torch.zeros(1, 1, 4, 257)) == "triton-width"
-    assert key(q.clone().requires_grad_()) == "triton-gradient"
-    assert key(q, see=See(top=33)) == "triton-top"
-    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    assert key(q) == "triton-device"
-    monkeypatch.setattr(refusal, "find_spec", lambda _: None)
-    assert key(q) == "triton-missing"
 
 
 def test_there_are_blocks_for_every_width() -> None:

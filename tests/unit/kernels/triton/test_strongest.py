@@ -111,7 +111,8 @@ def test_large_scores(device: str) -> None:
     assert scores.abs().max() > 120
     assert found.top is not None
     assert (found.top.indices == right.indices).all()
-    torch.testing.assert_close(found.top.weights, right.weights.float(), rtol=5e-5, atol=0)
+    # The last bit of a score of 150 is 1.5e-5; a GPU adds up its products in another order, and is some of these off.
+    torch.testing.assert_close(found.top.weights, right.weights.float(), rtol=2e-4, atol=0)
     torch.testing.assert_close(found.entropy, entropy(scores.softmax(-1)).float(), rtol=0, atol=1e-4)
 
 

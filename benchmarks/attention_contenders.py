@@ -1,0 +1,174 @@
+"""Who computes attention on a CUDA device in `benchmarks.gpu_attention`: PyTorch's own kernels, and ours.
+
+    FlashAttention-2     SDPA pinned to it; its backward adds in an order that changes
+    cuDNN                SDPA pinned to it
+    plain                our forward, nothing asked
+    map … everything     our forward that also tells; what it cannot tell follows in passes after it
+    cuDNN + map          cuDNN's output and LSE, and the map from q, k and that LSE alone
+    attend               `regard.attend` asked for the same map, whoever it chooses
+    eager                every weight, as Hugging Face's eager attention makes them
+
+The numbers are drawn from a normal distribution: no head has a favourite, and no tile can be left out.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
+
+from benchmarks.measure import Contender
+from regard import Mask, See, attend
+from regard.kernels.tiles import Bins
+from regard.kernels.triton.asked import Asked
+from regard.kernels.triton.attention import attention
+from regard.kernels.triton.launching import forward
+from regard.kernels.triton.second_map import sums
+from regard.kernels.triton.sight import sight_of
+
+BINS, TOP = 256, 8
+OURS = ("plain", "map", "entropy", "received", "top-8", "everything", "cuDNN + map", "backward")
+"""Those that compile kernels of ours."""
+ALL_WEIGHTS = 16_384
+"""The length at which all weights are made: beyond it they do not fit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One sample of n tokens, H heads E wide, in bfloat16."""
+
+    E: int
+    causal: bool
+    n: int
+    H: int = 16
+
+    def __str__(self) -> str:
+        return f"E {self.E}, {self.mask}, {self.n:,} tokens"
+
+    @property
+    def mask(self) -> str:
+        return "causal" if self.causal else "full"
+
+    @property
+    def operations(self) -> float:
+        """Of the two matrix products of a forward; what causal attention need not look at is not counted."""
+        return 4.0 * self.n**2 * self.E * self.H / (2 if self.causal else 1)
+
+    @property
+    def output_bytes(self) -> int:
+        return 2 * self.H * self.n * self.E
+
+    def tensors(self, device: torch.device, count: int = 3) -> list[Tensor]:
+        make = torch.Generator(device).manual_seed(0)
+        shape = (1, self.H, self.n, self.E)
+        return [torch.randn(shape, generator=make, device=device, dtype=torch.bfloat16) for _ in range(count)]
+
+    def see(self, **asked: Any) -> See:
+        return See(map=BINS, sink=False, **asked)
+
+
+def contenders(setting: Setting, device: torch.device) -> dict[str, Contender]:
+    """All that are timed at this setting, by name."""
+    q, k, v = setting.tensors(device)
+    found = {**theirs(setting, q, k, v), **ours(setting, q, k, v), **backwards(setting, device)}
+    if setting.n == ALL_WEIGHTS:
+        mask, see = Mask.causal() if setting.causal else None, setting.see()
+        found["attend"] = lambda: attend(q, k, v, mask=mask, see=see)
+        hidden = q.new_full((setting.n, setting.n), torch.finfo(q.dtype).min).triu_(1) if setting.causal else None
+        found["eager"] = lambda: eager(q, k, v, hidden)
+    return found
+
+
+def theirs(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Contender]:
+    return {
+        "FlashAttention-2": lambda: pinned(SDPBackend.FLASH_ATTENTION, q, k, v, setting.causal),
+        "cuDNN": lambda: pinned(SDPBackend.CUDNN_ATTENTION, q, k, v, setting.causal),
+    }
+
+
+def ours(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Contender]:
+    mask = Mask.causal().bind((1, setting.H), setting.n, setting.n, q) if setting.causal else None
+    bins, scale = Bins.of(setting.n, setting.n, setting.see()), setting.E**-0.5
+
+    def one_pass(**asked: Any) -> Contender:
+        return lambda: forward(q, k, v, sight_of(mask), scale=scale, asked=Asked(**asked))
+
+    def all_passes(**asked: Any) -> Contender:
+        see = setting.see(**asked)
+        return lambda: attention(q, k, v, mask=mask, scale=scale, see=see)
+
+    def cudnn_and_map() -> object:
+        out, lse = cudnn_with_lse(q, k, v, setting.causal)
+        return out, sums(q, k, lse, mask=mask, scale=scale, bins=bins, received=False)
+
+    return {
+        "plain": one_pass(),
+        "map": one_pass(lse=True, bins=bins),
+        "entropy": one_pass(lse=True, entropy=True, bins=bins),
+        "received": all_passes(received=True),
+        "top-8": all_passes(top=TOP),
+        "everything": all_passes(entropy=True, received=True, top=TOP),
+        "cuDNN + map": cudnn_and_map,
+    }
+
+
+def backwards(setting: Setting, device: torch.device) -> dict[str, Contender]:
+    """Backward passes alone: each keeps what its forward left, which is made when it first runs."""
+    *leaves, upstream = setting.tensors(device, 4)
+    leaves = [x.requires_grad_() for x in leaves]
+    outputs: dict[str, Tensor] = {}
+
+    def backward(name: str, make: Any) -> Contender:
+        def run() -> object:
+            if name not in outputs:
+                outputs[name] = make(*leaves)
+            return torch.autograd.grad(outputs[name], leaves, upstream, retain_graph=True)
+
+        return run
+
+    def flash(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        return pinned(SDPBackend.FLASH_ATTENTION, q, k, v, setting.causal)
+
+    def own(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        from regard.kernels.triton.gradient import attention_with_gradient
+
+        mask = Mask.causal().bind((1, setting.H), setting.n, setting.n, q) if setting.causal else None
+        return attention_with_gradient(q, k, v, mask=mask, scale=setting.E**-0.5).out
+
+    return {"FlashAttention-2 backward": backward("flash", flash), "backward": backward("own", own)}
+
+
+def agreement(contenders: dict[str, Contender]) -> dict[str, float]:
+    """How far apart those are that should say the same: outputs, maps from one pass and from two, cuDNN's with LSE."""
+    one_pass: Any = contenders["map"]()
+    two_passes: Any = contenders["cuDNN + map"]()
+    alone: Any = contenders["cuDNN"]()
+    out, found = two_passes
+    return {
+        "output beside cuDNN's": float((one_pass.out.float() - out.float()).abs().max()),
+        "map in one pass beside two": float(((one_pass.sums - found.map).abs() / found.map.clamp(min=1e-6)).max()),
+        "cuDNN with LSE beside without": float((out.float() - alone.float()).abs().max()),
+    }
+
+
+def pinned(backend: SDPBackend, q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
+    """PyTorch's own attention by one of its kernels."""
+    with sdpa_kernel(backend):
+        return scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+
+def cudnn_with_lse(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
+    """Output, and the LSE B H T that cuDNN hands out where gradients will be asked for."""
+    out, lse, *_ = torch.ops.aten._scaled_dot_product_cudnn_attention(q, k, v, None, True, 0.0, causal)
+    return out, lse.reshape(q.shape[:3])
+
+
+def eager(q: Tensor, k: Tensor, v: Tensor, hidden: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """Output and weights, the softmax in float32; `hidden` is added to the scores."""
+    scores = q @ k.mT * q.shape[-1] ** -0.5
+    if hidden is not None:
+        scores = scores + hidden
+    weights = scores.softmax(-1, dtype=torch.float32).to(q.dtype)
+    return weights @ v, weights

@@ -1,0 +1,26 @@
+"""What a forward is asked to tell beside its output, and what it told. No Triton here."""
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from regard.kernels.tiles import Bins
+
+
+class Asked(NamedTuple):
+    """What the pass is to tell beside its output."""
+
+    lse: bool = False
+    maximum: bool = False
+    entropy: bool = False
+    bins: Bins | None = None
+
+
+class Told(NamedTuple):
+    """What it told: out B H T Ev; in float32 lse, maximum and entropy B H T, and sums, B H R C, of weights in bins."""
+
+    out: Tensor
+    lse: Tensor | None = None
+    maximum: Tensor | None = None
+    entropy: Tensor | None = None
+    sums: Tensor | None = None

@@ -1,0 +1,75 @@
+"""Tensors as the kernels of this room take them, how many programs there are, and room for a map."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import triton
+from torch import Tensor
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
+
+from regard.kernels.tiles import Bins
+from regard.kernels.triton.hopper.crew import KEYS, ROWS
+from regard.kernels.triton.hopper.turns import Task
+from regard.kernels.triton.hopper.weighing import Pool
+from regard.kernels.triton.pooling import layout_of
+
+ROOM = 2**23
+"""Numbers in all strips: 32 MiB, or as much as the map itself, where that is more."""
+
+NARROWEST = 16
+"""So many keys and queries has a bin at least: each bin of a tile is a sum of its own."""
+
+GLUON = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
+
+
+def layout_for(block: list[int], dtype: torch.dtype) -> Any:
+    """How the copy engine lays a tile down so that the tensor cores can read it."""
+    return gl.NVMMASharedLayout.get_default_for(block, GLUON[dtype])
+
+
+def described(x: Tensor, rows: int) -> TensorDescriptor:
+    """B H T E for the copy engine, in tiles of so many rows."""
+    block = [1, 1, rows, x.shape[3]]
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), block, layout_for(block, x.dtype))
+
+
+def programs_for(tiles: int, device: torch.device) -> int:
+    """One to a processor: it fills it."""
+    return min(tiles, torch.cuda.get_device_properties(device).multi_processor_count)
+
+
+def bins_fit(bins: Bins) -> bool:
+    """Whether bins and tiles share their edges, tiles of `KEYS` keys and `ROWS` queries.
+
+    >>> bins_fit(Bins(high=256, wide=64, R=4, C=16)), bins_fit(Bins(high=256, wide=100, R=4, C=11))
+    (True, False)
+    """
+    wide = bins.wide % KEYS == 0 or KEYS % bins.wide == 0
+    tall = bins.high % ROWS == 0 or ROWS % bins.high == 0
+    return wide and tall and min(bins.wide, bins.high) >= NARROWEST
+
+
+def with_map(
+    task: Task,
+    bins: Bins,
+    sums: Tensor,
+    consumers: int,
+    launch: Callable[[Task, Pool, int, dict[str, Any]], None],
+) -> None:
+    """Writes the sums, (B·H, R, C): launches for heads in groups, so that the strips stay few, and joins the strips."""
+    tiles = triton.cdiv(task.T, consumers * ROWS)
+    pieces, to_bin = max(1, ROWS // bins.high), max(1, bins.high // ROWS)  # of a consumer's tile; such tiles of a bin
+    strips_of_head = max(tiles * consumers, bins.R * to_bin)
+    group = min(task.heads, max(1, max(ROOM, sums.numel()) // (strips_of_head * pieces * bins.C)))
+    scratch = sums.new_empty((programs_for(tiles * group, sums.device), consumers, bins.C, ROWS))
+    lies = layout_of(bins, ROWS, KEYS)
+    layout = {"BINS": lies["BINS"], "SHARE": lies["SHARE"], "PIECES": pieces}
+    for first in range(0, len(sums), group):
+        some = task._replace(first=first, heads=min(group, len(sums) - first))
+        strips = sums.new_zeros((some.heads, strips_of_head, pieces, bins.C))
+        programs = programs_for(tiles * some.heads, sums.device)
+        launch(some, Pool(scratch, strips, strips_of_head, bins.wide, bins.C), programs, layout)
+        of_bins = strips.flatten(1, 2)[:, : bins.R * to_bin].unflatten(1, (bins.R, to_bin))
+        torch.sum(of_bins, 2, out=sums[first : first + some.heads])

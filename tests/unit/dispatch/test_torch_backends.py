@@ -1,0 +1,115 @@
+"""Gradients through what a Record holds: who gives them, who says no, and that they are right in the corners."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tolerances import assert_close, assert_same_bits
+from torch import Tensor
+
+from regard import Mask, See, attend, backends
+from regard.errors import ArgumentError, BackendError
+from regard.words import speaking
+
+SEE = See(map=3, entropy=True, received=True, top=2, distance=True, differentiable=True)
+FIELDS = ("map", "lse", "entropy")
+MASKS = {
+    "full": None,
+    "causal": Mask.causal(),
+    "blind": Mask.causal() & Mask.padding(np.array([0, 0, 1, 1, 0])),  # the first two queries see nothing
+}
+
+
+def leaves(T: int = 5, *, dtype: Any = torch.float64) -> list[Tensor]:
+    make = torch.Generator().manual_seed(0)
+    return [torch.randn(1, 2, T, 3, generator=make, dtype=dtype).requires_grad_() for _ in range(3)]
+
+
+def seen(record: Any) -> tuple[Tensor, ...]:
+    return record.map, record.lse[record.lse > -torch.inf], record.entropy
+
+
+@pytest.mark.parametrize("softcap", [None, 2.0])
+@pytest.mark.parametrize("name", MASKS)
+def test_gradients_are_those_of_finite_differences(name: str, softcap: float | None) -> None:
+    def statistics(*xs: Tensor) -> tuple[Tensor, ...]:
+        return seen(attend(*xs, leaves()[2].detach(), mask=MASKS[name], softcap=softcap, see=SEE)[1])
+
+    assert torch.autograd.gradcheck(statistics, leaves()[:2])
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_the_numbers_are_the_same(name: str) -> None:
+    _, found = attend(*leaves(), mask=MASKS[name], see=SEE)
+    _, right = attend(*leaves(), mask=MASKS[name], see=See(map=3, entropy=True, received=True, top=2, distance=True))
+    for field in (*FIELDS, "received", "sink", "distance"):
+        assert_close(getattr(found, field), getattr(right, field).detach(), "statistic")
+        assert getattr(found, field).requires_grad == (field in FIELDS)
+        assert not getattr(right, field).requires_grad
+
+
+def test_large_scores_lose_no_digits() -> None:
+    q, k, v = (x.detach().float() * 20 for x in leaves())
+    _, found = attend(q, k, v, see=SEE, backend="eager")
+    _, right = attend(q.double(), k.double(), v.double(), see=SEE)
+    assert right.lse.abs().max() > 400
+    assert_close(found.entropy, right.entropy, "statistic", "float32")
+
+
+@pytest.mark.parametrize("garbage", [torch.nan, torch.inf, 1e38])
+def test_hidden_garbage_reaches_no_gradient(garbage: float) -> None:
+    def gradients(last: float | None) -> list[Tensor]:
+        xs = leaves(dtype=torch.float32)
+        if last is not None:
+            for x in xs[1:]:
+                x.data[:, :, -1] = last
+        out, record = attend(*xs, mask=Mask.causal(), see=See(map=5, entropy=True, differentiable=True))
+        total = sum(x[:, :, :-1].square().sum() for x in (out, record.map, record.lse, record.entropy))
+        return list(torch.autograd.grad(total, xs))
+
+    for spoilt, clean in zip(gradients(garbage), gradients(None), strict=True):
+        assert_same_bits(spoilt, clean)
+
+
+@pytest.mark.parametrize(("T", "S"), [(0, 4), (4, 0)])
+def test_nothing_to_look_at(T: int, S: int) -> None:
+    q, k = torch.zeros(1, 2, T, 3, requires_grad=True), torch.zeros(1, 2, S, 3)
+    _, record = attend(q, k, k, see=SEE)
+    assert record.entropy.tolist() == torch.zeros(1, 2, T).tolist()
+    assert (record.lse == -torch.inf).all()
+    (record.map.sum() + record.entropy.sum()).backward()
+    assert (q.grad == 0).all()
+
+
+def test_who_gives_them_says_so() -> None:
+    q, k, v = leaves()
+    answers = backends(q, k, v, see=SEE)
+    assert answers.chosen == "eager"
+    assert answers["chunked"].endswith("these do: eager")
+    with speaking("zh"):
+        assert backends(q, k, v, see=SEE)["chunked"].endswith("可以的有：eager")
+    with pytest.raises(BackendError, match=r"differentiable=True asks; these do: eager; .*'auto' would take eager"):
+        attend(q, k, v, see=SEE, backend="chunked")
+
+
+def test_without_a_gradient_there_is_nothing_to_refuse() -> None:
+    q, k, v = leaves()
+    assert backends(q.detach(), k.detach(), v.detach(), see=SEE).chosen == "chunked"
+    with torch.no_grad():
+        assert backends(q, k, v, see=SEE).chosen == "chunked"
+
+
+def test_numpy_has_none() -> None:
+    x = np.eye(3)
+    for call in (attend, backends):
+        with pytest.raises(ArgumentError, match="give torch tensors") as caught:
+            call(x, x, x, see=SEE)
+        assert caught.value.key == "see-differentiable-numpy"
+
+
+def test_what_is_kept_for_weights_holds_no_graph() -> None:
+    _, record = attend(*leaves(), see=See(qk=True, differentiable=True))
+    assert record.lse.requires_grad
+    assert not any(record.kept[name].requires_grad for name in ("q", "k", "lse"))
+    assert not record.weights().requires_grad

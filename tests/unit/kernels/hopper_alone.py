@@ -1,0 +1,375 @@
+"""The kernels for Hopper GPUs, without one: that they compile, which calls they take, and that no tile is left out.
+
+Started by test_hopper.py beside it, and by nobody else: what Triton takes for the GPU stays replaced.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import product
+from types import FunctionType, SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+import triton
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+from triton.backends.compiler import GPUTarget
+from triton.backends.nvidia.compiler import CUDABackend
+from triton.runtime import driver
+
+from regard.kernels.tiles import Bins
+from regard.kernels.triton import hopper
+from regard.kernels.triton.asked import Asked, Told
+from regard.kernels.triton.hopper import launching
+from regard.kernels.triton.hopper import tensors as room
+from regard.kernels.triton.hopper.crew import ROWS, SECOND, TOGETHER, WIDTHS, crew_for
+from regard.kernels.triton.hopper.turns import Task, keys_of, place_of, queries_of, tile_at, turns_of
+from regard.kernels.triton.sight import Sight
+
+SHARED = 232_448
+"""Bytes of shared memory that a program may have."""
+REGISTERS = 65_536
+"""Of a processor. Beside consumers of 128 threads each, as many are set aside for the producer, with 24 each."""
+PROCESSORS = 132
+FULL, CAUSAL = Sight(), Sight(right=0)
+
+
+def tensors(
+    T: int, S: int, E: int = 64, *, H: int = 4, G: int = 4, dtype: torch.dtype = torch.bfloat16
+) -> list[Tensor]:
+    return [torch.zeros(shape, dtype=dtype) for shape in ((1, H, T, E), (1, G, S, E), (1, G, S, E))]
+
+
+def bins_of(T: int, S: int, high: int, wide: int) -> Bins:
+    return Bins(high, wide, R=-(-T // high), C=-(-S // wide))
+
+
+# --- compiling --------------------------------------------------------------------------------------------------
+
+
+class Gpu:
+    """What Triton asks of a GPU when it compiles and does not run."""
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", 90, 32)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
+
+
+class Kernel:
+    """In the place of a kernel: what is launched goes to `take`."""
+
+    def __init__(self, take: Callable[..., object]) -> None:
+        self.take = take
+
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., object]:
+        return lambda *arguments, **constants: self.take(grid, *arguments, **constants)
+
+
+@pytest.fixture
+def processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    properties = SimpleNamespace(multi_processor_count=PROCESSORS)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch, processors: None) -> list[Any]:
+    """What is launched, compiled instead: to the GPU's language, not by its assembler, which may not be there."""
+    found: list[Any] = []
+
+    def compiling(kernel: Any) -> Kernel:
+        return Kernel(
+            lambda grid, *x, **constants: found.append(kernel.warmup(*x, grid=grid, ptx_version=86, **constants))
+        )
+
+    for name in ("forward_kernel", "second_kernel"):
+        monkeypatch.setattr(launching, name, compiling(getattr(launching, name)))
+    monkeypatch.setattr(CUDABackend, "make_cubin", lambda *arguments: b"")
+    driver.set_active(Gpu())
+    return found
+
+
+def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, asked: Asked) -> None:
+    """A call that fits, with room for what it is asked for."""
+    bins, heads, T = asked.bins, q.shape[:2], q.shape[2]
+    assert launching.fits(q, k, v, sight=sight, scale=0.1, softcap=None, bins=bins)
+    told = Told(
+        out=torch.zeros_like(q),
+        lse=torch.zeros(*heads, T) if asked.lse or bins else None,
+        entropy=torch.zeros(*heads, T) if asked.entropy else None,
+        sums=torch.zeros(*heads, bins.R, bins.C) if bins else None,
+    )
+    launching.forward(q, k, v, sight, told, scale=0.1, asked=asked)
+
+
+def second(q: Tensor, k: Tensor, sight: Sight, bins: Bins | None) -> None:
+    """The map of a call that fits, or what its keys received."""
+    assert launching.fits(q, k, sight=sight, scale=0.1, softcap=None, bins=bins)
+    lse = torch.zeros(q.shape[:3])
+    if bins is None:
+        launching.received_of(q, k, lse, sight, scale=0.1)
+    else:
+        launching.map_of(q, k, lse, sight, scale=0.1, bins=bins)
+
+
+def assert_compiled(kernels: list[Any], dtype: torch.dtype) -> None:
+    """For the tensor cores, by the copy engine, in the memory there is."""
+    (kernel,) = kernels
+    program = kernel.asm["ptx"]
+    assert ".target sm_90a" in program
+    assert "wgmma.mma_async.sync.aligned" in program
+    assert (".f32.f16.f16" if dtype == torch.float16 else ".f32.bf16.bf16") in program
+    assert "cp.async.bulk.tensor" in program
+    assert kernel.metadata.shared <= SHARED
+
+
+class Variant(NamedTuple):
+    E: int
+    sight: Sight
+    asked: Asked = Asked()
+    T: int = 512
+    S: int = 512
+    H: int = 4
+    G: int = 4
+    dtype: torch.dtype = torch.bfloat16
+
+    def tensors(self) -> list[Tensor]:
+        return tensors(self.T, self.S, self.E, H=self.H, G=self.G, dtype=self.dtype)
+
+
+WIDE, NARROW, ONE = bins_of(512, 512, 128, 128), bins_of(512, 512, 16, 32), bins_of(64, 64, 64, 128)
+# Together: both widths, full and causal, with each kind of map and with none, with entropy and without. A number 1 is
+# known to Triton when it compiles, which makes another kernel: one head, one key, one bin, an edge of one.
+FORWARD = {
+    "nothing asked": Variant(64, FULL, dtype=torch.float16),
+    "wide bins": Variant(128, CAUSAL, Asked(entropy=True, bins=WIDE), H=8, G=2),
+    "narrow bins": Variant(64, FULL, Asked(bins=NARROW), H=8, G=2),
+    "one key": Variant(128, FULL, Asked(lse=True), S=1, H=1, G=1, dtype=torch.float16),
+    "one bin": Variant(64, Sight(right=1), Asked(entropy=True, bins=ONE), 64, 64, H=1, G=1),
+}
+AFTERWARDS = {
+    "wide bins": Variant(128, CAUSAL, Asked(bins=WIDE), H=8, G=2),
+    "narrow bins": Variant(64, FULL, Asked(bins=NARROW), H=1, G=1, dtype=torch.float16),
+    "received": Variant(64, CAUSAL, H=8, G=2),
+}
+
+
+@pytest.mark.parametrize("name", FORWARD)
+def test_the_forward_compiles(name: str, compiled: list[Any]) -> None:
+    one = FORWARD[name]
+    forward(*one.tensors(), one.sight, one.asked)
+    assert_compiled(compiled, one.dtype)
+
+
+@pytest.mark.parametrize("name", AFTERWARDS)
+def test_the_second_pass_compiles(name: str, compiled: list[Any]) -> None:
+    one = AFTERWARDS[name]
+    second(*one.tensors()[:2], one.sight, one.asked.bins)
+    assert_compiled(compiled, one.dtype)
+
+
+@pytest.mark.parametrize("E", WIDTHS)
+def test_a_crew_finds_room_on_a_processor(E: int) -> None:
+    for is_map, is_entropy, is_causal in product((False, True), repeat=3):
+        crew = crew_for(E, is_map=is_map, is_entropy=is_entropy, is_causal=is_causal)
+        for one in (crew, SECOND):
+            assert one.rows == one.consumers * ROWS
+            assert 128 * (one.consumers * one.registers + 24) <= REGISTERS
+
+
+# --- which calls ------------------------------------------------------------------------------------------------
+
+PLAIN: dict[str, Any] = {"sight": FULL, "scale": 0.1, "softcap": None, "bins": None}
+
+
+@pytest.mark.parametrize("count", [2, 3], ids=["without values", "with values"])
+def test_calls_that_fit(count: int) -> None:
+    def fits(*x: Tensor, **different: Any) -> bool:
+        return launching.fits(*x[:count], **PLAIN | different)
+
+    for E in (64, 128):
+        for dtype in (torch.bfloat16, torch.float16):
+            assert fits(*tensors(64, 64, E, dtype=dtype))
+    assert fits(*tensors(1000, 17, H=8, G=2), sight=Sight(right=0, offset=-983))
+    assert fits(*tensors(64, 1))
+    assert fits(*tensors(64, 64), sight=Sight(right=5))
+    assert fits(*tensors(100, 100), bins=bins_of(100, 100, 32, 32))
+    apart = torch.zeros(2, 100, 4, 64, dtype=torch.bfloat16).transpose(1, 2)
+    assert fits(apart, apart, apart)
+
+
+@pytest.mark.parametrize(
+    "different",
+    [
+        {"sight": Sight(left=3, right=0)},
+        {"sight": Sight(queries=torch.zeros(1, 100), keys=torch.zeros(1, 100))},
+        {"softcap": 30.0},
+        {"scale": -0.1},
+        {"scale": 0.0},
+        {"bins": bins_of(100, 100, 25, 25)},
+    ],
+    ids=["window", "segments", "softcap", "negative scale", "no scale", "bins"],
+)
+def test_calls_that_want_something_else(different: dict[str, Any]) -> None:
+    x = tensors(100, 100)
+    assert launching.fits(*x, **PLAIN)
+    assert not launching.fits(*x, **PLAIN | different)
+    assert not launching.fits(*x[:2], **PLAIN | different)
+
+
+def test_tensors_that_do_not_fit() -> None:
+    q, k, v = tensors(100, 100)
+    mirrored = torch.zeros(1, 4, 64, 100, dtype=torch.bfloat16).mT
+    two_bytes_on = torch.zeros(4 * 100 * 64 + 1, dtype=torch.bfloat16)[1:].view(1, 4, 100, 64)
+    for case in (
+        tensors(63, 100),
+        tensors(100, 100, 80),
+        tensors(100, 100, 256),
+        tensors(100, 100, dtype=torch.float32),
+        (q, k, torch.zeros(1, 4, 100, 128, dtype=torch.bfloat16)),
+        (mirrored, k, v),
+        (q, k[:, :1].expand(-1, 4, -1, -1), v),
+        (q, k, two_bytes_on),
+    ):
+        assert not launching.fits(*case, **PLAIN), [(x.shape, x.stride(), x.dtype) for x in case]
+
+
+@pytest.mark.parametrize(
+    ("high", "wide", "fit"),
+    [
+        (64, 128, True),
+        (192, 384, True),
+        (16, 16, True),
+        (32, 64, True),
+        (8, 128, False),
+        (64, 8, False),
+        (64, 96, False),
+        (96, 128, False),
+        (64, 200, False),
+        (100, 128, False),
+    ],
+)
+def test_bins_fit_where_they_are_whole_tiles_or_shares_of_one(high: int, wide: int, fit: bool) -> None:
+    assert room.bins_fit(bins_of(999, 999, high, wide)) == fit
+
+
+def test_where_it_is_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    (major, first), (_, last) = hopper.VERSIONS
+
+    def at_hand(capability: tuple[int, int], version: str) -> bool:
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+        monkeypatch.setattr(triton, "__version__", version)
+        return hopper.is_at_hand(torch.device("cuda"))
+
+    for minor in (first, last):
+        assert at_hand((9, 0), f"{major}.{minor}.0")
+        assert at_hand((9, 0), f"{major}.{minor}.0+git8a2b")
+    for capability in ((8, 0), (8, 9), (10, 0), (12, 0)):
+        assert not at_hand(capability, f"{major}.{first}.0")
+    for version in (f"{major}.{first - 1}.9", f"{major}.{last + 1}.0", f"{major}.{last}0.0", f"{major + 1}.{first}.0"):
+        assert not at_hand((9, 0), version)
+    assert not hopper.is_at_hand(torch.device("cpu"))
+
+
+# --- who takes what ---------------------------------------------------------------------------------------------
+
+
+def in_python(function: Any, programs: int = 1, own: int = 0) -> Callable[..., Any]:
+    """A function of the GPU as Python runs it, with as much of Gluon as it needs, in one of so many programs."""
+    gl = SimpleNamespace(
+        cdiv=lambda a, b: int((a + b - 1) / b),  # a GPU rounds towards zero
+        minimum=min,
+        maximum=max,
+        where=lambda condition, a, b: a if condition else b,
+        program_id=lambda axis: own,
+        num_programs=lambda axis: programs,
+    )
+    return FunctionType(function.fn.__code__, {"gl": gl})
+
+
+def task_of(T: int, S: int, *, heads: int = 1, first: int = 0, together: int = TOGETHER, edge: int = 0) -> Task:
+    return Task(first, heads, together, heads, 1, T, S, edge, 1.0, None, None, None)
+
+
+@given(
+    heads=st.integers(1, 40),
+    length=st.integers(1, 2000),
+    rows=st.sampled_from([64, 128, 192]),
+    programs=st.integers(1, 140),
+    together=st.integers(1, 20),
+    first=st.integers(0, 3),
+    causal=st.booleans(),
+    by_keys=st.booleans(),
+)
+def test_every_tile_is_taken_once(
+    heads: int, length: int, rows: int, programs: int, together: int, first: int, causal: bool, by_keys: bool
+) -> None:
+    task = task_of(1, 1, heads=heads, first=first, together=together)
+    taken: Counter[tuple[int, int]] = Counter()
+    for own in range(programs):
+        turns, tiles = in_python(turns_of, programs, own)(task, length, rows)
+        for turn in range(turns):
+            at = in_python(tile_at, programs, own)(turn, causal)
+            if at < tiles:
+                taken[in_python(place_of)(task, at, length, rows, causal, by_keys)] += 1
+    assert taken == Counter((first + head, tile) for head in range(heads) for tile in range(-(-length // rows)))
+
+
+def test_of_heads_that_are_worked_on_together_the_longest_tiles_come_first() -> None:
+    task = task_of(500, 500, heads=5, together=2)
+    last_queries = [in_python(place_of)(task, at, 500, 128, True, False) for at in range(20)]
+    assert last_queries[:8] == [(0, 3), (1, 3), (0, 2), (1, 2), (0, 1), (1, 1), (0, 0), (1, 0)]
+    assert last_queries[-4:] == [(4, 3), (4, 2), (4, 1), (4, 0)]
+    first_keys = [in_python(place_of)(task, at, 500, 128, True, True) for at in range(20)]
+    assert first_keys == [(head, 3 - tile) for head, tile in last_queries]
+
+
+LENGTHS = (1, 63, 64, 128, 129, 300, 640)
+EDGES = [64 * tiles + more for tiles in range(-11, 12) for more in (-2, -1, 0, 1)]
+
+
+@pytest.mark.parametrize("rows", [128, 192])
+@pytest.mark.parametrize("T", LENGTHS)
+def test_the_keys_of_a_tile_are_those_that_are_seen(T: int, rows: int) -> None:
+    keys = 128
+    for S, edge, causal, tile in product(LENGTHS, EDGES, (False, True), range(-(-T // rows))):
+        tiles, partly = in_python(keys_of)(task_of(T, S, edge=edge), tile, rows, keys, causal)
+        # How many keys the first and the last query see; a ragged tile is walked as if it were whole.
+        least, most = (max(0, min(S, i + edge + 1)) if causal else S for i in (tile * rows, (tile + 1) * rows - 1))
+        assert tiles == max(1, -(-most // keys))
+        assert 1 <= partly <= tiles
+        assert (tiles - partly) * keys <= least, "not all see a key of which nobody asks who does"
+
+
+@pytest.mark.parametrize("rows", [128, 192])
+@pytest.mark.parametrize("S", LENGTHS)
+def test_the_queries_of_a_tile_are_those_that_see_it(S: int, rows: int) -> None:
+    queries = 128
+    for T, edge, causal, tile in product(LENGTHS, EDGES, (False, True), range(-(-S // rows))):
+        first, tiles, partly = in_python(queries_of)(task_of(T, S, edge=edge), tile, rows, queries, causal)
+        # From which query on the first and the last key are seen; a ragged tile is walked as if it were whole.
+        some, everything = (max(0, j - edge) if causal else 0 for j in (tile * rows, (tile + 1) * rows - 1))
+        assert first % queries == 0
+        assert first + tiles * queries == -(-T // queries) * queries, "the last query is left out"
+        assert first <= some or tiles == 0
+        assert tiles > 0 or some >= T, "somebody sees it"
+        assert 0 <= partly <= tiles
+        assert tiles == partly or first + partly * queries >= everything, "not all are seen, and nobody asks"
+
+
+def test_heads_in_groups_are_all_launched(monkeypatch: pytest.MonkeyPatch, processors: None) -> None:
+    launches: list[tuple[int, Task]] = []
+    kernel = Kernel(lambda grid, task, *_, **__: launches.append((*grid, task)))
+    monkeypatch.setattr(launching, "forward_kernel", kernel)
+    monkeypatch.setattr(room, "ROOM", 1)
+    forward(*tensors(512, 512, H=7, G=7), CAUSAL, Asked(bins=WIDE))
+    crew = crew_for(64, is_map=True, is_entropy=False, is_causal=True)
+    assert len(launches) > 1
+    assert [head for _, task in launches for head in range(task.first, task.first + task.heads)] == list(range(7))
+    assert all(programs == min(PROCESSORS, task.heads * -(-512 // crew.rows)) for programs, task in launches)

@@ -1,0 +1,25 @@
+"""The forward on Hopper GPUs where there is none: its tests, in a process of their own, where Triton only compiles.
+
+Triton must not be imported in this process, nor interpret in that one.
+"""
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton")
+def test_the_forward_on_hopper_compiles_and_shares_out_its_work(tmp_path: Path) -> None:
+    file = Path(__file__).with_name("hopper_alone.py")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "TRITON_CACHE_DIR": str(tmp_path)}
+    environment["TRITON_MOCK_PTX_VERSION"] = "8.6"  # the assembler would be asked for it, and may not be there
+    environment["TRITON_DEFAULT_FP_FUSION"] = "1"  # as it is anyway; Triton 3.9 warns where nobody says so
+    for name in ("TRITON_INTERPRET", "PYTEST_XDIST_WORKER"):
+        environment.pop(name, None)
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stdout[-8000:] + run.stderr[-2000:]

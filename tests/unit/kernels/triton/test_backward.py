@@ -1,0 +1,247 @@
+"""The gradients of q, k and v through output, LSE, entropy and map, against autograd in float64."""
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tolerances import assert_close, assert_same_bits
+from torch import Tensor
+from torch.nn.functional import pad
+
+from regard import Mask, See
+from regard.errors import BackendError
+from regard.kernels.tiles import Bins
+from regard.kernels.triton.asked import Told
+from regard.kernels.triton.blocks import Blocks
+from regard.kernels.triton.gradient import WALKS, Walks, attention_with_gradient
+from regard.kernels.triton.refusal import DTYPES
+
+SMALL = Walks(keys=Blocks(32, 16, 4, 2), queries=Blocks(32, 16, 4, 2))
+IDS = torch.tensor([3] * 5 + [7] * 19 + [5] * 5 + [9] * 4)
+MASKS = {
+    "full": None,
+    "causal": Mask.causal(),
+    "causal-first": Mask.causal(align="first"),
+    "window": Mask.window(5, 3),
+    "left": Mask.window(4, None),
+    "segments": Mask.segments(IDS),
+    "packed": Mask.segments(IDS) & Mask.causal(),
+    "mixed": Mask.segments(IDS % 2) & Mask.window(9, 2),
+    "padding": Mask.from_keep(torch.arange(33) < torch.tensor([[20], [33]])) & Mask.causal(),
+    "holes": Mask.from_keep(torch.arange(33) % 5 != 0),
+    "prefix": Mask.prefix(torch.tensor([4, 17])),
+    "apart": Mask.segments(IDS % 2, queries=IDS[-21:] * 0 + 4) & Mask.padding(IDS, pad=7),
+}
+
+
+def tensors(
+    T: int, S: int, E: int = 16, Ev: int = 16, *, B: int = 1, H: int = 2, G: int = 1, dtype: Any = torch.float32
+) -> list[Tensor]:
+    make = torch.Generator().manual_seed(0)
+    shapes = ((B, H, T, E), (B, G, S, E), (B, G, S, Ev))
+    return [torch.randn(shape, generator=make).to(dtype) for shape in shapes]
+
+
+def plain(
+    q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, bins: Bins | None, scale: float, softcap: float | None = None
+) -> Told:
+    """What attention tells, written down as it is defined; a query that sees nothing weighs nothing."""
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
+    scores = q @ k.mT * scale
+    if softcap is not None:
+        scores = softcap * (scores / softcap).tanh()
+    T, S = scores.shape[-2:]
+    seen = torch.ones_like(scores, dtype=torch.bool)
+    if mask is not None:
+        seen = mask.dense(T, S, like=q).expand_as(scores)
+    blind = ~seen.any(-1)
+    scores = scores.masked_fill(~seen, -torch.inf).masked_fill(blind[..., None], 0.0)
+    weights = scores.softmax(-1).masked_fill(blind[..., None], 0.0)
+    entropy = -(weights * weights.where(weights > 0, 1.0).log()).sum(-1)
+    sums = None
+    if bins is not None:
+        padded = pad(weights, (0, bins.C * bins.wide - S, 0, bins.R * bins.high - T))
+        sums = padded.unflatten(-1, (bins.C, bins.wide)).sum(-1).unflatten(-2, (bins.R, bins.high)).sum(-2)
+    return Told(weights @ v, scores.logsumexp(-1).masked_fill(blind, -torch.inf), None, entropy, sums)
+
+
+def gradients(told: Told, inputs: list[Tensor], through: tuple[str, ...]) -> list[Tensor]:
+    """Those of the inputs, from random gradients of what was told."""
+    make = torch.Generator().manual_seed(1)
+    outputs = [getattr(told, name) for name in through]
+    # Drawn on the CPU in one precision, so that they are the same for whoever told.
+    upstream = [torch.randn(x.shape, generator=make).to(told.out.dtype).to(x) for x in outputs]
+    return list(torch.autograd.grad(outputs, inputs, upstream, allow_unused=True))
+
+
+def found(
+    inputs: list[Tensor],
+    device: str,
+    mask: Mask | None = None,
+    bins: int | None = 4,
+    through: tuple[str, ...] = ("out", "lse", "entropy", "sums"),
+    **options: Any,
+) -> list[Tensor]:
+    """The kernels' gradients."""
+    q, k, v = inputs = [x.to(device).requires_grad_() for x in inputs]
+    T, S = q.shape[2], k.shape[2]
+    options = {"scale": q.shape[-1] ** -0.5, "blocks": SMALL} | options
+    options |= {"lse": "lse" in through, "entropy": "entropy" in through}
+    bound = None if mask is None else mask.bind(q.shape[:2], T, S, q)
+    told = attention_with_gradient(q, k, v, mask=bound, bins=Bins.of(T, S, See(map=bins)), **options)
+    return gradients(told, inputs, through)
+
+
+def check(
+    inputs: list[Tensor],
+    device: str,
+    mask: Mask | None = None,
+    bins: int = 4,
+    through: tuple[str, ...] = ("out", "lse", "entropy", "sums"),
+    **options: Any,
+) -> None:
+    """The gradients are what float64 says."""
+    one = Bins.of(inputs[0].shape[2], inputs[1].shape[2], See(map=bins))
+    exact = [x.detach().double().requires_grad_() for x in inputs]
+    scale = options.get("scale", inputs[0].shape[-1] ** -0.5)
+    told = plain(*exact, mask, one, scale, options.get("softcap"))
+    right = gradients(told, exact, through)
+    for ours, theirs, x in zip(found(inputs, device, mask, bins, through, **options), right, exact, strict=True):
+        assert_close(ours.cpu(), torch.zeros_like(x) if theirs is None else theirs, "gradient")
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_every_mask(name: str, device: str) -> None:
+    check(tensors(21, 33, B=2 if name in ("padding", "prefix") else 1, H=1), device, MASKS[name], bins=5)
+
+
+@pytest.mark.parametrize("through", ["out", "lse", "entropy", "sums"])
+def test_each_gradient_by_itself(through: str, device: str) -> None:
+    check(tensors(20, 36, H=1), device, Mask.causal(), through=(through,))
+
+
+@pytest.mark.parametrize(("T", "S", "bins"), [(32, 64, 1), (32, 64, 2), (37, 45, 2), (19, 37, 1), (19, 37, 9)])
+def test_bins_of_every_width(T: int, S: int, bins: int, device: str) -> None:
+    """A tile lies in one bin, in two, in any number; the last bin is ragged."""
+    check(tensors(T, S, H=1), device, Mask.window(20, 5), bins=bins, through=("sums",))
+
+
+@pytest.mark.parametrize(("T", "S"), [(1, 1), (1, 40), (17, 1), (32, 48), (50, 5)])
+def test_lengths_that_fill_no_tile(T: int, S: int, device: str) -> None:
+    check(tensors(T, S, H=1), device, Mask.causal(), blocks=None)
+    check(tensors(T, S, H=1), device)
+
+
+@pytest.mark.parametrize(("E", "Ev"), [(20, 5), (8, 40), (80, 80)])
+def test_head_widths(E: int, Ev: int, device: str) -> None:
+    check(tensors(18, 20, E, Ev, H=1), device, Mask.causal())
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_half_precision(dtype: torch.dtype, device: str) -> None:
+    check(tensors(20, 36, H=1, dtype=dtype), device, Mask.causal())
+
+
+def test_grouped_heads_and_any_layout(device: str) -> None:
+    check(tensors(40, 18, B=2, H=4, G=2), device)
+    q, k, v = tensors(20, 24)
+    apart = [q.transpose(1, 2).contiguous().transpose(1, 2), k.mT.contiguous().mT, v.repeat_interleave(2, -1)[..., ::2]]
+    for one, other in zip(found([q, k, v], device), found(apart, device), strict=True):
+        assert_close(one.cpu(), other.cpu(), "gradient")
+
+
+def test_an_upstream_gradient_that_is_one_number_everywhere(device: str) -> None:
+    q, k, v = (x.to(device).requires_grad_() for x in tensors(20, 24))
+    attention_with_gradient(q, k, v, scale=0.25).out.sum().backward()
+    exact = [x.detach().cpu().double().requires_grad_() for x in (q, k, v)]
+    plain(*exact, None, None, 0.25).out.sum().backward()
+    for ours, theirs in zip((q, k, v), exact, strict=True):
+        assert ours.grad is not None
+        assert theirs.grad is not None
+        assert_close(ours.grad.cpu(), theirs.grad, "gradient")
+
+
+@pytest.mark.parametrize(
+    "options", [{"softcap": 2.0}, {"scale": -0.3}, {"scale": 0.0}, {"scale": 1.5, "softcap": 30.0}]
+)
+def test_scale_and_softcap(options: dict[str, float], device: str) -> None:
+    check(tensors(20, 20, H=1), device, Mask.causal(), **options)
+
+
+def test_large_scores(device: str) -> None:
+    """|scores| around 100, where float32 holds an LSE to 8e-6: no more than that is lost."""
+    q, k, v = tensors(20, 48, 32)
+    exact = [x.double().requires_grad_() for x in (q * 30, k, v)]
+    right = gradients(plain(*exact, None, None, 32**-0.5), exact, ("out", "lse", "entropy"))
+    for ours, theirs in zip(found([q * 30, k, v], device, None, None, ("out", "lse", "entropy")), right, strict=True):
+        torch.testing.assert_close(ours.cpu().double(), theirs, rtol=1e-4, atol=1e-4 * float(theirs.abs().max()))
+
+
+def test_who_sees_nothing_has_no_gradient(device: str) -> None:
+    """Whatever comes from above: the logarithm of an entropy of 0 sends an infinite gradient."""
+    q, k, v = inputs = [x.to(device).requires_grad_() for x in tensors(40, 20)]
+    mask = Mask.causal().bind((1, 2), 40, 20, q)
+    told = attention_with_gradient(q, k, v, mask=mask, scale=0.25, lse=True, entropy=True, blocks=SMALL)
+    blind = torch.full((1, 2, 40), torch.inf, device=device)
+    blind[:, :, 20:] = 1.0
+    d_q, *others = torch.autograd.grad([told.out, told.lse, told.entropy], inputs, [told.out.detach(), blind, blind])
+    assert (d_q[:, :, :20] == 0).all()
+    assert all(x.isfinite().all() for x in (d_q, *others))
+
+
+def test_only_what_is_wanted(device: str) -> None:
+    q, k, v = (x.to(device) for x in tensors(20, 24))
+    whole = found([q, k, v], device, None, None, ("out",))
+    for wanted in range(3):
+        parts = [x.detach().requires_grad_(i == wanted) for i, x in enumerate((q, k, v))]
+        told = attention_with_gradient(*parts, scale=0.25, blocks=SMALL)
+        assert told[1:] == (None,) * 4
+        assert_same_bits(gradients(told, [parts[wanted]], ("out",))[0].cpu(), whole[wanted].cpu())
+
+
+def test_the_same_bits_twice_and_alone(device: str) -> None:
+    inputs = tensors(20, 36, H=2, G=2)
+    together = found(inputs, device, Mask.causal(), bins=7)
+    for one, other in zip(together, found(inputs, device, Mask.causal(), bins=7), strict=True):
+        assert_same_bits(one.cpu(), other.cpu())
+    alone = found([x[:, :1] for x in inputs], device, Mask.causal(), None, ("out",))
+    among = found(inputs, device, Mask.causal(), None, ("out",))
+    # The first head's upstream gradients are drawn first, and so are the same.
+    for one, other in zip(alone, among, strict=True):
+        assert_same_bits(one.cpu(), other[:, :1].cpu())
+
+
+@settings(max_examples=4)
+@given(
+    T=st.integers(1, 50),
+    S=st.integers(1, 50),
+    bins=st.integers(1, 60),
+    left=st.none() | st.integers(0, 30),
+    right=st.none() | st.integers(0, 30),
+    ids=st.none() | st.lists(st.integers(0, 2), min_size=50, max_size=50),
+)
+def test_anything(T: int, S: int, bins: int, left: int | None, right: int | None, ids: list[int] | None) -> None:
+    mask = Mask.window(left, right)
+    if ids is not None:
+        mask = mask & Mask.segments(torch.tensor(ids[:S]), queries=torch.tensor(ids[-T:]))
+    check(tensors(T, S, H=1), "cuda" if torch.cuda.is_available() else "cpu", mask, bins)
+
+
+@pytest.mark.parametrize(("T", "S"), [(0, 5), (5, 0), (0, 0)])
+def test_nothing_to_look_at(T: int, S: int, device: str) -> None:
+    inputs = tensors(T, S)
+    for gradient, x in zip(found(inputs, device, None, None, ("out", "lse", "entropy")), inputs, strict=True):
+        assert_same_bits(gradient.cpu(), torch.zeros_like(x))
+
+
+def test_no_gradients_of_gradients(device: str) -> None:
+    q, k, v = (x.to(device).requires_grad_() for x in tensors(4, 4))
+    out = attention_with_gradient(q, k, v, scale=1.0).out
+    with pytest.raises(BackendError):
+        torch.autograd.grad(out.sum(), q, create_graph=True)
+
+
+def test_there_are_blocks_for_every_width() -> None:
+    assert {(dtype.itemsize, E) for dtype in DTYPES for E in (32, 64, 128, 256)} == set(WALKS)

@@ -1,0 +1,271 @@
+"""`attend`, `backends`, what is observed and `watch` on the kernels of this room: the rules hold here as elsewhere."""
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from tolerances import assert_close, assert_same_bits
+from torch import Tensor, nn
+
+from regard import Mask, See, attend, backends, watch
+from regard.dispatch import observing
+from regard.errors import BackendError
+
+KEEP = Mask.from_keep(torch.tensor([[1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]]) > 0)
+MASKS = {
+    "full": None,
+    "causal": Mask.causal(),
+    "window": Mask.window(3, 1),
+    "causal and padding": Mask.causal() & KEEP,
+    "segments": Mask.segments(torch.tensor([1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])),
+}
+EVERYTHING = See(map=4, entropy=True, received=True, top=3, distance=True, qk=True)
+FIELDS = ("map", "lse", "entropy", "received", "sink", "distance")
+
+
+def tensors(T: int = 11, S: int = 11, *, Ev: int = 8, device: str = "cpu", dtype: Any = torch.float32) -> list[Tensor]:
+    make = torch.Generator().manual_seed(0)
+    shapes = ((2, 2, T, 8), (2, 1, S, 8), (2, 1, S, Ev))
+    return [torch.randn(shape, generator=make).to(device, dtype) for shape in shapes]
+
+
+def leaves(xs: list[Tensor], dtype: torch.dtype | None = None) -> list[Tensor]:
+    return [x.detach().to(dtype or x.dtype).clone().requires_grad_() for x in xs]
+
+
+def assert_same_record(found: Any, right: Any, fields: tuple[str, ...] = FIELDS) -> None:
+    for name in fields:
+        assert_close(getattr(found, name), getattr(right, name), "statistic", "float32")
+
+
+# --- who is chosen ---------------------------------------------------------------------------------------
+
+
+def test_it_is_chosen_where_something_is_to_be_seen(device: str) -> None:
+    q, k, v = tensors(device=device)
+    assert list(backends(q, k, v)) == ["sdpa", "triton", "chunked", "eager"]
+    assert backends(q, k, v).chosen == "sdpa"
+    assert backends(q, k, v)["triton"] == "yes"
+    assert backends(q, k, v, see=See()).chosen == "triton"
+    assert backends(q, k, v, softcap=3.0).chosen == "triton"
+    assert backends(q.requires_grad_(), k, v, see=See()).chosen == "triton"
+    assert backends(q.double(), k.double(), v.double(), see=See()).chosen == "chunked"
+    assert backends(q, k, v, bias=torch.zeros(11, 11), see=See()).chosen == "chunked"
+    assert backends(q, k, v, dropout=0.5, see=See()).chosen == "eager"
+    assert "bands" in backends(q, k, v, mask=~Mask.causal())["triton"]
+
+
+def test_by_name_it_raises_with_its_reason(device: str) -> None:
+    q, k, v = tensors(device=device)
+    with pytest.raises(BackendError, match=r"'triton' cannot .* no bias here.*'auto' would take sdpa"):
+        attend(q, k, v, bias=torch.zeros(11, 11), backend="triton")
+    with pytest.raises(BackendError, match="no float64 here"):
+        attend(q.double(), k.double(), v.double(), backend="triton")
+
+
+# --- what it gives ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_output_and_record_are_those_of_eager(name: str, device: str) -> None:
+    q, k, v = tensors(Ev=5, device=device)
+    out, record = attend(q, k, v, mask=MASKS[name], see=EVERYTHING)
+    exact = [x.double() for x in (q, k, v)]
+    right_out, right = attend(*exact, mask=MASKS[name], see=EVERYTHING, backend="eager")
+    assert_close(out, right_out)
+    assert_same_record(record, right)
+    assert_close(record.top.weights, right.top.weights, "weights")
+    assert_close(record.weights(), right.weights(), "weights")
+    assert_close(record.weights(slice(3, 9), slice(2, 5)), right.weights(slice(3, 9), slice(2, 5)), "weights")
+
+
+@pytest.mark.parametrize(("T", "S"), [(1, 6), (3, 6), (6, 3)])
+def test_causal_is_aligned_to_the_last_key(T: int, S: int, device: str) -> None:
+    xs = tensors(T, S, device=device)
+    right = attend(*(x.double() for x in xs), mask=Mask.causal(), backend="eager")
+    assert_close(attend(*xs, mask=Mask.causal(), backend="triton"), right)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_does_not_overflow(dtype: torch.dtype, device: str) -> None:
+    q, k, v = tensors(device=device)
+    q, k, v = (q * 3e3).to(dtype), (k * 3e3).to(dtype), v.to(dtype)
+    out = attend(q, k, v, backend="triton")
+    assert_close(out, attend(q.double(), k.double(), v.double(), backend="eager"))
+
+
+# --- what nobody may look at -----------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")  # NumPy's, who interprets
+@pytest.mark.parametrize("garbage", [torch.nan, torch.inf, 1e38])
+def test_hidden_garbage_changes_nothing(garbage: float, device: str) -> None:
+    """Neither what comes out, nor what is seen, nor what flows back."""
+    mask, see = Mask.causal(), See(map=11, entropy=True)
+    blind = torch.arange(11, device=device) < 6
+
+    def everything(last: float | None) -> list[Tensor]:
+        xs = leaves(tensors(device=device))
+        if last is not None:
+            for x in xs[1:]:
+                x.data[:, :, 6] = last
+        out, record = attend(*xs, mask=mask, see=see, backend="triton")
+        if last is not None and not torch.isfinite(torch.tensor(last)):
+            assert out[:, :, 6:].isnan().all()
+            assert record.map[:, :, 6:].isnan().all()
+        out[:, :, blind].square().sum().backward()
+        seen = [x[:, :, blind] for x in (out.detach(), record.map, record.lse, record.entropy)]
+        return [*seen, *(x.grad for x in xs)]
+
+    for spoilt, clean in zip(everything(garbage), everything(None), strict=True):
+        assert_same_bits(spoilt, clean)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_query_that_may_look_nowhere_gets_zero_and_gives_zero(dtype: torch.dtype, device: str) -> None:
+    xs = leaves(tensors(device=device, dtype=dtype))
+    see = See(map=4, entropy=True, differentiable=True)
+    out, record = attend(*xs, mask=Mask.causal() & KEEP, see=see, backend="triton")
+    seeing = record.lse > -torch.inf
+    (out.float().sum() + record.map.square().sum() + record.lse[seeing].sum() + record.entropy.sum()).backward()
+    assert not seeing[1, :, :3].any()
+    assert (out[1, :, :3] == 0).all()
+    assert (record.entropy[1, :, :3] == 0).all()
+    assert all(x.grad.isfinite().all() for x in xs)
+    assert (xs[0].grad[1, :, :3] == 0).all()
+    assert (xs[2].grad[1, :, :3] == 0).all()
+
+
+# --- gradients -------------------------------------------------------------------------------------------
+
+
+def loss(out: Tensor, record: Any, everything: bool) -> Tensor:
+    weigh = torch.linspace(-1, 1, 64, device=out.device, dtype=out.dtype)
+    total = (out * weigh[: out.shape[-1]]).sum()
+    if everything:
+        seeing = record.lse > -torch.inf
+        total = total + (record.map * weigh[: record.map.shape[-1]]).sum() + record.lse[seeing].square().sum()
+        total = total + (record.entropy * weigh[: out.shape[-2]]).sum()
+    return total
+
+
+@pytest.mark.parametrize("differentiable", [True, False])
+@pytest.mark.parametrize("name", ["full", "causal and padding"])
+def test_gradients_are_those_of_eager(name: str, differentiable: bool, device: str) -> None:
+    see = See(map=4, entropy=True, received=True, top=2, distance=True, differentiable=differentiable)
+    ours, right = leaves(tensors(device=device)), leaves(tensors(device=device), torch.float64)
+    for xs, backend in ((ours, "auto"), (right, "eager")):
+        out, record = attend(*xs, mask=MASKS[name], softcap=4.0, see=see, backend=backend)
+        for field in ("map", "lse", "entropy"):
+            assert getattr(record, field).requires_grad == differentiable
+        assert not any(x.requires_grad for x in (record.received, record.sink, record.distance, record.top.weights))
+        loss(out, record, differentiable).backward()
+    for one, other in zip(ours, right, strict=True):
+        assert_close(one.grad, other.grad, "gradient")
+
+
+def test_what_is_done_to_a_record_does_not_change_the_gradients(device: str) -> None:
+    once, again = leaves(tensors(device=device)), leaves(tensors(device=device))
+    for xs in (once, again):
+        out, record = attend(*xs, see=See(map=4, entropy=True))
+        if xs is again:
+            for x in (record.map, record.lse, record.entropy):
+                x.zero_()
+        out.sum().backward()
+    for one, other in zip(once, again, strict=True):
+        assert_same_bits(one.grad, other.grad)
+
+
+def test_gradients_of_gradients_are_refused(device: str) -> None:
+    xs = leaves(tensors(device=device))
+    with pytest.raises(BackendError, match="'eager' has them"):
+        torch.autograd.grad(attend(*xs, backend="triton").sum(), xs[0], create_graph=True)
+
+
+# --- what others have computed ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nothing_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observing, "FEW", 0)
+
+
+@pytest.mark.usefixtures("nothing_is_little")
+@pytest.mark.parametrize("told", ["right", "0", "inf", "no"])
+@pytest.mark.parametrize("see", [EVERYTHING, See(map=4, entropy=True), See(map=None, sink=False)], ids=str)
+def test_records_of_others_are_those_of_eager(see: See, told: str, device: str) -> None:
+    """Whatever their kernel says of queries that see nothing, if it says anything."""
+    q, k, v = tensors(device=device)
+    mask = MASKS["causal and padding"]
+    _, right = attend(*(x.double() for x in (q, k, v)), mask=mask, see=see, backend="eager")
+    lse = right.lse.float()
+    blind = lse == -torch.inf
+    assert blind.any()
+    lse = {"right": lse, "0": lse.masked_fill(blind, 0), "inf": lse.masked_fill(blind, torch.inf), "no": None}[told]
+    record = observing.observed(q, k, v, lse=lse, mask=mask, scale=8**-0.5, see=see)
+    for name in FIELDS:
+        if getattr(right, name) is not None:
+            assert_close(getattr(record, name), getattr(right, name), "statistic", "float32")
+    if see.qk:
+        assert_close(record.weights(), right.weights(), "weights")
+
+
+@pytest.mark.usefixtures("nothing_is_little")
+def test_what_is_not_for_us_is_left_to_others() -> None:
+    """A bias, or an LSE of none: float64 is what chunked has."""
+    q, k, v = (x.double() for x in tensors())
+    bias = torch.randn(1, 1, 11, 11, dtype=torch.float64)
+    _, right = attend(q, k, v, bias=bias, see=EVERYTHING, backend="eager")
+    assert_same_record(observing.observed(q, k, v, bias=bias, scale=8**-0.5, see=EVERYTHING), right)
+
+
+# --- watching --------------------------------------------------------------------------------------------
+
+
+class Layer(nn.Module):
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None) -> Tensor:
+        return F.scaled_dot_product_attention(q, k, v, seen, is_causal=seen is None)
+
+
+def heads(device: str) -> list[Tensor]:
+    """As wide as PyTorch's kernels like it on every device."""
+    make = torch.Generator().manual_seed(0)
+    return [torch.randn(1, 2, 21, 64, generator=make).to(device) for _ in range(3)]
+
+
+@pytest.mark.usefixtures("nothing_is_little")
+def test_watching_changes_nothing_unless_allowed_to(device: str) -> None:
+    layer, xs = Layer(), heads(device)
+    plain = layer(*xs)
+    with watch(layer, see=See(map=5, entropy=True, qk=True)) as trace:
+        assert_same_bits(layer(*xs), plain)
+    with watch(layer, see=See(map=5, entropy=True, qk=True, fused=True)) as fused:
+        assert_close(layer(*xs), plain)
+    assert not trace[0].fused
+    assert fused[0].fused
+    assert "fused" in repr(fused[0])
+    assert_same_record(fused[0], trace[0], ("map", "lse", "entropy", "sink"))
+    assert_close(fused[0].weights(), trace[0].weights(), "weights")
+
+
+@pytest.mark.usefixtures("nothing_is_little")
+def test_a_model_that_wants_gradients_keeps_its_own_attention(device: str) -> None:
+    layer, xs = Layer(), leaves(heads(device))
+    plain = layer(*xs)
+    with watch(layer, see=See(fused=True)) as trace:
+        found = layer(*xs)
+    assert_same_bits(found.detach(), plain.detach())
+    assert found.requires_grad
+    assert not trace[0].fused
+
+
+@pytest.mark.usefixtures("nothing_is_little")
+def test_a_mask_that_is_not_ours_keeps_the_models_own_attention(device: str) -> None:
+    layer, xs = Layer(), heads(device)
+    seen = (torch.rand(21, 21, generator=torch.Generator().manual_seed(0)) < 0.7).to(device)
+    with watch(layer, see=See(map=21, fused=True)) as trace:
+        assert_same_bits(layer(*xs, seen), F.scaled_dot_product_attention(*xs, seen))
+    assert not trace[0].fused
+    _, right = attend(*xs, mask=seen, see=See(map=21), backend="eager")
+    assert_close(trace[0].map, right.map, "weights")

@@ -265,6 +265,7 @@ def test_where_it_is_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     def at_hand(capability: tuple[int, int], version: str) -> bool:
         monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
         monkeypatch.setattr(triton, "__version__", version)
+        hopper.is_at_hand.cache_clear()
         return hopper.is_at_hand(torch.device("cuda"))
 
     for minor in (first, last):

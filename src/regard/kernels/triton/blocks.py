@@ -30,7 +30,7 @@ BLOCKS = {
     (4, 256): Blocks(32, 32, 8, 2),
 }
 
-SEARCHING = BLOCKS | {(2, 64): Blocks(64, 64, 4, 3), (2, 128): Blocks(64, 64, 4, 3)}
+SEARCHING = BLOCKS | {(2, 64): Blocks(64, 64, 4, 3), (2, 128): Blocks(64, 64, 4, 2)}
 """The same for the search for the strongest keys, which multiplies half as much."""
 
 AT_ONCE = 2

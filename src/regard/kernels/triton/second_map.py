@@ -18,7 +18,7 @@ from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two
 from regard.kernels.triton.sight import sight_of
-from regard.kernels.triton.starting import launch, on_device
+from regard.kernels.triton.starting import FUSED, launch, on_device
 from regard.kernels.triton.tiles import Limits, load_rows, part_of_walk, score_tile, seen_tile, tiles_to_see
 from regard.kernels.triton.weights import Given, inputs_of, load_shift
 from regard.masks import BoundMask
@@ -225,7 +225,17 @@ def sums(
             rows = B * H * bins.R
             with on_device(q):
                 _join[(triton.cdiv(rows, JOINED), triton.cdiv(bins.C, block_c))](
-                    pieces.base, pooled, rows, S, bins.C, bins.wide, most, KEYS=keys, BINS=touched, BLOCK_C=block_c
+                    pieces.base,
+                    pooled,
+                    rows,
+                    S,
+                    bins.C,
+                    bins.wide,
+                    most,
+                    KEYS=keys,
+                    BINS=touched,
+                    BLOCK_C=block_c,
+                    **FUSED,
                 )
     return Sums(pooled, columns, None if shares is None else shares.sum(2)[..., :D])
 

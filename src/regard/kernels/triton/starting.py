@@ -20,12 +20,16 @@ class Inputs(NamedTuple):
     constants: dict[str, Any]
 
 
+FUSED = {"enable_fp_fusion": True}
+"""s · scale − shift is one operation: from Triton 3.10 on only where it is said."""
+
+
 def launch(kernel: Any, programs: int, blocks: Blocks, beside: Tensor, *arguments: Any, **constants: Any) -> None:
     """So many programs, with the warps and stages of `blocks`, on the device of the tensor `beside`."""
     with on_device(beside):
         for stages in range(blocks.stages, 0, -1):
             try:
-                kernel[(programs,)](*arguments, **constants, num_warps=blocks.warps, num_stages=stages)
+                kernel[(programs,)](*arguments, **constants, num_warps=blocks.warps, num_stages=stages, **FUSED)
             except OutOfResources:
                 if stages == 1:
                     raise

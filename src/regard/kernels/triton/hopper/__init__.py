@@ -1,5 +1,7 @@
 """The forward on Hopper GPUs, where warps have different jobs: written in Gluon, Triton's language one level down."""
 
+from functools import cache
+
 import torch
 import triton
 
@@ -7,6 +9,7 @@ VERSIONS = (3, 6), (3, 9)
 """The first and the last Triton whose Gluon this was compiled with; it is still being renamed from one to the next."""
 
 
+@cache
 def is_at_hand(device: torch.device) -> bool:
     """Whether there are such a GPU and such a Triton."""
     if device.type != "cuda" or torch.cuda.get_device_capability(device) != (9, 0):

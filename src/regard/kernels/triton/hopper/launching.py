@@ -15,7 +15,7 @@ from regard.kernels.triton.hopper.tensors import GLUON, bins_fit, described, lay
 from regard.kernels.triton.hopper.turns import Task
 from regard.kernels.triton.hopper.weighing import Pool
 from regard.kernels.triton.sight import Sight
-from regard.kernels.triton.starting import on_device
+from regard.kernels.triton.starting import FUSED, on_device
 from regard.kernels.triton.tiles import LOG2E, can_be_described
 
 
@@ -59,9 +59,10 @@ def forward(
                 REGISTERS=crew.registers,
                 LATER=crew.later,
                 CAUSAL=causal,
-                query_layout=layout_for([ROWS, q.shape[3]], q.dtype),
-                key_layout=layout_for([crew.keys, q.shape[3]], q.dtype),
+                query_layout=layout_for(q.dtype, ROWS, q.shape[3]),
+                key_layout=layout_for(q.dtype, crew.keys, q.shape[3]),
                 num_warps=4,
+                **FUSED,
                 **flags,
                 **layout,
             )
@@ -116,9 +117,10 @@ def _second(
             REGISTERS=SECOND.registers,
             BY_KEYS=by_keys,
             CAUSAL=sight.right is not None,
-            own_layout=layout_for([ROWS, own.shape[3]], own.dtype),
-            passing_layout=layout_for([SECOND.keys, own.shape[3]], own.dtype),
+            own_layout=layout_for(own.dtype, ROWS, own.shape[3]),
+            passing_layout=layout_for(own.dtype, SECOND.keys, own.shape[3]),
             num_warps=4,
+            **FUSED,
             **layout,
         )
 

@@ -1,6 +1,7 @@
 """Tensors as the kernels of this room take them, how many programs there are, and room for a map."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -24,20 +25,26 @@ NARROWEST = 16
 GLUON = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
 
 
-def layout_for(block: list[int], dtype: torch.dtype) -> Any:
+@cache
+def layout_for(dtype: torch.dtype, *block: int) -> Any:
     """How the copy engine lays a tile down so that the tensor cores can read it."""
-    return gl.NVMMASharedLayout.get_default_for(block, GLUON[dtype])
+    return gl.NVMMASharedLayout.get_default_for(list(block), GLUON[dtype])
 
 
 def described(x: Tensor, rows: int) -> TensorDescriptor:
     """B H T E for the copy engine, in tiles of so many rows."""
     block = [1, 1, rows, x.shape[3]]
-    return TensorDescriptor(x, list(x.shape), list(x.stride()), block, layout_for(block, x.dtype))
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), block, layout_for(x.dtype, *block))
 
 
 def programs_for(tiles: int, device: torch.device) -> int:
     """One to a processor: it fills it."""
-    return min(tiles, torch.cuda.get_device_properties(device).multi_processor_count)
+    return min(tiles, _processors(device))
+
+
+@cache
+def _processors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count
 
 
 def bins_fit(bins: Bins) -> bool:
@@ -66,10 +73,11 @@ def with_map(
     scratch = sums.new_empty((programs_for(tiles * group, sums.device), consumers, bins.C, ROWS))
     lies = layout_of(bins, ROWS, KEYS)
     layout = {"BINS": lies["BINS"], "SHARE": lies["SHARE"], "PIECES": pieces}
+    strips = sums.new_empty((group, strips_of_head, pieces, bins.C))
     for first in range(0, len(sums), group):
         some = task._replace(first=first, heads=min(group, len(sums) - first))
-        strips = sums.new_zeros((some.heads, strips_of_head, pieces, bins.C))
+        own = strips[: some.heads].zero_()
         programs = programs_for(tiles * some.heads, sums.device)
-        launch(some, Pool(scratch, strips, strips_of_head, bins.wide, bins.C), programs, layout)
-        of_bins = strips.flatten(1, 2)[:, : bins.R * to_bin].unflatten(1, (bins.R, to_bin))
+        launch(some, Pool(scratch, own, strips_of_head, bins.wide, bins.C), programs, layout)
+        of_bins = own.flatten(1, 2)[:, : bins.R * to_bin].unflatten(1, (bins.R, to_bin))
         torch.sum(of_bins, 2, out=sums[first : first + some.heads])

@@ -1,4 +1,4 @@
-"""Fresh numbers for the PyTorch exercises: inputs, and parameters by the names under which they are handed in.
+"""Fresh numbers for the exercises: inputs, and parameters by the names under which they are handed in.
 
 Two decimals, so that a learner can read them; small enough for a softmax that does not saturate.
 """

@@ -66,9 +66,7 @@ def answer(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str) ->
 def run_call(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str) -> dict[str, Any]:
     """{"value", "gradients", "after"}: the result, and a digest of each argument as it is after the call."""
     target = _target(namespace, call["target"])
-    named = {f"args.{place}": value for place, value in enumerate(call["args"])}
-    named |= {f"kwargs.{name}": value for name, value in call["kwargs"].items()}
-    given = {name: arrived(value, track) for name, value in named.items()}
+    given = {name: arrived(value, track) for name, value in by_name(call).items()}
     if track == "torch":
         sys.modules["torch"].manual_seed(0)
     function = target if call["made"] is None else _made(target, call["made"], track, call["target"])
@@ -78,6 +76,16 @@ def run_call(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str) 
     value = function(*args, **kwargs)
     after = {name: digest(value, track) for name, value in given.items()}
     return {"value": value, "after": after, "gradients": _gradients(value, leaves) if call["gradients"] else None}
+
+
+def by_name(call: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call, by place or by keyword.
+
+    >>> by_name({"args": (3,), "kwargs": {"scale": 2}})
+    {'args.0': 3, 'kwargs.scale': 2}
+    """
+    by_place = {f"args.{place}": value for place, value in enumerate(call["args"])}
+    return by_place | {f"kwargs.{name}": value for name, value in call["kwargs"].items()}
 
 
 def digest(value: Any, track: str) -> str:

@@ -50,15 +50,16 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
             running.result()  # two programs in one process would draw from the same random numbers
         expected = our_answers(exercise.solution, exercise.grader.cases, seed, exercise.track)
         outcome = running.result()
-    tests = _compared(exercise, calls(), expected, outcome)
-    passed = not outcome.ended and len(tests) == len(calls()) and all(test.right for test in tests)
+    asked = calls()
+    tests = _compared(exercise, asked, expected, outcome)
+    passed = not outcome.ended and len(tests) == len(asked) and all(test.right for test in tests)
     slip, diagnosis = (None, None) if passed else diagnosed(exercise, seed, tests, outcome)
     return Verdict(
         id=exercise.id,
         passed=passed,
         slip=slip,
         diagnosis=diagnosis,
-        tests=tuple(_tests(exercise, calls(), tests, outcome)),
+        tests=tuple(_tests(exercise, asked, tests, outcome)),
         printed=plain(outcome.printed),
         seed=seed,
         seconds=time.perf_counter() - started,

@@ -199,7 +199,6 @@ def _short(text: Any, length: int) -> str:
 
 def _mutated(after: Any, call: Mapping[str, Any]) -> tuple[str, ...]:
     """Arguments whose digest is not the one of what was sent. Arrays and tensors of the same numbers have the same."""
-    sent = {f"args.{place}": value for place, value in enumerate(call["args"])}
-    sent |= {f"kwargs.{name}": value for name, value in call["kwargs"].items()}
     told = after if isinstance(after, dict) else {}
-    return tuple(name for name, value in sent.items() if _short(told.get(name), 40) != child.digest(value, "numpy"))
+    sent = child.by_name(call).items()
+    return tuple(name for name, value in sent if _short(told.get(name), 40) != child.digest(value, "numpy"))

@@ -24,7 +24,7 @@ def written(value: Any, digits: int | None = None, track: Track = "numpy") -> st
     ('(np.array([0.5, 0.25]), True)', 'torch.tensor([1, 2])')
     """
     if isinstance(value, np.ndarray):
-        return _tensor(value, digits) if track == "torch" else _array(value, digits)
+        return _array(value, digits, track)
     if isinstance(value, np.generic):
         return written(value.item(), digits)
     if isinstance(value, float) and digits is not None:
@@ -80,23 +80,17 @@ def _joined(opening: str, parts: list[str], closing: str) -> str:
     return f"{opening}\n    {inside},\n{closing.lstrip(',')}"
 
 
-def _array(array: np.ndarray, digits: int | None) -> str:
+def _array(array: np.ndarray, digits: int | None, track: Track) -> str:
+    """As NumPy or PyTorch would write it; there no float tells its kind: float64 of ours is handed in as float32."""
+    package, make, usual = ("torch", "tensor", (np.float32,)) if track == "torch" else ("np", "array", ())
     if array.size > SMALL:
-        return f"<array {array.shape}, {array.dtype}>"
+        return f"<{make} {array.shape}, {array.dtype}>"
     if array.size == 0:
-        return f"np.zeros({array.shape}, dtype='{array.dtype}')"
-    kind = "" if array.dtype in (np.float64, np.int64, np.bool_) else f", dtype=np.{array.dtype}"
-    return _filled("np.array(", array, digits, f"{kind})").replace("nan", "np.nan").replace("inf", "np.inf")
-
-
-def _tensor(array: np.ndarray, digits: int | None) -> str:
-    """Floats without their kind, whether float32 or float64: float64 of ours is handed in as float32."""
-    if array.size > SMALL:
-        return f"<tensor {array.shape}, {array.dtype}>"
-    if array.size == 0:
-        return f"torch.zeros({array.shape}, dtype=torch.{array.dtype})"
-    kind = "" if array.dtype in (np.float32, np.float64, np.int64, np.bool_) else f", dtype=torch.{array.dtype}"
-    return _filled("torch.tensor(", array, digits, f"{kind})").replace("nan", "torch.nan").replace("inf", "torch.inf")
+        kind = f"torch.{array.dtype}" if track == "torch" else f"'{array.dtype}'"
+        return f"{package}.zeros({array.shape}, dtype={kind})"
+    kind = "" if array.dtype in (np.float64, np.int64, np.bool_, *usual) else f", dtype={package}.{array.dtype}"
+    text = _filled(f"{package}.{make}(", array, digits, f"{kind})")
+    return text.replace("nan", f"{package}.nan").replace("inf", f"{package}.inf")
 
 
 def _filled(opening: str, array: np.ndarray, digits: int | None, closing: str) -> str:

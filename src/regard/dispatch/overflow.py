@@ -36,15 +36,36 @@ def surely_tame(tensors: tuple[Tensor, ...]) -> bool:
     with torch.no_grad():
         if may_branch(tensors[0]):
             return all(_tame(x) for x in tensors)
-        return _may_wait(tensors) and tame_at_once(tensors)
+        return _may_wait(tensors) and asked_whether_tame(tensors)()
 
 
-def tame_at_once(tensors: tuple[Tensor, ...]) -> bool:
+def whether_tame(call: Call) -> Callable[[], bool] | None:
+    """The same, asked now and answered when it is called, so that a GPU can go on; None where it should not be asked.
+
+    What draws random numbers is not begun before the answer: it would draw twice.
+    """
+    tensors = (call.q, call.k, call.v)
+    return None if call.dropout or not _may_wait(tensors) else asked_whether_tame(tensors)
+
+
+@torch.no_grad()
+def asked_whether_tame(tensors: tuple[Tensor, ...]) -> Callable[[], bool]:
     """The same for tensors of one dtype, by one number of each, all of which are waited for together."""
     # A length is NaN, infinite or huge as soon as one element is; on a GPU it needs no copy, however memory lies.
-    exact = computing_dtype(tensors[0])
-    lengths = torch.stack([torch.linalg.vector_norm(x, dtype=exact) for x in tensors])
-    return lengths.amax().item() < huge(tensors[0].dtype)
+    exact, limit = computing_dtype(tensors[0]), huge(tensors[0].dtype)
+    longest = torch.stack([torch.linalg.vector_norm(x, dtype=exact) for x in tensors]).amax()
+    if not longest.is_cuda:
+        return lambda: longest.item() < limit
+    answer = torch.empty((), dtype=exact, pin_memory=True)
+    answer.copy_(longest, non_blocking=True)
+    there = torch.cuda.Event()
+    there.record(torch.cuda.current_stream(longest.device))
+
+    def told() -> bool:
+        there.synchronize()
+        return answer.item() < limit
+
+    return told
 
 
 def bad_rows(x: Tensor) -> Tensor:

@@ -145,13 +145,20 @@ def row_error(q: Tensor, k: Tensor, told: Told, bins: Bins, r: int) -> float:
 
 
 def draw(pooled: np.ndarray, n: int, path: Path) -> None:
-    """As `trace.plot` draws one head, on a logarithmic scale."""
+    """As `trace.plot` draws one head, on a logarithmic scale: a pixel for each bin, no frame over the first keys."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=(9, 8), layout="constrained")
+    figure = Figure(figsize=(9.8, 7.8), layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
+    ax = figure.subplots()
     record = Record(shape=(1, 1, n, n), name=f"{n:,} tokens", kind="decoder", map=pooled[None, None])
-    Trace([record]).plot(layer=0, head=0, ax=figure.subplots(), scale="log")
-    figure.savefig(path, dpi=150)
+    Trace([record]).plot(layer=0, head=0, ax=ax, scale="log", lang="en")
+    places = range(0, n + 1, n // 4)
+    ax.set_xticks(places, [f"{place:,}" for place in places])
+    ax.set_yticks(places, [f"{place:,}" for place in places])
+    ax.spines[:].set_visible(False)
+    figure.draw_without_rendering()
+    figure.savefig(path, dpi=figure.dpi * len(pooled) / ax.get_window_extent().width)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,50 @@ from regard.kernels.triton.refusal import DTYPES, MOST, OLDEST
 from regard.words import LANGUAGES, Language, speaking
 
 ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks/results"
 GUIDE = Page("docs/kernels.md", "docs/kernels.zh-CN.md")
+README = Page("README.md", "README.zh-CN.md")
 EACH = pytest.mark.parametrize("lang", LANGUAGES)
+
+QUOTED = (
+    "plain forward, speed over FlashAttention-2",
+    "plain forward, speed over cuDNN",
+    "own backward, speed over FlashAttention-2's",
+    "map, speed over eager with weights",
+    "+ LSE + 256² map, time over cuDNN's forward alone",
+    "+ LSE + 256² map, time over own plain forward",
+    "the same + entropy, time over own plain forward",
+    "map + received attention, time over own plain forward",
+    "map + top-8, time over own plain forward",
+    "everything, time over own plain forward",
+    "bit-equal: cuDNN + second pass for the map, time over cuDNN alone",
+    "`attend` with the map, time over the kernels alone",
+)
+"""What the rows of the guide's last table are called in the report."""
+
+
+def newest(name: str) -> Path:
+    return max(RESULTS.glob(f"{name}_*.md"))
+
+
+def measured(name: str) -> tuple[list[float], list[float]]:
+    """A ratio in the newest report, heads and masks together: at the shortest length, and at all others."""
+    lines = newest("gpu-attention").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("|")[4:8] for line in lines if line.startswith(f"| {name} |")]
+    assert len(rows) == 4
+    cells = [[cell.strip(" ()") for cell in row] for row in rows]
+    found = ([row[:1] for row in cells], [row[1:] for row in cells])
+    short, long = ([float(cell) for row in part for cell in row if cell] for part in found)
+    return short, long
+
+
+def assert_range(quoted: str, values: list[float]) -> None:
+    """Least and most, to the digits that are quoted; a dash where there are none."""
+    if not values:
+        assert quoted == "–"
+        return
+    digits = len(quoted) - quoted.rindex(".") - 1
+    assert quoted == f"{min(values):.{digits}f}–{max(values):.{digits}f}"
 
 
 @EACH
@@ -51,6 +93,36 @@ def test_numbers_in_the_prose_are_those_of_the_code(lang: Language) -> None:
 
 
 @EACH
+def test_figures_are_those_of_the_newest_reports(lang: Language) -> None:
+    rows = GUIDE.tables(lang)[-1][1:]
+    for (_, *quoted), name in zip(rows, QUOTED, strict=True):
+        for one, values in zip(quoted, measured(name), strict=True):
+            assert_range(one, values)
+    words = GUIDE.prose(lang)
+    less = measured("map, how many times less memory than eager with weights")[1]
+    assert {round(x, -2) for x in less} == {1600}
+    assert len(re.findall(r"1,600 (?:times less|分之一)", words)) == 1
+    memory = measured("extra memory of the map of 32 heads, MB")[1]
+    assert re.findall(r"131,072 .*\D(\d+) MB", words) == [f"{max(memory):.0f}"]
+    million = newest("million").read_text(encoding="utf-8")
+    (seconds,) = re.findall(r"median of three \| ([\d.]+) \|", million)
+    (megabytes,) = re.findall(r"beyond q and k, MB \| (\d+) \|", million)
+    assert re.findall(r"([\d.]+) (?:s and|秒、)\s?(\d+) MB", words) == [(f"{float(seconds):.2f}", megabytes)]
+    for report in (newest("gpu-attention"), newest("million")):
+        assert f"](../benchmarks/results/{report.name})" in words
+
+
+@EACH
+def test_what_the_readme_quotes_is_in_the_guide(lang: Language) -> None:
+    (words,) = re.findall(r"\n\n([^\n]*GPU(?:.+\n)+?.*\(docs/kernels\.md\).*)\n", README.text(lang))
+    ranges = re.findall(r"[\d.]+–[\d.]+", words)
+    assert len(ranges) == 3
+    table = GUIDE.tables(lang)[-1]
+    assert ranges == [table[row][2] for row in (1, 2, 5)]
+    assert newest("gpu-attention").name in words
+
+
+@EACH
 def test_what_is_named_is_there(lang: Language) -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", GUIDE.prose(lang)):
         assert (ROOT / "docs" / target).exists(), target
@@ -63,6 +135,6 @@ def test_both_languages_have_the_same_code_commands_and_rows() -> None:
     commands = [re.sub(r" *#.*", "", "".join(GUIDE.blocks(lang, "bash"))) for lang in LANGUAGES]
     assert commands[0] == commands[1]
     GUIDE.assert_same_code()
-    GUIDE.assert_same_marks(r"^#+(?= )", r"^\|(?=.)|(?<=.)\|", r"^- ", r"<!-- figures -->", r"\]\(([^)]+)\)")
+    GUIDE.assert_same_marks(r"^#+(?= )", r"^\|(?=.)|(?<=.)\|", r"^- ", r"[\d.]+–[\d.]+", r"\]\(([^)]+)\)")
     GUIDE.assert_same_names()
     GUIDE.assert_chinese_punctuation()

@@ -109,6 +109,7 @@ def _described(
         "kept": kept,
         **({} if record.step is None else {"step": list(record.step)}),
         **({} if record.prompt is None else {"prompt": record.prompt}),
+        **({"fused": True} if record.fused else {}),
     }
 
 

@@ -84,6 +84,7 @@ def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
         shape=(1, H, T, S),
         name=record.name,
         kind=record.kind,
+        fused=record.fused,
         map=kept if small is weights else to_kind_of(small[None], given),
         rectangle=lambda rows, cols: kept[..., rows, cols],
         kept={"weights": kept},

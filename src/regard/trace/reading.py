@@ -20,7 +20,7 @@ from regard.trace.weights import KINDS
 
 FORMAT, VERSION, KEY = "regard-trace", 2, "regard"
 _ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}
-_SOMETIMES = {"step", "prompt"}
+_SOMETIMES = {"step", "prompt", "fused"}
 _ARRAYS = re.compile(
     r"map|lse|entropy|received|sink|distance|values|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
 )
@@ -92,6 +92,8 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         raise tensors.garbled(f"{place}.shape")
     if not isinstance(names, list) or not all(isinstance(name, str) and _ARRAYS.fullmatch(name) for name in names):
         raise tensors.garbled(f"{place}.arrays")
+    if not isinstance(entry.get("fused", False), bool):
+        raise tensors.garbled(f"{place}.fused")
     B, H, T, S = shape
     own = f"{number}."
     rectangle, kept = _kept(tensors, own, entry, (B, H, T, S))
@@ -103,6 +105,7 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         shape=(B, H, T, S),
         name=entry["name"],
         kind=entry["kind"],
+        fused=entry.get("fused", False),
         map=_map(tensors, own, (B, H, T, S)) if "map" in names else None,
         **per_position,
         top=_top(tensors, own, (B, H, T, S)) if "top.indices" in names else None,

@@ -131,6 +131,7 @@ class Stitch:
             shape=(B, H, self.T, self.S),
             name=_module(first),
             kind=first.kind,
+            fused=any(call.fused for call in calls),
             lse=self._joined([call.lse for call in calls], -np.inf),
             entropy=self._joined([call.entropy for call in calls], 0.0),
             top=self._top([call.top for call in calls]),

@@ -107,6 +107,12 @@ def test_odd_memory_is_written_as_it_reads(tmp_path: Path) -> None:
         np.testing.assert_array_equal(read_trace(tmp_path / "t")[0].map, trace[0].map)
 
 
+def test_who_answered_comes_back(tmp_path: Path) -> None:
+    ours, theirs = (replace(record, fused=fused) for record, fused in zip(small_trace(), (True, False), strict=False))
+    Trace([ours, theirs]).save(tmp_path / "t")
+    assert [record.fused for record in read_trace(tmp_path / "t")] == [True, False]
+
+
 def test_an_empty_trace_comes_back_empty(tmp_path: Path) -> None:
     Trace().save(tmp_path / "t")
     assert len(read_trace(tmp_path / "t")) == 0
@@ -280,6 +286,7 @@ def test_a_tensor_that_cannot_be_is_named(tmp_path: Path, name: str, array: np.n
         lambda about: about["records"][0].update(shape=[1, 2, 5]),
         lambda about: about["records"][0].update(shape=[1, 2, 5, -7]),
         lambda about: about["records"][0].update(arrays="map"),
+        lambda about: about["records"][0].update(fused="yes"),
         lambda about: about["records"][0].update(queries=[99]),
         lambda about: about["records"][0].update(queries=[1]),  # the keys' tokens: another length
         lambda about: about["records"][0]["kept"].update(scale="1"),

@@ -24,6 +24,7 @@ def guarded(call: Call, backend: Backend) -> tuple[Array, Statistics]:
         answer = run(call)  # meanwhile
         if told():
             return answer
+        del answer  # its memory is wanted
     elif _surely_tame(call.q, call.k, call.v):
         return run(call)
     served = call.sizes.H // max(1, call.sizes.G)

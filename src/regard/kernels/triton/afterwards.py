@@ -36,10 +36,11 @@ def afterwards(
     bins = Bins.of(T, S, see)
     pooled = received = distance = first = None
     if bins is not None or see.received or see.distance:
-        columns = see.received or see.sink
-        pooled, received, distance = sums(q, k, lse, **options, bins=bins, received=columns, distance=see.distance)
-        first = None if received is None else received[..., :1].sum(-1)
-    elif see.sink:
+        asked: dict[str, Any] = {"bins": bins, "received": see.received, "distance": see.distance}
+        pooled, received, distance = sums(q, k, lse, **options, **asked)
+    if see.sink and received is not None:
+        first = received[..., :1].sum(-1)
+    elif see.sink:  # not worth a pass over all keys
         first = rectangle(q, k, lse, slice(0, T), slice(0, min(1, S)), **options).sum((-2, -1))
     if pooled is not None and bins is not None:
         average(pooled, lse, bins)

@@ -94,8 +94,15 @@ class _Attention(torch.autograd.Function):
             d_out = torch.zeros_like(out)
         elif d_out.stride(-1) != 1 or 0 in d_out.stride():
             d_out = d_out.contiguous()  # of a sum, for example, it is one number, told everywhere
+        if _may_be_blind(ctx.call.sight):
+            d_out = d_out.masked_fill((lse == -torch.inf)[..., None], 0)  # 0 · inf would be NaN
         told = Rows(out, lse, *(None if x is None else x.contiguous() for x in (d_lse, entropy, d_entropy)))
         return (*_gradients(ctx.call, q, k, v, d_out, told, d_sums, ctx.needs_input_grad), None, None)
+
+
+def _may_be_blind(sight: Sight) -> bool:
+    """Whether some query may see nothing, by what is known without looking."""
+    return sight.queries is not None or (sight.left or 0) < 0 or sight.offset + (sight.right or 0) < 0
 
 
 class _Side(NamedTuple):
@@ -117,7 +124,7 @@ def _gradients(
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
     """Those of q, k and v."""
-    if not (d_out.numel() and q.numel() and k.numel()):
+    if not (q.numel() and k.numel()):
         return torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
     known, sight, bins = _known(call, q, k, told, d_sums), call.sight, call.bins if d_sums is not None else None
     queries = _Side((q, d_out), q.shape[2], bins.high if bins else None)

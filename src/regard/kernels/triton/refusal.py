@@ -59,8 +59,13 @@ def refusal(
 
 
 def _of_this_machine(q: Tensor) -> Reason | None:
-    """What there is to say of the device and of Triton. Interpreted, kernels run on the CPU, which is for tests."""
-    if not q.is_cuda and not (q.device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1"):
+    """What there is to say of the device and of Triton.
+
+    Interpreted, kernels run on the CPU: for our tests, not for whoever has TRITON_INTERPRET=1 set, since Triton's
+    interpreter multiplies bfloat16 wrongly, and everything slowly.
+    """
+    interpreted = os.environ.get("TRITON_INTERPRET") == os.environ.get("REGARD_INTERPRET") == "1"
+    if torch.version.hip or not (q.is_cuda or (q.device.type == "cpu" and interpreted)):
         return "triton-device", {"device": q.device}
     if find_spec("triton") is None:
         return "triton-missing", {}

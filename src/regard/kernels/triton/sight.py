@@ -66,7 +66,19 @@ def sight_of(mask: BoundMask | None) -> Sight:
             case Prefix(count=count):
                 keep = mask.frame.positions(0, mask.frame.S).view(1, 1, 1, -1) < count
                 kept = keep if kept is None else kept & keep
+    sight = _within(sight, mask.frame.T, mask.frame.S)
     return sight if kept is None else _keeping(sight, kept[:, 0, 0], mask.frame.T)
+
+
+def _within(sight: Sight, T: int, S: int) -> Sight:
+    """The same without edges that hide nothing: kernels count in 32 bits.
+
+    >>> _within(Sight(left=2**40, right=0), T=4, S=4)
+    Sight(left=None, right=0, offset=0, queries=None, keys=None)
+    """
+    left = None if sight.left is None or sight.left >= T - 1 + sight.offset else sight.left
+    right = None if sight.right is None or sight.offset + sight.right >= S - 1 else sight.right
+    return replace(sight, left=left, right=right)
 
 
 def _keeping(sight: Sight, kept: Tensor, T: int) -> Sight:

@@ -87,7 +87,7 @@ def _walk_keys(
                 best, places = _take_better(scores, keys, best, places, slots, S, SLOTS)
     here = head * T + rows
     if entropies is not None:
-        tl.store(entropies + here, entropy * 0.6931471805599453, mask=rows < T)
+        tl.store(entropies + here, tl.maximum(entropy, 0.0) * 0.6931471805599453, mask=rows < T)
     if top is not None:
         places = _fill(best, places, slots, tl.minimum(S, 2 * top.k), SLOTS)
         at = here[:, None] * top.k + _ranks(best, slots, top.k)

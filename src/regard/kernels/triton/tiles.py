@@ -138,8 +138,11 @@ def score_tile(a, b, scale, cap, SOFTCAP: tl.constexpr):
     scores = tl.dot(a, b, input_precision="ieee") * scale
     if SOFTCAP:
         # tanh by the exponential of a number that is never positive: no overflow.
-        small = tl.exp2(tl.abs(scores) * (-2.0 * 1.4426950408889634 / cap))
-        capped = cap * (1.0 - small) / (1.0 + small)
+        size = tl.abs(scores)
+        u = size / cap
+        small = tl.exp2(u * (-2.0 * 1.4426950408889634))
+        series = size * (1.0 - u * u * (0.33333333 - u * u * 0.13333333))  # 1 - small would lose digits
+        capped = tl.where(u < 0.1, series, cap * (1.0 - small) / (1.0 + small))
         scores = tl.where(scores < 0, -capped, capped)
     return scores
 

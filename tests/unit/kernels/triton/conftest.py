@@ -9,6 +9,7 @@ import pytest
 import torch
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+os.environ["REGARD_INTERPRET"] = "1"
 
 if not INTERPRETED and not torch.cuda.is_available():
     collect_ignore_glob = ["test_*.py"]

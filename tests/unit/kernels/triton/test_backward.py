@@ -191,6 +191,19 @@ def test_who_sees_nothing_has_no_gradient(device: str) -> None:
     assert all(x.isfinite().all() for x in (d_q, *others))
 
 
+@pytest.mark.parametrize("wild", [torch.inf, torch.nan])
+def test_what_comes_back_to_who_sees_nothing_is_not_even_looked_at(wild: float, device: str) -> None:
+    """A normalisation after attention may send infinity back to a row of zeros."""
+    q, k, v = (torch.randn(1, 1, n, 16, device=device, requires_grad=True) for n in (24, 16, 16))
+    mask = Mask.causal().bind((1, 1), 24, 16, q)
+    out = attention_with_gradient(q, k, v, mask=mask, scale=0.25).out
+    upstream = torch.ones_like(out)
+    right = torch.autograd.grad(out, (q, k, v), upstream, retain_graph=True)
+    upstream[:, :, :8] = wild
+    for mine, other in zip(torch.autograd.grad(out, (q, k, v), upstream), right, strict=True):
+        assert_same_bits(mine, other)
+
+
 def test_only_what_is_wanted(device: str) -> None:
     q, k, v = (x.to(device) for x in tensors(20, 24))
     whole = found([q, k, v], device, None, None, ("out",))

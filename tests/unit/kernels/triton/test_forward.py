@@ -101,6 +101,17 @@ def test_bins_of_every_width(bins: int, device: str) -> None:
     check(*tensors(37, 45, H=1), device, Mask.window(20, 5), bins=bins)
 
 
+@pytest.mark.parametrize("far", [2**31 - 1, 2**31 + 5, 2**63 - 1])
+def test_a_window_as_far_as_numbers_go(far: int, device: str) -> None:
+    for mask in (Mask.window(far, 0), Mask.window(None, far), Mask.window(far, far)):
+        check(*tensors(20, 24), device, mask)
+
+
+@pytest.mark.parametrize("softcap", [50.0, 1e3, 1e4, 1e6])
+def test_a_softcap_far_away_costs_no_digits(softcap: float, device: str) -> None:
+    check(*tensors(20, 24), device, softcap=softcap)
+
+
 @pytest.mark.parametrize(("T", "S"), [(1, 1), (1, 40), (17, 1), (16, 32), (50, 17), (5, 70)])
 def test_lengths_that_fill_no_tile(T: int, S: int, device: str) -> None:
     check(*tensors(T, S), device, Mask.causal())

@@ -17,6 +17,7 @@ Q = torch.zeros(1, 1, 4, 8)
 @pytest.fixture(autouse=True)
 def interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setenv("REGARD_INTERPRET", "1")
 
 
 def key(x: Tensor = Q, **options: Any) -> str | None:

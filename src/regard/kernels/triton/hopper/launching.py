@@ -107,6 +107,7 @@ def _second(
     by_keys: bool,
     layout: dict[str, Any],
 ) -> None:
+    assert SECOND.consumers == 3, "as the kernel is written"
     with on_device(own):
         second_kernel[(programs,)](
             task,

@@ -68,7 +68,7 @@ def with_map(
     """Writes the sums, (B·H, R, C): launches for heads in groups, so that the strips stay few, and joins the strips."""
     tiles = triton.cdiv(task.T, consumers * ROWS)
     pieces, to_bin = max(1, ROWS // bins.high), max(1, bins.high // ROWS)  # of a consumer's tile; such tiles of a bin
-    strips_of_head = max(tiles * consumers, bins.R * to_bin)
+    strips_of_head = max(tiles * consumers, -(-bins.R * to_bin // pieces))
     group = min(task.heads, max(1, max(ROOM, sums.numel()) // (strips_of_head * pieces * bins.C)))
     scratch = sums.new_empty((programs_for(tiles * group, sums.device), consumers, bins.C, ROWS))
     lies = layout_of(bins, ROWS, KEYS)

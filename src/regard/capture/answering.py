@@ -3,6 +3,7 @@
 What comes back is shaped and laid out as the operator's own results: code that was compiled around it counts on that.
 """
 
+import sys
 from typing import Any
 
 import torch
@@ -14,13 +15,36 @@ from regard.dispatch.observing import is_little
 from regard.dispatch.torch_backends import wants_gradient
 from regard.kernels.triton.refusal import refusal
 
+_APPLY = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
+
 
 def may_answer(given: dict[str, Any]) -> bool:
     """Whether this call of `scaled_dot_product_attention` is one for our kernels, as far as its mask lets it."""
     q, k, v = given["query"], given["key"], given["value"]
-    if given["dropout_p"] or wants_gradient(q, k, v) or q.dim() != 4 or is_little(q, k):
+    added = given.get("attn_mask", given.get("attn_bias"))
+    if given["dropout_p"] or wants_gradient(*(x for x in (q, k, v, added) if x is not None)):
+        return False
+    if q.dim() != 4 or q.shape[2] == 1 or is_little(q, k) or _is_watched_by_others() or _is_inside_a_function():
         return False
     return refusal(q, k, v) is None
+
+
+def _is_watched_by_others() -> bool:
+    """Whether another mode is to see the operator: it would not, if we answered."""
+    return bool(torch._C._len_torch_dispatch_stack())
+
+
+def _is_inside_a_function() -> bool:
+    """Whether an autograd Function is running, which has gradients off and will ask for them all the same.
+
+    Code that was compiled for training does, and what is to be computed again when the gradients are.
+    """
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is _APPLY:
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def results_of(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], output: Output) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from regard.capture.answering import may_answer, results_of
 from regard.capture.caught import Caught, CaughtWeights, Output
 from regard.capture.inside import are_plain, autocast_inside, call_composed, is_composed
-from regard.capture.operators import READERS, Reader, named, read_fused
+from regard.capture.operators import FUSED, READERS, Reader, named
 from regard.capture.softmaxes import IN_PLACE, SOFTMAXES, Softmaxes
 
 aten = torch.ops.aten
@@ -78,10 +78,10 @@ class Catching(TorchDispatchMode):
             with Aside():
                 self._softmaxes.save(args)
         reader = READERS[func]
-        if self._answer and reader is read_fused and not _going_back():
+        if self._answer and reader in FUSED and not _going_back():
             given = named(func, args, kwargs)
             if may_answer(given):
-                return self._answered(func, args, kwargs, given)
+                return self._answered(reader, func, args, kwargs, given)
         if id(func) in _LAYER_IDS:
             with autocast_inside(func):
                 result = func(*args, **kwargs)
@@ -99,11 +99,11 @@ class Catching(TorchDispatchMode):
         self._passing = {} if self._softmaxes.followed else self._quiet
         return result
 
-    def _answered(self, func: Any, args: Any, kwargs: Any, given: dict[str, Any]) -> Any:
+    def _answered(self, reader: Any, func: Any, args: Any, kwargs: Any, given: dict[str, Any]) -> Any:
         """Told before it is computed; then it is ours, or still the operator's."""
         output = Output()
         with Aside():
-            self._tell(read_fused(given, (None, None))._replace(output=output))
+            self._tell(reader(given, (None, None))._replace(output=output))
             if output.out is not None:
                 return results_of(func, args, kwargs, output)
         return func(*args, **kwargs)

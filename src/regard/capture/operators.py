@@ -47,9 +47,18 @@ def _lse(found: Any, T: int) -> Tensor | None:
     return found[..., :T] if found.dim() == 3 and found.shape[-1] >= T else None
 
 
+def read_flash_on_cuda(given: dict[str, Any], result: Any) -> Caught:
+    """The same, where causal counts from the last key: `causal_lower_right` comes here with T ≠ S."""
+    caught = read_fused(given, result)
+    return caught._replace(mask=Mask.causal()) if given["is_causal"] else caught
+
+
+FUSED = (read_fused, read_flash_on_cuda)
+"""Readers of `scaled_dot_product_attention`, whichever kernel it took."""
+
 BY_NAME: dict[str, Reader] = {
     "aten._scaled_dot_product_flash_attention_for_cpu.default": read_fused,
-    "aten._scaled_dot_product_flash_attention.default": read_fused,
+    "aten._scaled_dot_product_flash_attention.default": read_flash_on_cuda,
     "aten._scaled_dot_product_efficient_attention.default": read_fused,
     "aten._scaled_dot_product_cudnn_attention.default": read_fused,
     "aten._scaled_dot_product_fused_attention_overrideable.default": read_fused,

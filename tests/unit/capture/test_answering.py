@@ -10,12 +10,14 @@ import torch
 import torch.nn.functional as F
 from tolerances import assert_same_bits
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from regard import See, watch
 from regard.capture import recording
 from regard.capture.answering import may_answer, results_of
 from regard.capture.caught import Output
-from regard.capture.operators import named, read_fused
+from regard.capture.operators import READERS, named, read_fused
 from regard.dispatch import observing
 from regard.dispatch.observing import Answered
 from regard.errors import ArgumentError
@@ -31,6 +33,7 @@ FLASH = torch.ops.aten._scaled_dot_product_flash_attention.default
 def as_if_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """To be told, not run: no kernel may be imported in this process."""
     monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setenv("REGARD_INTERPRET", "1")
     monkeypatch.setattr(observing, "FEW", 0)
 
 
@@ -60,6 +63,57 @@ def test_not_for_little_and_not_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(observing, "FEW", 0)
     monkeypatch.delenv("TRITON_INTERPRET")
     assert not may_answer(given(*heads()))
+
+
+def test_not_where_a_bias_learns_nor_for_a_step_of_a_generation() -> None:
+    q, k, v = heads()
+    assert not may_answer(given(q, k, v, attn_mask=torch.zeros(9, 9, requires_grad=True)))
+    assert not may_answer(given(q[:, :, :1], k, v))
+
+
+class Later(torch.autograd.Function):
+    """As checkpoints and compiled training do: forward without gradients, which come all the same."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Tensor) -> Tensor:
+        assert not may_answer(given(*tensors))
+        return tensors[0].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        return (*gradients, None, None)
+
+
+def test_not_where_gradients_come_later() -> None:
+    Later.apply(*heads(grad=True))
+
+
+def test_not_where_others_watch_too() -> None:
+    with FlopCounterMode(display=False):
+        answers = []
+
+        class Asking(TorchDispatchMode):
+            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                if func is torch.ops.aten.neg.default:
+                    answers.append(may_answer(given(*there)))
+                return func(*args, **(kwargs or {}))
+
+        there = heads()
+        with Asking():
+            torch.neg(there[0])
+    with Asking():
+        torch.neg(there[0])
+    assert answers == [False, True]
+
+
+def test_flash_attention_on_cuda_counts_from_the_last_key() -> None:
+    q, k, v = torch.randn(2, 4, 3, 8), torch.randn(2, 4, 9, 8), torch.randn(2, 4, 9, 8)
+    seen = [
+        READERS[func](named(func, (q, k, v), {"is_causal": True}), (None, None)).mask.dense(3, 9, like=q)
+        for func in (CPU, FLASH)
+    ]
+    assert seen[0].sum(-1).flatten().tolist() == [1, 2, 3]
+    assert seen[1].sum(-1).flatten().tolist() == [7, 8, 9]
 
 
 @pytest.mark.parametrize("lies", [False, True])

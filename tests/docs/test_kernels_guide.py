@@ -77,7 +77,7 @@ def test_the_table_is_what_backends_say_on_a_gpu(lang: Language, monkeypatch: py
 @EACH
 def test_numbers_in_the_prose_are_those_of_the_code(lang: Language) -> None:
     words = GUIDE.prose(lang)
-    assert re.findall(r"(?:capability|不低于) (\d\.\d)|(?:below|GPU 低于) (\d\.\d)", words) == [
+    assert re.findall(r"(?:compute capability|不低于) (\d\.\d)|(?:below capability|能力低于) (\d\.\d)", words) == [
         ("8.0", ""),
         ("", "8.0"),
     ]

@@ -45,7 +45,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             _forget_stdout()
             return 0  # the reader had enough
         except (Exception, KeyboardInterrupt) as error:
-            return _complain(error, general.debug)
+            code = _complain(error, general.debug)
+            if argv is None and isinstance(error, RegardError) and error.key == "rank-lost":
+                _leave_at_once(code)
+            return code
+
+
+def _leave_at_once(code: int) -> None:
+    """Without the interpreter's own end: there PyTorch's threads may wait for the process that was lost."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def take_general(arguments: list[str]) -> General:

@@ -3,7 +3,7 @@ same from torch operations, anywhere), eager (the whole matrix).
 """
 
 from dataclasses import replace
-from math import prod
+from math import nan, prod
 
 import torch
 import torch.nn.functional as F
@@ -109,16 +109,17 @@ def _differentiable(scores: Tensor, weights: Tensor, see: See) -> Statistics:
     """
     hidden = scores == -torch.inf
     nothing = hidden.all(-1)  # B H T
+    wild = ~(hidden | scores.isfinite()).all(-1)  # these rows are NaN, and send none to the keys they share
     shift = scores.detach().amax(-1) if scores.shape[-1] else scores.new_zeros(nothing.shape)
     shift = shift.masked_fill(shift.isinf(), 0)
-    below = (scores - shift[..., None]).masked_fill(nothing[..., None], 0)
+    below = (scores - shift[..., None]).masked_fill((nothing | wild)[..., None], 0)
     total = log_sum_exp(below)  # before it is hidden where it is nothing: its slope there would be NaN
     rest = statistics_of(weights.detach(), total.detach(), replace(see, map=None, entropy=False))
     mean = (weights * below.masked_fill(hidden, 0)).sum(-1)
     return rest._replace(
         map=pooled_map(weights, see.map) if see.map else None,
-        lse=(total + shift).masked_fill(nothing, -torch.inf) if see.lse or see.qk else None,
-        entropy=(total - mean).masked_fill(nothing, 0) if see.entropy else None,
+        lse=(total + shift).masked_fill(nothing, -torch.inf).masked_fill(wild, nan) if see.lse or see.qk else None,
+        entropy=(total - mean).masked_fill(nothing, 0).masked_fill(wild, nan) if see.entropy else None,
     )
 
 

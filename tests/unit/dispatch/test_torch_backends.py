@@ -113,3 +113,14 @@ def test_what_is_kept_for_weights_holds_no_graph() -> None:
     assert record.lse.requires_grad
     assert not any(record.kept[name].requires_grad for name in ("q", "k", "lse"))
     assert not record.weights().requires_grad
+
+
+@pytest.mark.parametrize("wild", [3e38, torch.inf, torch.nan])
+def test_a_key_that_later_queries_see_costs_the_earlier_no_gradient(wild: float) -> None:
+    q, k, v = torch.randn(3, 1, 1, 8, 4, generator=torch.Generator().manual_seed(0))
+    k[:, :, 5] = wild
+    q, k, v = (x.requires_grad_() for x in (q, k, v))
+    _, record = attend(q, k, v, mask=Mask.causal(), see=See(map=None, entropy=True, differentiable=True))
+    for one in (record.entropy, record.lse):
+        gradients = torch.autograd.grad(one[..., :5].sum(), (q, k), retain_graph=True)
+        assert all(x[:, :, :5].isfinite().all() for x in gradients)

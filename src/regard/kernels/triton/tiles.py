@@ -14,8 +14,7 @@ from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from regard.kernels.triton.blocks import power_of_two
-from regard.kernels.triton.sight import Sight as Sight
-from regard.kernels.triton.sight import reach_of
+from regard.kernels.triton.sight import Sight, reach_of
 
 LOG2E = 1.4426950408889634
 

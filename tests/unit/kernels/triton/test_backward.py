@@ -10,6 +10,7 @@ from tolerances import assert_close, assert_same_bits
 from torch import Tensor
 from torch.nn.functional import pad
 
+from kernel_calls import ANY_MASK, MASKS, any_mask, tensors
 from regard import Mask, See
 from regard.errors import BackendError
 from regard.kernels.tiles import Bins
@@ -19,29 +20,6 @@ from regard.kernels.triton.gradient import WALKS, Walks, attention_with_gradient
 from regard.kernels.triton.refusal import DTYPES
 
 SMALL = Walks(keys=Blocks(32, 16, 4, 2), queries=Blocks(32, 16, 4, 2))
-IDS = torch.tensor([3] * 5 + [7] * 19 + [5] * 5 + [9] * 4)
-MASKS = {
-    "full": None,
-    "causal": Mask.causal(),
-    "causal-first": Mask.causal(align="first"),
-    "window": Mask.window(5, 3),
-    "left": Mask.window(4, None),
-    "segments": Mask.segments(IDS),
-    "packed": Mask.segments(IDS) & Mask.causal(),
-    "mixed": Mask.segments(IDS % 2) & Mask.window(9, 2),
-    "padding": Mask.from_keep(torch.arange(33) < torch.tensor([[20], [33]])) & Mask.causal(),
-    "holes": Mask.from_keep(torch.arange(33) % 5 != 0),
-    "prefix": Mask.prefix(torch.tensor([4, 17])),
-    "apart": Mask.segments(IDS % 2, queries=IDS[-21:] * 0 + 4) & Mask.padding(IDS, pad=7),
-}
-
-
-def tensors(
-    T: int, S: int, E: int = 16, Ev: int = 16, *, B: int = 1, H: int = 2, G: int = 1, dtype: Any = torch.float32
-) -> list[Tensor]:
-    make = torch.Generator().manual_seed(0)
-    shapes = ((B, H, T, E), (B, G, S, E), (B, G, S, Ev))
-    return [torch.randn(shape, generator=make).to(dtype) for shape in shapes]
 
 
 def plain(
@@ -231,14 +209,10 @@ def test_the_same_bits_twice_and_alone(device: str) -> None:
     T=st.integers(1, 50),
     S=st.integers(1, 50),
     bins=st.integers(1, 60),
-    left=st.none() | st.integers(0, 30),
-    right=st.none() | st.integers(0, 30),
-    ids=st.none() | st.lists(st.integers(0, 2), min_size=50, max_size=50),
+    **ANY_MASK,
 )
 def test_anything(T: int, S: int, bins: int, left: int | None, right: int | None, ids: list[int] | None) -> None:
-    mask = Mask.window(left, right)
-    if ids is not None:
-        mask = mask & Mask.segments(torch.tensor(ids[:S]), queries=torch.tensor(ids[-T:]))
+    mask = any_mask(T, S, left, right, ids)
     check(tensors(T, S, H=1), "cuda" if torch.cuda.is_available() else "cpu", mask, bins)
 
 

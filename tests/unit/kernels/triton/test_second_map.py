@@ -10,6 +10,8 @@ from tolerances import assert_close, assert_same_bits
 from torch import Tensor
 from torch.nn.functional import pad
 
+from kernel_calls import ANY_MASK, any_mask, pair
+from kernel_calls import MASKS as SHARED
 from regard import Mask, See
 from regard.functional.attention import attention_scores, attention_weights
 from regard.functional.statistics import distance
@@ -18,25 +20,7 @@ from regard.kernels.triton.blocks import Blocks
 from regard.kernels.triton.second_map import Sums, sums
 
 SMALL = Blocks(rows=16, keys=16, warps=4, stages=2)
-IDS = torch.tensor([3] * 5 + [7] * 19 + [5] * 5 + [9] * 4)
-MASKS = {
-    "full": None,
-    "causal": Mask.causal(),
-    "causal-first": Mask.causal(align="first"),
-    "window": Mask.window(5, 3),
-    "after": Mask.window(0, None),
-    "segments": Mask.segments(IDS),
-    "packed": Mask.segments(IDS) & Mask.causal(),
-    "mixed": Mask.segments(IDS % 2) & Mask.window(9, 2),
-    "padding": Mask.from_keep(torch.arange(33) < torch.tensor([[20], [33]])) & Mask.causal(),
-}
-
-
-def pair(
-    T: int, S: int, E: int = 16, *, B: int = 1, H: int = 2, G: int = 1, dtype: Any = torch.float32
-) -> list[Tensor]:
-    make = torch.Generator().manual_seed(0)
-    return [torch.randn(shape, generator=make).to(dtype) for shape in ((B, H, T, E), (B, G, S, E))]
+MASKS = SHARED | {"after": Mask.window(0, None)}
 
 
 def weights_of(q: Tensor, k: Tensor, mask: Mask | None, **options: Any) -> tuple[Tensor, Tensor]:
@@ -78,7 +62,7 @@ def check(q: Tensor, k: Tensor, device: str, mask: Mask | None = None, bins: int
 
 @pytest.mark.parametrize("name", MASKS)
 def test_every_mask(name: str, device: str) -> None:
-    check(*pair(21, 33, B=2 if name == "padding" else 1, H=1), device, MASKS[name], bins=5, distance=True)
+    check(*pair(21, 33, B=2 if name in ("padding", "prefix") else 1, H=1), device, MASKS[name], bins=5, distance=True)
 
 
 @pytest.mark.parametrize("bins", [None, 1, 3, 8, 64])
@@ -160,14 +144,10 @@ def test_the_same_bits_alone_and_among_others(device: str) -> None:
     T=st.integers(1, 40),
     S=st.integers(1, 40),
     bins=st.integers(1, 50),
-    left=st.none() | st.integers(0, 30),
-    right=st.none() | st.integers(0, 30),
-    ids=st.none() | st.lists(st.integers(0, 2), min_size=50, max_size=50),
+    **ANY_MASK,
 )
 def test_anything(T: int, S: int, bins: int, left: int | None, right: int | None, ids: list[int] | None) -> None:
-    mask = Mask.window(left, right)
-    if ids is not None:
-        mask = mask & Mask.segments(torch.tensor(ids[:S]), queries=torch.tensor(ids[-T:]))
+    mask = any_mask(T, S, left, right, ids)
     check(*pair(T, S, H=1), "cuda" if torch.cuda.is_available() else "cpu", mask, bins)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tolerances import assert_close
 from torch import Tensor
 
+from kernel_calls import pair
 from regard import Mask
 from regard.functional.attention import attention_scores, attention_weights
 from regard.functional.statistics import entropy, strongest
@@ -17,11 +18,6 @@ from regard.kernels.triton.strongest import OfQueries, of_queries
 
 SMALL = Blocks(rows=16, keys=16, warps=4, stages=2)
 IDS = torch.tensor([3] * 5 + [7] * 12 + [5] * 5 + [9] * 8)
-
-
-def pair(T: int, S: int, E: int = 16, *, H: int = 2, G: int = 1, dtype: Any = torch.float32) -> list[Tensor]:
-    make = torch.Generator().manual_seed(0)
-    return [torch.randn(shape, generator=make).to(dtype) for shape in ((1, H, T, E), (1, G, S, E))]
 
 
 def check(

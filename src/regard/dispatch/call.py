@@ -36,7 +36,7 @@ class Call:
         return is_tensor(self.q)
 
     def may_see(self, flagged: Array) -> Array:
-        """B H T (or 1, where all rows see alike): which queries may look at a flagged key, B H S."""
+        """… B H T (or 1, where all rows see alike): which queries may look at a flagged key, … B H S."""
         return flagged.any(-1)[..., None] if self.bound is None else self.bound.sees(flagged)
 
     @property

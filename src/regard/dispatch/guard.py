@@ -27,7 +27,6 @@ def guarded(call: Call, backend: Backend) -> tuple[Array, Statistics]:
         del answer  # its memory is wanted
     elif _surely_tame(call.q, call.k, call.v):
         return run(call)
-    served = call.sizes.H // max(1, call.sizes.G)
     bad_q, bad_k, bad_v = (_bad_rows(x) for x in (call.q, call.k, call.v))
     clean = replace(
         call,
@@ -35,14 +34,18 @@ def guarded(call: Call, backend: Backend) -> tuple[Array, Statistics]:
         k=_fill(call.k, bad_k[..., None], 0),
         v=_fill(call.v, bad_v[..., None], 0),
     )
-    if call.is_torch:
+    huge = _huge_rows(clean)
+    flags = [bad_k, bad_k | ~bad_k, bad_v] if huge is None else [bad_k, bad_k | ~bad_k, bad_v, huge[1]]
+    # All asked at once: a mask may have to look through T × S for an answer.
+    sees_bad_key, sees_any, sees_bad_value, *sees_huge = call.may_see(_for_queries(flags, call))  # B H T each
+    if huge is None:
+        out, found = run(clean)
+    else:
         from regard.dispatch.overflow import despite_huge
 
-        out, found = despite_huge(clean, run)
-    else:
-        out, found = run(clean)
-    no_weights = call.may_see(_repeat(bad_k, served)) | (bad_q & call.may_see(_all_true(bad_k, served)))
-    no_output = no_weights | call.may_see(_repeat(bad_v, served))
+        out, found = despite_huge(clean, run, huge, looking=sees_huge[0] | (huge[0] & sees_any))
+    no_weights = sees_bad_key | (bad_q & sees_any)
+    no_output = no_weights | sees_bad_value
     return _fill(out, no_output[..., None], np.nan), _without(found, no_weights, call)
 
 
@@ -71,15 +74,22 @@ def _bad_rows(x: Array) -> Array:
     return bad_rows(x)
 
 
-def _repeat(x: Array, times: int) -> Array:
-    if times == 1:
-        return x
-    return x.repeat(times, axis=1) if isinstance(x, np.ndarray) else x.repeat_interleave(times, dim=1)
+def _huge_rows(call: Call) -> tuple[Array, Array] | None:
+    if not call.is_torch:
+        return None
+    from regard.dispatch.overflow import huge_rows
+
+    return huge_rows(call)
 
 
-def _all_true(x: Array, times: int) -> Array:
-    x = _repeat(x, times)
-    return x | ~x
+def _for_queries(flags: list[Array], call: Call) -> Array:
+    """Flags of keys, B G S each, in one array and for the heads of queries: n B H S."""
+    served = call.sizes.H // max(1, call.sizes.G)
+    if not call.is_torch:
+        return np.stack(flags).repeat(served, axis=-2)
+    import torch
+
+    return torch.stack(flags).repeat_interleave(served, dim=-2)
 
 
 def _fill(x: Array, where: Array, value: float) -> Array:

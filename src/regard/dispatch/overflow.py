@@ -75,29 +75,37 @@ def bad_rows(x: Tensor) -> Tensor:
     return ~(x.abs() < huge(x.dtype)).all(-1)
 
 
-def despite_huge(call: Call, run: Callable[[Call], tuple[Tensor, Statistics]]) -> tuple[Tensor, Statistics]:
-    """`run(call)` for a finite call; queries that may look at something huge, or are huge, are computed again."""
+def huge_rows(call: Call) -> tuple[Tensor, Tensor] | None:
+    """Of a finite call the queries that are huge, B H T, and the keys that are or whose values are, B G S.
+
+    None where there are none, where one may not look, and where it does not matter.
+    """
     # Only eager gives gradients through statistics here, and that fills hidden numbers in, there and back.
     through = call.see is not None and call.see.differentiable and wants_gradient(call.q, call.k, call.v)
     if through or not may_branch(call.q):
-        return run(call)
+        return None
     huge_q, huge_k, huge_v = (x.abs().amax(-1) >= huge(x.dtype) for x in (call.q, call.k, call.v))
-    if not (huge_q.any() or huge_k.any() or huge_v.any()):
-        return run(call)
+    huge_keys = huge_k | huge_v
+    return (huge_q, huge_keys) if huge_q.any() or huge_keys.any() else None
+
+
+def despite_huge(
+    call: Call, run: Callable[[Call], tuple[Tensor, Statistics]], rows: tuple[Tensor, Tensor], looking: Tensor
+) -> tuple[Tensor, Statistics]:
+    """`run(call)` despite its `huge_rows`; what the queries `looking` at them, B H T, get is computed again."""
+    huge_q, huge_keys = rows
     small = replace(
         call,
         q=call.q.masked_fill(huge_q[..., None], 0),
-        k=call.k.masked_fill(huge_k[..., None], 0),
-        v=call.v.masked_fill(huge_v[..., None], 0),
+        k=call.k.masked_fill(huge_keys[..., None], 0),
+        v=call.v.masked_fill(huge_keys[..., None], 0),
     )
     out, found = run(small)
     if call.see is not None:
         # Forward, the kernels that give statistics replace hidden scores instead of adding to them.
         with torch.no_grad():
             _, found = run(call)
-    wild = (huge_k | huge_v).repeat_interleave(call.sizes.H // call.sizes.G, dim=1)  # B H S
-    looking = call.may_see(wild) | (huge_q & call.may_see(torch.ones_like(wild)))  # B H T
-    return torch.cat([_again(call, out, looking, rows) for rows in _row_blocks(call)], dim=2), found
+    return torch.cat([_again(call, out, looking, block) for block in _row_blocks(call)], dim=2), found
 
 
 def _again(call: Call, out: Tensor, looking: Tensor, rows: slice) -> Tensor:

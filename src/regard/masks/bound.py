@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 
@@ -75,30 +76,28 @@ class BoundMask:
         return seen if seen.shape[1:3] == (1, 1) else None
 
     def sees(self, flagged: Array, rows_at_a_time: int | None = None) -> Array:
-        """B H T: which queries may look at a flagged key (`flagged` is B H S, boolean)."""
+        """… B H T: which queries may look at a flagged key (`flagged` is … B H S, boolean)."""
         T, S = self.frame.T, self.frame.S
-        if rows_at_a_time is None:
-            rows_at_a_time = max(1, ANSWERS_AT_A_TIME // max(1, flagged.shape[0] * flagged.shape[1] * S))
-        if not T or not S:
-            return _all_rows(flagged[..., :0].any(-1)[..., None], T)
+        if not T or 0 in flagged.shape:
+            return self._all_rows(flagged[..., :0].any(-1)[..., None], T)
         quick = self.rule.sees(self.frame, flagged)
         if quick is not None:
-            return _all_rows(quick, T)
+            return self._all_rows(quick, T)
+        rows_at_a_time = rows_at_a_time or max(1, ANSWERS_AT_A_TIME // prod(flagged.shape))
         answers = []
         for start in range(0, T, rows_at_a_time):
             rows = slice(start, min(T, start + rows_at_a_time))
-            hit = (flagged[:, :, None, :] & self.block(rows, slice(0, S))).any(-1)
-            answers.append(_all_rows(hit, rows.stop - rows.start))
+            hit = (flagged[..., None, :] & self.block(rows, slice(0, S))).any(-1)
+            answers.append(self._all_rows(hit, rows.stop - rows.start))
         if isinstance(flagged, np.ndarray):
-            return np.concatenate(answers, axis=2)
+            return np.concatenate(answers, axis=-1)
         import torch
 
-        return torch.cat(answers, dim=2)
+        return torch.cat(answers, dim=-1)
 
-
-def _all_rows(answer: Array, rows: int) -> Array:
-    """An answer for each row; a rule that does not tell rows apart answered for one of them."""
-    return answer if answer.shape[-1] == rows else answer[:, :, [0] * rows]
+    def _all_rows(self, answer: Array, rows: int) -> Array:
+        """An answer for each row; a rule that does not tell rows apart answered for one of them."""
+        return answer if answer.shape[-1] == rows else answer | (self.frame.positions(0, rows) < 0)
 
 
 def _is_causal(rule: Rule) -> bool:

@@ -6,7 +6,8 @@ from typing import Any
 
 from regard.axes import Shape
 from regard.kinds import Array
-from regard.masks.rules import Frame, Keys, Rule, Seen
+from regard.masks.rules import Band, Frame, OfKeys, Rule, Seen, Segments
+from regard.masks.runs import Runs
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -67,13 +68,19 @@ class Both(Joined):
         return _common([rule.certain(frame, rows) for rule in self.rules])
 
     def sees(self, frame: Frame, flagged: Array) -> Array | None:
-        # Kept keys only thin out what is flagged; then one rule by position is left to ask.
-        others = [rule for rule in self.rules if not isinstance(rule, Keys)]
+        # What is said of keys alone only thins out what is flagged; then the rules about both sides are left to ask.
+        others = []
         for rule in self.rules:
-            flagged = rule.kept(flagged) if isinstance(rule, Keys) else flagged
+            if isinstance(rule, OfKeys):
+                flagged = flagged & rule.keeps(frame)
+            else:
+                others.append(rule)
         if not others:
             return flagged.any(-1)[..., None]
-        return others[0].sees(frame, flagged) if len(others) == 1 else None
+        if len(others) == 1:
+            return others[0].sees(frame, flagged)
+        runs = _runs(others, frame)
+        return None if runs is None else runs.see(flagged)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -105,6 +112,18 @@ class Either(Joined):
 
     def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
         return max((rule.certain(frame, rows) for rule in self.rules), key=lambda part: part[1] - part[0])
+
+
+def _runs(rules: list[Rule], frame: Frame) -> Runs | None:
+    """What bands, and segments at most once, allow together; None where there is something else."""
+    bands = [rule.edges(frame) for rule in rules if isinstance(rule, Band)]
+    segments = [rule for rule in rules if isinstance(rule, Segments)]
+    if not bands or len(segments) > 1 or len(bands) + len(segments) < len(rules):
+        return None
+    low, high = bands[0]
+    for other_low, other_high in bands[1:]:
+        low, high = low.clip(min=other_low), high.clip(max=other_high)
+    return segments[0].runs(between=(low, high)) if segments else Runs(None, low[None], high[None])
 
 
 def _common(ranges: list[tuple[int, int]]) -> tuple[int, int]:

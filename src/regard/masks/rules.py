@@ -18,6 +18,7 @@ import numpy as np
 from regard.axes import Shape, fits, split_lead
 from regard.errors import ShapeError
 from regard.kinds import Array, is_tensor, to_kind_of
+from regard.masks.runs import Runs, edges, own_segment
 
 Seen: TypeAlias = "bool | Array"
 """True: everything in the rectangle may be looked at; False: nothing; else an array that says which."""
@@ -67,7 +68,7 @@ class Rule(ABC):
         return 0, 0
 
     def sees(self, frame: Frame, flagged: Array) -> Array | None:
-        """B H T (or 1): which queries see a flagged key (B H S); None where there is no quick way to tell."""
+        """… B H T (or 1): which queries see a flagged key (… B H S); None where there is no quick way to tell."""
         return None
 
     def leads(self) -> Iterator[Shape]:
@@ -119,21 +120,32 @@ class Band(Rule):
         return _clipped(low, high, frame.S)
 
     def sees(self, frame: Frame, flagged: Array) -> Array | None:
-        # What a query sees is a range, so counting up to both its ends tells, without any rectangle.
-        counted = flagged.cumsum(-1)
+        low, high = self.edges(frame)
+        return Runs(None, low[None], high[None]).see(flagged)
+
+    def edges(self, frame: Frame) -> tuple[Array, Array]:
+        """The first key each query sees, and the one after the last."""
         here = frame.positions(self.offset(frame), self.offset(frame) + frame.T)
-        low = here * 0 if self.left is None else (here - self.left).clip(0, frame.S)
-        high = here * 0 + frame.S if self.right is None else (here + self.right + 1).clip(0, frame.S)
-        before_high = counted[..., (high - 1).clip(0)] * (high > 0)
-        before_low = counted[..., (low - 1).clip(0)] * (low > 0)
-        return before_high > before_low
+        return edges(here, self.left, self.right, frame.S)
 
     def __and__(self, other: "Band") -> "Band":
         return Band(_least(self.left, other.left), _least(self.right, other.right), self.from_first)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Prefix(Rule):
+class OfKeys(Rule):
+    """A rule that says the same to every query."""
+
+    @abstractmethod
+    def keeps(self, frame: Frame) -> Array:
+        """(1 or B) 1 S: the keys that may be looked at."""
+
+    def sees(self, frame: Frame, flagged: Array) -> Array | None:
+        return (flagged & self.keeps(frame)).any(-1)[..., None]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Prefix(OfKeys):
     """The first `count` keys, one number for all samples or one per sample."""
 
     count: Any
@@ -154,6 +166,10 @@ class Prefix(Rule):
                 return False
         return frame.positions(cols.start, cols.stop)[None, :] < self.count
 
+    def keeps(self, frame: Frame) -> Array:
+        count = self.count if isinstance(self.count, int) else self.count[..., 0]
+        return frame.positions(0, frame.S)[None, None] < count
+
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
         return 0, min(self.count, frame.S) if isinstance(self.count, int) else frame.S
 
@@ -166,7 +182,7 @@ class Prefix(Rule):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Keys(Rule):
+class Keys(OfKeys):
     """Keys that are kept: `keep` is (S,) or one row per sample, (B, S)."""
 
     keep: Array
@@ -181,12 +197,8 @@ class Keys(Rule):
     def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
         return self.keep[..., cols]
 
-    def sees(self, frame: Frame, flagged: Array) -> Array | None:
-        return self.kept(flagged).any(-1)[..., None]
-
-    def kept(self, flagged: Array) -> Array:
-        """Of the flagged keys (B H S) those that are kept."""
-        return flagged & self.keep[:, :, 0]
+    def keeps(self, frame: Frame) -> Array:
+        return self.keep[:, :, 0]
 
     def leads(self) -> Iterator[Shape]:
         if self.keep.ndim > 1:
@@ -220,6 +232,14 @@ class Segments(Rule):
     def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
         assert self.queries is not None, "align comes before block"
         return self.queries[..., rows, :] == self.keys[..., cols]
+
+    def sees(self, frame: Frame, flagged: Array) -> Array | None:
+        return self.runs().see(flagged)
+
+    def runs(self, between: tuple[Array, Array] | None = None) -> Runs:
+        """What queries see of their own segments, between edges that bands give them or not."""
+        assert self.queries is not None, "align comes before runs"
+        return own_segment(self.queries[:, 0, :, 0], self.keys[:, 0, 0], between)
 
     def leads(self) -> Iterator[Shape]:
         for ids in (self.keys, self.queries):

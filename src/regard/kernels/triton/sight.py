@@ -10,7 +10,8 @@ from torch import Tensor
 
 from regard.masks import BoundMask
 from regard.masks.combined import Both
-from regard.masks.rules import Band, Keys, Prefix, Rule, Segments
+from regard.masks.rules import Band, OfKeys, Rule, Segments
+from regard.masks.runs import edges, own_segment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +41,7 @@ class Sight:
 def is_known(mask: BoundMask | None) -> bool:
     """Whether the kernels can do this mask: bands, kept keys, prefixes and segments, all of which must allow."""
     rules = [] if mask is None else _rules(mask)
-    known = all(isinstance(rule, Band | Keys | Prefix | Segments) for rule in rules)
+    known = all(isinstance(rule, Band | OfKeys | Segments) for rule in rules)
     return known and sum(isinstance(rule, Segments) for rule in rules) <= 1
 
 
@@ -61,13 +62,11 @@ def sight_of(mask: BoundMask | None) -> Sight:
             case Segments(keys=keys, queries=queries):
                 assert queries is not None, "a bound mask knows its queries"
                 sight = replace(sight, queries=queries[:, 0, :, 0], keys=keys[:, 0, 0])
-            case Keys(keep=keep):
-                kept = keep if kept is None else kept & keep
-            case Prefix(count=count):
-                keep = mask.frame.positions(0, mask.frame.S).view(1, 1, 1, -1) < count
+            case OfKeys():
+                keep = rule.keeps(mask.frame)[:, 0]
                 kept = keep if kept is None else kept & keep
     sight = _within(sight, mask.frame.T, mask.frame.S)
-    return sight if kept is None else _keeping(sight, kept[:, 0, 0], mask.frame.T)
+    return sight if kept is None else _keeping(sight, kept, mask.frame.T)
 
 
 def _within(sight: Sight, T: int, S: int) -> Sight:
@@ -99,17 +98,12 @@ def reach_of(sight: Sight, rows: int) -> Tensor:
     >>> reach_of(Sight(queries=ids, keys=ids), rows=2).tolist()
     [[[0, 3, 0, 3], [0, 5, 3, 3], [3, 6, 5, 5]]]
     """
-    assert sight.queries is not None
-    assert sight.keys is not None
-    B, S = max(len(sight.queries), len(sight.keys)), sight.keys.shape[1]
-    queries = sight.queries.expand(B, -1).contiguous()
-    keys, order = sight.keys.expand(B, -1).to(queries.dtype).sort(dim=-1, stable=True)
-    before = torch.searchsorted(keys, queries)
-    count = torch.searchsorted(keys, queries, right=True) - before
-    seeing = count > 0
-    first = torch.where(seeing, order.gather(1, before.clamp(max=S - 1)), S)
-    end = torch.where(seeing, order.gather(1, (before + count - 1).clamp(min=0)) + 1, 0)
-    unbroken = seeing & (end - first == count)
+    runs = own_segment(sight.queries, sight.keys)
+    assert runs.order is not None, "segments are sorted"
+    S, seeing = runs.order.shape[1], runs.first < runs.end
+    first = torch.where(seeing, runs.order.gather(1, runs.first.clamp(max=S - 1)), S)
+    end = torch.where(seeing, runs.order.gather(1, (runs.end - 1).clamp(min=0)) + 1, 0)
+    unbroken = seeing & (end - first == runs.end - runs.first)
     columns = (
         _by_tile(first, rows, S).amin(-1),
         _by_tile(end, rows, 0).amax(-1),
@@ -118,6 +112,20 @@ def reach_of(sight: Sight, rows: int) -> Tensor:
     )
     low, high, sure_low, sure_high = columns
     return torch.stack((low, high, sure_low, torch.maximum(sure_low, sure_high)), dim=-1).int()
+
+
+def who_sees(sight: Sight, T: int, S: int, device: torch.device) -> Tensor:
+    """Which queries see any key at all, (1 or B) T; of the swapped, which keys are seen at all.
+
+    >>> ids = torch.tensor([[0, 0, 0, 1, 1, 2]])
+    >>> who_sees(Sight(right=-1, queries=ids, keys=ids), 6, 6, ids.device).int()
+    tensor([[0, 1, 1, 0, 1, 0]], dtype=torch.int32)
+    """
+    low, high = edges(torch.arange(T, device=device) + sight.offset, sight.left, sight.right, S)
+    if sight.queries is None:
+        return (low < high)[None]
+    runs = own_segment(sight.queries, sight.keys, between=(low, high))
+    return runs.first < runs.end
 
 
 def _by_tile(x: Tensor, rows: int, beyond: int) -> Tensor:

@@ -1,6 +1,7 @@
 """How much memory there is, asked before a request that may not fit."""
 
 import os
+import sys
 
 from regard.errors import TooLargeError
 
@@ -20,6 +21,19 @@ def available_bytes() -> int | None:
         return None
 
 
+def free_beside(x: object) -> int | None:
+    """Free memory in bytes of the GPU that the tensor `x` is on; None for whatever is on none.
+
+    What PyTorch has taken and nothing lies in counts as free: that is what it would give first.
+    """
+    device = getattr(x, "device", None)
+    if getattr(device, "type", None) != "cuda":
+        return None
+    cuda = sys.modules["torch"].cuda
+    held: int = cuda.memory_reserved(device) - cuda.memory_allocated(device)
+    return held + int(cuda.mem_get_info(device)[0])
+
+
 def spell(count: float, decimal: bool = False) -> str:
     """A number of bytes as people write it: by 1,024, or by 1,000 for those who count so.
 
@@ -35,7 +49,7 @@ def spell(count: float, decimal: bool = False) -> str:
 
 
 def require(count: int, *, key: str, free: int | None = None, **values: object) -> None:
-    """Raise TooLargeError with the sentence `key` when `count` bytes are more than there are."""
+    """Raise TooLargeError with the sentence `key` when `count` bytes are more than `free`, or than this machine has."""
     free = available_bytes() if free is None else free
     if free is not None and count > free:
         raise TooLargeError(key, need=spell(count), free=spell(free), **values)

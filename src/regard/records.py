@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from regard.axes import Shape, part_of
 from regard.errors import ArgumentError, NotKeptError
 from regard.kinds import Array, is_whole
-from regard.memory import require
+from regard.memory import free_beside, require
 
 Kind = Literal["encoder", "decoder", "cross", "self"]
 Rectangle = Callable[[slice, slice], Array]
@@ -185,11 +185,16 @@ class Record:
         if self.rectangle is not None:
             shape = (*self.shape[:2], rows.stop - rows.start, cols.stop - cols.start)
             if prod(shape) > WORTH_ASKING:
-                require(4 * prod(shape), key="weights-too-large", shape=shape)
+                require(4 * prod(shape), key="weights-too-large", shape=shape, free=self._free_on_gpu())
             return self.rectangle(rows, cols)
         if self.map is not None and tuple(self.map.shape[-2:]) == (T, S):
             return self.map[..., rows, cols]
         raise NotKeptError("weights-not-kept", name=self.name, T=T, S=S)
+
+    def _free_on_gpu(self) -> int | None:
+        """Free memory of the GPU that this Record is on; None where it is on none."""
+        free = map(free_beside, (*self.kept.values(), self.lse, self.map, self.sink))
+        return next((count for count in free if count is not None), None)
 
     def named(self, name: str, kind: Kind | None = None) -> "Record":
         """The same under another name."""

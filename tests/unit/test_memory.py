@@ -2,9 +2,12 @@
 
 import builtins
 import os
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 
 from regard import memory
 from regard.errors import TooLargeError
@@ -26,6 +29,17 @@ def test_without_proc_the_system_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
     assert memory.available_bytes() is None
     monkeypatch.delattr(os, "sysconf")  # Windows
     assert memory.available_bytes() is None
+
+
+def test_a_gpu_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what PyTorch holds there and does not use; of the tensor's own GPU, which something stands in for."""
+    other = torch.device("cuda", 1)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: {other: (1000, 5000)}[device])
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: {other: 700}[device])
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: {other: 300}[device])
+    assert memory.free_beside(SimpleNamespace(device=other)) == 1400
+    for elsewhere in (torch.zeros(1), torch.zeros(1, device="meta"), np.zeros(1), None):
+        assert memory.free_beside(elsewhere) is None
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.errors import ArgumentError, NotKeptError, RegardError
+from regard import records
+from regard.errors import ArgumentError, NotKeptError, RegardError, TooLargeError
 from regard.records import Record, See
 
 WEIGHTS = np.random.default_rng(0).random((2, 3, 4, 5))
@@ -18,6 +19,18 @@ WEIGHTS = np.random.default_rng(0).random((2, 3, 4, 5))
 def kept(**more: Any) -> Record:
     """A Record whose rectangle is the real thing."""
     return Record(shape=(2, 3, 4, 5), rectangle=lambda rows, cols: WEIGHTS[..., rows, cols], **more)
+
+
+def test_weights_must_fit_where_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU, which a name stands in for."""
+    monkeypatch.setattr(records, "WORTH_ASKING", 10)
+    monkeypatch.setattr(records, "free_beside", {"on a GPU": 200}.get)
+    for place in ({"kept": {"q": "on a GPU"}}, {"lse": "on a GPU"}):
+        record = kept(**place)
+        assert record.weights(slice(0, 2), slice(0, 4)).shape == (2, 3, 2, 4)
+        with pytest.raises(TooLargeError, match="need 480 B, and 200 B are free"):
+            record.weights()
+    assert kept(lse="elsewhere").weights().shape == (2, 3, 4, 5)
 
 
 # --- See -------------------------------------------------------------------------------------------------

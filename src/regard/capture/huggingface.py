@@ -4,8 +4,9 @@
     model.set_attn_implementation("regard")
     trace = regard.Trace(model(**inputs, output_attentions=True).attentions)
 
-It computes what "sdpa" computes, by the same kernels, and where others hand out a matrix of weights it hands out a
-Record. `watch` needs none of this, and sees models that never ask for an implementation.
+It computes what "sdpa" computes, by the same kernels, unless `See(fused=True)` allows ours as it does in `watch`; where
+others hand out a matrix of weights it hands out a Record. `watch` needs none of this, and sees models that never ask
+for an implementation.
 """
 
 from typing import Any
@@ -61,10 +62,14 @@ class Implementation:
         asked = bool(more.pop("output_attentions", False)) or _is_collecting(module)
         if not asked:
             return sdpa_attention_forward(module, query, key, value, attention_mask, **more)
-        found: list[Caught | CaughtWeights] = []
-        with Catching(found.append):
+        records: list[Record] = []
+
+        def tell(caught: Caught | CaughtWeights) -> None:
+            records.append(self._record(module, caught))
+
+        with Catching(tell, answer=self.see.fused):
             out, _ = sdpa_attention_forward(module, query, key, value, attention_mask, **more)
-        return out, self._record(module, found[-1])
+        return out, records[-1]
 
     def _record(self, module: nn.Module, caught: Caught | CaughtWeights) -> Record:
         caught = Lowering().lowered(caught) if isinstance(caught, Caught) else caught

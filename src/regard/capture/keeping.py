@@ -17,7 +17,7 @@ from regard.capture.caught import Caught, CaughtWeights
 from regard.errors import ArgumentError, TooLargeError
 from regard.kinds import is_whole
 from regard.masks.rules import Dense
-from regard.memory import available_bytes, spell
+from regard.memory import available_bytes, free_beside, spell
 from regard.records import See
 from regard.words import say
 
@@ -37,9 +37,9 @@ class Keeping:
     """The budget of one watch. `modules` are those that may compute attention."""
 
     def __init__(self, budget: Any, see: See, modules: Iterable[nn.Module] = ()) -> None:
-        self._budget = in_bytes(budget)
+        self._budget = None if budget is None else in_bytes(budget)
         self._decimal = isinstance(budget, str) and "i" not in budget.lower()
-        self._left = self._budget
+        self._left = self._budget or 0
         self._see = see
         self._alike = Counter(type(module) for module in modules)
         self._calls: Counter[type] = Counter()
@@ -49,6 +49,8 @@ class Keeping:
 
     def see(self, caught: Caught | CaughtWeights, name: str, module: nn.Module, sizes: FourSizes) -> See:
         """What may be kept of this call; TooLargeError where not even a number for each query may."""
+        if self._budget is None:  # a Record lies where what it is made of does
+            self._budget = self._left = in_bytes(None, caught.q if isinstance(caught, Caught) else caught.weights)
         alike = max(1, self._alike[type(module)])
         share = self._left // (alike - self._calls[type(module)] % alike)
         self._calls[type(module)] += 1
@@ -90,6 +92,7 @@ class Keeping:
         ]
         if not parts:
             return None
+        assert self._budget is not None
         budget, need = self._spelt(self._budget), self._spelt(self._wanted)
         return say("watch-left-out", budget=budget, parts=say("watch-and").join(parts), need=need)
 
@@ -98,14 +101,15 @@ class Keeping:
         return spell(count, self._decimal)
 
 
-def in_bytes(budget: Any) -> int:
-    """A budget as people write it, in bytes; None is a share of what is free.
+def in_bytes(budget: Any, beside: Tensor | None = None) -> int:
+    """A budget as people write it, in bytes; None is a share of what is free where the tensor `beside` is.
 
     >>> in_bytes("2 GB"), in_bytes("1.5MiB"), in_bytes(4096)
     (2000000000, 1572864, 4096)
     """
     if budget is None:
-        free = available_bytes()
+        free = free_beside(beside)
+        free = available_bytes() if free is None else free
         return 2**62 if free is None else free // SHARE
     if is_whole(budget) and budget > 0:
         return int(budget)

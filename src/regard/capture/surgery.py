@@ -15,7 +15,7 @@ from regard.axes import Shape
 from regard.capture.edits import Edit
 from regard.capture.positions import HIDING
 from regard.errors import ArgumentError, ShapeError
-from regard.memory import require
+from regard.memory import free_beside, require
 
 WORTH_ASKING = 2**24
 """Edges from which on one asks first whether there is room for a mask of them."""
@@ -81,7 +81,7 @@ def kept(edit: Edit, shape: Shape, first: int | None, like: Tensor) -> Tensor:
         raise ArgumentError("edit-positions", asked=edit.asked, T=T, S=S)
     own = H if any(head is not None for head, _, _ in edit.edges) else 1
     if own * T * S > WORTH_ASKING:  # a mask, and what a kernel makes of it
-        require(5 * own * T * S, key="edit-too-large", asked=edit.asked, T=T, S=S)
+        require(5 * own * T * S, key="edit-too-large", asked=edit.asked, T=T, S=S, free=free_beside(like))
     if edit.mask is not None:
         seen = edit.mask.bind(shape[:2], T, S, like).block(slice(0, T), slice(0, S))
         seen = torch.as_tensor(seen, device=like.device)

@@ -27,11 +27,12 @@ YES = Answer(True)
 
 
 class Backend(NamedTuple):
-    """One way to compute attention."""
+    """One way to compute attention. `scratch` is how many bytes a call takes beside what it gives, if that is much."""
 
     name: str
     answer: Callable[[Call], Answer]
     run: Callable[[Call], tuple[Array, Statistics]]
+    scratch: Callable[[Call], int] = lambda _: 0
 
 
 class Answers(dict[str, str]):

@@ -38,7 +38,7 @@ def attend(
     """
     call = receive(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see)
     chosen = choose(call, backend)
-    require_room_for(call)
+    require_room_for(call, chosen.scratch(call))
     out, found = computed(call, chosen)
     out = out.reshape(*call.sizes.lead, call.sizes.T, call.sizes.Ev)
     return out if see is None else (out, record_of(call, found))

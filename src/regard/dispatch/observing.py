@@ -17,6 +17,7 @@ from regard.functional.statistics import statistics_of
 from regard.kernels.chunked.observe import observe, weights_at_once
 from regard.kernels.chunked.workers import Alone
 from regard.kernels.triton.refusal import refusal
+from regard.kernels.triton.scratch import scratch_for
 from regard.masks import BoundMask, Mask
 from regard.records import Record, See, Statistics
 
@@ -57,7 +58,6 @@ def observed(
             return Record(shape=(B, H, T, S), **found._asdict())
     call = _call(q, k, v, mask, bound, bias, scale, softcap, see)
     if not few:
-        require_room_for(call)
         found = _observe(call, lse)
     return record_of(call, found)
 
@@ -90,7 +90,7 @@ def answered(
     from regard.kernels.triton.attention import attention
 
     call = _call(q, k, v, mask, bound, None, scale, softcap, see)
-    require_room_for(call)
+    require_room_for(call, scratch_for(q, k, see))
     out, found = attention(q, k, v, see=asked, **call.options)
     assert found.lse is not None
     # The model may write over what it is given, and the Record must not notice.
@@ -121,7 +121,9 @@ def _observe(call: Call, lse: Tensor | None) -> Statistics:
     """By the kernels for a GPU where they can, else by torch operations."""
     assert call.see is not None
     if refusal(call.q, call.k, call.v, mask=call.bound, bias=call.bias, see=call.see) is not None:
+        require_room_for(call)
         return observe(call.q, call.k, lse, see=call.see, **call.options)
+    require_room_for(call, scratch_for(call.q, call.k, call.see, later=lse is not None))
     from regard.kernels.triton.observe import observe as observe_on_gpu
 
     return observe_on_gpu(call.q, call.k, lse, mask=call.bound, scale=call.scale, softcap=call.softcap, see=call.see)

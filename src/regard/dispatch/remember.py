@@ -9,12 +9,12 @@ import numpy as np
 from regard.axes import bin_count
 from regard.dispatch.call import Call
 from regard.kinds import Array, is_tracing
-from regard.memory import require
+from regard.memory import free_beside, require
 from regard.records import WORTH_ASKING, Record, Statistics
 
 
-def require_room_for(call: Call) -> None:
-    """Raise TooLargeError where the Record alone would not fit."""
+def require_room_for(call: Call, scratch: int = 0) -> None:
+    """Raise TooLargeError where the Record, and so many bytes that are needed on the way, would not fit."""
     see, sizes = call.see, call.sizes
     if see is None or is_tracing():
         return
@@ -23,8 +23,9 @@ def require_room_for(call: Call) -> None:
         numbers += bin_count(sizes.T, see.map) * bin_count(sizes.S, see.map)
     if see.top:
         numbers += 3 * sizes.T * min(see.top, sizes.S)
-    if sizes.B * sizes.H * numbers > WORTH_ASKING:
-        require(4 * sizes.B * sizes.H * numbers, key="record-too-large")
+    need = 4 * sizes.B * sizes.H * numbers + scratch
+    if need > 4 * WORTH_ASKING:
+        require(need, key="record-too-large", free=free_beside(call.q))
 
 
 def record_of(call: Call, found: Statistics) -> Record:

@@ -17,9 +17,10 @@ from regard.functional.fused import sdpa
 from regard.functional.statistics import pooled_map, statistics_of
 from regard.kernels import chunked
 from regard.kernels.triton.refusal import refusal
+from regard.kernels.triton.scratch import scratch_for
 from regard.masks import Mask
 from regard.masks.rules import Dense
-from regard.memory import require
+from regard.memory import free_beside, require
 from regard.records import See, Statistics
 
 
@@ -33,10 +34,9 @@ def autocast(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _sdpa_answer(call: Call) -> Answer:
-    if call.see is not None:
-        return Answer(False, "no-statistics", {"backend": "chunked"})
-    if call.softcap is not None:
-        return Answer(False, "no-softcap", {"backend": "chunked"})
+    if call.see is not None or call.softcap is not None:
+        able = next(one.name for one in BACKENDS[1:] if one.answer(call).yes)  # the last one can do anything
+        return Answer(False, "no-softcap" if call.see is None else "no-statistics", {"backend": able})
     if call.dropout:
         return Answer(True, "whole-matrix-dropout")
     if call.bias is not None and call.bias.requires_grad:
@@ -126,8 +126,7 @@ def _differentiable(scores: Tensor, weights: Tensor, see: See) -> Statistics:
 def _require_room(call: Call, key: str) -> None:
     """Scores, weights and a mask's matrix live at once."""
     shape = (call.sizes.B, call.sizes.H, call.sizes.T, call.sizes.S)
-    free = torch.cuda.mem_get_info(call.q.device)[0] if call.q.device.type == "cuda" else None
-    require(3 * computing_dtype(call.q).itemsize * prod(shape), key=key, shape=shape, free=free)
+    require(3 * computing_dtype(call.q).itemsize * prod(shape), key=key, shape=shape, free=free_beside(call.q))
 
 
 def rectangle(call: Call, lse: Tensor, rows: slice, cols: slice) -> Tensor:
@@ -148,7 +147,7 @@ def wants_gradient(*tensors: Tensor) -> bool:
 
 BACKENDS = (
     Backend("sdpa", _sdpa_answer, _sdpa),
-    Backend("triton", _triton_answer, _triton),
+    Backend("triton", _triton_answer, _triton, lambda call: scratch_for(call.q, call.k, call.see)),
     Backend("chunked", _chunked_answer, _chunked),
     Backend("eager", lambda _: Answer(True, "whole-matrix"), _eager),
 )

@@ -11,8 +11,12 @@ from tolerances import assert_same_bits
 
 import regard
 from regard import See
+from regard.capture import recording
 from regard.capture.huggingface import Implementation, register
+from regard.dispatch import observing
+from regard.dispatch.observing import Answered
 from regard.errors import ArgumentError, MissingPackageError
+from regard.records import Record
 
 TOKENS = {"bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0}
 SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -101,6 +105,22 @@ def test_gradients_are_those_of_sdpa() -> None:
         grads[implementation].append(torch.get_rng_state())
     for one, other in zip(grads["sdpa"], grads["regard"], strict=True):
         assert_same_bits(one, other)
+
+
+def test_fused_lets_us_answer_where_a_record_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a watch; the kernels that answer need a GPU, and something stands in for them."""
+    q = torch.randn(2, 4, 9, 8)
+    answer = Answered(torch.full_like(q, 7), q.new_zeros(2, 4, 9), Record(shape=(2, 4, 9, 9), fused=True))
+    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setenv("REGARD_INTERPRET", "1")
+    monkeypatch.setattr(observing, "FEW", 0)
+    monkeypatch.setattr(recording, "answered", lambda *_, **__: answer)
+    monkeypatch.setattr(recording, "observed", lambda *_, **__: Record(shape=(2, 4, 9, 9)))
+    for fused, asked in ((True, True), (True, False), (False, True)):
+        door = Implementation(See(fused=fused))
+        out, record = door(torch.nn.Identity(), q, q, q, None, output_attentions=asked)
+        assert (record is not None) == asked
+        assert bool((out == 7).all()) == (fused and asked) == (record is not None and record.fused)
 
 
 @pytest.mark.parametrize("word", ["softcap", "s_aux"])

@@ -68,6 +68,18 @@ def test_without_a_word_it_is_a_share_of_what_is_free(monkeypatch: pytest.Monkey
     assert in_bytes(None) > 2**40
 
 
+def test_without_a_word_it_is_a_share_of_the_gpu_that_records_lie_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    what = caught()
+    weights = CaughtWeights(torch.rand(B, H, T, S).softmax(-1), torch.zeros(B, H, T))
+    monkeypatch.setattr("regard.capture.keeping.available_bytes", lambda: 1 / 0)
+    for one, place in ((what, what.q), (weights, weights.weights)):
+        free = 4 * (bytes_of(EVERYTHING, (B, H, T, S)) + 10)  # and nothing for q and k
+        monkeypatch.setattr("regard.capture.keeping.free_beside", {place: free}.get)
+        keeping = Keeping(None, EVERYTHING)
+        assert asked(keeping, one) == replace(EVERYTHING, qk=False)
+        assert keeping.left_out() is not None
+
+
 @pytest.mark.parametrize("see", [EVERYTHING, replace(EVERYTHING, map=None), See(), See(map=8, top=100)], ids=str)
 def test_the_estimate_is_what_it_takes(see: See) -> None:
     what = caught()

@@ -6,6 +6,8 @@ import torch
 from tolerances import assert_close
 
 from regard import Mask, See, attend, reference
+from regard.dispatch import choice, observing, remember, torch_backends
+from regard.dispatch.call import receive
 from regard.errors import TooLargeError
 from regard.kinds import Array
 
@@ -44,6 +46,46 @@ def test_more_weights_than_there_is_room_for_are_refused() -> None:
     with pytest.raises(TooLargeError, match=r"TiB"):
         record.weights()
     assert record.weights(slice(5, 7), slice(4, 7)).tolist() == [[[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]]]
+
+
+def test_what_is_seen_on_a_gpu_must_fit_there_with_what_is_needed_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own memory is asked, which something stands in for; what a backend needs beside is counted, too."""
+    x = torch.zeros(1, 300, 256, 1)  # of 75 MiB, the map
+    call = receive(x, x, x, see=See())
+    for room in (remember, torch_backends):
+        monkeypatch.setattr(room, "free_beside", lambda one: {id(x): 100 * 2**20}.get(id(one)))
+    remember.require_room_for(call)
+    with pytest.raises(TooLargeError, match=r"would take 101.0 MiB, and 100.0 MiB are free"):
+        remember.require_room_for(call, scratch=26 * 2**20)
+    with pytest.raises(TooLargeError, match=r"need 225.0 MiB, and 100.0 MiB are free"):
+        attend(x, x, x, see=See(), backend="eager")
+    remember.require_room_for(receive(x, x, x, see=See(map=128)), scratch=45 * 2**20)
+
+
+def test_nothing_is_asked_where_little_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs a GPU's driver more than a small call takes."""
+    monkeypatch.setattr(remember, "free_beside", lambda _: 1 / 0)
+    x = torch.zeros(1, 1, 256, 1)
+    remember.require_room_for(receive(x, x, x, see=See(top=8)), scratch=2**25)
+
+
+def test_a_backend_s_own_scratch_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(_: object, scratch: int) -> None:
+        raise TooLargeError("record-too-large", need=scratch, free=0)
+
+    q, k = torch.zeros(2, 3, 500, 64), torch.zeros(2, 3, 700, 64)
+    monkeypatch.setattr(choice, "require_room_for", asked)
+    with pytest.raises(TooLargeError, match="take 0, and"):
+        attend(q, k, k, see=See(map=10), backend="chunked")
+    monkeypatch.setattr(torch_backends, "refusal", lambda *_, **__: None)  # as if there were a GPU
+    with pytest.raises(TooLargeError, match=f"take {4 * 2 * 3 * 10 * 2 * 10}, and"):
+        attend(q, k, k, see=See(map=10))
+    monkeypatch.setattr(observing, "require_room_for", asked)
+    monkeypatch.setattr(observing, "refusal", lambda *_, **__: None)
+    with pytest.raises(TooLargeError, match=f"take {4 * 2 * 3 * 10 * 11 * 2}, and"):  # tiles of 64 keys, two bins each
+        observing.observed(q, k, k, lse=torch.zeros(2, 3, 500), scale=1.0, see=See(map=10))
+    with pytest.raises(TooLargeError, match=f"take {4 * 2 * 3 * 10 * 2 * 10}, and"):
+        observing.observed(q, k, k, scale=1.0, see=See(map=10))
 
 
 @pytest.mark.parametrize("backend", ["blocked", "chunked", "reference", "eager"])

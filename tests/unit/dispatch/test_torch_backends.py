@@ -87,6 +87,7 @@ def test_who_gives_them_says_so() -> None:
     answers = backends(q, k, v, see=SEE)
     assert answers.chosen == "eager"
     assert answers["chunked"].endswith("these do: eager")
+    assert answers["sdpa"] == "the fused kernel gives no statistics; eager does"
     with speaking("zh"):
         assert backends(q, k, v, see=SEE)["chunked"].endswith("可以的有：eager")
     with pytest.raises(BackendError, match=r"differentiable=True asks; these do: eager; .*'auto' would take eager"):
@@ -120,7 +121,7 @@ def test_a_key_that_later_queries_see_costs_the_earlier_no_gradient(wild: float)
     q, k, v = torch.randn(3, 1, 1, 8, 4, generator=torch.Generator().manual_seed(0))
     k[:, :, 5] = wild
     q, k, v = (x.requires_grad_() for x in (q, k, v))
-    _, record = attend(q, k, v, mask=Mask.causal(), see=See(map=None, entropy=True, differentiable=True))
-    for one in (record.entropy, record.lse):
-        gradients = torch.autograd.grad(one[..., :5].sum(), (q, k), retain_graph=True)
-        assert all(x[:, :, :5].isfinite().all() for x in gradients)
+    out, record = attend(q, k, v, mask=Mask.causal(), see=See(map=8, entropy=True, differentiable=True))
+    for one in (out, record.map, record.entropy, record.lse):
+        gradients = torch.autograd.grad(one[:, :, :5].square().sum(), (q, k), retain_graph=True)
+        assert all(x.isfinite().all() for x in gradients)

@@ -7,8 +7,11 @@ entropy with it.
 import torch
 from torch import Tensor
 
+from regard.kernels.tiles import Bins
+from regard.kernels.triton import hopper
 from regard.kernels.triton.afterwards import afterwards
 from regard.kernels.triton.attention import attention
+from regard.kernels.triton.sight import sight_of, who_sees
 from regard.masks import BoundMask
 from regard.records import See, Statistics
 
@@ -26,7 +29,7 @@ def observe(
 ) -> Statistics:
     """What `see` asks for. q B H T E, k B G S E; lse B H T in nats, whatever it says of queries that see nothing."""
     if lse is None or _is_one_pass(see):
-        values = k[..., :1]  # nobody wants an output, so it is to cost as little as can be
+        values = k if _is_for_hopper(q, k, mask, scale, softcap, see) else k[..., :1]
         return attention(q, k, values, mask=mask, scale=scale, softcap=softcap, see=see)[1]
     lse = _settled(lse, mask, k.shape[2])
     return afterwards(q, k, lse, mask=mask, scale=scale, softcap=softcap, see=see)
@@ -37,9 +40,22 @@ def _is_one_pass(see: See) -> bool:
     return bool(see.map and see.entropy) and not (see.received or see.distance or see.top)
 
 
+def _is_for_hopper(q: Tensor, k: Tensor, mask: BoundMask | None, scale: float, softcap: float | None, see: See) -> bool:
+    """Whether the quicker kernels take the call if k stands for the values, which nobody wants.
+
+    They want them as wide as keys, and need less time for all of it than the others for a single column.
+    """
+    if not hopper.is_at_hand(q.device):
+        return False
+    from regard.kernels.triton.hopper.launching import fits
+
+    bins = Bins.of(q.shape[2], k.shape[2], see)
+    return fits(q, k, k, sight=sight_of(mask), scale=scale, softcap=softcap, bins=bins)
+
+
 def _settled(lse: Tensor, mask: BoundMask | None, S: int) -> Tensor:
     """A copy in float32 that is -inf for queries that see nothing: there kernels say 0, or inf, as they like."""
     lse = lse.to(torch.float32, copy=True)
-    if mask is not None and S:
-        return lse.masked_fill_(~mask.sees(torch.ones(len(lse), 1, S, dtype=torch.bool, device=lse.device)), -torch.inf)
-    return lse if S else lse.fill_(-torch.inf)
+    if mask is None and S:
+        return lse
+    return lse.masked_fill_(~who_sees(sight_of(mask), lse.shape[2], S, lse.device)[:, None], -torch.inf)

@@ -1,0 +1,26 @@
+"""How much memory the kernels of this room take on their way to a map, beside what they give. No Triton here."""
+
+from torch import Tensor
+
+from regard.kernels.tiles import Bins
+from regard.kernels.triton.blocks import blocks_for, power_of_two
+from regard.records import See
+
+
+def scratch_for(q: Tensor, k: Tensor, see: See | None, *, later: bool = False) -> int:
+    """In bytes, at most. Up to 128 MiB, which a small map may take as well, are not counted.
+
+    The pass that computes needs scratch and strips, each no larger than the map, or than 64 MiB. A walk that comes
+    `later` keeps, for each row of the map, a sum for every tile of keys and every bin that it touches.
+    """
+    (B, H, T, E), S = q.shape, k.shape[2]
+    bins = Bins.of(T, S, see)
+    if bins is None:
+        return 0
+    numbers = 2 * bins.C  # for a row of the map
+    if later:
+        keys, wide = blocks_for(q.dtype, E, S, T).rows, bins.wide
+        shared = wide % keys == 0 or keys % wide == 0
+        touched = max(1, keys // wide) if shared else power_of_two((keys - 2) // wide + 2, 1)
+        numbers = max(numbers, -(-S // keys) * touched)
+    return 4 * B * H * bins.R * numbers

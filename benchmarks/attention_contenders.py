@@ -5,13 +5,15 @@
     plain                our forward, nothing asked
     map … everything     our forward that also tells; what it cannot tell follows in passes after it
     cuDNN + map          cuDNN's output and LSE, and the map from q, k and that LSE alone
+    received pass        what keys receive, from q, k and the LSE alone
+    search pass          the strongest keys, from q, k, the LSE and the thresholds that our forward leaves
     attend               `regard.attend` asked for the same map, whoever it chooses
     eager                every weight, as Hugging Face's eager attention makes them
 
 The numbers are drawn from a normal distribution: no head has a favourite, and no tile can be left out.
 """
 
-from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -19,54 +21,32 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
+from benchmarks.attention_settings import TOP, Setting
 from benchmarks.measure import Contender
-from regard import Mask, See, attend
+from regard import Mask, attend
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.asked import Asked
 from regard.kernels.triton.attention import attention
 from regard.kernels.triton.launching import forward
 from regard.kernels.triton.second_map import sums
 from regard.kernels.triton.sight import sight_of
+from regard.kernels.triton.strongest import of_queries
 
-BINS, TOP = 256, 8
-OURS = ("plain", "map", "entropy", "received", "top-8", "everything", "cuDNN + map", "backward")
+OURS = (
+    "plain",
+    "map",
+    "entropy",
+    "received",
+    "top-8",
+    "everything",
+    "cuDNN + map",
+    "received pass",
+    "search pass",
+    "backward",
+)
 """Those that compile kernels of ours."""
 ALL_WEIGHTS = 16_384
 """The length at which all weights are made: beyond it they do not fit."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """One sample of n tokens, H heads E wide, in bfloat16."""
-
-    E: int
-    causal: bool
-    n: int
-    H: int = 16
-
-    def __str__(self) -> str:
-        return f"E {self.E}, {self.mask}, {self.n:,} tokens"
-
-    @property
-    def mask(self) -> str:
-        return "causal" if self.causal else "full"
-
-    @property
-    def operations(self) -> float:
-        """Of the two matrix products of a forward; what causal attention need not look at is not counted."""
-        return 4.0 * self.n**2 * self.E * self.H / (2 if self.causal else 1)
-
-    @property
-    def output_bytes(self) -> int:
-        return 2 * self.H * self.n * self.E
-
-    def tensors(self, device: torch.device, count: int = 3) -> list[Tensor]:
-        make = torch.Generator(device).manual_seed(0)
-        shape = (1, self.H, self.n, self.E)
-        return [torch.randn(shape, generator=make, device=device, dtype=torch.bfloat16) for _ in range(count)]
-
-    def see(self, **asked: Any) -> See:
-        return See(map=BINS, sink=False, **asked)
 
 
 def contenders(setting: Setting, device: torch.device) -> dict[str, Contender]:
@@ -103,6 +83,14 @@ def ours(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Contend
         out, lse = cudnn_with_lse(q, k, v, setting.causal)
         return out, sums(q, k, lse, mask=mask, scale=scale, bins=bins, received=False)
 
+    @cache
+    def known() -> Any:
+        """What a forward leaves to the passes after it, made when one of them first asks for it."""
+        return forward(q, k, v, sight_of(mask), scale=scale, asked=Asked(lse=True, top=TOP))
+
+    def search() -> object:
+        return of_queries(q, k, known().lse, mask=mask, scale=scale, top=TOP, threshold=known().threshold)
+
     return {
         "plain": one_pass(),
         "map": one_pass(lse=True, bins=bins),
@@ -111,6 +99,8 @@ def ours(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Contend
         "top-8": all_passes(top=TOP),
         "everything": all_passes(entropy=True, received=True, top=TOP),
         "cuDNN + map": cudnn_and_map,
+        "received pass": lambda: sums(q, k, known().lse, mask=mask, scale=scale, received=True),
+        "search pass": search,
     }
 
 

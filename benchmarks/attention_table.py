@@ -1,12 +1,14 @@
 """What `benchmarks.gpu_attention` found, as the table it was asked for: ratios, bounds, and whether they are met."""
 
+import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
 
-from benchmarks.attention_contenders import BINS, Setting
+from benchmarks.attention_settings import BESIDE, BINS, Setting, in_order
+from benchmarks.commit import with_commit
 from benchmarks.dated import heading, table
 from benchmarks.measure import Measured, Ratio
 
@@ -17,10 +19,6 @@ REACHED = {"aim": "yes, the aim", "must": "yes", "short": "no", "–": "–"}
 HOST = ("FlashAttention-2", "cuDNN", "plain", "map", "attend")
 """Whose calls are also timed on the host."""
 AGREEMENT = ("output beside cuDNN's", "map in one pass beside two", "cuDNN with LSE beside without")
-LESS = Ratio(
-    label="map, how many times less memory than eager with weights", over="", under="", must=500, higher_is_better=True
-)
-MANY = Ratio(label="extra memory of the map of 32 heads, MB", over="", under="", must=128, aim=80)
 
 
 @dataclass
@@ -39,6 +37,22 @@ class Row(NamedTuple):
 
     ratio: Ratio
     fewest: int = 0
+
+    def judges(self, n: int) -> bool:
+        """Whether its bounds hold at this length; elsewhere its value stands in parentheses."""
+        return n >= self.fewest and n not in BESIDE
+
+
+LESS = Row(
+    Ratio(
+        label="map, how many times less memory than eager with weights",
+        over="",
+        under="",
+        must=500,
+        higher_is_better=True,
+    )
+)
+MANY = Row(Ratio(label="extra memory of the map of 32 heads, MB", over="", under="", must=128, aim=80))
 
 
 def rows(E: int) -> tuple[Row, ...]:
@@ -75,22 +89,25 @@ def rows(E: int) -> tuple[Row, ...]:
 def markdown(found: Found) -> str:
     """The report."""
     rounds = sorted({len(times) for each in found.settings.values() for times in each.times.values()})
-    spread = f"{rounds[0]} to {rounds[-1]}" if rounds else "no"
+    many = f"{rounds[0]} to {rounds[-1]}" if rounds else "no"
     lines = [
-        *heading("Attention on a GPU"),
+        *heading(with_commit("Attention on a GPU")),
         f"triton {_triton()}; CUDA {torch.version.cuda}; cuDNN {torch.backends.cudnn.version()}. One sample, 16 heads, "
-        f"bfloat16, random numbers; {spread} rounds in turns, {found.compiling:.0f} s of compiling before. Ratios are "
-        "of medians. Times are the device's, by events, not by CUDA graphs: the cache is flushed before each turn, and "
-        "meanwhile the host makes its launches.",
+        f"bfloat16, random numbers; {many} rounds in turns, {found.compiling:.0f} s of compiling before. Ratios are "
+        "of medians. Times are the device's alone, by events, not by CUDA graphs: before each turn the cache is "
+        "flushed, and the device sleeps until the host has made its launches. Only who waits for the device in between "
+        "shows time of the host.",
         "",
         f"Ceilings in the same run: {found.ceilings.get('products', 0) / 1e12:.0f} TFLOP/s (bfloat16 products, 8192³), "
         f"{found.ceilings.get('copy', 0) / 1e12:.2f} TB/s (copies, read and written).",
         "",
         *_ratios(found),
         "",
-        "In parentheses: lengths for which nothing is asked. “reached” is the worst of the others.",
+        " ".join(_parentheses(found)),
         "",
         *_times(found),
+        "",
+        *_spreads(found),
         "",
         *_beside(found),
         *(f"- {line}" for line in found.missing),
@@ -111,9 +128,15 @@ def _triton() -> str:
 
 
 def _ratios(found: Found) -> list[str]:
-    lengths = sorted({setting.n for setting in found.settings})
+    lengths = in_order({setting.n for setting in found.settings})
     headings = ["ratio", "E", "mask", *(f"{n:,}" for n in lengths), "must", "aim", "reached"]
     return table(headings, [*_lines_of_ratios(found, lengths), *_lines_of_memory(found, lengths)])
+
+
+def _parentheses(found: Found) -> Iterator[str]:
+    yield "In parentheses: lengths for which nothing is asked. “reached” is the worst of the others."
+    for n in in_order({setting.n for setting in found.settings} & BESIDE.keys()):
+        yield f"{n:,} is never judged: {BESIDE[n]}."
 
 
 def _by_kind(found: Found) -> Iterator[tuple[int, str, dict[int, Measured]]]:
@@ -126,21 +149,23 @@ def _by_kind(found: Found) -> Iterator[tuple[int, str, dict[int, Measured]]]:
 def _lines_of_ratios(found: Found, lengths: Sequence[int]) -> list[list[str]]:
     lines: list[tuple[int, list[str]]] = []
     for E, mask, own in _by_kind(found):
-        for place, (ratio, fewest) in enumerate(rows(E)):
+        for place, row in enumerate(rows(E)):
+            ratio = row.ratio
             values = {
                 n: each.median(ratio.over) / each.median(ratio.under)
                 for n, each in own.items()
                 if each.times.get(ratio.over) and each.times.get(ratio.under)
             }
             if values:
-                lines.append((place, [ratio.label, str(E), mask, *_cells(ratio, values, fewest, lengths)]))
+                lines.append((place, [ratio.label, str(E), mask, *_cells(row, values, lengths)]))
     return [line for _, line in sorted(lines, key=lambda one: one[0])]
 
 
-def _cells(ratio: Ratio, values: dict[int, float], fewest: int, lengths: Sequence[int]) -> list[str]:
+def _cells(row: Row, values: dict[int, float], lengths: Sequence[int]) -> list[str]:
     """A value for each length, the bounds, and whether they are met everywhere that they hold."""
-    shown = ["" if n not in values else f"{values[n]:.2f}" if n >= fewest else f"({values[n]:.2f})" for n in lengths]
-    verdicts = [ratio.verdict(value) for n, value in values.items() if n >= fewest] or ["–"]
+    ratio = row.ratio
+    shown = ["" if n not in values else f"{values[n]:.2f}" if row.judges(n) else f"({values[n]:.2f})" for n in lengths]
+    verdicts = [ratio.verdict(value) for n, value in values.items() if row.judges(n)] or ["–"]
     sign = "≥" if ratio.higher_is_better else "≤"
     bounds = ["–" if bound is None else f"{sign} {bound:g}" for bound in (ratio.must, ratio.aim)]
     return [*shown, *bounds, REACHED[max(verdicts, key=list(REACHED).index)]]
@@ -149,11 +174,11 @@ def _cells(ratio: Ratio, values: dict[int, float], fewest: int, lengths: Sequenc
 def _lines_of_memory(found: Found, lengths: Sequence[int]) -> list[list[str]]:
     """Memory beyond inputs and output: what all weights need over what the map needs, and the map of many heads."""
     lines = []
-    for ratio, get in ((LESS, _less_memory), (MANY, _many_heads)):
+    for row, get in ((LESS, _less_memory), (MANY, _many_heads)):
         for E, mask, own in _by_kind(found):
             values = {n: value for n, each in own.items() if (value := get(each)) is not None}
             if values:
-                lines.append([ratio.label, str(E), mask, *_cells(ratio, values, 0, lengths)])
+                lines.append([row.ratio.label, str(E), mask, *_cells(row, values, lengths)])
     return lines
 
 
@@ -188,6 +213,32 @@ def _time(setting: Setting, each: Measured, name: str) -> str:
     seconds = each.median(name)
     rate = f" [{setting.operations / seconds / 1e12:.0f}]" if name in ("FlashAttention-2", "cuDNN", "plain") else ""
     return f"{seconds * 1e3:.3g}{rate}" if seconds < 1e-2 else f"{seconds * 1e3:.1f}{rate}"
+
+
+def _spreads(found: Found) -> list[str]:
+    """How sure the medians are, setting by setting."""
+    lines = []
+    for setting, each in found.settings.items():
+        spreads = {name: spread(times) for name, times in each.times.items() if len(times) > 1}
+        if spreads:
+            widest = max(spreads, key=spreads.__getitem__)
+            numbers = f"{statistics.median(spreads.values()):.1%}", f"{spreads[widest]:.1%}"
+            lines.append([str(setting.E), setting.mask, f"{setting.n:,}", *numbers, widest])
+    return [
+        "Spread: half the distance between the quartiles, in percent of the median, is at most",
+        "",
+        *table(["E", "mask", "tokens", "for half of the contenders", "for all", "widest for"], lines),
+    ]
+
+
+def spread(times: Sequence[float]) -> float:
+    """Half the distance between the quartiles, over the median.
+
+    >>> spread([1.0, 2.0, 3.0, 4.0, 5.0])
+    0.3333333333333333
+    """
+    low, middle, high = statistics.quantiles(times, n=4, method="inclusive")
+    return (high - low) / 2 / middle
 
 
 def _beside(found: Found) -> list[str]:

@@ -1,8 +1,8 @@
 """Measuring on a CUDA device: times by its own events, memory by PyTorch's own account, and what it can do at most.
 
-Before each turn a buffer larger than the cache is zeroed, again and again for about a millisecond: nobody finds
-the other's tensors in the cache, and the host has made its launches before the device comes to them. So a time is the
-device's; what the host needs to start a call is measured apart.
+Before each turn a buffer larger than the cache is zeroed, so that nobody finds the other's tensors there. Then the
+device sleeps until the host has made its launches: twice as long as these took the host last time, and a bit. So a time
+is the device's alone, unless a call waits for it in between; what the host needs to start a call is measured apart.
 """
 
 import gc
@@ -10,6 +10,7 @@ import random
 import subprocess
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -19,7 +20,10 @@ from regard.training.peak import measured_peak
 
 FLUSHED = 2**28
 """Bytes that are zeroed at once: five times the cache of an H200."""
-FLUSHES = 16
+SHORTEST, LONGEST, MARGIN = 1e-3, 10e-3, 0.5e-3
+"""Seconds that the device sleeps at least and at most, and beyond twice what the host needs."""
+CYCLES, TRIES = 10**7, 5
+"""Slept through to learn how fast the clock is."""
 CALLS = 20
 """So many calls in a row tell what the host needs for one."""
 
@@ -46,27 +50,61 @@ def race(contenders: dict[str, Contender], *, seconds: float, least: int, most: 
     order = list(contenders.items())
     shuffle = random.Random(0).shuffle
     measured = Measured(times={name: [] for name in contenders})
-    cache = torch.empty(FLUSHED, dtype=torch.uint8, device=device)
+    host = dict.fromkeys(contenders, LONGEST)  # nobody knows yet
+    cache, rate = torch.empty(FLUSHED, dtype=torch.uint8, device=device), cycles_per_second()
     begin = time.perf_counter()
     for done in range(most):
         if done >= least and time.perf_counter() - begin > seconds:
             break
         shuffle(order)
-        events = {name: _between_events(run, cache) for name, run in order}
+        turns = {name: _turn(run, cache, int(nap(host[name]) * rate)) for name, run in order}
         torch.cuda.synchronize()
-        for name, (start, end) in events.items():
-            measured.times[name].append(start.elapsed_time(end) / 1e3)
+        for name, turn in turns.items():
+            measured.times[name].append(turn.start.elapsed_time(turn.end) / 1e3)
+            host[name] = turn.host
     return measured
 
 
-def _between_events(run: Contender, cache: Tensor) -> tuple[torch.cuda.Event, torch.cuda.Event]:
+class Turn(NamedTuple):
+    """The events around a call, and the seconds that the host took for it."""
+
+    start: torch.cuda.Event
+    end: torch.cuda.Event
+    host: float
+
+
+def _turn(run: Contender, cache: Tensor, cycles: int) -> Turn:
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    for _ in range(FLUSHES):
-        cache.zero_()
+    cache.zero_()
+    torch.cuda._sleep(cycles)
     start.record()
+    begin = time.perf_counter()
     run()
+    host = time.perf_counter() - begin
     end.record()
-    return start, end
+    return Turn(start, end, host)
+
+
+def nap(host: float) -> float:
+    """Seconds to sleep before launches that take the host so long.
+
+    >>> nap(0.0), nap(0.001), nap(0.1)
+    (0.001, 0.0025, 0.01)
+    """
+    return min(LONGEST, max(SHORTEST, 2 * host + MARGIN))
+
+
+def cycles_per_second() -> float:
+    """Of the clock that `torch.cuda._sleep` counts by; the fastest of some tries, since an idle device runs slowly."""
+    best = float("inf")
+    for _ in range(TRIES):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        torch.cuda._sleep(CYCLES)
+        end.record()
+        torch.cuda.synchronize()
+        best = min(best, start.elapsed_time(end) / 1e3)
+    return CYCLES / best
 
 
 def seconds_of_host(run: Contender) -> float:

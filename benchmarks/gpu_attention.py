@@ -18,14 +18,14 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.attention_contenders import ALL_WEIGHTS, OURS, Setting, agreement, contenders
+from benchmarks.attention_contenders import ALL_WEIGHTS, OURS, agreement, contenders
+from benchmarks.attention_settings import JUDGED, LENGTHS, MASKS, WIDTHS, Setting, in_order
 from benchmarks.attention_table import HOST, Found, markdown
 from benchmarks.cuda_clock import ceilings, clocks, extra_bytes, race, seconds_of_host, warmed
 from benchmarks.dated import RESULTS
 from benchmarks.measure import Contender, Measured
 
 ROOT = Path(__file__).parents[1]
-LENGTHS, WIDTHS, MASKS = (4096, 16_384, 65_536, 131_072), (64, 128), ("causal", "full")
 QUICK = (4096, 16_384)
 SECONDS = 240.0
 A_SETTING, MOST = 3.0, 50
@@ -68,7 +68,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--into", type=Path, default=RESULTS, help="where to; default: benchmarks/results/")
     parser.add_argument("--compile", nargs=3, metavar=("E", "MASK", "N"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    options.lengths = sorted(options.lengths or (QUICK if options.quick else LENGTHS))
+    options.lengths = in_order(options.lengths or (QUICK if options.quick else LENGTHS))
     return options
 
 
@@ -78,7 +78,7 @@ def parse() -> argparse.Namespace:
 def compile_ahead(settings: Sequence[Setting]) -> float:
     """Let a process for each setting compile our kernels; the seconds it took. The longest texts need no others."""
     begin = time.perf_counter()
-    shorter = dict.fromkeys(replace(setting, n=min(setting.n, LENGTHS[-2])) for setting in settings)
+    shorter = dict.fromkeys(replace(setting, n=min(setting.n, JUDGED[-2])) for setting in settings)
     print(f"compiling for {len(shorter)} settings …", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "benchmarks.gpu_attention", "--compile"]
     path = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
@@ -125,13 +125,13 @@ def measured_one_by_one(
 
 
 def expected_seconds(found: Found, setting: Setting) -> float:
-    """What warming up and the fewest rounds will take, by what the same took at a shorter length."""
+    """What warming up and the fewest rounds will take, by what the same took at the length before."""
     same = [(one, each) for one, each in found.settings.items() if (one.E, one.causal) == (setting.E, setting.causal)]
     if not same:
         return A_SETTING
-    shorter, times = same[-1]
+    before, times = same[-1]
     names = [name for name in times.times if name not in ("eager", "attend")]
-    return (1 + least_rounds(setting)) * sum(map(times.median, names)) * (setting.n / shorter.n) ** 2
+    return (1 + least_rounds(setting)) * sum(map(times.median, names)) * (setting.n / before.n) ** 2
 
 
 def least_rounds(setting: Setting) -> int:
@@ -146,7 +146,7 @@ def measured(found: Found, setting: Setting, device: torch.device, left: float) 
     if setting.n == ALL_WEIGHTS:
         result.facts = facts_beside_weights(setting, able)
     del able
-    if setting.n == LENGTHS[-1]:
+    if setting.n == JUDGED[-1]:
         many = replace(setting, H=MANY_HEADS)
         result.facts["many heads, bytes"] = extra_bytes(contenders(many, device)["map"], many.output_bytes)
     torch.cuda.empty_cache()

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from benchmarks.commit import commit
 from benchmarks.machine import machine
 from regard import Mask, See
 from regard.kernels.tiles import Bins
@@ -106,6 +107,7 @@ def measured(n: int, count: int, device: torch.device) -> tuple[np.ndarray, dict
     begin = time.perf_counter()
     facts = {
         **machine(),
+        "commit": commit(),
         "tokens": n,
         "map": [bins.R, bins.C],
         "seconds": sorted(times)[1],

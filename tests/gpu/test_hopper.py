@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from regard import Mask
+from regard import Mask, See
 from regard.functional.attention import attention_scores, attention_weights
 
 if AT_HAND := torch.cuda.is_available():  # where there is no such device there may be no Triton
@@ -19,8 +19,12 @@ if AT_HAND := torch.cuda.is_available():  # where there is no such device there 
     from regard.kernels.triton.asked import Asked, Told
     from regard.kernels.triton.blocks import blocks_for
     from regard.kernels.triton.launching import forward
+    from regard.kernels.triton.observe import observe
     from regard.kernels.triton.second_map import sums
     from regard.kernels.triton.sight import sight_of
+    from regard.kernels.triton.strongest import of_queries
+    from regard.kernels.triton.survivors import Survivors
+    from regard.records import Top
 
     if AT_HAND := hopper.is_at_hand(torch.device("cuda")):
         from regard.kernels.triton.hopper import launching as quicker
@@ -234,6 +238,23 @@ def test_what_does_not_fit_takes_the_other_road(why: str) -> None:
     check(q, k, v, Mask.window(50, 0) if why == "window" else None, Asked(lse=True), fits=False)
 
 
+@pytest.mark.parametrize("mask", [None, CAUSAL], ids=["full", "causal"])
+def test_an_attention_without_lse_is_observed_by_it(mask: Mask | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    q, k, _ = tensors(2048, 2048)
+    bins, calls, run = bins_of(2048, 2048, 128, 128), [], quicker.forward
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        calls.append(arguments)
+        return run(*arguments, **options)
+
+    monkeypatch.setattr(quicker, "forward", noted)
+    found = observe(q, k, mask=bound(mask, q, k), scale=q.shape[-1] ** -0.5, see=See(map=16, sink=False))
+    assert len(calls) == 1
+    weights, lse = in_float64(q, k, mask)
+    assert_near(found.map, pooled(weights, bins) / 128, "map")
+    assert (found.lse.double() - lse).abs().max() <= NEAR
+
+
 # --- to the last bit --------------------------------------------------------------------------------------------
 
 
@@ -253,3 +274,79 @@ def test_many_heads_at_once_again_alone_and_in_groups(monkeypatch: pytest.Monkey
     assert_same(told(q[:, 8:16], k[:, 2:4], v[:, 2:4], CAUSAL, asked), first, slice(8, 16))
     monkeypatch.setattr(room, "ROOM", 1)  # then strips are as many as there are sums: ten heads at a time
     assert_same(told(q, k, v, CAUSAL, asked), first)
+
+
+# --- the strongest keys -----------------------------------------------------------------------------------------
+
+
+def check_strongest(q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, top: int = 8) -> "Survivors":
+    """Lists leave no strongest key out, and what is made of them are the strongest keys by float64's scores."""
+    found = told(q, k, v, mask, Asked(lse=True, top=top))
+    weights, _ = in_float64(q, k, mask)
+    assert found.threshold is not None
+    assert found.lse is not None
+    sight, scale = sight_of(bound(mask, q, k)), q.shape[-1] ** -0.5
+    ((first, survivors),) = quicker.survivors_of(q, k, found.threshold, sight)
+    assert first == 0
+    seen = (weights > 0).sum(-1).flatten(0, 1)
+    assert (survivors.counts >= seen.clamp(max=top)).all(), "a list is too short"
+    options: dict[str, Any] = {"mask": bound(mask, q, k), "scale": scale, "top": top}
+    strongest = of_queries(q, k, found.lse, **options, threshold=found.threshold).top
+    searched = of_queries(q, k, found.lse, **options).top
+    assert strongest is not None
+    assert searched is not None
+    expected = weights.topk(min(top, k.shape[2]), -1).values
+    assert_near(strongest.weights, expected, "weights of the strongest")
+    assert_near(weights.gather(-1, strongest.indices), expected, "weights at the indices of the strongest")
+    assert (strongest.indices.sort(-1).values.diff() > 0).all(), "a key twice"
+    assert_near(strongest.weights, searched.weights.double(), "weights, as the search finds them")
+    return survivors
+
+
+@pytest.mark.parametrize("E", [64, 128])
+@pytest.mark.parametrize("mask", [None, Mask.causal()], ids=["full", "causal"])
+def test_the_strongest_keys_come_from_short_lists(E: int, mask: Mask | None) -> None:
+    survivors = check_strongest(*tensors(1000, 1000, E, H=4, G=2), mask)
+    assert survivors.counts.float().mean() < 12
+    check_strongest(*tensors(300, 4095, E), mask, top=3)
+
+
+def test_few_keys_are_all_strongest() -> None:
+    check_strongest(*tensors(200, 5), None)
+    check_strongest(*tensors(200, 17), Mask.causal())
+
+
+def test_equal_keys_overflow_the_lists_and_are_searched() -> None:
+    """Of equal scores the first keys are kept."""
+    q, k, v = tensors(200, 600)
+    k = k[:, :, :1].expand(-1, -1, 600, -1).contiguous()
+    found = told(q, k, v, None, Asked(lse=True, top=8))
+    assert found.lse is not None
+    strongest = of_queries(q, k, found.lse, scale=q.shape[-1] ** -0.5, top=8, threshold=found.threshold).top
+    assert strongest is not None
+    assert (strongest.indices == torch.arange(8, device=q.device)).all()
+
+
+def test_neighbours_are_in_different_lists() -> None:
+    """Keys that resemble their neighbours: as where a query looks around itself."""
+    q, k, v = tensors(512, 2048)
+    smooth = torch.nn.functional.avg_pool1d(k.float().flatten(0, 1).mT, 31, 1, 15).mT.view_as(k) * 5
+    survivors = check_strongest(q, smooth.to(k.dtype).contiguous(), v, None)
+    assert survivors.counts.float().mean() < 16
+
+
+def test_heads_in_groups_have_the_same_strongest_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    q, k, v = tensors(300, 700, H=6, G=3)
+    mask, scale = bound(Mask.causal(), q, k), q.shape[-1] ** -0.5
+    found = told(q, k, v, Mask.causal(), Asked(lse=True, top=8))
+    assert found.lse is not None
+
+    def strongest() -> "Top":
+        top = of_queries(q, k, found.lse, mask=mask, scale=scale, top=8, threshold=found.threshold).top
+        assert top is not None
+        return top
+
+    whole = strongest()
+    monkeypatch.setattr(quicker, "LISTED", 1)
+    for one, other in zip(strongest(), whole, strict=True):
+        assert (one == other).all()

@@ -388,8 +388,10 @@ def test_offsets_beyond_31_bits() -> None:
         gradients = torch.autograd.grad(attention_with_gradient(*leaves, mask=mask, scale=0.125).out, leaves, q)
         rows = torch.arange(SHORT - 8, SHORT, device=DEVICE)
         zoomed = rectangle(q, k, found.lse, rows, slice(0, SHORT), mask=mask, scale=0.125)
-        fields = (found.map, found.lse, found.entropy, found.received, found.distance, *found.top)
-        return [x[-1] for x in (out, *fields, *gradients, zoomed)]
+        fields = (found.map, found.lse, found.entropy, found.received, *found.top)
+        return [x[-1] for x in (out, *fields, *gradients, zoomed, found.distance)]
 
-    for far, alone in zip(everything(q, k), everything(q[-1:], k[-1:]), strict=True):
-        assert torch.equal(far, alone)
+    *far, far_distance = everything(q, k)
+    *alone, distance = everything(q[-1:], k[-1:])
+    assert all(map(torch.equal, far, alone))
+    torch.testing.assert_close(far_distance, distance)  # tiles are added by PyTorch, in an order of its own

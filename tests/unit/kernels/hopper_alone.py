@@ -24,7 +24,7 @@ from regard.kernels.triton import hopper
 from regard.kernels.triton.asked import Asked, Told
 from regard.kernels.triton.hopper import launching
 from regard.kernels.triton.hopper import tensors as room
-from regard.kernels.triton.hopper.crew import ROWS, SECOND, TOGETHER, WIDTHS, crew_for
+from regard.kernels.triton.hopper.crew import POOLING, RECEIVING, ROWS, SEARCHING, TOGETHER, WIDTHS, crew_for
 from regard.kernels.triton.hopper.turns import Task, keys_of, place_of, queries_of, tile_at, turns_of
 from regard.kernels.triton.sight import Sight
 
@@ -90,6 +90,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch, processors: None) -> list[Any]:
 
     for name in ("forward_kernel", "second_kernel"):
         monkeypatch.setattr(launching, name, compiling(getattr(launching, name)))
+    monkeypatch.setattr(launching, "in_whole_tiles", lambda lse, rows: lse)  # Triton's, and compiled elsewhere
     monkeypatch.setattr(CUDABackend, "make_cubin", lambda *arguments: b"")
     driver.set_active(Gpu())
     return found
@@ -108,11 +109,13 @@ def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, asked: Asked) -> None
     launching.forward(q, k, v, sight, told, scale=0.1, asked=asked)
 
 
-def second(q: Tensor, k: Tensor, sight: Sight, bins: Bins | None) -> None:
-    """The map of a call that fits, or what its keys received."""
+def second(q: Tensor, k: Tensor, sight: Sight, bins: Bins | None, top: int) -> None:
+    """The map of a call that fits, the keys that may be its strongest, or what its keys received."""
     assert launching.fits(q, k, sight=sight, scale=0.1, softcap=None, bins=bins)
     lse = torch.zeros(q.shape[:3])
-    if bins is None:
+    if top:
+        assert [first for first, _ in launching.survivors_of(q, k, lse, sight)] == [0]
+    elif bins is None:
         launching.received_of(q, k, lse, sight, scale=0.1)
     else:
         launching.map_of(q, k, lse, sight, scale=0.1, bins=bins)
@@ -152,11 +155,14 @@ FORWARD = {
     "narrow bins": Variant(64, FULL, Asked(bins=NARROW), H=8, G=2),
     "one key": Variant(128, FULL, Asked(lse=True), S=1, H=1, G=1, dtype=torch.float16),
     "one bin": Variant(64, Sight(right=1), Asked(entropy=True, bins=ONE), 64, 64, H=1, G=1),
+    "a threshold": Variant(128, CAUSAL, Asked(entropy=True, bins=NARROW, top=8), H=8, G=2),
 }
 AFTERWARDS = {
     "wide bins": Variant(128, CAUSAL, Asked(bins=WIDE), H=8, G=2),
     "narrow bins": Variant(64, FULL, Asked(bins=NARROW), H=1, G=1, dtype=torch.float16),
     "received": Variant(64, CAUSAL, H=8, G=2),
+    "survivors": Variant(64, CAUSAL, Asked(top=8), H=8, G=2),
+    "survivors of one head": Variant(128, FULL, Asked(top=1), H=1, G=1, dtype=torch.float16),
 }
 
 
@@ -170,17 +176,17 @@ def test_the_forward_compiles(name: str, compiled: list[Any]) -> None:
 @pytest.mark.parametrize("name", AFTERWARDS)
 def test_the_second_pass_compiles(name: str, compiled: list[Any]) -> None:
     one = AFTERWARDS[name]
-    second(*one.tensors()[:2], one.sight, one.asked.bins)
+    second(*one.tensors()[:2], one.sight, one.asked.bins, one.asked.top)
     assert_compiled(compiled, one.dtype)
 
 
 @pytest.mark.parametrize("E", WIDTHS)
-def test_a_crew_finds_room_on_a_processor(E: int) -> None:
-    for is_map, is_entropy, is_causal in product((False, True), repeat=3):
-        crew = crew_for(E, is_map=is_map, is_entropy=is_entropy, is_causal=is_causal)
-        for one in (crew, SECOND):
-            assert one.rows == one.consumers * ROWS
-            assert 128 * (one.consumers * one.registers + 24) <= REGISTERS
+@pytest.mark.parametrize("bins", [None, NARROW, WIDE], ids=["no map", "narrow bins", "wide bins"])
+def test_a_crew_finds_room_on_a_processor(E: int, bins: Bins | None) -> None:
+    forwards = (crew_for(E, bins, is_causal=is_causal) for is_causal in (False, True))
+    for crew in (*forwards, POOLING, RECEIVING, SEARCHING):
+        assert crew.rows == crew.consumers * ROWS
+        assert 128 * (crew.consumers * crew.registers + 24) <= REGISTERS
 
 
 # --- which calls ------------------------------------------------------------------------------------------------
@@ -295,7 +301,7 @@ def in_python(function: Any, programs: int = 1, own: int = 0) -> Callable[..., A
 
 
 def task_of(T: int, S: int, *, heads: int = 1, first: int = 0, together: int = TOGETHER, edge: int = 0) -> Task:
-    return Task(first, heads, together, heads, 1, T, S, edge, 1.0, None, None, None)
+    return Task(first, heads, together, heads, 1, T, S, edge, 1.0, None, None, None, None, None)
 
 
 @given(
@@ -344,7 +350,7 @@ def test_the_keys_of_a_tile_are_those_that_are_seen(T: int, rows: int) -> None:
         # How many keys the first and the last query see; a ragged tile is walked as if it were whole.
         least, most = (max(0, min(S, i + edge + 1)) if causal else S for i in (tile * rows, (tile + 1) * rows - 1))
         assert tiles == max(1, -(-most // keys))
-        assert 1 <= partly <= tiles
+        assert 0 <= partly <= tiles
         assert (tiles - partly) * keys <= least, "not all see a key of which nobody asks who does"
 
 
@@ -370,7 +376,7 @@ def test_heads_in_groups_are_all_launched(monkeypatch: pytest.MonkeyPatch, proce
     monkeypatch.setattr(launching, "forward_kernel", kernel)
     monkeypatch.setattr(room, "ROOM", 1)
     forward(*tensors(512, 512, H=7, G=7), CAUSAL, Asked(bins=WIDE))
-    crew = crew_for(64, is_map=True, is_entropy=False, is_causal=True)
+    crew = crew_for(64, WIDE, is_causal=True)
     assert len(launches) > 1
     assert [head for _, task in launches for head in range(task.first, task.first + task.heads)] == list(range(7))
     assert all(programs == min(PROCESSORS, task.heads * -(-512 // crew.rows)) for programs, task in launches)

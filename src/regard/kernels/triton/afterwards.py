@@ -28,8 +28,12 @@ def afterwards(
     scale: float,
     softcap: float | None = None,
     see: See,
+    threshold: Tensor | None = None,
 ) -> Statistics:
-    """What `see` asks for. q B H T E, k B G S E; lse B H T in float32, nats, -inf for a query that sees nothing."""
+    """What `see` asks for. q B H T E, k B G S E; lse B H T in float32, nats, -inf for a query that sees nothing.
+
+    threshold  see `of_queries`
+    """
     options: dict[str, Any] = {"mask": mask, "scale": scale, "softcap": softcap}
     T, S = q.shape[2], k.shape[2]
     count = who_looks(lse).sum(-1).clamp(min=1) if see.sink or see.distance else None
@@ -46,7 +50,7 @@ def afterwards(
         average(pooled, lse, bins)
     top = entropy = None
     if see.top or see.entropy:
-        top, entropy = of_queries(q, k, lse, **options, top=see.top, entropy=see.entropy)
+        top, entropy = of_queries(q, k, lse, **options, top=see.top, entropy=see.entropy, threshold=threshold)
     return Statistics(
         map=pooled,
         lse=lse if see.lse or see.qk else None,

@@ -8,12 +8,13 @@ from regard.kernels.tiles import Bins
 
 
 class Asked(NamedTuple):
-    """What the pass is to tell beside its output."""
+    """What the pass is to tell beside its output; with `top` a score that so many keys of each query reach."""
 
     lse: bool = False
     maximum: bool = False
     entropy: bool = False
     bins: Bins | None = None
+    top: int = 0
 
 
 class Told(NamedTuple):
@@ -24,3 +25,4 @@ class Told(NamedTuple):
     maximum: Tensor | None = None
     entropy: Tensor | None = None
     sums: Tensor | None = None
+    threshold: Tensor | None = None

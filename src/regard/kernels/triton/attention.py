@@ -35,14 +35,14 @@ def attention(
     """Output B H T Ev and the statistics, for a call that `refusal` has nothing against: no bias, for example."""
     assert bias is None
     bins = Bins.of(q.shape[2], k.shape[2], see)
-    asked = Asked() if see is None else Asked(lse=not see.nothing, entropy=see.entropy, bins=bins)
+    asked = Asked() if see is None else Asked(lse=not see.nothing, entropy=see.entropy, bins=bins, top=see.top or 0)
     told = _told(q, k, v, mask, scale, softcap, asked)
     if see is None or told.lse is None:
         return told.out, Statistics()
     rest = replace(see, map=None, entropy=False)
     lse, entropy, sums = (_apart(x, see.differentiable) for x in (told.lse, told.entropy, told.sums))
     assert lse is not None
-    found = afterwards(q, k, lse.detach(), mask=mask, scale=scale, softcap=softcap, see=rest)
+    found = afterwards(q, k, lse.detach(), mask=mask, scale=scale, softcap=softcap, see=rest, threshold=told.threshold)
     if sums is not None and bins is not None:
         average(sums, lse.detach(), bins)
     return told.out, found._replace(map=sums, entropy=entropy, lse=None if found.lse is None else lse)

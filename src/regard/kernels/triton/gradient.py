@@ -85,7 +85,13 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def backward(
-        ctx: Any, d_out: Tensor | None, d_lse: Tensor | None, _: None, d_entropy: Tensor | None, d_sums: Tensor | None
+        ctx: Any,
+        d_out: Tensor | None,
+        d_lse: Tensor | None,
+        _maximum: None,
+        d_entropy: Tensor | None,
+        d_sums: Tensor | None,
+        _threshold: None,
     ) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():  # as it is only under create_graph=True
             raise BackendError("no-second-gradients")

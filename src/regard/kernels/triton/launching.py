@@ -40,8 +40,7 @@ def forward(
 
         fitting = quicker.fits(q, k, v, sight=sight, scale=scale, softcap=softcap, bins=asked.bins)
         if fitting and not asked.maximum:
-            quicker.forward(q, k, v, sight, told, scale=scale, asked=asked)
-            return told
+            return quicker.forward(q, k, v, sight, told, scale=scale, asked=asked)
     if scale < 0:
         q, scale = -q, -scale  # scaled after a maximum is found, scores must keep their order
     blocks = blocks or blocks_for(q.dtype, max(E, Ev), T, S, asked.bins.wide if asked.bins else None)
@@ -78,7 +77,8 @@ def _empty(q: Tensor, S: int, Ev: int, asked: Asked) -> Told:
     B, H, T, _ = q.shape
 
     def full(value: float, *shape: int) -> Tensor:
-        return torch.full((B, H, *shape), value, dtype=torch.float32, device=q.device)
+        room = torch.empty((B, H, *shape), dtype=torch.float32, device=q.device)
+        return room if T and S else room.fill_(value)
 
     make = q.new_empty if T and S else q.new_zeros
     return Told(

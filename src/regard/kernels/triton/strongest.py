@@ -2,9 +2,12 @@
 
 A program owns a tile of queries, walks over the keys that they see, and keeps the k best so far of each query. A tile's
 best key is taken in where it beats the least of those, and taken off the tile, until no query finds a better one: past
-the first tiles that is mostly once or never. No exponential is needed for it, and no sorting.
+the first tiles that is mostly once or never. No exponential is needed for it, and no sorting. Of equal keys the earlier
+are the stronger. Where a quicker pass can list the few keys that may be the strongest, those are ranked instead
+(`survivors`), and only queries are searched whose lists had no room for all.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import torch
@@ -12,10 +15,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from regard.kernels.triton import hopper
 from regard.kernels.triton.blocks import SEARCHING, Blocks, blocks_for, power_of_two
 from regard.kernels.triton.refusal import MOST
-from regard.kernels.triton.sight import sight_of
+from regard.kernels.triton.sight import Sight, sight_of
 from regard.kernels.triton.starting import launch
+from regard.kernels.triton.survivors import FEW, ROOM, Kept, Survivors, rank
 from regard.kernels.triton.tiles import Limits, load_rows, part_of_walk, score_tile, seen_tile, tiles_to_see
 from regard.kernels.triton.weights import Given, inputs_of, load_shift
 from regard.masks import BoundMask
@@ -29,12 +34,12 @@ class OfQueries(NamedTuple):
     entropy: Tensor | None
 
 
-class Kept(NamedTuple):
-    """Where the strongest keys go, B H T k."""
+class Crowded(NamedTuple):
+    """Which queries are searched, of the heads from `first` on: those that counted, heads T, more than `room` keys."""
 
-    indices: Any
-    weights: Any
-    k: int
+    counts: Any
+    first: int
+    room: int
 
 
 @triton.jit
@@ -45,6 +50,7 @@ def _walk_keys(
     limits,
     top,
     entropies,
+    crowded,
     E: tl.constexpr,
     BLOCK_E: tl.constexpr,
     QUERIES: tl.constexpr,
@@ -54,19 +60,25 @@ def _walk_keys(
     LAST: tl.constexpr,
     TMA: tl.constexpr,
 ):
-    """SLOTS: for so many keys of each query there is room; else see `inputs_of`."""
+    """SLOTS: for so many keys of each query there is room; `crowded` is None for all queries; else see `inputs_of`."""
     T, S = given.T, given.S
     tiles = tl.cdiv(T, QUERIES)
     # The last queries first: where attention is causal they have the most to do.
     tile, head = tiles - 1 - tl.program_id(0) % tiles, tl.cast(tl.program_id(0) // tiles, tl.int64)
-    sample, h = head // given.H, head % given.H
     rows = tile * QUERIES + tl.arange(0, QUERIES)
+    wanted = rows < T
+    if crowded is not None:
+        wanted = tl.load(crowded.counts + head * T + rows, mask=wanted, other=0) > crowded.room
+        if tl.max(wanted.to(tl.int32), 0) == 0:
+            return
+        head += crowded.first
+    sample, h = head // given.H, head % given.H
     own = load_rows(q, sample, h, tile * QUERIES, T, QUERIES, E, BLOCK_E, False, TMA)
     shift = load_shift(given.lse + head * T, rows, T)
     edges = tiles_to_see(limits, sample, tile, T, S, QUERIES, KEYS)
     slots = tl.arange(0, SLOTS)[None, :]
     best = tl.full((QUERIES, SLOTS), float("-inf"), tl.float32)
-    places = tl.full((QUERIES, SLOTS), -1, tl.int32)
+    places = tl.zeros((QUERIES, SLOTS), tl.int32) - 1 - slots  # different ones, as those of keys are
     entropy = tl.zeros((QUERIES,), tl.float32)
     if top is not None:
         best = tl.where(slots < top.k, best, float("inf"))  # slots too many never hold the least
@@ -84,21 +96,17 @@ def _walk_keys(
                 weights = tl.exp2(-below)
                 entropy += tl.sum(weights * tl.where(weights > 0, below, 0.0), 1)  # 0 · inf would be NaN
             if top is not None:
-                best, places = _take_better(scores, keys, best, places, slots, S, SLOTS)
+                best, places = _take_better(scores, keys, best, places, S, SLOTS)
     here = head * T + rows
     if entropies is not None:
-        tl.store(entropies + here, tl.maximum(entropy, 0.0) * 0.6931471805599453, mask=rows < T)
+        tl.store(entropies + here, tl.maximum(entropy, 0.0) * 0.6931471805599453, mask=wanted)
     if top is not None:
         places = _fill(best, places, slots, tl.minimum(S, 2 * top.k), SLOTS)
-        at = here[:, None] * top.k + _ranks(best, slots, top.k)
-        there = (rows < T)[:, None] & (slots < top.k)
-        tl.store(top.indices + at, places.to(tl.int64), mask=there)
-        best = tl.where(there, best, float("-inf"))
-        tl.store(top.weights + at, tl.exp2(best - shift[:, None]), mask=there)
+        _keep(top, here, wanted, best, places, slots, shift, S)
 
 
 @triton.jit
-def _take_better(scores, keys, best, places, slots, S, SLOTS: tl.constexpr):
+def _take_better(scores, keys, best, places, S, SLOTS: tl.constexpr):
     """The best scores and their places, after a tile of scores: no query finds more better ones in it than slots."""
     least, strongest = tl.min(best, 1), tl.max(scores, 1)
     more = tl.max(tl.where(strongest > least, 1, 0), 0) > 0
@@ -107,22 +115,22 @@ def _take_better(scores, keys, best, places, slots, S, SLOTS: tl.constexpr):
         for _ in tl.static_range(SLOTS):
             if more:
                 best, places, scores, least, strongest, more = _take_one(
-                    scores, keys, best, places, slots, least, strongest, S, SLOTS
+                    scores, keys, best, places, least, strongest, S, SLOTS
                 )
     else:
         while more:
             best, places, scores, least, strongest, more = _take_one(
-                scores, keys, best, places, slots, least, strongest, S, SLOTS
+                scores, keys, best, places, least, strongest, S, SLOTS
             )
     return best, places
 
 
 @triton.jit
-def _take_one(scores, keys, best, places, slots, least, strongest, S, SLOTS: tl.constexpr):
+def _take_one(scores, keys, best, places, least, strongest, S, SLOTS: tl.constexpr):
     """Each query's strongest key goes where the least stood, if it is stronger, and off the tile; is there more?"""
     place = tl.min(tl.where(scores == strongest[:, None], keys[None, :], S), 1)
-    slot = tl.min(tl.where(best == least[:, None], slots, SLOTS), 1)
-    into = (strongest > least)[:, None] & (slots == slot[:, None])
+    gone = tl.max(tl.where(best == least[:, None], places, -1 - SLOTS), 1)  # of equal ones the last
+    into = (strongest > least)[:, None] & (places == gone[:, None])
     best = tl.where(into, strongest[:, None], best)
     places = tl.where(into, place[:, None], places)
     scores = tl.where(keys[None, :] == place[:, None], float("-inf"), scores)
@@ -142,13 +150,18 @@ def _fill(best, places, slots, candidates, SLOTS: tl.constexpr):
 
 
 @triton.jit
-def _ranks(best, slots, count):
-    """How many of the first `count` slots come before each, strongest first."""
-    ranks = tl.zeros(best.shape, tl.int32)
-    for other in range(count):
-        value = tl.sum(tl.where(slots == other, best, 0.0), 1)[:, None]
-        ranks += ((value > best) | ((value == best) & (slots > other))).to(tl.int32)
-    return ranks
+def _keep(top, here, wanted, best, places, slots, shift, S):
+    """The strongest keys in their order, of equal ones the earlier first."""
+    best = tl.where(slots < top.k, best, float("-inf"))
+    places = tl.where(slots < top.k, places, S)
+    for already in range(top.k):
+        strongest = tl.max(best, 1)
+        place = tl.min(tl.where(best == strongest[:, None], places, S), 1)
+        at = here * top.k + already
+        tl.store(top.indices + at, place.to(tl.int64), mask=wanted)
+        tl.store(top.weights + at, tl.exp2(strongest - shift), mask=wanted)
+        taken = places == place[:, None]
+        best, places = tl.where(taken, float("-inf"), best), tl.where(taken, S, places)
 
 
 @torch.no_grad()
@@ -162,20 +175,48 @@ def of_queries(
     softcap: float | None = None,
     top: int | None = None,
     entropy: bool = False,
+    threshold: Tensor | None = None,
     blocks: Blocks | None = None,
 ) -> OfQueries:
-    """The `top` strongest keys, `MOST` at most, and entropy, if asked for. q B H T E, k B G S E, lse B H T, nats."""
+    """The `top` strongest keys, `MOST` at most, and entropy, if asked for. q B H T E, k B G S E, lse B H T, nats.
+
+    A `threshold`, B H T, that no less than `top` keys of each query reach, scores not scaled, can make it quicker.
+    """
     (B, H, T, E), S = q.shape, k.shape[2]
-    blocks = blocks or blocks_for(q.dtype, E, T, S, table=SEARCHING)
     count = min(top or 0, S)
     assert count <= MOST
-    indices = torch.arange(count, device=q.device).expand(B, H, T, count).clone()
-    kept = Kept(indices, lse.new_zeros(B, H, T, count), count)
+    kept = Kept(lse.new_empty((B, H, T, count), dtype=torch.int64), lse.new_empty((B, H, T, count)), count)
     entropies = lse.new_zeros(B, H, T) if entropy else None
-    if q.numel() and k.numel():
-        given, limits = Given.of(q, k, lse, scale, softcap), Limits.of(sight_of(mask), blocks.rows)
+    if not (q.numel() and k.numel()):
+        kept.indices.copy_(torch.arange(count))
+        kept.weights.zero_()
+    else:
+        given, sight = Given.of(q, k, lse, scale, softcap), sight_of(mask)
+        groups = None
+        if threshold is not None and 0 < count <= FEW and blocks is None and not entropy:
+            groups = _survivors(q, k, threshold, sight, scale, softcap)
+        blocks = blocks or blocks_for(q.dtype, E, T, S, table=SEARCHING)
+        limits, slots = Limits.of(sight, blocks.rows), power_of_two(count, 2)
         inputs = inputs_of(given, q, k, limits, queries=blocks.rows, keys=blocks.keys, passing=blocks.keys, length=S)
-        programs, arguments = B * H * triton.cdiv(T, blocks.rows), (*inputs.arguments, kept if count else None)
-        slots = power_of_two(count, 2)
-        launch(_walk_keys, programs, blocks, q, *arguments, entropies, **inputs.constants, SLOTS=slots)
+        arguments = (*inputs.arguments, kept if count else None, entropies)
+        tiles = triton.cdiv(T, blocks.rows)
+        if groups is None:
+            launch(_walk_keys, B * H * tiles, blocks, q, *arguments, None, **inputs.constants, SLOTS=slots)
+        for first, some in groups or ():
+            rank(given, q, k, some, first, kept)
+            crowded, programs = Crowded(some.counts, first, ROOM), len(some.counts) * tiles
+            launch(_walk_keys, programs, blocks, q, *arguments, crowded, **inputs.constants, SLOTS=slots)
     return OfQueries(Top(kept.indices, kept.weights) if top else None, entropies)
+
+
+def _survivors(
+    q: Tensor, k: Tensor, threshold: Tensor, sight: Sight, scale: float, softcap: float | None
+) -> Iterable[tuple[int, Survivors]] | None:
+    """The keys that reach the threshold, for heads in groups, each with its first; None where nobody is quick at it."""
+    if not hopper.is_at_hand(q.device):
+        return None
+    from regard.kernels.triton.hopper import launching as quicker
+
+    if not quicker.fits(q, k, sight=sight, scale=scale, softcap=softcap, bins=None):
+        return None
+    return quicker.survivors_of(q, k, threshold, sight)

@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.kernels.triton.blocks import power_of_two
-from regard.kernels.triton.starting import Inputs
+from regard.kernels.triton.starting import Inputs, on_device
 from regard.kernels.triton.tiles import LOG2E, Limits, parts_of_walk, tensors_in_tiles
 
 
@@ -52,3 +52,22 @@ def load_shift(lse, rows, T):
     """What is taken off the scores of these queries, in base 2: for one that sees nothing or is not there, infinity."""
     found = tl.load(lse + rows, mask=rows < T, other=float("inf"))
     return tl.where(found == float("-inf"), float("inf"), found) * 1.4426950408889634
+
+
+@triton.jit
+def _lay_down(lse, shifts, T, whole, ROWS: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * ROWS
+    head, rows = at // whole, at % whole + tl.arange(0, ROWS)
+    tl.store(shifts + head * whole + rows, load_shift(lse + head * T, rows, T))
+
+
+def in_whole_tiles(lse: Tensor, rows: int) -> Tensor:
+    """What is taken off the scores of each query, in base 2, B H first, tiles of so many rows; infinity where a query
+    sees nothing, or where there is none.
+    """
+    *heads, T = lse.shape
+    whole = triton.cdiv(T, rows) * rows
+    shifts = lse.new_empty(*heads, whole)
+    with on_device(lse):
+        _lay_down[(shifts.numel() // rows,)](lse.contiguous(), shifts, T, whole, ROWS=rows)
+    return shifts

@@ -82,6 +82,8 @@ def test_scores_that_rise_and_fall(order: int, device: str) -> None:
 def test_equal_keys_are_told_apart(device: str) -> None:
     q, k = pair(16, 40, H=1)
     found = check(q, k[:, :, :1].expand_as(k), device, top=6)
+    assert found.top is not None
+    assert (found.top.indices.cpu() == torch.arange(6)).all()
     torch.testing.assert_close(found.entropy, torch.full((1, 1, 16), 40.0, device=device).log(), rtol=1e-6, atol=0)
 
 
@@ -127,7 +129,12 @@ def test_anything(T: int, S: int, top: int, left: int | None, right: int | None,
     q, k = pair(T, S, H=1)
     if few:
         q, k = q.sign(), k.sign()
-    check(q, k, "cuda" if torch.cuda.is_available() else "cpu", Mask.window(left, right), top)
+    mask = Mask.window(left, right)
+    found = check(q, k, "cuda" if torch.cuda.is_available() else "cpu", mask, top)
+    if few:  # of equal ones the earlier come first; then those that are not seen
+        assert found.top is not None
+        ordered = attention_scores(q.double(), k.double(), mask).sort(dim=-1, descending=True, stable=True).indices
+        assert torch.equal(found.top.indices.cpu(), ordered[..., :top])
 
 
 @pytest.mark.parametrize(("T", "S"), [(0, 5), (5, 0)])

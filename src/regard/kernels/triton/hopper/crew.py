@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from regard.kernels.tiles import Bins
+
 ROWS = 64
 """Queries of a consumer: what four warps multiply at once."""
 
@@ -12,19 +14,23 @@ TOGETHER = 16
 """So many heads are worked on at once where attention is causal, tiles in order of length: few enough for L2."""
 
 
+KEYS = 128
+"""Keys of a tile."""
+
+
 class Crew(NamedTuple):
-    """Consumers, of `ROWS` queries each, and the tiles of keys and values that a producer brings them.
+    """Consumers, of `ROWS` queries each, and stages for the tiles that a producer brings them.
 
     registers  of each thread of a consumer
-    later      a tile is counted while the next one's scores are multiplied; costs registers
+    passing    rows of a tile that passes by, where it is no forward
+    waiting    a forward counts a tile while it waits for the next one's scores; else when these have come
     """
 
     consumers: int
-    keys: int
-    key_stages: int
-    value_stages: int
+    stages: int
     registers: int
-    later: bool = False
+    passing: int = KEYS
+    waiting: bool = False
 
     @property
     def rows(self) -> int:
@@ -32,21 +38,21 @@ class Crew(NamedTuple):
         return self.consumers * ROWS
 
 
-KEYS = 128
-"""Keys of a tile, whoever the crew is."""
+POOLING = Crew(consumers=3, stages=3, registers=160)
+RECEIVING = Crew(consumers=3, stages=4, registers=160, passing=64)
+SEARCHING = Crew(consumers=3, stages=3, registers=160)
+"""Who makes which second pass. Of columns with LSEs of their own no more fit into the registers of three consumers."""
 
-SECOND = Crew(consumers=3, keys=KEYS, key_stages=3, value_stages=0, registers=160)
-"""Who makes a second pass."""
 
+def crew_for(E: int, bins: Bins | None, *, is_causal: bool) -> Crew:
+    """Of a forward, as tried on an H200 (docs/log.md): three consumers where there are registers enough.
 
-def crew_for(E: int, *, is_map: bool, is_entropy: bool, is_causal: bool) -> Crew:
-    """As tried on an H200: three consumers where there is nothing to count; counting later where registers are left.
-
-    >>> crew_for(64, is_map=False, is_entropy=False, is_causal=True).consumers
-    3
+    >>> crew_for(64, None, is_causal=True).consumers, crew_for(128, None, is_causal=True).consumers
+    (3, 2)
     """
-    if E == 64 and not (is_map or is_entropy):
-        return Crew(consumers=3, keys=KEYS, key_stages=2, value_stages=2, registers=160)
-    stages = 3 if E == 64 else 2
-    later = is_map and not (is_entropy or is_causal)
-    return Crew(consumers=2, keys=KEYS, key_stages=stages, value_stages=stages, registers=240, later=later)
+    if E == 128:
+        return Crew(consumers=2, stages=2, registers=240, waiting=True)
+    in_tile = 0 if bins is None else max(1, KEYS // bins.wide)
+    if in_tile > 2 or (in_tile == 2 and is_causal):
+        return Crew(consumers=2, stages=3, registers=240, waiting=True)
+    return Crew(consumers=3, stages=2, registers=160, waiting=in_tile == 1)

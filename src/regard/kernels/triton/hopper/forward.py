@@ -1,8 +1,9 @@
 """Attention in one pass, by a crew: a producer brings tiles of keys and values, consumers multiply and weigh them.
 
 Each consumer owns some queries and walks from the last key to the first. While the tensor cores multiply weights with
-values, it weighs the next tile's scores; while they multiply those, it may count what it has weighed. Consumers wait
-for the producer and it for them, never for each other, so that one multiplies while the other weighs.
+values, it weighs the next tile's scores. What it has weighed it counts a tile later: nothing else
+waits for that. Consumers wait for the producer and it for them, never for each other, so that one multiplies while the
+other weighs.
 """
 
 from triton.experimental import gluon
@@ -12,7 +13,7 @@ from triton.experimental.gluon.language.nvidia.hopper import mbarrier, warpgroup
 from regard.kernels.triton.hopper.names import copy_in, sync
 from regard.kernels.triton.hopper.stages import barriers_for, bring, wait_for
 from regard.kernels.triton.hopper.turns import keys_of, place_of, tile_at, turns_of
-from regard.kernels.triton.hopper.weighing import count, log2, pool_rows, weigh
+from regard.kernels.triton.hopper.weighing import by_lanes, count, group_maxima, least_of, log2, pool_rows, weigh
 
 
 @gluon.jit
@@ -23,48 +24,48 @@ def forward_kernel(
     k,
     v,
     CONSUMERS: gl.constexpr,
-    KEY_STAGES: gl.constexpr,
-    VALUE_STAGES: gl.constexpr,
+    STAGES: gl.constexpr,
     REGISTERS: gl.constexpr,
+    WAITING: gl.constexpr,
     CAUSAL: gl.constexpr,
     LSE: gl.constexpr,
     ENTROPY: gl.constexpr,
-    LATER: gl.constexpr,
+    TOP: gl.constexpr,
     BINS: gl.constexpr,
     SHARE: gl.constexpr,
     PIECES: gl.constexpr,
     query_layout: gl.constexpr,
     key_layout: gl.constexpr,
 ):
-    """q, k, v are descriptors of tiles. LATER: see `Crew`. BINS, SHARE: see `pooling`; PIECES: see `pool_rows`."""
+    """q, k, v are descriptors of tiles. BINS, SHARE: see `pooling`; PIECES: see `pool_rows`."""
     ROWS: gl.constexpr = q.block_shape[2]
     KEYS: gl.constexpr = k.block_shape[2]
     E: gl.constexpr = q.block_shape[3]
     queries = gl.allocate_shared_memory(q.dtype, [CONSUMERS, ROWS, E], query_layout)
-    keys = gl.allocate_shared_memory(k.dtype, [KEY_STAGES, KEYS, E], key_layout)
-    values = gl.allocate_shared_memory(v.dtype, [VALUE_STAGES, KEYS, E], key_layout)
+    keys = gl.allocate_shared_memory(k.dtype, [STAGES, KEYS, E], key_layout)
+    values = gl.allocate_shared_memory(v.dtype, [STAGES, KEYS, E], key_layout)
     q_full, q_empty = barriers_for(1, CONSUMERS)
-    k_full, k_empty = barriers_for(KEY_STAGES, CONSUMERS)
-    v_full, v_empty = barriers_for(VALUE_STAGES, CONSUMERS)
+    k_full, k_empty = barriers_for(STAGES, CONSUMERS)
+    v_full, v_empty = barriers_for(STAGES, CONSUMERS)
     barriers = (q_full, q_empty, k_full, k_empty, v_full, v_empty)
     # fmt: off
     if CONSUMERS == 2:
         gl.warp_specialize([
-            (_consume, (task, pool, queries, keys, values, barriers, 0, 2, KEY_STAGES, VALUE_STAGES,
-                        CAUSAL, LSE, ENTROPY, LATER, BINS, SHARE, PIECES)),
-            (_consume, (task, pool, queries, keys, values, barriers, 1, 2, KEY_STAGES, VALUE_STAGES,
-                        CAUSAL, LSE, ENTROPY, LATER, BINS, SHARE, PIECES)),
-            (_produce, (task, q, k, v, queries, keys, values, barriers, CAUSAL, CONSUMERS, KEY_STAGES, VALUE_STAGES)),
+            (_consume, (task, pool, queries, keys, values, barriers, 0, 2, STAGES,
+                        WAITING, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
+            (_consume, (task, pool, queries, keys, values, barriers, 1, 2, STAGES,
+                        WAITING, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
+            (_produce, (task, q, k, v, queries, keys, values, barriers, CAUSAL, CONSUMERS, STAGES)),
         ], [4, 1], [REGISTERS, 24])
     else:
         gl.warp_specialize([
-            (_consume, (task, pool, queries, keys, values, barriers, 0, 3, KEY_STAGES, VALUE_STAGES,
-                        CAUSAL, LSE, ENTROPY, LATER, BINS, SHARE, PIECES)),
-            (_consume, (task, pool, queries, keys, values, barriers, 1, 3, KEY_STAGES, VALUE_STAGES,
-                        CAUSAL, LSE, ENTROPY, LATER, BINS, SHARE, PIECES)),
-            (_consume, (task, pool, queries, keys, values, barriers, 2, 3, KEY_STAGES, VALUE_STAGES,
-                        CAUSAL, LSE, ENTROPY, LATER, BINS, SHARE, PIECES)),
-            (_produce, (task, q, k, v, queries, keys, values, barriers, CAUSAL, CONSUMERS, KEY_STAGES, VALUE_STAGES)),
+            (_consume, (task, pool, queries, keys, values, barriers, 0, 3, STAGES,
+                        WAITING, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
+            (_consume, (task, pool, queries, keys, values, barriers, 1, 3, STAGES,
+                        WAITING, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
+            (_consume, (task, pool, queries, keys, values, barriers, 2, 3, STAGES,
+                        WAITING, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
+            (_produce, (task, q, k, v, queries, keys, values, barriers, CAUSAL, CONSUMERS, STAGES)),
         ], [4, 4, 1], [REGISTERS, REGISTERS, 24])
     # fmt: on
 
@@ -81,8 +82,7 @@ def _produce(
     barriers,
     CAUSAL: gl.constexpr,
     CONSUMERS: gl.constexpr,
-    KEY_STAGES: gl.constexpr,
-    VALUE_STAGES: gl.constexpr,
+    STAGES: gl.constexpr,
 ):
     """Bring the queries, then keys and values in the order in which consumers want them: values one tile behind."""
     q_full, q_empty, k_full, k_empty, v_full, v_empty = barriers
@@ -102,11 +102,11 @@ def _produce(
             mbarrier.expect(q_full.index(0), BYTES)
             for i in gl.static_range(CONSUMERS):
                 copy_in(q, [sample, h, (tile * CONSUMERS + i) * ROWS, 0], q_full.index(0), queries.index(i))
-            bring(k, keys, k_full, k_empty, brought, sample, g, (tiles - 1) * KEYS, KEY_STAGES)
+            bring(k, keys, k_full, k_empty, brought, sample, g, (tiles - 1) * KEYS, STAGES)
             for t in range(1, tiles):
-                bring(k, keys, k_full, k_empty, brought + t, sample, g, (tiles - 1 - t) * KEYS, KEY_STAGES)
-                bring(v, values, v_full, v_empty, brought + t - 1, sample, g, (tiles - t) * KEYS, VALUE_STAGES)
-            bring(v, values, v_full, v_empty, brought + tiles - 1, sample, g, 0, VALUE_STAGES)
+                bring(k, keys, k_full, k_empty, brought + t, sample, g, (tiles - 1 - t) * KEYS, STAGES)
+                bring(v, values, v_full, v_empty, brought + t - 1, sample, g, (tiles - t) * KEYS, STAGES)
+            bring(v, values, v_full, v_empty, brought + tiles - 1, sample, g, 0, STAGES)
             brought += tiles
 
 
@@ -120,27 +120,26 @@ def _consume(
     barriers,
     WHO: gl.constexpr,
     CONSUMERS: gl.constexpr,
-    KEY_STAGES: gl.constexpr,
-    VALUE_STAGES: gl.constexpr,
+    STAGES: gl.constexpr,
+    WAITING: gl.constexpr,
     CAUSAL: gl.constexpr,
     LSE: gl.constexpr,
     ENTROPY: gl.constexpr,
-    LATER: gl.constexpr,
+    TOP: gl.constexpr,
     BINS: gl.constexpr,
     SHARE: gl.constexpr,
     PIECES: gl.constexpr,
 ):
     """The queries of one consumer, tile by tile: what is found is stored, and the map's share of it in strips."""
-    q_full, q_empty, k_full, k_empty, v_full, v_empty = barriers
+    q_full, q_empty, _, _, _, _ = barriers
     ROWS: gl.constexpr = queries.shape[1]
     KEYS: gl.constexpr = keys.shape[1]
     E: gl.constexpr = keys.shape[2]
     scores: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, KEYS, 16])
     output: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, E, 16])
-    as_left: gl.constexpr = gl.DotOperandLayout(0, output, 2)
-    own = queries.index(WHO)
     scratch = pool.scratch + (gl.program_id(0) * CONSUMERS + WHO).to(gl.int64) * (pool.bins * ROWS)
     nothing = gl.zeros((ROWS, KEYS), gl.float32, scores)
+    unseen = gl.full((ROWS,), float("-inf"), gl.float32, gl.SliceLayout(1, scores))
     used = 0
     turns, all_tiles = turns_of(task, task.T, CONSUMERS * ROWS)
     for turn in range(turns):
@@ -149,63 +148,85 @@ def _consume(
             head, tile = place_of(task, at, task.T, CONSUMERS * ROWS, CAUSAL, False)
             tiles, partly = keys_of(task, tile, CONSUMERS * ROWS, KEYS, CAUSAL)
             row = (tile * CONSUMERS + WHO) * ROWS
-            start = (tiles - 1) * KEYS
-            zeros = gl.zeros((ROWS,), gl.float32, gl.SliceLayout(1, scores))
-            so_far = (zeros, zeros, zeros)
-            acc = gl.zeros((ROWS, E), gl.float32, output)
+            lanes = gl.zeros_like(gl.sum(by_lanes(nothing, 1), 1))
+            so_far = (lanes, lanes, lanes, (tiles - 1) * KEYS // pool.wide)
+            found = (gl.zeros((ROWS, E), gl.float32, output), unseen, group_maxima(nothing) + float("-inf"))
             mbarrier.wait(q_full.index(0), turn & 1)
-            i = wait_for(k_full, used, KEY_STAGES)
-            s = warpgroup_mma(own, keys.index(i).permute((1, 0)), nothing, use_acc=False, is_async=True)
-            s = warpgroup_mma_wait(0, deps=(s,))
-            mbarrier.arrive(k_empty.index(i))
-            p, m, shift, moved, mean = weigh(task, s, zeros - float("inf"), row, start, True, CAUSAL, ENTROPY)
-            left = gl.convert_layout(p.to(values.dtype), as_left)
-            if not LATER:
-                so_far = count(pool, so_far, p, shift, moved, mean, scratch, start, ENTROPY, BINS, SHARE)
             for part in gl.static_range(2):
-                begin, end = gl.minimum(partly, tiles), tiles
+                begin, end = partly, tiles
                 if part == 0:
-                    begin, end = 1, gl.minimum(partly, tiles)
-                for t in range(begin, end):
-                    start = (tiles - 1 - t) * KEYS
-                    i = wait_for(k_full, used + t, KEY_STAGES)
-                    s = warpgroup_mma(own, keys.index(i).permute((1, 0)), nothing, use_acc=False, is_async=True)
-                    j = wait_for(v_full, used + t - 1, VALUE_STAGES)
-                    product = warpgroup_mma(left, values.index(j), acc, is_async=True)
-                    if LATER:
-                        so_far = count(pool, so_far, p, shift, moved, mean, scratch, start + KEYS, ENTROPY, BINS, SHARE)
-                    s = warpgroup_mma_wait(1, deps=(s,))
-                    mbarrier.arrive(k_empty.index(i))
-                    p, m, shift, moved, mean = weigh(task, s, m, row, start, part == 0, CAUSAL, ENTROPY)
-                    if not LATER:
-                        so_far = count(pool, so_far, p, shift, moved, mean, scratch, start, ENTROPY, BINS, SHARE)
-                    acc = warpgroup_mma_wait(0, deps=(product,))
-                    mbarrier.arrive(v_empty.index(j))
-                    left = gl.convert_layout(p.to(values.dtype), as_left)
-                    acc = acc * gl.convert_layout(gl.exp2(moved), gl.SliceLayout(1, output))[:, None]
+                    begin, end = 0, partly
+                if begin < end:
+                    found, so_far = _walk(
+                        task, pool, found, so_far, scratch, queries.index(WHO), keys, values, barriers, row, begin, end,
+                        tiles, used, part == 0, STAGES, WAITING, CAUSAL, ENTROPY, TOP, BINS, SHARE,
+                    )  # fmt: skip
             mbarrier.arrive(q_empty.index(0))
-            j = wait_for(v_full, used + tiles - 1, VALUE_STAGES)
-            product = warpgroup_mma(left, values.index(j), acc, is_async=True)
-            if LATER:
-                so_far = count(pool, so_far, p, shift, moved, mean, scratch, 0, ENTROPY, BINS, SHARE)
-            acc = warpgroup_mma_wait(0, deps=(product,))
-            mbarrier.arrive(v_empty.index(j))
             used += tiles
-            lse = _tell(task, so_far, m, acc, head, row, LSE, ENTROPY)
+            lse = _tell(task, found, so_far, head, row, LSE, ENTROPY, TOP)
             if BINS != "":
                 sync()  # what one thread has stored another will load
-                strip = (head - task.first).to(gl.int64) * pool.of_head + tile * CONSUMERS + WHO
-                seen = gl.minimum(pool.bins, gl.cdiv(tiles * KEYS, pool.wide))
-                pool_rows(
-                    pool, scratch, pool.strips + strip * (PIECES * pool.bins), lse, row, seen, task.T, True, PIECES
-                )
+                strip = (tile * CONSUMERS + WHO) * PIECES
+                pool_rows(pool, scratch, head - task.first, strip, lse, row, tiles * KEYS, task.T, True, PIECES)
                 sync()  # before the scratch is written again
 
 
 @gluon.jit
-def _tell(task, so_far, m, acc, head, row, LSE: gl.constexpr, ENTROPY: gl.constexpr):
+def _walk(
+    task, pool, found, so_far, scratch, own, keys, values, barriers, row, begin, end, tiles, used,
+    MASKED: gl.constexpr, STAGES: gl.constexpr, WAITING: gl.constexpr, CAUSAL: gl.constexpr,
+    ENTROPY: gl.constexpr, TOP: gl.constexpr, BINS: gl.constexpr, SHARE: gl.constexpr,
+):  # fmt: skip
+    """What was found, with the tiles from `begin` to `end` added, counted from the last: one of them at least."""
+    _, _, k_full, k_empty, v_full, v_empty = barriers
+    KEYS: gl.constexpr = keys.shape[1]
+    PARTS: gl.constexpr = KEYS // SHARE if BINS == "narrow" else 1
+    acc, m, best = found
+    scores: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, KEYS, 16])
+    output: gl.constexpr = acc.type.layout
+    as_left: gl.constexpr = gl.DotOperandLayout(0, output, 2)
+    ROWS: gl.constexpr = own.shape[0]
+    nothing = gl.zeros((ROWS, KEYS), gl.float32, scores)
+    start = (tiles - 1 - begin) * KEYS
+    i = wait_for(k_full, used + begin, STAGES)
+    s = warpgroup_mma(own, keys.index(i).permute((1, 0)), nothing, use_acc=False, is_async=True)
+    s = warpgroup_mma_wait(0, deps=(s,))
+    mbarrier.arrive(k_empty.index(i))
+    p, m, best, weighed = weigh(task, s, m, best, row, start, MASKED, CAUSAL, ENTROPY, TOP, PARTS)
+    left = gl.convert_layout(p.to(values.dtype), as_left)
+    acc = acc * gl.convert_layout(weighed[2], gl.SliceLayout(1, output))[:, None]
+    for t in range(begin + 1, end):
+        start = (tiles - 1 - t) * KEYS
+        i = wait_for(k_full, used + t, STAGES)
+        s = warpgroup_mma(own, keys.index(i).permute((1, 0)), nothing, use_acc=False, is_async=True)
+        j = wait_for(v_full, used + t - 1, STAGES)
+        product = warpgroup_mma(left, values.index(j), acc, is_async=True)
+        if WAITING:
+            so_far = count(pool, so_far, weighed, scratch, start + KEYS, ENTROPY, BINS, SHARE)
+        s = warpgroup_mma_wait(1, deps=(s,))
+        mbarrier.arrive(k_empty.index(i))
+        if not WAITING:
+            so_far = count(pool, so_far, weighed, scratch, start + KEYS, ENTROPY, BINS, SHARE)
+        p, m, best, weighed = weigh(task, s, m, best, row, start, MASKED, CAUSAL, ENTROPY, TOP, PARTS)
+        acc = warpgroup_mma_wait(0, deps=(product,))
+        mbarrier.arrive(v_empty.index(j))
+        left = gl.convert_layout(p.to(values.dtype), as_left)
+        acc = acc * gl.convert_layout(weighed[2], gl.SliceLayout(1, output))[:, None]
+    j = wait_for(v_full, used + end - 1, STAGES)
+    product = warpgroup_mma(left, values.index(j), acc, is_async=True)
+    so_far = count(pool, so_far, weighed, scratch, (tiles - end) * KEYS, ENTROPY, BINS, SHARE)
+    acc = warpgroup_mma_wait(0, deps=(product,))
+    mbarrier.arrive(v_empty.index(j))
+    return (acc, m, best), so_far
+
+
+@gluon.jit
+def _tell(task, found, so_far, head, row, LSE: gl.constexpr, ENTROPY: gl.constexpr, TOP: gl.constexpr):
     """Store what was found of these queries; returns their LSE in base 2."""
-    total, mean, _ = so_far
+    acc, m, best = found
+    total, mean, _, _ = so_far
+    total = gl.convert_layout(gl.sum(total, 1), m.type.layout)
+    mean = gl.convert_layout(gl.sum(mean, 1), m.type.layout)
     output: gl.constexpr = acc.type.layout
     rows_layout: gl.constexpr = total.type.layout
     divisor = gl.where(total == 0.0, 1.0, total)  # who saw nothing gets zeros
@@ -222,6 +243,8 @@ def _tell(task, so_far, m, acc, head, row, LSE: gl.constexpr, ENTROPY: gl.conste
     rows = row + gl.arange(0, acc.shape[0], rows_layout)
     if LSE:
         gl.store(task.lse + here + rows, lse * 0.6931471805599453, mask=rows < task.T)
+    if TOP > 0:
+        gl.store(task.threshold + here + rows, gl.convert_layout(least_of(best, TOP), rows_layout), mask=rows < task.T)
     if ENTROPY:
         entropy = (log2(divisor) - mean / divisor) * 0.6931471805599453
         gl.store(task.entropy + here + rows, gl.maximum(entropy, 0.0), mask=rows < task.T)

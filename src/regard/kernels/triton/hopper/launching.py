@@ -1,5 +1,6 @@
 """From tensors to the launches on Hopper GPUs, and which calls fit. Others stay with Triton."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -8,7 +9,17 @@ from torch import Tensor
 
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.asked import Asked, Told
-from regard.kernels.triton.hopper.crew import ROWS, SECOND, TOGETHER, WIDTHS, Crew, crew_for
+from regard.kernels.triton.hopper.crew import (
+    KEYS,
+    POOLING,
+    RECEIVING,
+    ROWS,
+    SEARCHING,
+    TOGETHER,
+    WIDTHS,
+    Crew,
+    crew_for,
+)
 from regard.kernels.triton.hopper.forward import forward_kernel
 from regard.kernels.triton.hopper.second import second_kernel
 from regard.kernels.triton.hopper.tensors import GLUON, bins_fit, described, layout_for, programs_for, with_map
@@ -16,7 +27,14 @@ from regard.kernels.triton.hopper.turns import Task
 from regard.kernels.triton.hopper.weighing import Pool
 from regard.kernels.triton.sight import Sight
 from regard.kernels.triton.starting import FUSED, on_device
+from regard.kernels.triton.survivors import FEW, ROOM, Survivors
 from regard.kernels.triton.tiles import LOG2E, can_be_described
+from regard.kernels.triton.weights import in_whole_tiles
+
+NO_BINS = {"BINS": "", "SHARE": 0, "PIECES": 1}
+
+LISTED = 2**24
+"""Keys in all lists: 64 MiB, or one head's."""
 
 
 def fits(*tensors: Tensor, sight: Sight, scale: float, softcap: float | None, bins: Bins | None) -> bool:
@@ -38,12 +56,17 @@ def fits(*tensors: Tensor, sight: Sight, scale: float, softcap: float | None, bi
 
 def forward(
     q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, *, scale: float, asked: Asked, crew: Crew | None = None
-) -> None:
-    """Writes what was asked for into `told`. q B H T E, k and v B G S E; a call that `fits`."""
-    causal = sight.right is not None
-    crew = crew or crew_for(q.shape[3], is_map=asked.bins is not None, is_entropy=asked.entropy, is_causal=causal)
-    task = _task(q, k, sight, scale, told.out, told.lse, told.entropy)
-    flags = {"LSE": told.lse is not None, "ENTROPY": told.entropy is not None}
+) -> Told:
+    """`told`, what was asked for written into it, with thresholds. q B H T E, k and v B G S E; a call that `fits`."""
+    if 0 < asked.top <= FEW:
+        told = told._replace(threshold=torch.empty(q.shape[:3], dtype=torch.float32, device=q.device))
+    crew = crew or crew_for(q.shape[3], asked.bins, is_causal=sight.right is not None)
+    task = _task(q, k, sight, scale, out=told.out, lse=told.lse, entropy=told.entropy, threshold=told.threshold)
+    flags = {
+        "LSE": told.lse is not None,
+        "ENTROPY": told.entropy is not None,
+        "TOP": asked.top if told.threshold is not None else 0,
+    }
 
     def launch(task: Task, pool: Pool, programs: int, layout: dict[str, Any]) -> None:
         with on_device(q):
@@ -51,16 +74,15 @@ def forward(
                 task,
                 pool,
                 described(q, ROWS),
-                described(k, crew.keys),
-                described(v, crew.keys),
+                described(k, KEYS),
+                described(v, KEYS),
                 CONSUMERS=crew.consumers,
-                KEY_STAGES=crew.key_stages,
-                VALUE_STAGES=crew.value_stages,
+                STAGES=crew.stages,
                 REGISTERS=crew.registers,
-                LATER=crew.later,
-                CAUSAL=causal,
+                WAITING=crew.waiting,
+                CAUSAL=sight.right is not None,
                 query_layout=layout_for(q.dtype, ROWS, q.shape[3]),
-                key_layout=layout_for(q.dtype, crew.keys, q.shape[3]),
+                key_layout=layout_for(q.dtype, KEYS, q.shape[3]),
                 num_warps=4,
                 **FUSED,
                 **flags,
@@ -69,31 +91,45 @@ def forward(
 
     if asked.bins is None or told.sums is None:
         tiles = task.heads * triton.cdiv(task.T, crew.rows)
-        launch(task, _no_pool(told.out), programs_for(tiles, q.device), {"BINS": "", "SHARE": 0, "PIECES": 1})
+        launch(task, _no_pool(told.out), programs_for(tiles, q.device), NO_BINS)
     else:
         with_map(task, asked.bins, told.sums.flatten(0, 1), crew.consumers, launch)
+    return told
 
 
 def map_of(q: Tensor, k: Tensor, lse: Tensor, sight: Sight, *, scale: float, bins: Bins) -> Tensor:
     """Sums of weights over the bins, B H R C, from the LSE, B H T in nats; a call that `fits`."""
-    sums = lse.new_zeros(*lse.shape[:2], bins.R, bins.C)
-    task = _task(q, k, sight, scale, sums, _base_two(lse), None)
+    sums = lse.new_empty(*lse.shape[:2], bins.R, bins.C)
+    task = _task(q, k, sight, scale, out=sums, lse=lse.contiguous())
 
     def launch(task: Task, pool: Pool, programs: int, layout: dict[str, Any]) -> None:
-        _second(task, pool, q, k, programs, sight, by_keys=False, layout=layout)
+        _second(task, pool, q, k, programs, sight, "map", POOLING, layout)
 
-    with_map(task, bins, sums.flatten(0, 1), SECOND.consumers, launch)
+    with_map(task, bins, sums.flatten(0, 1), POOLING.consumers, launch)
     return sums
 
 
 def received_of(q: Tensor, k: Tensor, lse: Tensor, sight: Sight, *, scale: float) -> Tensor:
     """What each key received from all queries, B H S, from the LSE, B H T in nats; a call that `fits`."""
     found = lse.new_empty(*lse.shape[:2], k.shape[2])
-    task = _task(q, k, sight, scale, found, _base_two(lse), None)
-    programs = programs_for(task.heads * triton.cdiv(task.S, SECOND.rows), q.device)
-    layout = {"BINS": "", "SHARE": 0, "PIECES": 1}
-    _second(task, _no_pool(found), k, q, programs, sight, by_keys=True, layout=layout)
+    task = _task(q, k, sight, scale, out=found, lse=in_whole_tiles(lse, RECEIVING.passing))
+    programs = programs_for(task.heads * triton.cdiv(task.S, RECEIVING.rows), q.device)
+    _second(task, _no_pool(found), k, q, programs, sight, "received", RECEIVING, NO_BINS)
     return found
+
+
+def survivors_of(q: Tensor, k: Tensor, threshold: Tensor, sight: Sight) -> Iterator[tuple[int, Survivors]]:
+    """The keys of each query that reach its threshold, B H T, scores not scaled; heads in groups, by their first."""
+    T, heads = q.shape[2], q.shape[0] * q.shape[1]
+    group = min(heads, max(1, LISTED // (T * ROOM)))
+    counts = torch.empty((group, T), dtype=torch.int32, device=q.device)
+    lists = torch.empty((group, T, ROOM), dtype=torch.int32, device=q.device)
+    task = _task(q, k, sight, 1.0, out=lists, threshold=threshold.contiguous(), counts=counts)
+    for first in range(0, heads, group):
+        some = task._replace(first=first, heads=min(group, heads - first))
+        programs = programs_for(some.heads * triton.cdiv(T, SEARCHING.rows), q.device)
+        _second(some, _no_pool(threshold), q, k, programs, sight, "survivors", SEARCHING, NO_BINS)
+        yield first, Survivors(counts[: some.heads], lists[: some.heads])
 
 
 def _second(
@@ -103,23 +139,23 @@ def _second(
     passing: Tensor,
     programs: int,
     sight: Sight,
-    *,
-    by_keys: bool,
+    work: str,
+    crew: Crew,
     layout: dict[str, Any],
 ) -> None:
-    assert SECOND.consumers == 3, "as the kernel is written"
     with on_device(own):
         second_kernel[(programs,)](
             task,
             pool,
             described(own, ROWS),
-            described(passing, SECOND.keys),
-            STAGES=SECOND.key_stages,
-            REGISTERS=SECOND.registers,
-            BY_KEYS=by_keys,
+            described(passing, crew.passing),
+            CONSUMERS=crew.consumers,
+            STAGES=crew.stages,
+            REGISTERS=crew.registers,
+            WORK=work,
             CAUSAL=sight.right is not None,
             own_layout=layout_for(own.dtype, ROWS, own.shape[3]),
-            passing_layout=layout_for(own.dtype, SECOND.keys, own.shape[3]),
+            passing_layout=layout_for(own.dtype, crew.passing, own.shape[3]),
             num_warps=4,
             **FUSED,
             **layout,
@@ -127,7 +163,16 @@ def _second(
 
 
 def _task(
-    q: Tensor, k: Tensor, sight: Sight, scale: float, out: Tensor, lse: Tensor | None, entropy: Tensor | None
+    q: Tensor,
+    k: Tensor,
+    sight: Sight,
+    scale: float,
+    *,
+    out: Tensor,
+    lse: Tensor | None = None,
+    entropy: Tensor | None = None,
+    threshold: Tensor | None = None,
+    counts: Tensor | None = None,
 ) -> Task:
     (B, H, T, _), (G, S) = q.shape, k.shape[1:3]
     return Task(
@@ -143,13 +188,10 @@ def _task(
         out=out,
         lse=out if lse is None else lse,
         entropy=out if entropy is None else entropy,
+        threshold=out if threshold is None else threshold,
+        counts=out if counts is None else counts,
     )
 
 
 def _no_pool(x: Tensor) -> Pool:
     return Pool(x, x, 1, 1, 1)
-
-
-def _base_two(lse: Tensor) -> Tensor:
-    """What is taken off the scores; infinity where a query sees nothing."""
-    return torch.where(lse == -torch.inf, torch.inf, lse * LOG2E).contiguous()

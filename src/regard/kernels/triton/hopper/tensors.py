@@ -16,8 +16,8 @@ from regard.kernels.triton.hopper.turns import Task
 from regard.kernels.triton.hopper.weighing import Pool
 from regard.kernels.triton.pooling import layout_of
 
-ROOM = 2**23
-"""Numbers in all strips: 32 MiB, or as much as the map itself, where that is more."""
+ROOM = 2**22
+"""Numbers in all strips: 16 MiB, or as much as the map itself, where that is more."""
 
 NARROWEST = 16
 """So many keys and queries has a bin at least: each bin of a tile is a sum of its own."""
@@ -65,19 +65,24 @@ def with_map(
     consumers: int,
     launch: Callable[[Task, Pool, int, dict[str, Any]], None],
 ) -> None:
-    """Writes the sums, (B·H, R, C): launches for heads in groups, so that the strips stay few, and joins the strips."""
+    """Writes the sums, (B·H, R, C). A consumer's queries are some bins, or some consumers' are one: then strips are
+    written, for heads in groups so that they stay few, and joined.
+    """
     tiles = triton.cdiv(task.T, consumers * ROWS)
     pieces, to_bin = max(1, ROWS // bins.high), max(1, bins.high // ROWS)  # of a consumer's tile; such tiles of a bin
-    strips_of_head = max(tiles * consumers, -(-bins.R * to_bin // pieces))
-    group = min(task.heads, max(1, max(ROOM, sums.numel()) // (strips_of_head * pieces * bins.C)))
+    written = tiles * consumers
+    of_head = bins.R if to_bin == 1 else max(written, bins.R * to_bin)
+    group = task.heads if to_bin == 1 else min(task.heads, max(1, max(ROOM, sums.numel()) // (of_head * bins.C)))
     scratch = sums.new_empty((programs_for(tiles * group, sums.device), consumers, bins.C, ROWS))
     lies = layout_of(bins, ROWS, KEYS)
     layout = {"BINS": lies["BINS"], "SHARE": lies["SHARE"], "PIECES": pieces}
-    strips = sums.new_empty((group, strips_of_head, pieces, bins.C))
-    for first in range(0, len(sums), group):
-        some = task._replace(first=first, heads=min(group, len(sums) - first))
-        own = strips[: some.heads].zero_()
+    strips = sums if to_bin == 1 else sums.new_empty((group, of_head, bins.C))
+    if to_bin > 1:
+        strips[:, written:] = 0.0  # of queries that there are not
+    for first in range(0, task.heads, group):
+        some = task._replace(first=first, heads=min(group, task.heads - first))
         programs = programs_for(tiles * some.heads, sums.device)
-        launch(some, Pool(scratch, own, strips_of_head, bins.wide, bins.C), programs, layout)
-        of_bins = own.flatten(1, 2)[:, : bins.R * to_bin].unflatten(1, (bins.R, to_bin))
-        torch.sum(of_bins, 2, out=sums[first : first + some.heads])
+        launch(some, Pool(scratch, strips, of_head, bins.wide, bins.C), programs, layout)
+        if to_bin > 1:
+            of_bins = strips[: some.heads, : bins.R * to_bin].unflatten(1, (bins.R, to_bin))
+            torch.sum(of_bins, 2, out=sums[first : first + some.heads])

@@ -11,13 +11,14 @@ from triton.experimental.gluon import language as gl
 
 
 class Task(NamedTuple):
-    """Sizes, and where what is found goes; what is not asked for is `out` once more.
+    """Sizes, what is given, and where what is found goes; what there is not is `out` once more.
 
     first     the first head of this launch, and `heads` how many, counted through the samples
     together  so many heads are worked on at once, where attention is causal
     served    query heads to a key head
     edge      query i sees the keys up to i + edge, where attention is causal
     scale     positive; holds the factor log2 e already
+    lse       found by a forward, given to a second pass, as is `threshold`; `counts` of survivors are found
     """
 
     first: int
@@ -32,6 +33,8 @@ class Task(NamedTuple):
     out: Any
     lse: Any
     entropy: Any
+    threshold: Any
+    counts: Any
 
 
 @gluon.jit
@@ -67,14 +70,13 @@ def place_of(task, at, length, ROWS: gl.constexpr, CAUSAL: gl.constexpr, BY_KEYS
 
 @gluon.jit
 def keys_of(task, tile, ROWS: gl.constexpr, KEYS: gl.constexpr, CAUSAL: gl.constexpr):
-    """How many tiles of keys are seen, and how many of them, counted from the last, not by all: one at least."""
-    tiles, partly = gl.cdiv(task.S, KEYS), 1
+    """How many tiles of keys are seen, and how many of them, counted from the last, not by all."""
+    seen, by_all = task.S, task.S
     if CAUSAL:
         seen = gl.minimum(task.S, (tile + 1) * ROWS + task.edge)
-        by_all = gl.minimum(task.S, gl.maximum(tile * ROWS + task.edge + 1, 0)) // KEYS
-        tiles = gl.maximum(gl.cdiv(seen, KEYS), 1)
-        partly = gl.maximum(tiles - by_all, 1)
-    return tiles, partly
+        by_all = gl.minimum(task.S, gl.maximum(tile * ROWS + task.edge + 1, 0))
+    tiles = gl.maximum(gl.cdiv(seen, KEYS), 1)
+    return tiles, tiles - by_all // KEYS
 
 
 @gluon.jit

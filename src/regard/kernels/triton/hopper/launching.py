@@ -22,7 +22,15 @@ from regard.kernels.triton.hopper.crew import (
 )
 from regard.kernels.triton.hopper.forward import forward_kernel
 from regard.kernels.triton.hopper.second import second_kernel
-from regard.kernels.triton.hopper.tensors import GLUON, bins_fit, described, layout_for, programs_for, with_map
+from regard.kernels.triton.hopper.tensors import (
+    GLUON,
+    bins_fit,
+    described,
+    group_of,
+    layout_for,
+    programs_for,
+    with_map,
+)
 from regard.kernels.triton.hopper.turns import Task
 from regard.kernels.triton.hopper.weighing import Pool
 from regard.kernels.triton.sight import Sight
@@ -121,7 +129,7 @@ def received_of(q: Tensor, k: Tensor, lse: Tensor, sight: Sight, *, scale: float
 def survivors_of(q: Tensor, k: Tensor, threshold: Tensor, sight: Sight) -> Iterator[tuple[int, Survivors]]:
     """The keys of each query that reach its threshold, B H T, scores not scaled; heads in groups, by their first."""
     T, heads = q.shape[2], q.shape[0] * q.shape[1]
-    group = min(heads, max(1, LISTED // (T * ROOM)))
+    group = group_of(heads, LISTED // (T * ROOM))
     counts = torch.empty((group, T), dtype=torch.int32, device=q.device)
     lists = torch.empty((group, T, ROOM), dtype=torch.int32, device=q.device)
     task = _task(q, k, sight, 1.0, out=lists, threshold=threshold.contiguous(), counts=counts)

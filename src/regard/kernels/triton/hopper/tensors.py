@@ -16,8 +16,8 @@ from regard.kernels.triton.hopper.turns import Task
 from regard.kernels.triton.hopper.weighing import Pool
 from regard.kernels.triton.pooling import layout_of
 
-ROOM = 2**22
-"""Numbers in all strips: 16 MiB, or as much as the map itself, where that is more."""
+ROOM = 5 * 2**20
+"""Numbers in all strips: 20 MiB, or as much as the map itself, where that is more."""
 
 NARROWEST = 16
 """So many keys and queries has a bin at least: each bin of a tile is a sum of its own."""
@@ -47,6 +47,16 @@ def _processors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
+def group_of(heads: int, most: int) -> int:
+    """How many of the heads go together, `most` if that is one at least: groups as even as can be, so that their sizes
+    are few, for each of which kernels are compiled.
+
+    >>> group_of(16, 15), group_of(16, 100), group_of(7, 0)
+    (8, 16, 1)
+    """
+    return -(-heads // -(-heads // max(1, most)))
+
+
 def bins_fit(bins: Bins) -> bool:
     """Whether bins and tiles share their edges, tiles of `KEYS` keys and `ROWS` queries.
 
@@ -72,7 +82,7 @@ def with_map(
     pieces, to_bin = max(1, ROWS // bins.high), max(1, bins.high // ROWS)  # of a consumer's tile; such tiles of a bin
     written = tiles * consumers
     of_head = bins.R if to_bin == 1 else max(written, bins.R * to_bin)
-    group = task.heads if to_bin == 1 else min(task.heads, max(1, max(ROOM, sums.numel()) // (of_head * bins.C)))
+    group = task.heads if to_bin == 1 else group_of(task.heads, max(ROOM, sums.numel()) // (of_head * bins.C))
     scratch = sums.new_empty((programs_for(tiles * group, sums.device), consumers, bins.C, ROWS))
     lies = layout_of(bins, ROWS, KEYS)
     layout = {"BINS": lies["BINS"], "SHARE": lies["SHARE"], "PIECES": pieces}

@@ -41,11 +41,11 @@ def newest(name: str) -> Path:
     return max(RESULTS.glob(f"{name}_*.md"))
 
 
-def measured(name: str) -> tuple[list[float], list[float]]:
+def measured(name: str, least: int = 4) -> tuple[list[float], list[float]]:
     """A ratio in the newest report, heads and masks together: at the shortest length, and at all others."""
     lines = newest("gpu-attention").read_text(encoding="utf-8").splitlines()
     rows = [line.split("|")[4:8] for line in lines if line.startswith(f"| {name} |")]
-    assert len(rows) == 4
+    assert least <= len(rows) <= 4
     cells = [[cell.strip(" ()") for cell in row] for row in rows]
     found = ([row[:1] for row in cells], [row[1:] for row in cells])
     short, long = ([float(cell) for row in part for cell in row if cell] for part in found)
@@ -100,9 +100,9 @@ def test_figures_are_those_of_the_newest_reports(lang: Language) -> None:
             assert_range(one, values)
     words = GUIDE.prose(lang)
     less = measured("map, how many times less memory than eager with weights")[1]
-    assert {round(x, -2) for x in less} == {1600}
-    assert len(re.findall(r"1,600 (?:times less|分之一)", words)) == 1
-    memory = measured("extra memory of the map of 32 heads, MB")[1]
+    hundreds = tuple(f"{x:,.0f}" for x in (round(min(less), -2), round(max(less), -2)))
+    assert re.findall(r"([\d,]+)–([\d,]+) (?:times less|倍)", words) == [hundreds]
+    memory = measured("extra memory of the map of 32 heads, MB", least=1)[1]  # time may be up before all four
     assert re.findall(r"131,072 .*\D(\d+) MB", words) == [f"{max(memory):.0f}"]
     million = newest("million").read_text(encoding="utf-8")
     (seconds,) = re.findall(r"median of three \| ([\d.]+) \|", million)

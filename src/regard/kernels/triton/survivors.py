@@ -1,7 +1,7 @@
 """The strongest keys of each query out of a few that may be: weighed once more, ranked, and the first of them kept.
 
-Whoever made the lists has left no key out that could be among the strongest. Many threads wrote them at once, so they
-lie in any order; what is made of them is the same every time: the stronger key first, of equal ones the earlier.
+Whoever made the lists has left no key out that could be among the strongest. They lie in any order; what is made of
+them is the same every time: the stronger key first, of equal ones the earlier.
 """
 
 from typing import Any, NamedTuple

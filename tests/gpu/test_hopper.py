@@ -276,6 +276,22 @@ def test_many_heads_at_once_again_alone_and_in_groups(monkeypatch: pytest.Monkey
     assert_same(told(q, k, v, CAUSAL, asked), first)
 
 
+def test_rows_that_are_not_there_look_at_nothing() -> None:
+    """A tile's last rows would see further than any query: at keys that nobody sees, whatever these hold."""
+    q, k, v = tensors(1016, 2048)
+    mask, bins = Mask.causal(align="first"), bins_of(1016, 2048, 64, 128)
+    clean = told(q, k, v, mask, Asked(lse=True, bins=bins))
+    k[:, :, 1016:], v[:, :, 1016:] = torch.nan, 0
+    found = told(q, k, v, mask, Asked(lse=True, bins=bins))
+    assert_near(found.sums, clean.sums.double(), "map")
+    assert found.lse is not None
+    after = sums(q, k, found.lse, mask=bound(mask, q, k), scale=q.shape[-1] ** -0.5, bins=bins)
+    assert_near(after.map, clean.sums.double(), "map of the second pass")
+    assert after.received is not None
+    assert after.received.isfinite().all()
+    assert (after.received[:, :, 1016:] == 0).all()
+
+
 # --- the strongest keys -----------------------------------------------------------------------------------------
 
 

@@ -1,7 +1,7 @@
 """What can be told of attention once its LSE is known, from q, k and that: whoever has computed it, and his output.
 
-At most two passes: one that owns keys, for the map, what was received, distances and the first key's share; one that
-owns queries, for the strongest keys and the entropy.
+In Triton two passes at most: one that owns keys, for the map, what was received, distances and the first key's share;
+one that owns queries, for the strongest keys and the entropy. On a Hopper map, received and strongest have one each.
 """
 
 from typing import Any

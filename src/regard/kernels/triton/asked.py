@@ -18,7 +18,10 @@ class Asked(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What it told: out B H T Ev; in float32 lse, maximum and entropy B H T, and sums, B H R C, of weights in bins."""
+    """What it told: out B H T Ev; in float32 lse, maximum and entropy B H T, and sums, B H R C, of weights in bins.
+
+    threshold  B H T, a score not scaled that `top` keys reach where so many are seen; not every kernel tells it
+    """
 
     out: Tensor
     lse: Tensor | None = None

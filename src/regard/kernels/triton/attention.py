@@ -59,7 +59,7 @@ def _told(
 ) -> Told:
     """What the one pass tells, with a way back where a gradient is wanted."""
     if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
-        tell: dict[str, Any] = {"bins": asked.bins, "entropy": asked.entropy, "lse": asked.lse}
+        tell: dict[str, Any] = {"bins": asked.bins, "entropy": asked.entropy, "lse": asked.lse, "top": asked.top}
         return attention_with_gradient(q, k, v, mask=mask, scale=scale, softcap=softcap, **tell)
     return forward(q, k, v, sight_of(mask), scale=scale, softcap=softcap, asked=asked)
 

@@ -168,7 +168,7 @@ def _row_tile(
         tl.store(task.maximum + here, m * 0.6931471805599453, mask=rows < T)
     if task.entropy is not None:
         entropy = (tl.log2(divisor) - mean / divisor) * 0.6931471805599453
-        tl.store(task.entropy + here, tl.maximum(entropy, 0.0), mask=rows < T)
+        tl.store(task.entropy + here, tl.where(entropy < 0.0, 0.0, entropy), mask=rows < T)
     if BINS != "":
         close_bins(pool, edges[3], m, mass, ROWS, BINS)
         pool_rows(pool, head, tile, tl.cdiv(T, ROWS), lse, edges[0], edges[3], T, ROWS, BINS, TALL)

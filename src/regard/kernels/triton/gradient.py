@@ -55,10 +55,11 @@ def attention_with_gradient(
     bins: Bins | None = None,
     entropy: bool = False,
     lse: bool = False,
+    top: int = 0,
     blocks: Walks | None = None,
 ) -> Told:
     """q B H T E, k B G S E, v B G S Ev, of one dtype on one device; what is told can be differentiated, once."""
-    asked = Asked(lse=lse, entropy=entropy, bins=bins)
+    asked = Asked(lse=lse, entropy=entropy, bins=bins, top=top)
     call = _Call(sight_of(mask), scale, softcap, bins, blocks)
     return Told(*_Attention.apply(q, k, v, asked, call))
 
@@ -81,6 +82,8 @@ class _Attention(torch.autograd.Function):
         ctx.save_for_backward(q, k, v, told.out, told.lse, told.entropy)
         ctx.call = call
         ctx.set_materialize_grads(False)
+        if told.threshold is not None:
+            ctx.mark_non_differentiable(told.threshold)
         return told if asked.lse else told._replace(lse=None)
 
     @staticmethod

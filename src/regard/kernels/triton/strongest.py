@@ -94,12 +94,12 @@ def _walk_keys(
             if entropies is not None:
                 below = shift[:, None] - scores
                 weights = tl.exp2(-below)
-                entropy += tl.sum(weights * tl.where(weights > 0, below, 0.0), 1)  # 0 · inf would be NaN
+                entropy += tl.sum(weights * tl.where(weights == 0, 0.0, below), 1)  # 0 · inf would be NaN
             if top is not None:
                 best, places = _take_better(scores, keys, best, places, S, SLOTS)
     here = head * T + rows
     if entropies is not None:
-        tl.store(entropies + here, tl.maximum(entropy, 0.0) * 0.6931471805599453, mask=wanted)
+        tl.store(entropies + here, tl.where(entropy < 0.0, 0.0, entropy) * 0.6931471805599453, mask=wanted)
     if top is not None:
         places = _fill(best, places, slots, tl.minimum(S, 2 * top.k), SLOTS)
         _keep(top, here, wanted, best, places, slots, shift, S)
@@ -180,7 +180,7 @@ def of_queries(
 ) -> OfQueries:
     """The `top` strongest keys, `MOST` at most, and entropy, if asked for. q B H T E, k B G S E, lse B H T, nats.
 
-    A `threshold`, B H T, that no less than `top` keys of each query reach, scores not scaled, can make it quicker.
+    A `threshold`, B H T, that `top` keys of each query reach where it sees so many, scores not scaled, may speed it up.
     """
     (B, H, T, E), S = q.shape, k.shape[2]
     count = min(top or 0, S)

@@ -110,7 +110,8 @@ def _settle(
     tl.store(indices[:, None] + ranks, keys.to(tl.int64), mask=there)
     tl.store(weights[:, None] + ranks, tl.exp2(scores - shift[:, None]), mask=there)
     if tl.min(tl.where(settled, counts, kept.k), 0) < kept.k:
-        _fill(indices, weights, kept.k, keys, tl.where(settled, counts, kept.k), S)
+        nothing = tl.where(shift == shift, 0.0, shift)  # where the LSE is no number, no weight is one
+        _fill(indices, weights, nothing, kept.k, keys, tl.where(settled, counts, kept.k), S)
 
 
 @triton.jit
@@ -162,12 +163,12 @@ def _ranks(scores, keys, SLOTS: tl.constexpr):
 
 
 @triton.jit
-def _fill(indices, weights, k, keys, counts, S):
-    """For a query that sees too few keys: the first ones that are not on its list, with a weight of 0."""
+def _fill(indices, weights, nothing, k, keys, counts, S):
+    """For a query that sees too few keys: the first ones that are not on its list, with a weight of `nothing`."""
     for key in range(tl.minimum(S, 2 * k)):
         is_new = tl.max((keys == key).to(tl.int32), 1) == 0
         tl.store(indices + counts, tl.cast(key, tl.int64), mask=is_new & (counts < k))
-        tl.store(weights + counts, 0.0, mask=is_new & (counts < k))
+        tl.store(weights + counts, nothing, mask=is_new & (counts < k))
         counts += is_new.to(tl.int32)
 
 

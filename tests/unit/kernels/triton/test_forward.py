@@ -151,6 +151,17 @@ def test_who_sees_nothing_gets_zeros(device: str) -> None:
     assert all(x.isfinite().all() for x in (found.out, found.sums, found.entropy))
 
 
+@pytest.mark.filterwarnings("ignore:All-NaN slice")
+def test_of_a_query_that_is_no_number_nothing_is_told_as_one(device: str) -> None:
+    q, k, v = tensors(40, 20)
+    q[:, :, 3] = torch.nan
+    found = told(q, k, v, device)
+    for x in (found.out, found.lse, found.entropy):
+        assert x is not None
+        assert x[:, :, 3].isnan().all()
+        assert x[:, :, :3].isfinite().all()
+
+
 def test_what_is_not_asked_for_is_not_there_and_changes_nothing(device: str) -> None:
     q, k, v = tensors(33, 40)
     plain, full = told(q, k, v, device, Mask.causal(), asked=Asked()), told(q, k, v, device, Mask.causal())

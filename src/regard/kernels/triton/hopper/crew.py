@@ -41,7 +41,10 @@ class Crew(NamedTuple):
 POOLING = Crew(consumers=3, stages=3, registers=160)
 RECEIVING = Crew(consumers=3, stages=4, registers=160, passing=64)
 SEARCHING = Crew(consumers=3, stages=3, registers=160)
-"""Who makes which second pass. Of columns with LSEs of their own no more fit into the registers of three consumers."""
+"""Who makes which second pass. Of columns with LSEs of their own no more fit into the registers of three consumers.
+The search must find the forward's scores to the last bit, or keys at a threshold are lost: tiles of the same size,
+multiplied the same way.
+"""
 
 
 def crew_for(E: int, bins: Bins | None, *, is_causal: bool) -> Crew:

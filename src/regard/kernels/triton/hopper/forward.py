@@ -247,5 +247,5 @@ def _tell(task, found, so_far, head, row, LSE: gl.constexpr, ENTROPY: gl.constex
         gl.store(task.threshold + here + rows, gl.convert_layout(least_of(best, TOP), rows_layout), mask=rows < task.T)
     if ENTROPY:
         entropy = (log2(divisor) - mean / divisor) * 0.6931471805599453
-        gl.store(task.entropy + here + rows, gl.maximum(entropy, 0.0), mask=rows < task.T)
+        gl.store(task.entropy + here + rows, gl.where(entropy < 0.0, 0.0, entropy), mask=rows < task.T)
     return lse

@@ -62,13 +62,11 @@ def fits(*tensors: Tensor, sight: Sight, scale: float, softcap: float | None, bi
     )
 
 
-def forward(
-    q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, *, scale: float, asked: Asked, crew: Crew | None = None
-) -> Told:
+def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, *, scale: float, asked: Asked) -> Told:
     """`told`, what was asked for written into it, with thresholds. q B H T E, k and v B G S E; a call that `fits`."""
     if 0 < asked.top <= FEW:
         told = told._replace(threshold=torch.empty(q.shape[:3], dtype=torch.float32, device=q.device))
-    crew = crew or crew_for(q.shape[3], asked.bins, is_causal=sight.right is not None)
+    crew = crew_for(q.shape[3], asked.bins, is_causal=sight.right is not None)
     task = _task(q, k, sight, scale, out=told.out, lse=told.lse, entropy=told.entropy, threshold=told.threshold)
     flags = {
         "LSE": told.lse is not None,

@@ -88,7 +88,7 @@ def _seen(task, s, place, start, WORK: gl.constexpr, CAUSAL: gl.constexpr):
     rows = place[1] + gl.arange(0, s.shape[0], gl.SliceLayout(1, layout))[:, None]
     columns = start + gl.arange(0, s.shape[1], gl.SliceLayout(0, layout))[None, :]
     if WORK == "received":
-        return rows <= columns + task.edge
+        return (rows <= columns + task.edge) & (columns < task.T)
     seen = columns + rows * 0 < task.S
     if CAUSAL:
         seen = seen & (columns <= rows + task.edge)

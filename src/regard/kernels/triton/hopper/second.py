@@ -46,21 +46,17 @@ def second_kernel(
     own_full, own_empty = barriers_for(1, CONSUMERS)
     full, empty = barriers_for(STAGES, CONSUMERS)
     barriers = (own_full, own_empty, full, empty)
-    # fmt: off
-    if CONSUMERS == 2:
-        gl.warp_specialize([
-            (_consume, (task, pool, stay, ring, barriers, 0, 2, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES)),
-            (_consume, (task, pool, stay, ring, barriers, 1, 2, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES)),
-            (_produce, (task, own, passing, stay, ring, barriers, CONSUMERS, STAGES, WORK, CAUSAL)),
-        ], [4, 1], [REGISTERS, 24])
-    else:
-        gl.warp_specialize([
+    gl.static_assert(CONSUMERS == 3)
+    gl.warp_specialize(
+        [
             (_consume, (task, pool, stay, ring, barriers, 0, 3, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES)),
             (_consume, (task, pool, stay, ring, barriers, 1, 3, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES)),
             (_consume, (task, pool, stay, ring, barriers, 2, 3, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES)),
             (_produce, (task, own, passing, stay, ring, barriers, CONSUMERS, STAGES, WORK, CAUSAL)),
-        ], [4, 4, 1], [REGISTERS, REGISTERS, 24])
-    # fmt: on
+        ],
+        [4, 4, 1],
+        [REGISTERS, REGISTERS, 24],
+    )
 
 
 @gluon.jit

@@ -19,6 +19,9 @@ from regard.kernels.triton.pooling import layout_of
 ROOM = 5 * 2**20
 """Numbers in all strips: 20 MiB, or as much as the map itself, where that is more."""
 
+SCRATCH = 2**24
+"""Numbers in all scratch: 64 MiB, or as much as the map itself."""
+
 NARROWEST = 16
 """So many keys and queries has a bin at least: each bin of a tile is a sum of its own."""
 
@@ -49,7 +52,7 @@ def _processors(device: torch.device) -> int:
 
 def group_of(heads: int, most: int) -> int:
     """How many of the heads go together, `most` if that is one at least: groups as even as can be, so that their sizes
-    are few, for each of which kernels are compiled.
+    are few: for one head, for sixteens of them and for others kernels are compiled apart.
 
     >>> group_of(16, 15), group_of(16, 100), group_of(7, 0)
     (8, 16, 1)
@@ -83,7 +86,8 @@ def with_map(
     written = tiles * consumers
     of_head = bins.R if to_bin == 1 else max(written, bins.R * to_bin)
     group = task.heads if to_bin == 1 else group_of(task.heads, max(ROOM, sums.numel()) // (of_head * bins.C))
-    scratch = sums.new_empty((programs_for(tiles * group, sums.device), consumers, bins.C, ROWS))
+    running = max(1, max(SCRATCH, sums.numel()) // (consumers * bins.C * ROWS))  # programs there is scratch for
+    scratch = sums.new_empty((min(running, programs_for(tiles * group, sums.device)), consumers, bins.C, ROWS))
     lies = layout_of(bins, ROWS, KEYS)
     layout = {"BINS": lies["BINS"], "SHARE": lies["SHARE"], "PIECES": pieces}
     strips = sums if to_bin == 1 else sums.new_empty((group, of_head, bins.C))
@@ -91,7 +95,7 @@ def with_map(
         strips[:, written:] = 0.0  # of queries that there are not
     for first in range(0, task.heads, group):
         some = task._replace(first=first, heads=min(group, task.heads - first))
-        programs = programs_for(tiles * some.heads, sums.device)
+        programs = min(len(scratch), programs_for(tiles * some.heads, sums.device))
         launch(some, Pool(scratch, strips, of_head, bins.wide, bins.C), programs, layout)
         if to_bin > 1:
             of_bins = strips[: some.heads, : bins.R * to_bin].unflatten(1, (bins.R, to_bin))

@@ -60,7 +60,7 @@ def place_of(task, at, length, ROWS: gl.constexpr, CAUSAL: gl.constexpr, BY_KEYS
     head, tile = at // tiles, at % tiles
     if CAUSAL:
         first = at // (tiles * task.together) * task.together
-        together = gl.minimum(task.together, task.heads - first)
+        together = gl.maximum(gl.minimum(task.together, task.heads - first), 1)  # behind the last tile there is none
         within = at - first * tiles
         head, tile = first + within % together, within // together
         if not BY_KEYS:

@@ -164,6 +164,7 @@ def pool_rows(pool, scratch, head, strip, lse, row, end, T, RUNNING: gl.constexp
     layout: gl.constexpr = gl.BlockedLayout([1, ROWS // 32], [1, 32], [4, 1], [1, 0])
     queries = gl.arange(0, ROWS, gl.SliceLayout(0, layout))
     shift = gl.convert_layout(gl.where(lse == float("-inf"), 0.0, lse), gl.SliceLayout(0, layout))
+    shift = gl.where(row + queries < T, shift, 0.0)  # who is not there may have looked at anything
     into = pool.strips + (head.to(gl.int64) * pool.of_head + strip) * pool.bins
     for first in range(0, pool.bins, AT_ONCE):
         bins = first + gl.arange(0, AT_ONCE, gl.SliceLayout(1, layout))

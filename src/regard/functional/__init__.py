@@ -36,8 +36,10 @@ from regard.functional.positions import (
     turn,
 )
 from regard.functional.statistics import distance, entropy, pooled_map, received, sink, statistics_of, strongest
+from regard.projections import Projections
 
 __all__ = [
+    "Projections",
     "Turns",
     "alibi_bias",
     "alibi_bias_at",

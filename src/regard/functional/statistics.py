@@ -32,10 +32,44 @@ def received(weights: Tensor) -> Tensor:
     return weights.sum(-2)
 
 
-def strongest(weights: Tensor, k: int) -> Top:
-    """The k largest weights of each query, largest first."""
-    values, indices = weights.topk(min(k, weights.shape[-1]), dim=-1)
-    return Top(indices, values)
+def strongest(weights: Tensor, k: int, scores: Tensor | None = None) -> Top:
+    """The k strongest keys of each query, the stronger first, of equal ones the earlier; k at most S.
+
+    `scores`, -inf where hidden, also tell keys apart whose weights are too small to differ: hidden ones come last.
+
+    >>> strongest(torch.tensor([0.0, 0.25, 0.5, 0.25]), 3)
+    Top(indices=tensor([2, 1, 3]), weights=tensor([0.5000, 0.2500, 0.2500]))
+    """
+    indices = _highest(weights if scores is None else scores, k)
+    return Top(indices, weights.gather(-1, indices))
+
+
+def _highest(x: Tensor, k: int) -> Tensor:
+    """Where the k highest numbers of each row stand, the higher first, of equal ones the earlier."""
+    S = x.shape[-1]
+    if torch.compiler.is_compiling():  # a traced graph cannot ask for equal ones
+        return _first_highest(x, min(k, S))
+    values, indices = x.topk(min(k + 1, S), dim=-1)
+    # `topk` takes equal ones as they come: these rows, mostly none, are done again.
+    equal = ~(values[..., :-1] > values[..., 1:]).all(-1)
+    indices = indices[..., :k].contiguous()
+    if equal.any():
+        indices[equal] = _first_highest(x[equal], min(k, S))
+    return indices
+
+
+def _first_highest(x: Tensor, k: int) -> Tensor:
+    """The same, whatever is equal."""
+    S = x.shape[-1]
+    if not k:
+        return x.new_empty(x.shape, dtype=torch.int64)
+    least = x.topk(k, dim=-1).values[..., -1:]
+    above = x > least
+    level = ~(above | (x < least))  # NaN too
+    taken = above | (level & (level.cumsum(-1) <= k - above.sum(-1, keepdim=True)))  # k of each row
+    places = torch.where(taken, torch.arange(S, device=x.device), S).topk(k, dim=-1, largest=False).values
+    order = x.gather(-1, places).sort(dim=-1, descending=True, stable=True).indices
+    return places.gather(-1, order)
 
 
 def sink(weights: Tensor) -> Tensor:
@@ -62,14 +96,14 @@ def _looking(weights: Tensor) -> Tensor:
     return (weights.sum(-1) != 0).sum(-1).clamp(min=1)
 
 
-def statistics_of(weights: Tensor, lse: Tensor, see: See) -> Statistics:
-    """Everything that `see` asks for."""
+def statistics_of(weights: Tensor, lse: Tensor, see: See, scores: Tensor | None = None) -> Statistics:
+    """Everything that `see` asks for; `scores` as for `strongest`."""
     return Statistics(
         map=pooled_map(weights, see.map) if see.map else None,
         lse=lse if see.lse or see.qk else None,
         entropy=entropy(weights) if see.entropy else None,
         received=received(weights) if see.received else None,
-        top=strongest(weights, see.top) if see.top else None,
+        top=strongest(weights, see.top, scores) if see.top else None,
         sink=sink(weights) if see.sink else None,
         distance=distance(weights) if see.distance else None,
     )

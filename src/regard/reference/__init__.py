@@ -5,6 +5,7 @@ The judge of everything else in regard. It knows nothing of speed, of torch, or 
 
 from typing import TYPE_CHECKING, Any
 
+from regard.projections import Projections
 from regard.reference.activations import gelu, gelu_backward, relu, relu_backward, silu, silu_backward
 from regard.reference.attention import (
     Gradients,
@@ -59,6 +60,7 @@ __all__ = [
     "Gradients",
     "MultiHeadGradients",
     "NormGradients",
+    "Projections",
     "Transformer",
     "Turns",
     "alibi_bias",

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from regard.errors import ArgumentError, ShapeError
+from regard.reference.arrays import array_likes
 from regard.reference.exponentials import computing_dtype
 
 Approximate = Literal["none", "tanh"]
@@ -30,6 +31,7 @@ class Activation(NamedTuple):
     backward: Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
+@array_likes
 def relu(x: np.ndarray) -> np.ndarray:
     """max(x, 0).
 
@@ -40,6 +42,7 @@ def relu(x: np.ndarray) -> np.ndarray:
     return np.asarray(np.maximum(x, np.zeros((), x.dtype)))
 
 
+@array_likes
 def relu_backward(grad_output: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The gradient of x: it passes where x > 0. At 0, where ReLU has no slope, we take 0, as PyTorch does."""
     x, grad_output = np.asarray(x), _same_shape(grad_output, x)
@@ -47,6 +50,7 @@ def relu_backward(grad_output: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.where(x <= 0, 0, grad_output).astype(_result_dtype(x))
 
 
+@array_likes
 def gelu(x: np.ndarray, approximate: Approximate = "none") -> np.ndarray:
     """x Φ(x), with Φ the distribution function of the normal distribution (Hendrycks & Gimpel 2016).
 
@@ -66,6 +70,7 @@ def gelu(x: np.ndarray, approximate: Approximate = "none") -> np.ndarray:
     return np.asarray(y, _result_dtype(x))
 
 
+@array_likes
 def gelu_backward(grad_output: np.ndarray, x: np.ndarray, approximate: Approximate = "none") -> np.ndarray:
     """The gradient of x; the slope is Φ(x) + x φ(x), with φ the normal density, or that of the tanh form."""
     _known_approximation(approximate)
@@ -80,6 +85,7 @@ def gelu_backward(grad_output: np.ndarray, x: np.ndarray, approximate: Approxima
     return _times(grad_output, slope, x)
 
 
+@array_likes
 def silu(x: np.ndarray) -> np.ndarray:
     """x σ(x), with σ(x) = 1 / (1 + exp(−x)); also called Swish (Elfwing et al. 2017).
 
@@ -92,6 +98,7 @@ def silu(x: np.ndarray) -> np.ndarray:
         return np.asarray(wide / (1 + np.exp(-wide)), _result_dtype(x))
 
 
+@array_likes
 def silu_backward(grad_output: np.ndarray, x: np.ndarray) -> np.ndarray:
     """The gradient of x; the slope is σ(x) (1 + x (1 − σ(x)))."""
     x, grad_output = np.asarray(x), _same_shape(grad_output, x)

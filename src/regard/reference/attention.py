@@ -17,6 +17,7 @@ import numpy as np
 
 from regard.axes import Sizes, attention_sizes, check_bias
 from regard.masks import Mask
+from regard.reference.arrays import array_likes
 from regard.reference.exponentials import computing_dtype, softmax
 
 MaskLike = Mask | np.ndarray | None
@@ -31,6 +32,7 @@ class Gradients(NamedTuple):
     bias: np.ndarray | None = None
 
 
+@array_likes
 def scaled_dot_product_attention(
     q: np.ndarray,
     k: np.ndarray,
@@ -55,6 +57,7 @@ def scaled_dot_product_attention(
     return weighted_sum(weights, q, v, mask), weights
 
 
+@array_likes
 def attention_scores(
     q: np.ndarray,
     k: np.ndarray,
@@ -99,6 +102,7 @@ def weighted_sum(weights: np.ndarray, q: np.ndarray, v: np.ndarray, mask: MaskLi
         return np.where(met_bad[..., None], np.nan, output).astype(q.dtype if q.dtype.kind == "f" else output.dtype)
 
 
+@array_likes
 def scaled_dot_product_attention_backward(
     grad_output: np.ndarray,
     q: np.ndarray,

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from regard.reference.arrays import array_likes
+
 
 def computing_dtype(x: np.ndarray) -> np.dtype:
     """The dtype to compute in: float32 for half precision, float64 for whole numbers, else its own."""
@@ -10,6 +12,7 @@ def computing_dtype(x: np.ndarray) -> np.dtype:
     return x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
 
 
+@array_likes
 def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
     """exp(x) divided by its sum along `axis`, after subtracting the maximum so that nothing overflows.
 
@@ -33,6 +36,7 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
     return weights.astype(x.dtype if x.dtype.kind == "f" else np.float64)
 
 
+@array_likes
 def log_sum_exp(x: np.ndarray, axis: int = -1) -> np.ndarray:
     """The logarithm of the sum of exponentials along `axis`; -inf where there is nothing to sum.
 

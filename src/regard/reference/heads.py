@@ -11,6 +11,7 @@ import numpy as np
 
 from regard.axes import head_width
 from regard.projections import Projections
+from regard.reference.arrays import array_likes
 from regard.reference.attention import (
     MaskLike,
     scaled_dot_product_attention,
@@ -28,6 +29,7 @@ class MultiHeadGradients(NamedTuple):
     projections: Projections
 
 
+@array_likes
 def split_heads(x: np.ndarray, n_heads: int) -> np.ndarray:
     """(…, T, D) to (…, H, T, E): head h gets the columns h·E … (h+1)·E.
 
@@ -38,12 +40,14 @@ def split_heads(x: np.ndarray, n_heads: int) -> np.ndarray:
     return x.reshape(*x.shape[:-1], n_heads, E).swapaxes(-3, -2)
 
 
+@array_likes
 def merge_heads(x: np.ndarray) -> np.ndarray:
     """(…, H, T, E) to (…, T, H·E): the inverse of `split_heads`."""
     *lead, H, T, E = x.shape
     return x.swapaxes(-3, -2).reshape(*lead, T, H * E)
 
 
+@array_likes
 def multi_head_attention(
     q: np.ndarray,
     k: np.ndarray,
@@ -56,10 +60,29 @@ def multi_head_attention(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Output (…, T, D) and weights (…, H, T, S) for q (…, T, D), k and v (…, S, D).
 
-    >>> x, eye = np.eye(4)[None], np.eye(4)
-    >>> output, weights = multi_head_attention(x, x, x, Projections(eye, eye, eye, eye), n_heads=2)
+    Three tokens of width 4 look at each other, with two heads:
+
+    >>> x = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.0]])
+    >>> W_q, W_k, W_v, W_o = np.random.default_rng(0).standard_normal((4, 4, 4))
+    >>> output, weights = multi_head_attention(x, x, x, Projections(W_q, W_k, W_v, W_o), n_heads=2)
     >>> output.shape, weights.shape
-    ((1, 4, 4), (1, 2, 4, 4))
+    ((3, 4), (2, 3, 3))
+
+    By hand: a head has columns of its own; what the heads find is put side by side and multiplied by W_o.
+
+    >>> def head(own):
+    ...     return scaled_dot_product_attention(x @ W_q[:, own], x @ W_k[:, own], x @ W_v[:, own])[0]
+    >>> np.allclose(output, np.concatenate([head([0, 1]), head([2, 3])], axis=-1) @ W_o)
+    True
+
+    PyTorch keeps W_q, W_k and W_v side by side, and all of them transposed:
+
+    >>> import torch
+    >>> theirs = torch.nn.MultiheadAttention(4, num_heads=2, bias=False, dtype=torch.float64)
+    >>> W = {"in_proj_weight": np.concatenate([W_q, W_k, W_v], axis=1).T, "out_proj.weight": W_o.T}
+    >>> loaded = theirs.load_state_dict({name: torch.tensor(matrix) for name, matrix in W.items()})
+    >>> np.allclose(output, theirs(*[torch.tensor(x)] * 3)[0].detach())
+    True
     """
     if q.ndim == 2:  # one sample: its heads must not be taken for samples
         output, weights = multi_head_attention(q[None], k[None], v[None], projections, n_heads, n_kv_heads, mask, bias)
@@ -69,6 +92,7 @@ def multi_head_attention(
     return linear(merge_heads(attended), projections.W_o, projections.b_o), weights
 
 
+@array_likes
 def multi_head_attention_backward(
     grad_output: np.ndarray,
     q: np.ndarray,
@@ -99,6 +123,7 @@ def multi_head_attention_backward(
     return MultiHeadGradients(d_q, d_k, d_v, Projections(d_W_q, d_W_k, d_W_v, d_W_o, d_b_q, d_b_k, d_b_v, d_b_o))
 
 
+@array_likes
 def linear(x: np.ndarray, W: np.ndarray, b: np.ndarray | None = None) -> np.ndarray:
     """x W + b. `nn.Linear` keeps the transpose of this W."""
     return x @ W if b is None else x @ W + b

@@ -19,21 +19,11 @@ from regard.config.inputs import (
     check_raw_mask,
     check_segments,
 )
-from regard.errors import ArgumentError, ShapeError
-from regard.kinds import is_tensor, to_numpy
+from regard.errors import ArgumentError
 from regard.masks import Mask
+from regard.reference.arrays import as_array as as_array
 
 _KINDS: dict[str, NumberKind] = {"i": "whole", "u": "whole", "f": "float", "b": "bool"}
-
-
-def as_array(what: str, x: Any) -> np.ndarray:
-    """x as an array, if it is rectangular."""
-    if is_tensor(x):
-        return to_numpy(x)
-    try:
-        return np.asarray(x)
-    except (ValueError, OverflowError):
-        raise ShapeError("ids-ragged", what=what) from None
 
 
 def given_ids(what: str, ids: Any, config: TransformerConfig, vocab_size: int | None = None) -> np.ndarray:

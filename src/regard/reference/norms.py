@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.errors import ArgumentError, ShapeError
+from regard.reference.arrays import array_likes
 from regard.reference.attention import sum_to_shape
 from regard.reference.exponentials import computing_dtype
 
@@ -27,6 +28,7 @@ class NormGradients(NamedTuple):
     bias: np.ndarray | None = None
 
 
+@array_likes
 @_honest
 def layer_norm(
     x: np.ndarray, weight: np.ndarray | None = None, bias: np.ndarray | None = None, eps: float = 1e-5
@@ -47,6 +49,7 @@ def layer_norm(
     return _rounded(y, x)
 
 
+@array_likes
 @_honest
 def layer_norm_backward(
     grad_output: np.ndarray,
@@ -73,6 +76,7 @@ def layer_norm_backward(
     )
 
 
+@array_likes
 @_honest
 def rms_norm(x: np.ndarray, weight: np.ndarray | None = None, eps: float = 1e-6) -> np.ndarray:
     """Each row of x (…, D) divided by its root mean square, then times `weight` (D,).
@@ -88,6 +92,7 @@ def rms_norm(x: np.ndarray, weight: np.ndarray | None = None, eps: float = 1e-6)
     return n if weight is None else _rounded(n * weight, x)
 
 
+@array_likes
 @_honest
 def rms_norm_backward(
     grad_output: np.ndarray, x: np.ndarray, weight: np.ndarray | None = None, eps: float = 1e-6

@@ -13,6 +13,7 @@ import numpy as np
 
 from regard.errors import ShapeError
 from regard.reference.activations import ActivationName, activation_called
+from regard.reference.arrays import array_likes
 from regard.reference.exponentials import computing_dtype
 from regard.reference.heads import linear, linear_backward
 
@@ -39,6 +40,7 @@ class GatedFeedForwardGradients(NamedTuple):
     W_down: np.ndarray
 
 
+@array_likes
 @_honest
 def feed_forward(
     x: np.ndarray,
@@ -59,6 +61,7 @@ def feed_forward(
     return _rounded(linear(f(hidden), W_2, b_2), x)
 
 
+@array_likes
 @_honest
 def feed_forward_backward(
     grad_output: np.ndarray,
@@ -86,6 +89,7 @@ def feed_forward_backward(
     )
 
 
+@array_likes
 @_honest
 def gated_feed_forward(
     x: np.ndarray,
@@ -106,6 +110,7 @@ def gated_feed_forward(
     return _rounded(linear(hidden, W_down), x)
 
 
+@array_likes
 @_honest
 def gated_feed_forward_backward(
     grad_output: np.ndarray,

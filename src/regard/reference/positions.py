@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from regard.errors import ArgumentError, DtypeError, ShapeError
+from regard.reference.arrays import array_likes
 from regard.reference.exponentials import computing_dtype
 from regard.spacing import (
     Pairing,
@@ -40,6 +41,7 @@ class Turns(NamedTuple):
     sin: np.ndarray
 
 
+@array_likes
 def sinusoidal_positions(
     length: int,
     d_model: int,
@@ -61,6 +63,7 @@ def sinusoidal_positions(
     return sinusoidal_at(np.arange(start, start + length), d_model, base, pairing, like)
 
 
+@array_likes
 def sinusoidal_at(
     positions: np.ndarray,
     d_model: int,
@@ -87,6 +90,7 @@ def sinusoidal_at(
     return _like(table, like)
 
 
+@array_likes
 def learned_positions(table: np.ndarray, length: int, start: int = 0) -> np.ndarray:
     """Rows start … start + length − 1 of a learned table (max_len, D), as in BERT and GPT-2.
 
@@ -105,6 +109,7 @@ def learned_positions(table: np.ndarray, length: int, start: int = 0) -> np.ndar
     return table[start : start + length]
 
 
+@array_likes
 def learned_at(table: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """The rows of a learned table (max_len, D) for `positions` (…, T), (…, T, D).
 
@@ -122,6 +127,7 @@ def learned_at(table: np.ndarray, positions: np.ndarray) -> np.ndarray:
     return table[positions]
 
 
+@array_likes
 def rotary_frequencies(
     d_head: int, base: float = 10000.0, scaling: "Scaling | None" = None, like: np.ndarray | None = None
 ) -> np.ndarray:
@@ -148,6 +154,7 @@ def rotary_frequencies(
     return _like(frequencies * (kept + (1 - kept) / scaling.factor), like)
 
 
+@array_likes
 def rotary_angles(
     positions: np.ndarray, d_head: int, base: float = 10000.0, scaling: "Scaling | None" = None
 ) -> np.ndarray:
@@ -159,6 +166,7 @@ def rotary_angles(
     return _exact(positions)[..., None] * rotary_frequencies(d_head, base, scaling)
 
 
+@array_likes
 def rotary_turns(
     positions: np.ndarray,
     d_head: int,
@@ -178,6 +186,7 @@ def rotary_turns(
         return Turns((np.cos(angles) * sharpness).astype(dtype), (np.sin(angles) * sharpness).astype(dtype))
 
 
+@array_likes
 def turn(x: np.ndarray, turns: Turns, pairing: Pairing = "halves") -> np.ndarray:
     """Each pair (a, b) of x (…, T, E) becomes (a cos − b sin, b cos + a sin).
 
@@ -201,6 +210,7 @@ def turn(x: np.ndarray, turns: Turns, pairing: Pairing = "halves") -> np.ndarray
         return turned.astype(x.dtype if x.dtype.kind == "f" else exact)
 
 
+@array_likes
 def rotate(
     x: np.ndarray,
     positions: np.ndarray,
@@ -221,6 +231,7 @@ def rotate(
     return turn(x, rotary_turns(positions, x.shape[-1], base, scaling, like=x), pairing)
 
 
+@array_likes
 def alibi_slopes(n_heads: int, like: np.ndarray | None = None) -> np.ndarray:
     """One slope per head, (H,): 2^(−8/H), 2^(−16/H), … where H is a power of two (Press et al. 2021).
 
@@ -236,6 +247,7 @@ def alibi_slopes(n_heads: int, like: np.ndarray | None = None) -> np.ndarray:
     return _like(2.0 ** (steps * -8 / power), like)
 
 
+@array_likes
 def alibi_bias(n_heads: int, T: int, S: int, like: np.ndarray | None = None) -> np.ndarray:
     """−slope · distance, (H, T, S), to be added to the scores. Keys after the query count their distance too.
 
@@ -247,6 +259,7 @@ def alibi_bias(n_heads: int, T: int, S: int, like: np.ndarray | None = None) -> 
     return alibi_bias_at(n_heads, *_aligned(T, S), like)
 
 
+@array_likes
 def alibi_bias_at(n_heads: int, queries: np.ndarray, keys: np.ndarray, like: np.ndarray | None = None) -> np.ndarray:
     """The same for queries and keys that stand at given places, (T,) or (B, T) and (S,) or (B, S).
 
@@ -274,6 +287,7 @@ def relative_position_buckets(
     return _buckets(_steps(*_aligned(T, S)), n_buckets, max_distance, bidirectional)
 
 
+@array_likes
 def relative_bias(table: np.ndarray, T: int, S: int, max_distance: int = 128, bidirectional: bool = True) -> np.ndarray:
     """T5's bias, (H, T, S), to be added to the scores: a learned table (n_buckets, H), read by bucket.
 
@@ -283,6 +297,7 @@ def relative_bias(table: np.ndarray, T: int, S: int, max_distance: int = 128, bi
     return relative_bias_at(table, *_aligned(T, S), max_distance, bidirectional)
 
 
+@array_likes
 def relative_bias_at(
     table: np.ndarray, queries: np.ndarray, keys: np.ndarray, max_distance: int = 128, bidirectional: bool = True
 ) -> np.ndarray:

@@ -4,8 +4,10 @@ import numpy as np
 
 from regard.axes import bin_count, bin_width, distance_count
 from regard.records import See, Statistics, Top
+from regard.reference.arrays import array_likes
 
 
+@array_likes
 def pooled_map(weights: np.ndarray, bins: int) -> np.ndarray:
     """The weights (…, T, S) in at most `bins` × `bins` bins: summed over keys, averaged over queries that see any.
 
@@ -29,28 +31,38 @@ def pooled_map(weights: np.ndarray, bins: int) -> np.ndarray:
     return pooled
 
 
+@array_likes
 def entropy(weights: np.ndarray) -> np.ndarray:
     """−Σ w ln w along the keys, in nats: 0 for one key, ln n for n equal ones, 0 for a query that sees nothing."""
     return (weights * -np.log(np.where(weights > 0, weights, 1))).sum(-1) + 0.0  # never -0
 
 
+@array_likes
 def received(weights: np.ndarray) -> np.ndarray:
     """How much attention each key received: the column sums, (…, S)."""
     return weights.sum(-2)
 
 
-def strongest(weights: np.ndarray, k: int) -> Top:
-    """The k largest weights of each query, largest first."""
-    k = min(k, weights.shape[-1])
-    indices = np.argsort(-weights, axis=-1, kind="stable")[..., :k]
+@array_likes
+def strongest(weights: np.ndarray, k: int, scores: np.ndarray | None = None) -> Top:
+    """The k strongest keys of each query, the stronger first, of equal ones the earlier; k at most S.
+
+    `scores`, -inf where hidden, also tell keys apart whose weights are too small to differ: hidden ones come last.
+
+    >>> strongest(np.array([[0.0, 0.25, 0.5, 0.25]]), 3)
+    Top(indices=array([[2, 1, 3]]), weights=array([[0.5 , 0.25, 0.25]]))
+    """
+    indices = np.argsort(-(weights if scores is None else scores), axis=-1, kind="stable")[..., :k]
     return Top(indices, np.take_along_axis(weights, indices, axis=-1))
 
 
+@array_likes
 def sink(weights: np.ndarray) -> np.ndarray:
     """The mean weight of the first key, (…), over the queries that see any; 0 where none does."""
     return weights[..., :1].sum((-2, -1)) / _looking(weights)
 
 
+@array_likes
 def distance(weights: np.ndarray) -> np.ndarray:
     """The share of the weight at distance 0, 1, 2–3, 4–7, … of query and key, (…, D): a mean over queries that see any.
 
@@ -72,14 +84,15 @@ def _looking(weights: np.ndarray) -> np.ndarray:
     return np.maximum((weights.sum(-1) != 0).sum(-1), 1)
 
 
-def statistics_of(weights: np.ndarray, lse: np.ndarray, see: See) -> Statistics:
-    """Everything that `see` asks for."""
+@array_likes
+def statistics_of(weights: np.ndarray, lse: np.ndarray, see: See, scores: np.ndarray | None = None) -> Statistics:
+    """Everything that `see` asks for; `scores` as for `strongest`."""
     return Statistics(
         map=pooled_map(weights, see.map) if see.map else None,
         lse=lse if see.lse or see.qk else None,
         entropy=entropy(weights) if see.entropy else None,
         received=received(weights) if see.received else None,
-        top=strongest(weights, see.top) if see.top else None,
+        top=strongest(weights, see.top, scores) if see.top else None,
         sink=sink(weights) if see.sink else None,
         distance=distance(weights) if see.distance else None,
     )

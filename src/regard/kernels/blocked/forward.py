@@ -113,6 +113,8 @@ def _one_head(
         shape = (rows.stop - rows.start, high - low)
         scores, powers = (buffers[i][: shape[0] * shape[1]].reshape(shape) for i in (0, -1))
         head.scores(rows, low, high, out=scores)
+        if results.top is not None:  # before powers are written over scores, which tell apart what they round to 0
+            results.top.indices[n, rows] = _strongest(scores, results.top.indices.shape[-1], low, S)
         highest = _shift_by_maximum(scores) if shifted else 0.0
         np.exp(scores, out=powers)
         total = powers.sum(axis=1)
@@ -128,7 +130,7 @@ def _one_head(
             columns = _add_to_map(powers, share, rows, low, bins, results.map[n])
         _add_to_sums(powers, share, rows, low, columns, sums, T=results.lse.shape[1])
         if results.top is not None:
-            _strongest(powers, share, rows, low, n, results.top)
+            results.top.weights[n, rows] = _weights_at(results.top.indices[n, rows], powers, share, low)
 
 
 def _weighted_values(powers: np.ndarray, share: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -196,18 +198,44 @@ def _add_to_sums(
         sums.diagonals[start : start + across] += sheared.reshape(height, across).sum(axis=0)
 
 
-def _strongest(powers: np.ndarray, share: np.ndarray, rows: slice, low: int, n: int, top: Top) -> None:
-    """The strongest keys of each row; where fewer than k are in reach, weights of 0 on keys outside."""
-    k, width = top.indices.shape[-1], powers.shape[1]
-    found = min(k, width)
-    order = np.argpartition(powers, width - found, axis=1)[:, width - found :]
-    values = np.take_along_axis(powers, order, axis=1)
-    ranked = np.argsort(-values, axis=1, kind="stable")
-    top.indices[n, rows, :found] = np.take_along_axis(order, ranked, axis=1) + low
-    top.weights[n, rows, :found] = np.take_along_axis(values, ranked, axis=1) * share[:, None]
-    if found < k:
-        outside = np.concatenate([np.arange(low), np.arange(low + width, low + width + k)])
-        top.indices[n, rows, found:] = outside[: k - found]
+def _strongest(scores: np.ndarray, k: int, low: int, S: int) -> np.ndarray:
+    """The keys of the k highest scores of each row, of equal ones the earlier; who sees too few gets the first others.
+
+    -inf is hidden, as is every key outside of the block.
+    """
+    width = scores.shape[1]
+    keys = np.zeros((len(scores), k), np.intp)
+    places = _highest(scores, min(k, width))
+    keys[:, : places.shape[1]] = places + low
+    lacking = (np.take_along_axis(scores, places[:, -1:], axis=1)[:, 0] == -np.inf) | (width < k)
+    if lacking.any():
+        # The first k keys on either side are enough: hidden ones, in their order among those within.
+        before, after = min(low, k), min(S - low - width, k)
+        places = _highest(np.pad(scores[lacking], ((0, 0), (before, after)), constant_values=-np.inf), k)
+        keys[lacking] = np.where(places < before, places, places - before + low)
+    return keys
+
+
+def _highest(x: np.ndarray, k: int) -> np.ndarray:
+    """Where the k highest numbers of each row stand, the higher first, of equal ones the earlier."""
+    least = np.partition(x, -k, axis=1)[:, -k, None]
+    taken = ~(x < least)  # NaN too
+    crowded = np.count_nonzero(taken, axis=1) > k
+    if crowded.any():
+        above = x[crowded] > least[crowded]
+        level = taken[crowded] & ~above
+        taken[crowded] = above | (level & (level.cumsum(axis=1) <= k - above.sum(axis=1, keepdims=True)))
+    places = np.nonzero(taken)[1].reshape(-1, k)
+    order = np.argsort(-np.take_along_axis(x, places, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(places, order, axis=1)
+
+
+def _weights_at(keys: np.ndarray, powers: np.ndarray, share: np.ndarray, low: int) -> np.ndarray:
+    """The weights of each row's keys; of those outside of the block 0."""
+    places, width = keys - low, powers.shape[1]
+    within = (places >= 0) & (places < width)
+    found = np.take_along_axis(powers, places.clip(0, width - 1), axis=1)
+    return np.where(within, found, 0) * share[:, None]
 
 
 def _small_scores(head: Head) -> bool:

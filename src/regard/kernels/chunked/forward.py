@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from regard.kernels.chunked.key_bins import attend_by_bins, suits
-from regard.kernels.chunked.results import Results, add_block, allocate, finish
+from regard.kernels.chunked.results import Results, add_block, add_strongest, allocate, finish
 from regard.kernels.chunked.scores import Slab, hide, slabs
 from regard.kernels.chunked.workers import run_all
 from regard.kernels.tiles import Bins, row_blocks, rows_per_block
@@ -67,10 +67,12 @@ def one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:
         results.lse[..., rows] = lse
         if results.out.shape[-1]:
             results.out[..., rows, :] = weights @ slab.v[..., low:high, :]
-        if results.entropy is not None:
+        if results.top_indices is not None:
+            add_strongest(scores, weights, rows, low, results, S)
+        if results.entropy is not None:  # writes over the scores
             summed = mean_score(weights, scores, slab.mask, rows, low)
             results.entropy[..., rows] = (lse - summed).masked_fill_(lse == -torch.inf, 0)
-        add_block(weights, rows, low, S, bins, results)
+        add_block(weights, rows, low, bins, results)
 
 
 def mean_score(weights: Tensor, scores: Tensor, mask: BoundMask | None, rows: slice, low: int) -> Tensor:

@@ -1,6 +1,6 @@
 """What is added up while blocks of weights pass by: the tensors, one block added, and the means in the end.
 
-It knows nothing of scores: a block is rows of weights, a range of keys wide, whoever made them.
+A block is rows of weights, a range of keys wide, whoever made them; of scores only their order matters here.
 """
 
 from dataclasses import dataclass, fields
@@ -64,8 +64,8 @@ def allocate(q: Tensor, S: int, Ev: int, bins: Bins | None, see: See | None) -> 
     return results
 
 
-def add_block(weights: Tensor, rows: slice, low: int, S: int, bins: Bins | None, results: Results) -> None:
-    """Add the weights of these rows and of the keys from `low` on to everything that is asked for."""
+def add_block(weights: Tensor, rows: slice, low: int, bins: Bins | None, results: Results) -> None:
+    """Add the weights of these rows and of the keys from `low` on to every sum that is asked for."""
     high = low + weights.shape[-1]
     columns = None
     if bins is not None and results.map is not None:
@@ -79,8 +79,6 @@ def add_block(weights: Tensor, rows: slice, low: int, S: int, bins: Bins | None,
         start = low + (results.lse.shape[-1] - rows.stop)
         along = _sums_of_diagonals(weights)
         results.diagonals[..., start : start + along.shape[-1]] += along
-    if results.top_indices is not None:
-        _strongest(weights, rows, low, S, results)
 
 
 def _add_to_map(weights: Tensor, rows: slice, low: int, bins: Bins, pooled: Tensor) -> Tensor:
@@ -127,18 +125,47 @@ def _sums_of_diagonals(weights: Tensor) -> Tensor:
     return _sum_of_rows(sheared)
 
 
-def _strongest(weights: Tensor, rows: slice, low: int, S: int, results: Results) -> None:
-    """The strongest keys of each row; where fewer than k are in reach, weights of 0 on keys outside."""
+def add_strongest(scores: Tensor, weights: Tensor, rows: slice, low: int, results: Results, S: int) -> None:
+    """The strongest keys of these rows by scores, -inf where hidden; for who sees too few the first others, at 0."""
     assert results.top_indices is not None
     assert results.top_weights is not None
     k, width = results.top_indices.shape[-1], weights.shape[-1]
-    found = min(k, width)
-    values, indices = weights.topk(found, dim=-1)
-    results.top_weights[..., rows, :found] = values
-    results.top_indices[..., rows, :found] = indices + low
-    if found < k:
-        outside = [j for j in range(S) if not low <= j < low + width][: k - found]
-        results.top_indices[..., rows, found:] = torch.tensor(outside, device=weights.device)
+    places = _highest(scores, min(k, width))
+    keys = places + low
+    lacking = scores.gather(-1, places[..., -1:])[..., 0] == -torch.inf
+    if width < k:
+        keys = torch.nn.functional.pad(keys, (0, k - width))
+        lacking = torch.ones_like(lacking)
+    if lacking.any():
+        # The first k keys on either side are enough: hidden ones, in their order among those within.
+        before, after = min(low, k), min(S - low - width, k)
+        places = _highest(torch.nn.functional.pad(scores[lacking], (before, after), value=-torch.inf), k)
+        keys[lacking] = torch.where(places < before, places, places - before + low)
+    places = keys - low
+    within = (places >= 0) & (places < width)
+    results.top_indices[..., rows, :] = keys
+    results.top_weights[..., rows, :] = weights.gather(-1, places.clamp(0, width - 1)).masked_fill_(~within, 0)
+
+
+def _highest(x: Tensor, k: int) -> Tensor:
+    """Where the k highest numbers of each row stand, the higher first, of equal ones the earlier."""
+    values, places = x.topk(min(k + 1, x.shape[-1]), dim=-1)
+    # `topk` takes equal ones as they come: these rows, mostly none, are done again.
+    equal = ~(values[..., :-1] > values[..., 1:]).all(-1)
+    places = places[..., :k].contiguous()
+    if equal.any():
+        places[equal] = _first_highest(x[equal], values[equal][:, k - 1 : k], k)
+    return places
+
+
+def _first_highest(x: Tensor, least: Tensor, k: int) -> Tensor:
+    """The same, whatever is equal; `least` is the lowest number that is taken."""
+    above = x > least
+    level = ~(above | (x < least))  # NaN too
+    taken = above | (level & (level.cumsum(-1) <= k - above.sum(-1, keepdim=True)))  # k of each row
+    places = taken.nonzero()[:, 1].view(-1, k)
+    order = x.gather(-1, places).sort(dim=-1, descending=True, stable=True).indices
+    return places.gather(-1, order)
 
 
 def finish(results: Results, see: See | None, bins: Bins | None) -> Statistics:

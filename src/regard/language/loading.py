@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from regard.checkpoints import read_model
 from regard.checkpoints.model_folder import inside
 from regard.errors import ArgumentError, FileError
-from regard.language.bundled import BUNDLED, bundled
+from regard.language.bundled import find_model
 from regard.language.model import LanguageModel
 from regard.language.settings import read_settings
 from regard.reference import Transformer
@@ -18,7 +18,7 @@ Backend = Literal["numpy", "torch"]
 
 
 def load(source: str | os.PathLike[str], *, backend: Backend = "numpy") -> LanguageModel:
-    """A model that reads text: "translator" or "poet", which come with regard, or the folder of another.
+    """A model that reads text: "translator" or "poet", which come with regard, or the folder of another or of a run.
 
     source    a folder holds config.json, model.safetensors, tokenizer.json and, if it likes, generation_config.json;
               nothing else is opened, and nothing outside of it. A folder that is called as a bundled model: "./poet"
@@ -28,9 +28,7 @@ def load(source: str | os.PathLike[str], *, backend: Backend = "numpy") -> Langu
     """
     if backend not in get_args(Backend):
         raise ArgumentError("unknown-choice", name="backend", value=backend, choices=", ".join(get_args(Backend)))
-    folder = bundled(str(source)) if source in BUNDLED else Path(source)
-    if not (os.fspath(source) and folder.exists()):
-        raise FileError("language-no-folder", found=str(source), names=", ".join(BUNDLED))
+    folder = find_model(source)
     stored = read_model(folder)
     config = stored.config
     if config.kind == "encoder" or config.output is None or config.vocab_size is None:
@@ -50,4 +48,4 @@ def load(source: str | os.PathLike[str], *, backend: Backend = "numpy") -> Langu
         model = TorchTransformer.read(folder).float().requires_grad_(False)
     else:
         model = Transformer(config, stored.tensors.arrays("float32"))
-    return LanguageModel(folder.resolve().name, folder, model, tokenizer, settings)
+    return LanguageModel(Path(source).resolve().name, folder, model, tokenizer, settings)

@@ -60,11 +60,15 @@ class LanguageModel:
         beams, length_penalty   of the search; the model's own settings unless told
 
         In a list an empty text has an empty translation. ArgumentError where there is nothing to read, where it is
-        Chinese and the model reads English, and of a model that does not translate.
+        Chinese and the model reads English, and of a model that does not translate. A warning names what a model that
+        reads English does not know: Chinese within a sentence, another language, an address.
         """
+        from regard.language.reading import warn_of_strange
         from regard.language.translating import translate
 
-        return translate(self, text, beams=beams, length_penalty=length_penalty)
+        found = translate(self, text, beams=beams, length_penalty=length_penalty)
+        warn_of_strange(self, text)
+        return found
 
     def generate(
         self,
@@ -95,8 +99,12 @@ class LanguageModel:
         output   a translation, or continuation, to be looked at instead of the model's own
         see      what each Record holds; maps and exact weights unless told
 
-        TooLargeError where the text is longer than what the model reads at once.
+        `text` of what it gives is the text as it was read. TooLargeError where that is longer than what the model reads
+        at once; a warning as of `translate`.
         """
+        from regard.language.reading import warn_of_strange
         from regard.language.seeing import look
 
-        return look(self, text, output=output, see=see)
+        found = look(self, text, output=output, see=see)
+        warn_of_strange(self, text)
+        return found

@@ -10,7 +10,8 @@ import numpy as np
 from regard.errors import TooLargeError
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.kinds import to_kind_of
-from regard.language.translating import check_text, readable, search, without_unknown
+from regard.language.reading import check_text, readable, without_unknown
+from regard.language.translating import search
 from regard.language.writing import Prompt, check_length, go_on, read_prompt, sampling
 from regard.records import See
 from regard.trace import Trace

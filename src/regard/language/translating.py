@@ -1,25 +1,23 @@
-"""Text translated: made plain, split into sentences, searched with beams in batches, and put together again.
+"""Text translated: read, split into sentences, searched with beams in batches, and put together again.
 
 What cannot be read is told in one sentence, text by text. Ids are all that the search sees of it.
 """
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from regard.errors import ArgumentError
 from regard.generation import search_many
 from regard.kernels.blocked.workers import run_all
+from regard.language.reading import EMPTY, check_text, readable
 from regard.reference import Transformer
 from regard.text.sentences import split_sentences
-from regard.text.tidy import is_chinese, tidy
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel
 
-EMPTY = "translate-empty"
 BATCH_TOKENS = 2048
 """Ids of a batch, counted once for each beam: some thirty sentences, so that every core has a batch of its own."""
 _CUTS = (re.compile(r"(?<=[,;:])\s+"), re.compile(r"\s+"))
@@ -96,46 +94,6 @@ def check_translates(model: "LanguageModel") -> None:
     """A model with an encoder and a decoder; else an ArgumentError that says what it is."""
     if model.settings.task != "translation":
         raise ArgumentError("translate-task", name=model.name)
-
-
-def check_text(text: Any) -> None:
-    """A str, or an ArgumentError."""
-    if not isinstance(text, str):
-        raise ArgumentError("text-kind", found=type(text).__name__)
-
-
-def readable(model: "LanguageModel", text: str) -> str:
-    """The text made plain, without characters that the model does not know; ArgumentError if nothing is left."""
-    check_text(text)
-    plain = tidy(text)
-    if not plain:
-        raise ArgumentError(EMPTY)
-    settings = model.settings
-    if (settings.source_language, settings.target_language) == ("en", "zh") and is_chinese(plain):
-        raise ArgumentError("translate-chinese", found=_beginning(plain))
-    known = tidy(without_unknown(model.tokenizer, plain))
-    if not known:
-        raise ArgumentError("translate-unreadable", found=_beginning(plain))
-    return known
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= 20 else f"{text[:20]}…"
-
-
-def without_unknown(tokenizer: Tokenizer, text: str) -> str:
-    """The text without the characters that the tokenizer could only read as <unk>; é becomes e where it knows that."""
-    if tokenizer.unknown is None or tokenizer.unknown not in tokenizer.encode(text):
-        return text
-    bare = {c: unicodedata.normalize("NFD", c)[0] for c in unknown_characters(tokenizer, text) if c != "\n"}
-    strange = unknown_characters(tokenizer, "".join(bare.values()))
-    return "".join("" if bare.get(c) in strange else bare.get(c, c) for c in text)
-
-
-def unknown_characters(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Those characters, each once, in their order."""
-    characters = list(dict.fromkeys(text))
-    return [c for c, ids in zip(characters, tokenizer.encode_all(characters), strict=True) if tokenizer.unknown in ids]
 
 
 def _read(model: "LanguageModel", text: str) -> Lines:

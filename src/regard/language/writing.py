@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from regard.errors import ArgumentError, TooLargeError
 from regard.generation import Sampling, generate
 from regard.kernels.blocked.workers import one_blas_thread
-from regard.language.translating import check_text, unknown_characters
+from regard.language.reading import check_text, unknown_characters
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel

@@ -93,6 +93,16 @@ def test_no_folder_and_what_there_is(name: str, tmp_path: Path, monkeypatch: pyt
         regard.load(name)
 
 
+def test_a_run_is_its_model(folder: Path) -> None:
+    run = folder.parent
+    (run / "recipe.toml").write_text("")
+    found = regard.load(run)
+    assert (found.name, found.folder) == (run.name, folder)
+    assert regard.load(folder).name == "model"
+    folder.rename(run / "elsewhere")
+    assert "has not finished" in refused(run, "evaluate-unfinished")
+
+
 def test_a_file_is_no_folder(folder: Path) -> None:
     refused(folder / "config.json", "model-not-folder")
 

@@ -13,7 +13,8 @@ from regard.errors import ArgumentError
 from regard.generation import beam_search
 from regard.generation.many import room_for
 from regard.language import LanguageModel
-from regard.language.translating import _fitting, readable, translate_each
+from regard.language.reading import readable
+from regard.language.translating import _fitting, translate_each
 from regard.text import split_sentences
 
 TEXTS = [english for english, _ in PAIRS]
@@ -135,11 +136,13 @@ def test_a_long_sentence_is_cut_at_its_commas(translator: LanguageModel) -> None
     assert parts == ["the cat sat on the mat, then he went home,", "and she went to the shop"]
 
 
+@pytest.mark.filterwarnings("ignore:.* reads English only")
 @pytest.mark.parametrize("text", ["cat " * 3000, "a" * 4000, "." * 3000, "cat,\n" * 300])
 def test_texts_longer_than_the_model_are_translated(translator: LanguageModel, text: str) -> None:
     assert translator.translate(text, beams=1)
 
 
+@pytest.mark.filterwarnings("ignore:.* reads English only")
 @given(text=st.text(max_size=60))
 def test_whatever_is_typed_there_is_an_answer_or_a_sentence(translator: LanguageModel, text: str) -> None:
     try:

@@ -1,0 +1,130 @@
+"""A text made fit for a model to read, before it is made into tokens; and what of it the model does not know.
+
+Plain signs, no character without a token, and for a model that reads English the spelling of books. What is read is
+what is shown; a text is never refused for what is odd in it, only where nothing can be read at all.
+"""
+
+import re
+import unicodedata
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from regard.errors import ArgumentError
+from regard.text.spelling import spelled
+from regard.text.tidy import is_chinese, tidy
+from regard.text.tokenizer import Tokenizer
+from regard.words import say
+
+if TYPE_CHECKING:
+    from regard.language.model import LanguageModel
+
+EMPTY = "translate-empty"
+_OTHER_SCRIPTS = re.compile("[^\\W\\d_A-Za-zªºÀ-ɏḀ-ỿ]+")
+# Begun only where such a thing can begin, so that a million letters without a space take no longer than they should.
+_NO_WORDS = re.compile(r"(?<!\S)(?=\S*\w(?:://|@)\w|www\.)\S++|(?<!\d)\d++ ?[+*=<>^×÷] ?\d++")
+"""Addresses, and what is calculated."""
+_WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
+_LETTERS = 2.5
+"""Letters in a token: less where most words are French, German or none at all; of dev.tsv in 2 sentences of 1,002."""
+_SHOWN = 5
+
+
+class Reading(NamedTuple):
+    """A text as the model reads it, whether that is another than was given, and what it does not know of it."""
+
+    text: str
+    changed: bool
+    strange: tuple[str, ...]
+
+
+def read(model: "LanguageModel", text: str) -> Reading:
+    """How a text is read; ArgumentError if nothing of it can be."""
+    found, plain = readable(model, text), tidy(text)
+    return Reading(found, found != plain, tuple(_strange(model, plain)) if _english(model) else ())
+
+
+def warn_of_strange(model: "LanguageModel", text: str | Sequence[str]) -> None:
+    """One warning for what the model does not know of a text that it has read, or of several."""
+    texts = [text] if isinstance(text, str) else text
+    found = dict.fromkeys(
+        piece for each in texts if _english(model) and tidy(each) for piece in read(model, each).strange
+    )
+    if found:
+        warnings.warn(told(model, list(found)), stacklevel=3)  # at the line that called the LanguageModel
+
+
+def told(model: "LanguageModel", strange: Sequence[str]) -> str:
+    """The sentence about what a model does not know."""
+    shown = ", ".join(_beginning(piece) for piece in strange[:_SHOWN])
+    return say("text-strange", name=model.name, found=shown + (", …" if len(strange) > _SHOWN else ""))
+
+
+def check_text(text: Any) -> None:
+    """A str, or an ArgumentError."""
+    if not isinstance(text, str):
+        raise ArgumentError("text-kind", found=type(text).__name__)
+
+
+def readable(model: "LanguageModel", text: str) -> str:
+    """The text as the model reads it; ArgumentError if nothing is left."""
+    check_text(text)
+    plain = tidy(text)
+    if not plain:
+        raise ArgumentError(EMPTY)
+    if _english(model) and model.settings.target_language == "zh" and is_chinese(plain):
+        raise ArgumentError("translate-chinese", found=_beginning(plain))
+    found = _written(model, plain)
+    if not found:
+        raise ArgumentError("translate-unreadable", found=_beginning(plain))
+    return found
+
+
+def _written(model: "LanguageModel", plain: str) -> str:
+    """In characters that the model knows, and in the spelling that it learnt."""
+    known = tidy(without_unknown(model.tokenizer, plain))
+    return spelled(known, cache(lambda word: cost(model.tokenizer, word))) if _english(model) else known
+
+
+def _english(model: "LanguageModel") -> bool:
+    return model.settings.source_language == "en"
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= 20 else f"{text[:20]}…"
+
+
+def cost(tokenizer: Tokenizer, word: str) -> float:
+    """How many tokens a word takes; infinitely many where one of them is <unk>."""
+    ids = tokenizer.encode(word)
+    return inf if tokenizer.unknown in ids else len(ids)
+
+
+def _strange(model: "LanguageModel", plain: str) -> list[str]:
+    """What is no English: other scripts, addresses and sums, and words, if most of them come in small pieces."""
+    certain = [piece for pattern in (_OTHER_SCRIPTS, _NO_WORDS) for piece in pattern.findall(plain)]
+    rest = _written(model, _OTHER_SCRIPTS.sub(" ", _NO_WORDS.sub(" ", plain)))
+    words = _WORD.findall(rest)
+    tokens = map(len, model.tokenizer.encode_all(words))
+    unknown = [word for word, count in zip(words, tokens, strict=True) if count > 1 and len(word) < _LETTERS * count]
+    return list(dict.fromkeys(certain + unknown if 2 * len(unknown) > len(words) else certain))
+
+
+def without_unknown(tokenizer: Tokenizer, text: str) -> str:
+    """The text without the characters that the tokenizer could only read as <unk>; é becomes e where it knows that."""
+    if tokenizer.unknown is None or tokenizer.unknown not in tokenizer.encode(text):
+        return text
+    bare = {c: unicodedata.normalize("NFD", c)[0] for c in unknown_characters(tokenizer, text) if c != "\n"}
+    strange = unknown_characters(tokenizer, "".join(bare.values()))
+    return "".join("" if bare.get(c) in strange else bare.get(c, c) for c in text)
+
+
+def unknown_characters(tokenizer: Tokenizer, text: str) -> list[str]:
+    """Those characters, each once, in their order."""
+    if tokenizer.unknown is None:
+        tokenizer.encode(text)  # says at once what it has no ids for
+        return []
+    characters = list(dict.fromkeys(text))
+    return [c for c, ids in zip(characters, tokenizer.encode_all(characters), strict=True) if tokenizer.unknown in ids]

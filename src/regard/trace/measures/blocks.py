@@ -1,6 +1,7 @@
-"""Exact weights of a record, a few rows at a time, and who could have been looked at: what every measure walks over.
+"""Exact weights of a record, a few rows at a time: what every measure walks over.
 
-Nothing T × S is made. It knows records and positions; what is measured is known next door.
+Nothing T × S is made. It knows records and positions; who could have been looked at, and what is measured, is known
+next door.
 """
 
 from collections.abc import Iterator
@@ -9,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.kinds import to_numpy
-from regard.masks import BoundMask, Mask
+from regard.kinds import Array, to_numpy
 from regard.records import Record
 
 WEIGHTS_AT_A_TIME = 2**21
 """Weights made at once, of all samples and heads together: 8 MiB of float32."""
-_LOOK = 16
-"""Rows looked at to tell whether a record without a mask is causal."""
+LOWEST = -6e4
+"""No score of a key that may be seen is as low: so low are those that float16's lowest number, or a lower one, hid."""
 
 
 class Block(NamedTuple):
@@ -39,7 +39,24 @@ def blocks(record: Record, most: int | None = None) -> Iterator[Block]:
         weights = weights.astype(np.float32) if weights.dtype == np.float16 else weights
         sums = weights.sum(-1)
         looking = np.isfinite(sums) & (sums > 0)
+        if record.lse is not None:
+            looking &= sees_anything(record.lse[:, :, rows])
         yield Block(rows, np.where(looking[..., None], weights, 0), looking)
+
+
+def sees_anything(lse: Array) -> np.ndarray:
+    """By the LSE: −∞ where all keys were hidden, or nearly that where a large negative number was to hide them.
+
+    >>> sees_anything(np.array([1.5, -np.inf, -3.4e38]))
+    array([ True, False, False])
+    """
+    found = np.asarray(to_numpy(lse))
+    return np.isfinite(found) & (found > LOWEST)
+
+
+def has_weights(record: Record) -> bool:
+    """Whether exact weights can be had."""
+    return record.rectangle is not None or (record.map is not None and record.map.shape[-2:] == record.shape[-2:])
 
 
 def pieces(record: Record, most: int | None = None) -> list[slice]:
@@ -53,72 +70,17 @@ def pieces(record: Record, most: int | None = None) -> list[slice]:
     return [slice(start, start + high) for start in dict.fromkeys(starts.tolist())]
 
 
+def is_across(record: Record) -> bool:
+    """Whether queries and keys are two texts."""
+    return record.kind == "cross" or record.shape[-2] > record.shape[-1]
+
+
 def places(record: Record, rows: slice) -> np.ndarray:
     """Where the queries of some rows stand among the keys, r: the last query stands at the last key.
 
     ArgumentError for cross-attention, whose queries and keys are two texts.
     """
     T, S = record.shape[-2:]
-    if record.kind == "cross" or T > S:
+    if is_across(record):
         raise ArgumentError("measure-two-texts", name=record.name, T=T, S=S)
     return np.arange(rows.start, rows.stop) + S - T
-
-
-class Sight:
-    """Who may look where: by the mask that was kept, else causal where the weights are."""
-
-    def __init__(self, record: Record) -> None:
-        self.record = record
-        self._bound = _bound(record)
-        self._causal = self._bound is None and _is_causal(record)
-
-    def of(self, rows: slice) -> np.ndarray:
-        """B h r S, boolean; h is 1 where all heads see alike."""
-        B, _, _, S = self.record.shape
-        height = rows.stop - rows.start
-        if self._bound is not None:
-            seen = to_numpy(self._bound.block(rows, slice(0, S)))
-            seen = seen[(None,) * (4 - seen.ndim)]
-            return np.broadcast_to(seen, (B, seen.shape[1], height, S))
-        seen = np.ones((height, S), bool)
-        if self._causal:
-            seen = np.arange(S) <= places(self.record, rows)[:, None]
-        return np.broadcast_to(seen, (B, 1, height, S))
-
-    def first(self) -> np.ndarray:
-        """B: the first key of each text, padding passed over; the first that the first visible query sees."""
-        B, _, T, S = self.record.shape
-        found = np.zeros(B, int)
-        if self._bound is None or not T or not S:
-            return found
-        left = np.ones(B, bool)
-        for start in range(0, T, _LOOK):
-            rows = slice(start, min(T, start + _LOOK))
-            seen = np.any(self.of(rows), axis=1)  # B r S
-            real = seen.any(-1)
-            if self.record.kind != "cross" and T <= S:
-                real = seen[:, np.arange(real.shape[1]), places(self.record, rows)]  # padding does not see itself
-            for b in np.flatnonzero(left & real.any(1)):
-                found[b] = seen[b, real[b].argmax()].argmax()
-                left[b] = False
-            if not left.any():
-                break
-        return found
-
-
-def _bound(record: Record) -> BoundMask | None:
-    mask = record.kept.get("mask")
-    if not isinstance(mask, Mask):
-        return None
-    T, S = record.shape[-2:]
-    return mask.bind(tuple(record.kept.get("lead", record.shape[:2])), T, S, record.kept.get("q"))
-
-
-def _is_causal(record: Record) -> bool:
-    """Whether nobody looks ahead, in the first rows of a record that kept no mask."""
-    T, S = record.shape[-2:]
-    if record.kind == "cross" or T > S or T < 2:
-        return False
-    rows = slice(0, min(T, _LOOK))
-    ahead = np.arange(S) > places(record, rows)[:, None]
-    return not to_numpy(record.weights(rows=rows))[..., ahead].any()

@@ -5,13 +5,15 @@ import numpy as np
 from regard.axes import distance_count
 from regard.kinds import to_numpy
 from regard.records import Record
-from regard.trace.measures.blocks import blocks, places
+from regard.trace.measures.blocks import places
+from regard.trace.measures.sight import Sight
 
 
-def mean_distance(record: Record) -> np.ndarray:
+def mean_distance(record: Record, sight: Sight | None = None) -> np.ndarray:
     """Σ w |query − key|, the mean over the queries that see anything, B H (Vig and Belinkov 2019).
 
-    The last query stands at the last key. It needs exact weights; `distance_profile` may do without.
+    The last query stands at the last key; padding is no query (`Sight`). It needs exact weights; `distance_profile` may
+    do without.
 
     >>> from regard.trace import Trace
     >>> mean_distance(Trace.from_weights(np.eye(4)[[0, 0, 1, 2]])[0])
@@ -19,7 +21,7 @@ def mean_distance(record: Record) -> np.ndarray:
     """
     B, H, _, S = record.shape
     total, count = np.zeros((B, H)), np.zeros((B, H), int)
-    for block in blocks(record):
+    for block in (sight or Sight(record)).blocks():
         far = np.abs(places(record, block.rows)[:, None] - np.arange(S))  # r S
         total += np.einsum("bhrs,rs->bh", block.weights, far.astype(block.weights.dtype))
         count += block.looking.sum(-1)
@@ -28,19 +30,22 @@ def mean_distance(record: Record) -> np.ndarray:
 
 
 def distance_profile(record: Record) -> np.ndarray:
-    """The share of the weight at distance 0, 1, 2–3, 4–7, … of query and key, B H D: kept, or from exact weights.
+    """The share of the weight at distance 0, 1, 2–3, 4–7, … of query and key, B H D.
+
+    Kept by `See(distance=True)`; from exact weights where it was not, or counted padding among the queries (`Sight`).
 
     >>> from regard.trace import Trace
     >>> distance_profile(Trace.from_weights(np.eye(4)[[0, 0, 1, 2]])[0])
     array([[[0.25, 0.75, 0.  ]]])
     """
-    if record.distance is not None:
+    sight = Sight(record)
+    if record.distance is not None and sight.queries.all():
         return np.asarray(to_numpy(record.distance))
     B, H, T, S = record.shape
     D = distance_count(T, S)
     total, count = np.zeros((B, H, D)), np.zeros((B, H), int)
     starts = np.array([0, *(2**bin for bin in range(D - 1))])  # the least distance of each bin
-    for block in blocks(record):
+    for block in sight.blocks():
         far = np.abs(places(record, block.rows)[:, None] - np.arange(S))
         bins = np.searchsorted(starts, far, side="right") - 1
         for bin in range(D):

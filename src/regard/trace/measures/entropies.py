@@ -2,28 +2,33 @@
 
 import numpy as np
 
+from regard.errors import NotKeptError
 from regard.kinds import to_numpy
 from regard.records import Record
 from regard.reference.statistics import entropy
-from regard.trace.measures.blocks import blocks
+from regard.trace.measures.blocks import has_weights, sees_anything
+from regard.trace.measures.sight import Sight
 
 
-def mean_entropy(record: Record) -> np.ndarray:
+def mean_entropy(record: Record, sight: Sight | None = None) -> np.ndarray:
     """−Σ w ln w in nats, the mean over the queries that see anything, B H (Clark et al. 2019, section 3.3).
 
-    0: always one key; ln n: evenly n keys. From the entropies where they were kept with the LSE, else exactly from the
-    weights, which it then needs.
+    0: always one key; ln n: evenly n keys. Padding is no query (`Sight`). From the entropies where they were kept with
+    the LSE, else from exact weights. NotKeptError where there are neither.
 
     >>> from regard.trace import Trace
     >>> mean_entropy(Trace.from_weights(np.full((3, 4), 0.25))[0]).round(3)
     array([[1.386]])
     """
+    sight = sight or Sight(record)
     if record.entropy is not None and record.lse is not None:
-        looking = np.isfinite(to_numpy(record.lse))
+        looking = sees_anything(record.lse) & sight.queries[:, None]
         return _mean(np.where(looking, to_numpy(record.entropy), 0).sum(-1), looking.sum(-1))
+    if not has_weights(record):
+        raise NotKeptError("entropy-not-kept", name=record.name)
     B, H = record.shape[:2]
     total, count = np.zeros((B, H)), np.zeros((B, H), int)
-    for block in blocks(record):
+    for block in sight.blocks():
         total += entropy(block.weights).sum(-1)
         count += block.looking.sum(-1)
     return _mean(total, count)

@@ -5,7 +5,8 @@ Every pattern has one score per head, from 0 to 1. Over the queries that have a 
     score = Σ (mass − even) / Σ (1 − even),   at least 0
 
 where `mass` is the weight on the pattern's keys, and `even` what it would be if the query looked evenly at all it may
-see: 0 is no more than that, 1 is nothing but the pattern, in short texts and long ones alike.
+see: 0 is no more than that, 1 is nothing but the pattern, in short texts and long ones alike, padded or not. What a
+query may see, and which queries are padding, is told by `Sight`.
 
 `alignment`, in cross-attention, is how far each query has a key of its own: (Σ over keys of the largest weight that any
 query gives it − 1) / (min(T, S) − 1). It is 1 for a diagonal, or any other order, since translations change it; 0 for
@@ -21,10 +22,11 @@ from dataclasses import dataclass
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.kinds import is_whole
-from regard.records import Kind, Record
-from regard.trace.measures.blocks import Sight, blocks
+from regard.records import Kind
+from regard.trace.measures.blocks import is_across
 from regard.trace.measures.patterns import WITHIN
-from regard.trace.measures.scoring import ALIGNMENT, FEWEST, Coverage, PatternSums, Score, Views, is_across
+from regard.trace.measures.scoring import ALIGNMENT, FEWEST, Coverage, PatternSums, Score, Views
+from regard.trace.measures.sight import Sight, sights
 from regard.trace.trace import Trace
 from regard.words import Language
 
@@ -69,9 +71,9 @@ class Heads:
 
     heads: tuple[Head, ...]
     queries: int
-    """How many queries of the longest record were looked at."""
+    """How many queries of the longest text were looked at."""
     of: int
-    """How many it has."""
+    """How many it has, padding not among them."""
     named: bool
     """Whether the tokens of all records were known, which some patterns need."""
 
@@ -117,18 +119,19 @@ def find_heads(trace: Trace, queries: int | None = MOST_QUERIES) -> Heads:
         raise ArgumentError("trace-empty")
     if queries is not None and not (is_whole(queries) and queries >= 1):
         raise ArgumentError("measure-queries", value=queries)
-    found = [head for record in trace for head in _heads(record, queries)]
+    seen = list(sights(trace))
+    found = [head for sight in seen for head in _heads(sight, queries)]
     best = [(head, head.best) for head in found]
     best.sort(key=lambda pair: -pair[1].value if pair[1] is not None else 1.0)
-    longest = max(record.shape[-2] for record in trace)
+    longest = max(int(sight.queries.sum(1).max(initial=0)) for sight in seen)
     named = all(record.keys is not None for record in trace)
     return Heads(tuple(head for head, _ in best), min(longest, queries or longest), longest, named)
 
 
-def _heads(record: Record, queries: int | None) -> list[Head]:
-    sight, sums = Sight(record), PatternSums(record)
+def _heads(sight: Sight, queries: int | None) -> list[Head]:
+    record, sums = sight.record, PatternSums(sight.record)
     views, coverage = Views(record, sight), Coverage(record) if is_across(record) else None
-    for block in blocks(record, queries):
+    for block in sight.blocks(queries):
         seen = sight.of(block.rows)
         sums.add(block, seen, views.of(block.rows, seen))
         if coverage is not None:

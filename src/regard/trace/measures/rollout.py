@@ -47,8 +47,11 @@ def _sizes(trace: Trace) -> tuple[int, int]:
     first = trace[0]
     wanted = (first.shape[0], *first.shape[2:])
     for record in trace:
+        if record.kind != first.kind or record.kind == "cross":
+            kinds = ", ".join(dict.fromkeys(each.kind for each in trace))
+            raise ArgumentError("rollout-kinds", kinds=kinds)
         found = (record.shape[0], *record.shape[2:])
-        if found != wanted or record.kind != first.kind or record.kind == "cross" or found[1] != found[2]:
+        if found != wanted or found[1] != found[2]:
             raise ArgumentError("rollout-shapes", first=first.name, wanted=wanted, name=record.name, found=found)
     return wanted[0], wanted[1]
 

@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.records import Record
-from regard.trace.measures.blocks import Block, Sight, places
+from regard.trace.measures.blocks import Block, is_across, places
 from regard.trace.measures.patterns import ACROSS, OF_TOKENS, WITHIN, Pattern, View, is_separator, numbered
+from regard.trace.measures.sight import Sight
 
 ALIGNMENT = "alignment"
 FEWEST = 3
@@ -25,17 +26,12 @@ class Score(NamedTuple):
     """The share that looking evenly would have given."""
 
 
-def is_across(record: Record) -> bool:
-    """Whether queries and keys are two texts."""
-    return record.kind == "cross" or record.shape[-2] > record.shape[-1]
-
-
 class Views:
     """What the patterns are told, block by block."""
 
     def __init__(self, record: Record, sight: Sight) -> None:
         B, _, _, S = record.shape
-        self.record, self.first = record, sight.first()
+        self.record, self.first = record, sight.first
         self.tokens = self.separators = None
         if record.keys is not None:
             self.tokens = numbered(record.keys, B)

@@ -8,10 +8,11 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.records import Record
 from regard.trace.measures.distances import mean_distance
 from regard.trace.measures.entropies import mean_entropy
+from regard.trace.measures.sight import Sight, sights
 from regard.trace.measures.sinks import sink_share
 from regard.trace.trace import Trace
 
-MEASURES: dict[str, Callable[[Record], np.ndarray]] = {
+MEASURES: dict[str, Callable[[Record, Sight], np.ndarray]] = {
     "entropy": mean_entropy,
     "sink": sink_share,
     "distance": mean_distance,
@@ -25,7 +26,7 @@ def measured(trace: Trace, name: str) -> np.ndarray:
     if not len(trace):
         raise ArgumentError("trace-empty")
     found = np.full((len(trace), max(record.shape[1] for record in trace)), np.nan)
-    for layer, record in enumerate(trace):
-        if record.shape[0]:
-            found[layer, : record.shape[1]] = MEASURES[name](record).mean(0)
+    for layer, sight in enumerate(sights(trace)):
+        if sight.record.shape[0]:
+            found[layer, : sight.record.shape[1]] = MEASURES[name](sight.record, sight).mean(0)
     return found

@@ -3,9 +3,12 @@
 import ast
 import copy
 import pickle
+import re
 import string
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -80,35 +83,142 @@ def test_a_value_with_braces_is_not_a_placeholder() -> None:
 
 # --- every raise in the source ---------------------------------------------------------------------------
 
-
-def raises() -> Iterator[tuple[str, str, set[str] | None]]:
-    """(where, key, the names of its values) for each error made in the source; None where they are spread with **."""
-    names = {kind.__name__ for kind in KINDS}
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not node.args:
-                continue
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
-            first = node.args[0]
-            if called in names and isinstance(first, ast.Constant) and isinstance(first.value, str):
-                spread = any(keyword.arg is None for keyword in node.keywords)
-                values = None if spread else {str(keyword.arg) for keyword in node.keywords}
-                yield f"{path.relative_to(SOURCE)}:{node.lineno}", first.value, values
+NAMES: dict[str, set[str]] = {kind.__name__: set() for kind in KINDS} | {"BadLineError": {"path", "line"}}
+"""What takes a key, and the values that are added later: a BadLineError becomes a FileError."""
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 
 
-def placeholders(sentence: str) -> set[str]:
-    return {name.split(".")[0].split("[")[0] for _, name, _, _ in string.Formatter().parse(sentence) if name}
+class Call(NamedTuple):
+    """A call in the source, the function that it stands in, and the file of both."""
+
+    path: Path
+    node: ast.Call
+    within: Function | None
+
+    @property
+    def where(self) -> str:
+        return f"{self.path.relative_to(SOURCE)}:{self.node.lineno}"
+
+    @property
+    def values(self) -> set[str] | None:
+        """The names of what an error is given; None where they are spread with **."""
+        names = {keyword.arg for keyword in self.node.keywords}
+        return None if None in names else {str(name) for name in names}
+
+
+def calls_in(path: Path, node: ast.AST, within: Function | None = None) -> Iterator[tuple[str, Call]]:
+    """Every call in a file, by what is called: a name, or the last part of one."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call):
+            called = child.func.attr if isinstance(child.func, ast.Attribute) else getattr(child.func, "id", "")
+            yield called, Call(path, child, within)
+        yield from calls_in(path, child, child if isinstance(child, Function) else within)
+
+
+@cache
+def calls() -> dict[str, list[Call]]:
+    found: dict[str, list[Call]] = {}
+    for path, tree in TREES.items():
+        for called, call in calls_in(path, tree):
+            found.setdefault(called, []).append(call)
+    return found
+
+
+def keys(written: ast.expr | None, call: Call) -> Iterator[tuple[Call, str | None]]:
+    """The keys that `written`, in `call`, may be: those of an f-string as a pattern, None where nobody can tell.
+
+    A name is what it is set to in its function or file; an argument what the callers give.
+    """
+    match written:
+        case ast.Constant(value=str(key)):
+            yield call, re.escape(key)
+        case ast.JoinedStr(values=parts):
+            yield call, "".join(re.escape(str(p.value)) if isinstance(p, ast.Constant) else "[a-z0-9-]+" for p in parts)
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from keys(body, call)
+            yield from keys(orelse, call)
+        case ast.Call(func=ast.Attribute(value=ast.Dict(values=values), attr="get"), args=[_, *default]):
+            for value in (*values, *default):
+                yield from keys(value, call)
+        case ast.Attribute(attr="key"):  # another error's, which has been looked at where it was made
+            pass
+        case ast.Name(id=name):
+            scopes = [scope for scope in (call.within, TREES[call.path]) if scope is not None]
+            if written_there := next(filter(None, (_assigned(scope, name) for scope in scopes)), []):
+                for value in written_there:
+                    yield from keys(value, call)
+            else:
+                yield from _given(name, call)
+        case _:
+            yield call, None
+
+
+def _assigned(scope: ast.AST, name: str) -> list[ast.expr]:
+    return [
+        node.value
+        for node in ast.walk(scope)
+        if isinstance(node, ast.Assign) and any(isinstance(to, ast.Name) and to.id == name for to in node.targets)
+    ]
+
+
+def _given(name: str, call: Call) -> Iterator[tuple[Call, str | None]]:
+    """What the callers of the function around `call` give for its argument `name`."""
+    taken = None if call.within is None else call.within.args
+    places = [] if taken is None else [each.arg for each in (*taken.posonlyargs, *taken.args)]
+    if taken is None or call.within is None or name not in (*places, *(each.arg for each in taken.kwonlyargs)):
+        yield call, None
+        return
+    place = places.index(name) - (places[:1] == ["self"]) if name in places else -1
+    for other in calls().get(call.within.name, []):
+        if not _reaches(other, call.path, call.within.name, is_method=places[:1] == ["self"]):
+            continue
+        by_name = [keyword.value for keyword in other.node.keywords if keyword.arg == name]
+        by_place = other.node.args[place : place + 1] if place >= 0 else []
+        for value in by_name or by_place:
+            yield from keys(value, other)
+
+
+def _reaches(other: Call, path: Path, name: str, is_method: bool) -> bool:
+    """Whether `other` calls the function `name` of that file, and not one that is called the same."""
+    if is_method or isinstance(other.node.func, ast.Attribute):
+        return is_method
+    named = (node.names for node in ast.walk(TREES[other.path]) if isinstance(node, ast.ImportFrom))
+    return other.path == path or any(name == each.name for names in named for each in names)
 
 
 def test_every_raise_has_its_sentence_and_every_value_the_sentence_needs() -> None:
     """A missing value would turn an error with a fix into a bare KeyError, and only when it is raised."""
-    found = list(raises())
-    assert len(found) > 20, "the walk found nothing to look at"
+    made = [(call, added) for name, added in NAMES.items() for call in calls().get(name, []) if call.node.args]
+    assert len(made) > 20, "the walk found nothing to look at"
     wrong = []
-    for where, key, values in found:
-        words = catalogue().get(key)
-        if words is None:
-            wrong.append(f"{where}: no sentence {key!r}")
-        elif values is not None and (missing := placeholders(words.en) - values):
-            wrong.append(f"{where}: {key!r} is not given {sorted(missing)}")
+    for call, added in made:
+        for there, key in keys(call.node.args[0], call):
+            fitting = [words for known, words in catalogue().items() if key is not None and re.fullmatch(key, known)]
+            if key is None:
+                wrong.append(f"{there.where}: nobody can tell the key; write it out")
+            elif not fitting:
+                wrong.append(f"{there.where}: no sentence {key!r}")
+            elif there is call and call.values is not None and len(fitting) == 1:
+                missing = placeholders(fitting[0].en) - call.values - added
+                wrong += [f"{call.where}: {key!r} is not given {sorted(missing)}"] if missing else []
     assert not wrong, "\n".join(wrong)
+
+
+def test_the_walk_sees_keys_that_are_not_written_out() -> None:
+    def found(source: str) -> list[str | None]:
+        path = SOURCE / "made_up.py"
+        TREES[path] = ast.parse(source)
+        try:
+            call = next(call for name, call in calls_in(path, TREES[path]) if name == "ArgumentError")
+            return [key for _, key in keys(call.node.args[0], call)]
+        finally:
+            del TREES[path]
+
+    assert found("ArgumentError('one' if x else f'two-{x}')") == ["one", "two\\-[a-z0-9-]+"]
+    assert found("def f():\n key = {1: 'one'}.get(x, 'two')\n raise ArgumentError(key)") == ["one", "two"]
+    assert found("raise ArgumentError(error.key.replace('source-', 'sources-'))") == [None]
+
+
+def placeholders(sentence: str) -> set[str]:
+    return {name.split(".")[0].split("[")[0] for _, name, _, _ in string.Formatter().parse(sentence) if name}

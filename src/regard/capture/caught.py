@@ -43,7 +43,8 @@ class Caught(NamedTuple):
 class CaughtWeights(NamedTuple):
     """The weights of a model that made its own softmax, before dropout. weights (…, T, S), lse (…, T).
 
-    There is no LSE where several softmaxes, or several heads, went into one matrix.
+    There is no LSE where several softmaxes, or several heads, went into one matrix. v (…, S, Ev) is what they were
+    multiplied with, with as many axes as `taken` has: the same weights as they came into that product.
 
     q and k are not known, so what is not read off the weights now is lost. Nor is it known which of the axes before T
     count heads: a module knows (`heads.py`).
@@ -52,3 +53,5 @@ class CaughtWeights(NamedTuple):
     weights: Tensor
     lse: Tensor | None
     part: str = ""
+    v: Tensor | None = None
+    taken: Tensor | None = None

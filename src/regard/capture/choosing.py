@@ -7,11 +7,15 @@ from typing import Any
 
 from regard.errors import ArgumentError, UnknownNameError
 
+ALIKE = 0.6
+"""How like a name must be to be suggested, from 0 to 1: less misleads. It is what `difflib` takes."""
+
 
 class Chosen:
     """Some modules of a model, and whatever is inside them; all of them where nothing was chosen.
 
-    `layers` are asked for among `names`. UnknownNameError, with the nearest name, for what fits none.
+    `layers` are asked for among `names`. UnknownNameError for what fits none, with the nearest
+    name, or the numbers that there are.
 
     >>> chosen = Chosen("h.1", ["h", "h.0", "h.0.attn", "h.1", "h.1.attn"])
     >>> "h.1.attn" in chosen, "h.0.attn" in chosen
@@ -43,21 +47,44 @@ def _fitting(item: Any, names: list[str]) -> list[str]:
     if isinstance(item, bool) or not isinstance(item, str | int):
         raise ArgumentError("watch-layers", found=type(item).__name__)
     if isinstance(item, int):
-        fitting = [name for name in names if name.rpartition(".")[2] == str(item)]  # a list's parts are called so
-    else:
-        item = item.partition("#")[0]  # the name of a record: a module's later calls have a number
-        fitting = [name for name in names if name == item or name.endswith(f".{item}")]
-        fitting = fitting or [name for name in names if fnmatchcase(name, item) or fnmatchcase(name, f"*.{item}")]
+        return _numbered(item, names)
+    item = item.partition("#")[0]  # the name of a record: a module's later calls have a number
+    fitting = [name for name in names if name == item or name.endswith(f".{item}")]
+    fitting = fitting or [name for name in names if fnmatchcase(name, item) or fnmatchcase(name, f"*.{item}")]
     if not fitting:
-        raise UnknownNameError("watch-layer-unknown", asked=item, nearest=nearest(str(item), names))
+        raise unknown(item, names)
     return fitting
 
 
-def nearest(asked: str, names: Sequence[str]) -> str:
+def _numbered(asked: int, names: list[str]) -> list[str]:
+    """The modules with that number in the outermost lists: in T5, `block.1` and not `block.0.layer.1`."""
+    numbers: dict[int, list[str]] = {}
+    for name in names:
+        outside, _, last = name.rpartition(".")
+        if last.isdecimal() and not any(part.isdecimal() for part in outside.split(".")):
+            numbers.setdefault(int(last), []).append(name)
+    if not numbers:
+        raise UnknownNameError("watch-layers-unnumbered", asked=asked)
+    if asked not in numbers:
+        raise UnknownNameError("watch-layer-number", asked=asked, first=min(numbers), last=max(numbers))
+    return numbers[asked]
+
+
+def unknown(asked: str, names: Sequence[str]) -> UnknownNameError:
+    """What to say of a name that nobody bears: with the one that was meant, if any is like it."""
+    meant = nearest(asked, names)
+    if meant is None:
+        return UnknownNameError("watch-layer-unlike", asked=asked)
+    return UnknownNameError("watch-layer-unknown", asked=asked, nearest=meant)
+
+
+def nearest(asked: str, names: Sequence[str]) -> str | None:
     """The name that was most likely meant: one that has it inside, else the one whose end is most like it.
 
     >>> nearest("h.7.atn", ["transformer.h.6.attn", "transformer.h.7.attn", "transformer.h.7.mlp"])
     'transformer.h.7.attn'
+    >>> nearest("h.7.atn", ["out"]) is None
+    True
     """
     inside = [name for name in names if asked in name]
     if inside:
@@ -67,4 +94,5 @@ def nearest(asked: str, names: Sequence[str]) -> str:
     def likeness(name: str) -> float:
         return SequenceMatcher(None, asked, ".".join(name.split(".")[-parts:])).ratio()
 
-    return max(reversed(names), key=likeness, default="")  # of equals the last: one counts too far more often
+    best = max(reversed(names), key=likeness, default="")  # of equals the last: one counts too far more often
+    return best if likeness(best) >= ALIKE else None

@@ -5,7 +5,7 @@ off their fused paths, which watching must not do and editing may. The model its
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -30,8 +30,7 @@ _active: ContextVar[tuple["Editing", ...]] = ContextVar("regard_edits", default=
 """The edits of this thread, outermost first. The innermost does the work of all."""
 
 
-@contextmanager
-def edit(model: nn.Module, silence: Any = None, cut: Any = None, freeze: Any = None) -> Iterator[None]:
+def edit(model: nn.Module, silence: Any = None, cut: Any = None, freeze: Any = None) -> AbstractContextManager[None]:
     """Change what attention does, by the names of a Trace; afterwards everything is as it was.
 
     silence  {name: heads}: these heads add nothing to the output
@@ -53,7 +52,12 @@ def edit(model: nn.Module, silence: Any = None, cut: Any = None, freeze: Any = N
     if not isinstance(model, nn.Module):
         raise ArgumentError("edit-model", found=type(model).__name__)
     names = Names(model)
-    edits = asked_for(names, silence, cut, freeze)
+    return _edited(names, asked_for(names, silence, cut, freeze))
+
+
+@contextmanager
+def _edited(names: Names, edits: list[Edit]) -> Iterator[None]:
+    """The block."""
     if not edits:
         yield
         return

@@ -5,15 +5,15 @@ Names and numbers only. What they do to scores and weights is known in `surgery`
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 from torch import nn
 
+from regard.capture.choosing import unknown
 from regard.capture.names import Names
-from regard.errors import ArgumentError, UnknownNameError
+from regard.errors import ArgumentError
 from regard.kinds import is_tensor, is_whole
 from regard.masks import Mask
 from regard.records import Record
@@ -94,8 +94,7 @@ def modules_named(names: Names, asked: str) -> frozenset[str]:
     if not found and asked in ("", "attention"):  # what a trace calls a model that is itself the attention
         found = [""]
     if not found:
-        nearest = get_close_matches(asked, known, n=1, cutoff=0.0) or ["attention"]
-        raise UnknownNameError("edit-name-unknown", asked=asked, nearest=nearest[0])
+        raise unknown(asked, known)
     return frozenset(_attention_in(names, name) for name in found)
 
 

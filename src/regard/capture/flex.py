@@ -14,7 +14,8 @@ from regard.capture.caught import CaughtWeights
 
 def read_flex(given: dict[str, Any], result: Any) -> CaughtWeights:
     """(query, key, value, score_mod, block_mask, scale, …); fewer heads and samples of keys are repeated."""
-    query, key, *rest = given.values()
-    key = key.repeat_interleave(query.shape[1] // key.shape[1], dim=1).expand(query.shape[0], -1, -1, -1)
-    _, scores = _math_attention_inner(query, key, *rest)
-    return CaughtWeights(torch._safe_softmax(scores, -1), scores.logsumexp(-1))
+    query, key, value, *rest = given.values()
+    key, v = (x.repeat_interleave(query.shape[1] // x.shape[1], 1).expand(len(query), -1, -1, -1) for x in (key, value))
+    _, scores = _math_attention_inner(query, key, value, *rest)
+    weights = torch._safe_softmax(scores, -1)
+    return CaughtWeights(weights, scores.logsumexp(-1), v=v, taken=weights)

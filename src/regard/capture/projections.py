@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.capture.caught import Caught, CaughtWeights
+from regard.capture.heads import by_heads
 
 NAMES = ("o_proj", "out_proj", "c_proj", "proj", "to_out", "out_lin", "wo", "o", "dense", "out", "output.dense")
 """Of the module itself, or of the one around it: BERT's stands beside the attention, not in it."""
@@ -28,17 +29,36 @@ def output_projection(modules: list[nn.Module], width: int) -> Tensor | None:
 
 def value_lengths(caught: Caught | CaughtWeights, modules: list[nn.Module]) -> Tensor | None:
     """‖v W_o‖ for every head and key, B H S; ‖v‖ where W_o is not known, None where v was not caught."""
-    if isinstance(caught, CaughtWeights) or not caught.v.shape[-1]:
+    v = _values_of_weights(caught, modules[-1]) if isinstance(caught, CaughtWeights) else _values(caught)  # B H S Ev
+    if v is None:
         return None
-    H = caught.q.shape[1]
-    v = caught.v.to(torch.promote_types(caught.v.dtype, torch.float32))
-    v = v.repeat_interleave(H // max(1, v.shape[1]), 1)  # B H S Ev
+    v, H = v.to(torch.promote_types(v.dtype, torch.float32)), v.shape[1]
     W_o = output_projection(modules, H * v.shape[-1])
     if W_o is None:
         return v.norm(dim=-1)
     each = W_o.detach().to(v).unflatten(0, (H, -1))  # H Ev D
     # ‖v W‖² = v (W Wᵀ) vᵀ: no vectors as wide as the model.
     return ((v @ (each @ each.transpose(1, 2))) * v).sum(-1).clamp_min(0).sqrt()
+
+
+def _values(caught: Caught) -> Tensor | None:
+    v = caught.v
+    return v.repeat_interleave(caught.q.shape[1] // max(1, v.shape[1]), 1) if v.shape[-1] else None
+
+
+def _values_of_weights(caught: CaughtWeights, module: nn.Module) -> Tensor | None:
+    """What the weights of each head were multiplied with; None where it cannot be told which were whose.
+
+    Heads and samples may have changed places on the way to the product, so the weights there must be those that were
+    caught: after dropout they are not. Heads that share values may stand side by side in one matrix.
+    """
+    weights, v, taken = caught.weights, caught.v, caught.taken
+    if v is None or taken is None or not torch.equal(taken.reshape(weights.shape), weights.to(taken.dtype)):
+        return None
+    lead = weights.shape[:-2]
+    v = v.reshape(-1, *v.shape[-2:])
+    v = v.repeat_interleave(lead.numel() // len(v), 0)
+    return by_heads(v.reshape(*lead, *v.shape[-2:]), module) if len(v) == lead.numel() else None
 
 
 def _child(module: nn.Module, name: str) -> nn.Module | None:

@@ -142,7 +142,9 @@ class Softmaxes:
             # A matrix that all samples share is a table, and no values.
             if (as_left or (as_right and not _is_parameter(left))) and (right.dim() > 2 or one.weights.dim() == 2):
                 self._forget(one)
-                return CaughtWeights(left if one.mixed and not one.dropped and as_left else one.weights, one.lse)
+                weights = left if one.mixed and not one.dropped and as_left else one.weights
+                taken, v = (left, right) if as_left else (right.mT, left.mT)
+                return CaughtWeights(weights, one.lse, v=v, taken=taken)
         return None
 
     def _forget(self, one: _Followed) -> None:

@@ -5,9 +5,9 @@ Here the parts meet: `mode` catches, `names` and `kinds` say whose attention it 
 """
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
+from types import TracebackType
 from typing import Any
 
 from torch import nn
@@ -32,10 +32,9 @@ from regard.trace import Trace
 from regard.words import say
 
 
-@contextmanager
 def watch(
     model: nn.Module, tokenizer: Any = None, see: See | None = None, layers: Any = None, budget: Any = None
-) -> Iterator[Trace]:
+) -> "Watch":
     """Everything that the attention of `model` does inside the block, in call order, named after its modules.
 
     tokenizer   names the tokens: Hugging Face's, regard's, or a function from a list of ids to a list of strings
@@ -44,7 +43,7 @@ def watch(
     budget      how many bytes the Trace may take
 
     Outputs, gradients and random numbers are those of the model alone, unless `See(fused=True)` lets outputs differ in
-    their last bits. Only the thread that opens the block is watched.
+    their last bits. Only the thread that opens the block is watched. What cannot be watched is said when called.
 
     >>> import torch
     >>> layer = nn.MultiheadAttention(8, 2).eval()
@@ -54,17 +53,50 @@ def watch(
     >>> trace[0].shape
     (1, 2, 3, 3)
     """
-    watcher = Watcher(model, tokenizer, see, layers, budget)
-    if not watcher.chosen:  # nothing was asked for, so nothing is slowed down
-        yield watcher.trace
-        return
-    try:
-        with Catching(watcher.tell, watcher.sides.listeners, answer=watcher.see.fused):
-            yield watcher.trace
-    finally:
-        watcher.later.settle()
-        watcher.trace.before_looking = None
-    watcher.close()
+    return Watch(Watcher(model, tokenizer, see, layers, budget))
+
+
+class Watch:
+    """What `with` opens, once: it gives the Trace. Asked for anything of the Trace itself, it says so."""
+
+    def __init__(self, watcher: "Watcher") -> None:
+        self._watcher = watcher
+        self._catching: Catching | None = None
+        self._opened = False
+
+    def __enter__(self) -> Trace:
+        if self._opened:
+            raise ArgumentError("watch-again")
+        watcher, self._opened = self._watcher, True
+        if watcher.chosen:  # where nothing was asked for, nothing is slowed down
+            self._catching = Catching(watcher.tell, watcher.sides.listeners, answer=watcher.see.fused)
+            self._catching.__enter__()
+        return watcher.trace
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if self._catching is None:
+            return
+        try:
+            self._catching.__exit__(kind, raised, where)
+        finally:
+            self._watcher.later.settle()
+            self._watcher.trace.before_looking = None
+        if raised is None:
+            self._watcher.close()
+
+    def __repr__(self) -> str:
+        return f"<{say('watch-closed')}>"
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(say("watch-closed"), name=name, obj=self)
+
+    def __getitem__(self, item: Any) -> Any:
+        raise ArgumentError("watch-closed")
+
+    def __len__(self) -> int:
+        raise ArgumentError("watch-closed")
 
 
 class Watcher:
@@ -86,6 +118,8 @@ class Watcher:
         self.later = Later(self.trace)
         self._others: dict[str, int] = {}
         """How often attention was seen that was not recorded, by the name of its module; "" is for no module."""
+        self._without_values: dict[str, None] = {}
+        """Modules of which the lengths of values were wanted, and not to be had."""
 
     def tell(self, caught: Caught | CaughtWeights) -> None:
         """An attention was computed."""
@@ -112,6 +146,8 @@ class Watcher:
             record = recorded(caught, place.module, see)
         if see.values:
             record = record.changed(values=value_lengths(caught, self.names.around(place.name)))
+            if record.values is None:
+                self._without_values.setdefault(place.name or "attention")
         step, ids, queries, keys = seen
         name = place.name or "attention"
         self.trace.append(record.changed(name=name, kind=kind, step=step, ids=ids, queries=queries, keys=keys))
@@ -141,18 +177,24 @@ class Watcher:
         said = [
             self.keeping.left_out(),
             None if misfit is None else say("watch-order", calls=misfit[0], count=misfit[1]),
+            say("watch-values", names=_few(self._without_values)) if self._without_values else None,
         ]
         for text in [*said, None if len(self.trace) else self._why_empty()]:
             if text is not None:
-                warnings.warn(text, stacklevel=4)
+                warnings.warn(text, stacklevel=3)  # at the `with`
 
     def _why_empty(self) -> str:
         names = [name for name in self._others if name]
         if names:
-            return say("watch-saw-other-layers", names=", ".join(names[:3]) + (", …" if len(names) > 3 else ""))
+            return say("watch-saw-other-layers", names=_few(names))
         if self._others:
             return say("watch-saw-others", count=self._others[""])
         return say("watch-saw-nothing")
+
+
+def _few(names: Iterable[str]) -> str:
+    first = list(names)
+    return ", ".join(first[:3]) + (", …" if len(first) > 3 else "")
 
 
 def _check(model: Any, see: Any) -> None:

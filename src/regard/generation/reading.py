@@ -118,8 +118,10 @@ def _begun(model: Begins, options: dict[str, Any], *source: Any) -> Decoding:
     try:
         return model.begin(*source, **options)
     except ArgumentError as error:
-        if error.key in ("source-missing", "source-unneeded"):
-            raise ArgumentError(error.key.replace("source-", "sources-")) from None
+        if error.key == "source-missing":
+            raise ArgumentError("sources-missing") from None
+        if error.key == "source-unneeded":
+            raise ArgumentError("sources-unneeded", **error.values) from None
         raise
 
 

@@ -91,9 +91,14 @@ def from_torch(module: Theirs) -> Ours:
     nn.Transformer computes with a causal tgt_mask and one padding mask for source and memory.
     ArgumentError for what we do not have: add_bias_kv, other activations, parts of one's own.
 
-    >>> ours = from_torch(nn.MultiheadAttention(8, num_heads=2, batch_first=True))
-    >>> ours(torch.zeros(1, 3, 8)).shape
-    torch.Size([1, 3, 8])
+    What the decoder reads comes first, where nn.Transformer has it second; and since there is no vocabulary, both are
+    vectors (B, T, D), although the first is called `ids`. Say `source=`, and nothing is taken for the other:
+
+    >>> theirs = nn.Transformer(8, 2, 1, 1, 16, batch_first=True).eval()
+    >>> src, tgt = torch.ones(1, 4, 8), torch.zeros(1, 3, 8)
+    >>> ours = from_torch(theirs)(tgt, source=src)
+    >>> torch.allclose(ours, theirs(src, tgt, tgt_mask=nn.Transformer.generate_square_subsequent_mask(3)), atol=1e-5)
+    True
     """
     _check_theirs(module)
     with torch.device("meta"):  # sizes without numbers; no random number is drawn
@@ -118,7 +123,8 @@ def to_torch(module: Ours) -> Theirs:
     """Our module as PyTorch's, with batch_first=True: `from_torch` of it has the same bits.
 
     A Block without cross-attention becomes an nn.TransformerEncoderLayer, with it an nn.TransformerDecoderLayer. Masks
-    are given with each call, so whoever calls it must hide the future (tgt_mask) from what was our decoder.
+    are given with each call, so whoever calls it must hide the future (tgt_mask) from what was our decoder; our
+    `model(ids, source=x)` is their `model(x, ids)`.
     ArgumentError for what they do not have: embeddings, positions, grouped heads, RMSNorm, gates.
 
     >>> from regard.config import TransformerConfig

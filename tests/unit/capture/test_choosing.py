@@ -50,7 +50,6 @@ def test_nothing_and_everything() -> None:
         ("model.h.10.attn", "h.10.attn"),
         ("h.10.self_attn", "h.10.attn"),
         ("ln", "ln_f"),
-        (100, "h.10"),
     ],
 )
 def test_an_unknown_name_suggests_the_nearest(asked: Any, nearest: str) -> None:
@@ -66,6 +65,34 @@ def test_a_whole_name_is_suggested_for_the_end_of_one() -> None:
         with pytest.raises(UnknownNameError) as error:
             Chosen(asked, names)
         assert error.value.values["nearest"] == nearest
+
+
+@pytest.mark.parametrize("asked", ["out", "bloks", "decoder.layers.0.self_attention"])
+def test_a_name_that_is_like_none_suggests_none(asked: str) -> None:
+    with pytest.raises(UnknownNameError, match=rf"'{asked}', no name ends so, and none is like it; .* trace\.names"):
+        Chosen(asked, NAMES)
+
+
+@pytest.mark.parametrize("asked", [2, 100, -1])
+def test_a_number_too_far_tells_those_that_there_are(asked: int) -> None:
+    with pytest.raises(UnknownNameError, match=f"there is no layer {asked}; .* numbered 0 to 10") as error:
+        Chosen([0, asked], NAMES)
+    assert error.value.key == "watch-layer-number"
+    with pytest.raises(UnknownNameError, match=f"there is no layer {asked}: .* no numbered layers; choose by name"):
+        Chosen(asked, ["attn", "attn.out_proj"])
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_number_is_that_of_the_outermost_list(number: int) -> None:
+    """T5 numbers the parts of its blocks, too: they once were meant as well."""
+    names = [
+        f"{side}.block.{block}{part}"
+        for side in ("encoder", "decoder")
+        for block in range(3)
+        for part in ("", ".layer", ".layer.0", ".layer.0.SelfAttention", ".layer.1", ".layer.1.EncDecAttention")
+    ]
+    chosen = Chosen(number, names)
+    assert [name for name in names if name in chosen] == [name for name in names if f".block.{number}" in name]
 
 
 @pytest.mark.parametrize("layers", [3.5, [None], [True], object()])

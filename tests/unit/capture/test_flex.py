@@ -9,6 +9,9 @@ from tolerances import assert_close
 from torch import Tensor, nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
+import regard
+from regard import See
+
 pytestmark = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 
 T = 20
@@ -49,3 +52,14 @@ def test_a_query_that_sees_nothing() -> None:
     (record,) = assert_unchanged(lambda: flex_attention(Q, K, V, block_mask=none, enable_gqa=True), nn.Identity())
     assert not record.weights()[:, :, 0].any()
     assert (record.lse[:, :, 0] == -torch.inf).all()
+
+
+def test_lengths_of_values_that_heads_share() -> None:
+    class Flexible(nn.Module):
+        def forward(self) -> Tensor:
+            return flex_attention(Q, K, V, enable_gqa=True)  # type: ignore[return-value]
+
+    model = Flexible()
+    with regard.watch(model, see=See(values=True)) as trace:
+        model()
+    assert_close(trace[0].values, V.norm(dim=-1).repeat_interleave(2, 1))

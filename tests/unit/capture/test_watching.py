@@ -14,7 +14,7 @@ from torch import Tensor, nn
 import regard
 from regard import See
 from regard.config import TransformerConfig
-from regard.errors import RegardError
+from regard.errors import ArgumentError, RegardError
 from regard.models import Transformer
 from regard.text import learn_tokenizer
 
@@ -185,16 +185,36 @@ class Pipeline:
         (Pipeline(), {}, "watch-inner"),
         (nn.Linear(2, 2, device="meta"), {}, "watch-meta"),
         (nn.Linear(2, 2), {"see": 256}, "watch-see"),
-        (nn.Linear(2, 2), {"layers": "h.0"}, "watch-layer-unknown"),
+        (nn.Linear(2, 2), {"layers": "h.0"}, "watch-layer-unlike"),
+        (nn.Sequential(nn.Linear(2, 2)), {"layers": 9}, "watch-layer-number"),
         (nn.Linear(2, 2), {"layers": 2.5}, "watch-layers"),
         (nn.Linear(2, 2), {"tokenizer": 2.5}, "watch-tokenizer"),
         (nn.Linear(2, 2), {"budget": "much"}, "watch-budget"),
     ],
 )
-def test_bad_input_before_anything_runs(target: Any, arguments: dict[str, Any], key: str) -> None:
-    with pytest.raises(RegardError) as error, regard.watch(target, **arguments):
-        pytest.fail("the block was entered")
+def test_bad_input_is_said_when_called(target: Any, arguments: dict[str, Any], key: str) -> None:
+    with pytest.raises(RegardError) as error:
+        regard.watch(target, **arguments)
     assert error.value.key == key
+
+
+def test_without_with_it_says_so(model: Model) -> None:
+    watch: Any = regard.watch(model)
+    for ask in (lambda: watch.select(kind="cross"), lambda: watch[0], lambda: len(watch), lambda: list(watch)):
+        with pytest.raises((AttributeError, RegardError), match=r"with regard\.watch"):
+            ask()
+    assert not hasattr(watch, "html")
+    assert "with regard.watch" in repr(watch)
+
+
+def test_it_is_opened_once(model: Model) -> None:
+    watch = regard.watch(model)
+    with watch as trace:
+        model(IDS)
+    count = len(trace)
+    with pytest.raises(ArgumentError, match="opened once"), watch:
+        pytest.fail("the block was entered")
+    assert len(trace) == count
 
 
 # --- compiled --------------------------------------------------------------------------------------------

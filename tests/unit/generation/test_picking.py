@@ -156,7 +156,7 @@ def test_greedy_takes_the_first_of_equals_and_keeps_the_kind(xp: Any) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"temperature": 0}, r"temperature must be .* greater than 0; found 0; .*pick=GREEDY"),
+        ({"temperature": 0}, r"temperature must be .* greater than 0; found 0; .*use top_k=1 .*pick=GREEDY"),
         ({"temperature": -1.0}, "found -1.0"),
         ({"temperature": float("nan")}, "found nan"),
         ({"temperature": "1"}, "found '1'"),

@@ -1,15 +1,19 @@
 """Prompts of any lengths, read in any chunks, leave what each of them leaves alone."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from models import CONFIGS, random_weights
 from tolerances import assert_same_bits
 
 from regard.errors import ArgumentError
-from regard.generation import prefill
+from regard.generation import beam_search, generate, prefill, stream
+from regard.reference import Transformer
+from regard.words import LANGUAGES
 
 ragged = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=6), min_size=1, max_size=4)
 
@@ -68,3 +72,23 @@ def test_nothing_is_read_where_something_is_wrong(toy: Any, prompts: Any, chunk:
     with pytest.raises(ArgumentError, match=said):
         prefill(decoding, prompts, chunk)
     assert decoding.steps == []
+
+
+WAYS: dict[str, Callable[..., Any]] = {
+    "generate": generate,
+    "stream": lambda *given, **how: list(stream(*given, **how)),
+    "beam_search": lambda *given, **how: beam_search(*given, eos=2, **how),
+}
+
+
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+def test_sources_where_they_belong(way: Callable[..., Any]) -> None:
+    """The key of such an error once had no sentence, and printed as <exception str() failed>."""
+    reads_two, reads_one = (
+        Transformer(CONFIGS[name], random_weights(CONFIGS[name])) for name in ("paper_2017", "gpt2")
+    )
+    with pytest.raises(ArgumentError, match=r"give sources, .*: sources=\[\[1, 2\]\]") as error:
+        way(reads_two, [3], max_new=2)
+    assert all("sources=[[1, 2]]" in error.value.text(lang) for lang in LANGUAGES)
+    with pytest.raises(ArgumentError, match="kind 'decoder' and reads no sources: leave sources"):
+        way(reads_one, [3], sources=[1, 2], max_new=2)

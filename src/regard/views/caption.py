@@ -58,6 +58,15 @@ def cell(drawn: Picture, lang: Language) -> list[str]:
     return [say("screen-cell", lang, high=drawn.high, wide=drawn.wide)]
 
 
+def cells(drawn: Iterable[Picture], lang: Language) -> list[str]:
+    """The same of several pictures."""
+    sizes = {(one.high, one.wide) for one in drawn}
+    if not sizes - {(1, 1)}:
+        return []
+    high, wide = (max(each) for each in zip(*sizes, strict=True))
+    return [say("screen-cell" if len(sizes) == 1 else "screen-cell-most", lang, high=high, wide=wide)]
+
+
 def hidden(drawn: Iterable[Picture], lang: Language, *, dots: bool) -> list[str]:
     """What the empty cells are, where there are any."""
     if not any((one.cells == 0).any() for one in drawn):

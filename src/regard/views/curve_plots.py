@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import MissingPackageError
-from regard.files import check_place, write_aside
+from regard.files import PICTURES, check_place, ending_of, write_aside
 from regard.views.curves import VALIDATION, Curve, metric_name, thin, value_range
 from regard.views.fonts import drawable, text_style
 from regard.views.labels import cut, visible
@@ -55,10 +55,11 @@ def plot_curves(curves: Sequence[Curve], lang: Language | None = None) -> "Figur
 
 
 def save_curves(curves: Sequence[Curve], path: Path, lang: Language | None = None) -> None:
-    """Write the picture as PNG, whole or not at all. Raises FileError and MissingPackageError."""
+    """Write the picture as its ending says, whole or not at all. Raises FileError and MissingPackageError."""
+    kind = ending_of(path, *PICTURES).removeprefix(".")
     check_place(path)
     figure = plot_curves(curves, lang)
-    write_aside(path, lambda aside: figure.savefig(aside, format="png", dpi=150))
+    write_aside(path, lambda aside: figure.savefig(aside, format=kind, dpi=150))
 
 
 def _draw(axes: Any, one: Curve, run: int, several: bool, lang: Language) -> None:

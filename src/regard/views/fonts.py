@@ -1,4 +1,4 @@
-"""Fonts for matplotlib: which installed ones have Chinese, and what to write where none has a character.
+"""Fonts for matplotlib: the caller's own first, then one that has Chinese; what to write where none has a character.
 
 matplotlib warns of every glyph that it cannot draw, at drawing time and in the caller's own call, and draws a box; so
 what cannot be drawn is replaced beforehand: a token by its position, our own words by English. rcParams are never
@@ -6,7 +6,7 @@ touched: fonts are given to each text.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -34,6 +34,8 @@ _CJK = (
     "Noto Sans CJK JP",
     "Arial Unicode MS",
 )
+_GENERIC = ("serif", "sans-serif", "cursive", "fantasy", "monospace")
+"""Names that stand for a list of fonts, of which matplotlib itself would take only the first."""
 
 
 @cache
@@ -45,23 +47,38 @@ def families() -> tuple[str, ...]:
     return (*(name for name in _CJK if name in there), "DejaVu Sans")
 
 
+def _in_order() -> tuple[str, ...]:
+    """The caller's fonts (`rcParams["font.family"]`), then ours, which have what theirs lack."""
+    from matplotlib import rcParams
+
+    settings: Mapping[Any, Any] = rcParams
+    named = (settings[f"font.{name}"] if name in _GENERIC else [name] for name in settings["font.family"])
+    return (*(name for names in named for name in names), *families())
+
+
 @cache
-def _has() -> frozenset[int]:
-    """The characters that these fonts can draw."""
+def _characters(family: str) -> frozenset[int]:
+    """The characters that a font can draw; none where it is not installed."""
     from matplotlib import font_manager
 
-    codes: set[int] = set()
-    for family in families():
+    try:
         path = font_manager.findfont(font_manager.FontProperties(family=[family]), fallback_to_default=False)
-        codes.update(font_manager.get_font(path).get_charmap())
-    return frozenset(codes)
+    except ValueError:
+        return frozenset()
+    return frozenset(font_manager.get_font(path).get_charmap())
+
+
+def _has(sign: str) -> bool:
+    """Whether any of these fonts can draw the character."""
+    return any(ord(sign) in _characters(family) for family in _in_order())
 
 
 def drawable(texts: Iterable[str]) -> list[str]:
     """The texts with a box for each character that no font has; the first time, the log says what to install."""
-    there, texts = _has(), list(texts)
-    shown = ["".join(sign if ord(sign) in there else _NEAREST.get(sign, BOX) for sign in text) for text in texts]
-    if any(_is_cjk(sign) and ord(sign) not in there for text in texts for sign in text):
+    texts = list(texts)
+    missing = {sign for text in texts for sign in text if not _has(sign)}
+    shown = ["".join(_NEAREST.get(sign, BOX) if sign in missing else sign for sign in text) for text in texts]
+    if any(_is_cjk(sign) for sign in missing):
         _say_once()
     return shown
 
@@ -78,7 +95,7 @@ def drawable_tokens(tokens: Iterable[str]) -> list[str]:
 
 def spoken(lang: Language) -> Language:
     """The language to write in: English where no font has Chinese; the first time, the log says what to install."""
-    if lang == "zh" and ord("注") not in _has():
+    if lang == "zh" and not _has("注"):
         _say_once()
         return "en"
     return lang
@@ -94,5 +111,6 @@ def _say_once() -> None:
 
 
 def text_style() -> dict[str, Any]:
-    """What every text of ours is drawn with: our fonts, and a token `$x$` as it is, not as mathematics."""
-    return {"family": list(families()), "parse_math": False, "usetex": False}
+    """What every text of ours is drawn with: these fonts, and a token `$x$` as it is, not as mathematics."""
+    there = [family for family in _in_order() if _characters(family)]  # matplotlib logs of any other
+    return {"family": list(dict.fromkeys(there)), "parse_math": False, "usetex": False}

@@ -47,24 +47,6 @@ class Layout:
     """The lines of a row."""
 
 
-def one_head(whole: Picture, width: int, depth: Depth | None, lang: Language) -> list[Text]:
-    """The lines of the picture, none wider than `width`."""
-    record = whole.record
-    pieces = caption.about(record, whole.sample, lang)
-    if record.shape[1] > 1:
-        pieces.insert(1, say("screen-head-of", lang, head=whole.head, count=record.shape[1]))
-    lines = [*caption.title(record.name, pieces, width), Text()]
-    if not whole.cells.size:
-        T, S = record.shape[-2:]
-        return [*lines, *caption.flow([say("screen-nothing", lang, T=T, S=S)], width)]
-    layout = lay_out(whole, width, depth)
-    ink = Ink.for_pictures([layout.drawn], depth)
-    lines += [*column_labels(layout), *row_lines(layout, ink), Text()]
-    if layout.mode != "numbers":
-        lines += ink.legend(width)
-    return lines + caption.dimmed(caption.flow(notes_on(whole, layout, lang), width))
-
-
 def lay_out(whole: Picture, width: int, depth: Depth | None) -> Layout:
     """The mode with the most to read that fits in so many columns."""
     C = whole.cells.shape[1]

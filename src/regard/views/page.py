@@ -21,6 +21,7 @@ from regard.trace.merging import Merge
 from regard.trace.trace import ScaleName, Trace
 from regard.views.colours import paint
 from regard.views.labels import cut, visible
+from regard.views.opening import both_texts, layer_titles, telling_head
 from regard.views.picture import (
     Picture,
     as_read,
@@ -31,7 +32,7 @@ from regard.views.picture import (
     picture,
     readable,
 )
-from regard.views.scales import DECADES, MANY, SINK, chosen_scale
+from regard.views.scales import DECADES, SINK, chosen_scale
 from regard.words import LANGUAGES, Language, catalogue, say
 from regard.words.page import WORDS as PAGE_WORDS
 
@@ -42,6 +43,7 @@ _WIDEST_LABEL = 24
 _SMALLEST = 2.0**-24
 """The smallest half float: a weight below it must not look hidden."""
 _COLOURS = 64
+SCRIPTS = ("numbers.js", "map.js", "page.js")
 
 
 def write_page(
@@ -75,18 +77,22 @@ def page(
     samples = [chosen_sample(record, sample) for record in given]
     read = [as_read(record, at, merge) for record, at in zip(given, samples, strict=True)]
     rows = _fitted([[picture(record, head, at) for head in range(record.shape[1])] for record, at in read])
+    titles = {each: layer_titles(given, each) for each in LANGUAGES}
     labels: dict[tuple[str, ...], int] = {}
     records = []
-    for heads, (record, _), before, at in zip(rows, read, given, samples, strict=True):
+    for number, (heads, (record, _), before, at) in enumerate(zip(rows, read, given, samples, strict=True)):
         described = _described(record, heads, labels)
+        called = {each: visible(titles[each][number]) for each in LANGUAGES}
         merging = None if record is before else merge or "characters"
-        records.append(described | {"sample": at, "samples": before.shape[0], "merged": merging})
+        records.append(described | {"titles": called, "sample": at, "samples": before.shape[0], "merged": merging})
     tree = {
         "lang": spoken,
         "scale": how,
+        "open": telling_head([record for record, _ in read]),
+        "texts": both_texts(given, samples[0]),
         "words": {each: _words(each) for each in LANGUAGES},
         "colours": [paint(step / (_COLOURS - 1)).rgb for step in range(_COLOURS)],
-        "rules": {"sink": SINK, "many": MANY, "decades": DECADES},
+        "rules": {"sink": SINK, "decades": DECADES},
         "labels": list(labels),
         "records": records,
     }
@@ -109,8 +115,11 @@ def _described(record: Record, heads: list[Picture], labels: dict[tuple[str, ...
     R, C = heads[0].cells.shape if heads else (0, 0)
     high, wide = (heads[0].high, heads[0].wide) if heads else (1, 1)
     shares = [first_share(one) for one in heads]
-    sides = ((record.queries, R, high), (record.keys, C, wide))
-    queries, keys = (None if rows is None else _listed(_cells(rows, heads, n, size), labels) for rows, n, size in sides)
+    sides = ((record.queries, high), (record.keys, wide))
+    # A cell of several tokens is named by their positions.
+    queries, keys = (
+        None if rows is None or size > 1 else _listed(_tokens(rows, heads), labels) for rows, size in sides
+    )
     return {
         "name": visible(record.name),
         "kind": record.kind,
@@ -124,17 +133,16 @@ def _described(record: Record, heads: list[Picture], labels: dict[tuple[str, ...
         "queries": queries,
         "keys": keys,
         "prompt": record.prompt,
+        "firstColumn": heads[0].first_column if heads else 0,
+        "length": heads[0].length if heads else S,
         "first": [None if share is None else round(share, 4) for share in shares],
     }
 
 
-def _cells(rows: tuple[tuple[str, ...], ...], heads: list[Picture], count: int, size: int) -> tuple[str, ...]:
-    """A label for each cell of one side: its token, or how the text of its tokens begins."""
+def _tokens(rows: tuple[tuple[str, ...], ...], heads: list[Picture]) -> tuple[str, ...]:
+    """A label for each token of one side."""
     tokens = rows[heads[0].sample if heads and len(rows) > 1 else 0]
-    if size == 1:
-        return tuple(cut(visible(token), _WIDEST_LABEL) for token in readable(tokens))
-    starts = (tokens[at * size : at * size + min(size, _WIDEST_LABEL)] for at in range(count))
-    return tuple(cut(visible("".join(readable(start))), _WIDEST_LABEL) for start in starts)
+    return tuple(cut(visible(token), _WIDEST_LABEL) for token in readable(tokens))
 
 
 def _listed(found: tuple[str, ...], labels: dict[tuple[str, ...], int]) -> int:
@@ -157,7 +165,7 @@ def _filled(lang: Language, tree: dict[str, Any], maps: str) -> str:
     """The template with everything in its place. No text can end the script that holds it: `<` is written as code."""
     parts = files("regard.views") / "page_files"
     shell, style, *scripts = (
-        (parts / name).read_text(encoding="utf-8") for name in ("page.html", "page.css", "numbers.js", "page.js")
+        (parts / name).read_text(encoding="utf-8") for name in ("page.html", "page.css", *SCRIPTS)
     )
     data = json.dumps(tree, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     inserted = {

@@ -6,7 +6,8 @@ Here a record, a head, a sample and a language are chosen and checked; how a Pic
 import operator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from regard.errors import ArgumentError, NotKeptError
 from regard.kinds import to_numpy
 from regard.records import Record
 from regard.text.pieces import spelled, token_bytes
+from regard.trace.measures.blocks import sees_anything
+from regard.trace.measures.sight import Sight
 from regard.trace.merging import Merge, has_torn_characters, merged
 from regard.trace.pooling import bin_size, pool
 from regard.trace.trace import ScaleName, Trace
@@ -38,6 +41,18 @@ class Picture:
     scale: ScaleName = "auto"
     first: float | None = None
     """The share of all attention that the first key receives, where it can be told; also when that key is not drawn."""
+    first_key: int = 0
+    """Which key that is: the first that is no padding."""
+
+    @property
+    def first_column(self) -> int:
+        """Where the first key is drawn."""
+        return self.first_key // self.wide
+
+    @property
+    def length(self) -> int:
+        """How many keys there are, padding not among them."""
+        return int(_text(self.record).length[self.sample])
 
     @property
     def queries(self) -> Tokens | None:
@@ -78,19 +93,44 @@ def picture(record: Record, head: int, sample: int, scale: ScaleName = "auto") -
         high=bin_size(T, R),
         wide=bin_size(S, C),
         scale=scale,
+        first_key=int(_text(record).first[sample]),
     )
     told = replace(whole, first=first_share(whole))
-    return replace(told, cells=_without_first(cells, scale)) if scale in ("hidden", "renormalised") else told
+    return replace(told, cells=_without_first(told)) if scale in ("hidden", "renormalised") else told
 
 
-def _without_first(cells: np.ndarray, scale: ScaleName) -> np.ndarray:
-    """The cells with an empty first column; the others as they are, or brought to a sum of 1."""
-    rest = np.array(cells)
-    rest[:, :1] = 0
-    if scale == "hidden":
+def _without_first(whole: Picture) -> np.ndarray:
+    """The cells, that column empty where the first key is; the others as they are, or brought to a sum of 1."""
+    rest = np.array(whole.cells)
+    rest[:, whole.first_column : whole.first_column + 1] = 0
+    if whole.scale == "hidden":
         return rest
     sums = rest.sum(-1, keepdims=True)
     return np.divide(rest, sums, out=np.zeros_like(rest), where=sums != 0)
+
+
+class _Text(NamedTuple):
+    """Which of a record's places are a text and no padding."""
+
+    first: np.ndarray
+    """B: its first key."""
+    length: np.ndarray
+    """B: how many keys it has."""
+    queries: np.ndarray
+    """B T"""
+    padded: np.ndarray
+    """B"""
+
+
+_TEXTS: WeakKeyDictionary[Record, _Text] = WeakKeyDictionary()
+"""Of records that were drawn: found out once for all heads."""
+
+
+def _text(record: Record) -> _Text:
+    if record not in _TEXTS:
+        sight = Sight(record)
+        _TEXTS[record] = _Text(sight.first, sight.keys.sum(1), sight.queries, sight.padded)
+    return _TEXTS[record]
 
 
 def _looking(record: Record, head: int, sample: int, cells: np.ndarray) -> np.ndarray:
@@ -109,11 +149,14 @@ def first_share(drawn: Picture, compute: bool = False) -> float | None:
     """How much of all attention the first key receives, 0 to 1; None where that cannot be told.
 
     Told before a Picture is fitted: a first column of many keys says nothing of the first key. `compute`: where
-    nothing else tells, take the exact weights of that key, for every head and query, if they can be had.
+    nothing else tells, take the exact weights of that key, for every head and query, if they can be had. Beside padding
+    only they tell: what was kept counts its queries, and the place before the text.
     """
     record, total = drawn.record, drawn.looking.sum()
     if drawn.first is not None or record.shape[-1] < 2 or not total:
         return drawn.first
+    if _text(record).padded[drawn.sample]:
+        return _share_beside_padding(drawn, compute)
     if record.sink is not None:
         share = float(to_numpy(record.sink[drawn.sample, drawn.head]))
     elif drawn.wide == 1:
@@ -125,6 +168,17 @@ def first_share(drawn: Picture, compute: bool = False) -> float | None:
         share = exact.sum(dtype=np.float64) / total
     else:
         return None
+    return float(share) if np.isfinite(share) else None
+
+
+def _share_beside_padding(drawn: Picture, compute: bool) -> float | None:
+    record, first, counted = drawn.record, drawn.first_key, _text(drawn.record).queries[drawn.sample]
+    if drawn.cells.shape != record.shape[-2:] and not (compute and record.rectangle is not None):
+        return None
+    exact = to_numpy(record.weights(cols=slice(first, first + 1)))[drawn.sample, drawn.head, :, 0]
+    if record.lse is not None:
+        counted = counted & sees_anything(record.lse[drawn.sample, drawn.head])
+    share = exact[counted].mean(dtype=np.float64) if counted.any() else np.nan
     return float(share) if np.isfinite(share) else None
 
 

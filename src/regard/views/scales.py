@@ -37,16 +37,21 @@ class Scale:
     name: ScaleName = "auto"
 
     @classmethod
-    def of(cls, pictures: "Iterable[Picture]") -> "Scale":
-        """Made for what is drawn: the largest weight, or of many the one that 99 % stay below."""
+    def of(cls, pictures: "Iterable[Picture]", ceiling: float | None = None) -> "Scale":
+        """Made for what is drawn: the largest weight, or of many the one that 99 % stay below; or as told."""
         drawn = list(pictures)
         name = drawn[0].scale if drawn else "auto"
         bar = sink_bar(drawn)
         seen = _weights(one.cells for one in drawn)
         if not seen.size:
-            return cls(1.0, name=name)
+            return cls(ceiling or 1.0, name=name)
+        if ceiling is not None:
+            return cls(ceiling, bool(ceiling < seen.max()), name)
         if name == "auto":
-            others = _weights(one.cells[:, 1:] if is_sink(one.first, bar) else one.cells for one in drawn)
+            others = _weights(
+                np.delete(one.cells, one.first_column, axis=1) if is_sink(one.first, bar) else one.cells
+                for one in drawn
+            )
         else:
             others = seen
         others = others if others.size else seen
@@ -83,7 +88,7 @@ def chosen_scale(scale: Any) -> ScaleName:
 
 def sink_bar(pictures: "Iterable[Picture]") -> float:
     """The share above which a first key stands out: `SINK`, and twice an even share of the shortest text."""
-    return max([SINK, *(2 / S for one in pictures if (S := one.record.shape[3]))])
+    return max([SINK, *(2 / length for one in pictures if (length := one.length))])
 
 
 def is_sink(share: float | None, bar: float) -> bool:

@@ -1,9 +1,11 @@
 """The terminal view: one head, the heads of a layer, or all layers, in true colour, 256 colours or none.
 
-Here the terminal is asked what it can do and what is to be drawn is chosen; the drawing is done next door.
+Here the terminal is asked what it can do and what is to be drawn is chosen; the drawing is done next door. Where
+nothing is asked for and one head can be shown whole, it is: an overview of many layers has no room for tokens.
 """
 
 import sys
+from collections.abc import Iterable
 from typing import TextIO, cast, get_args
 
 from rich.cells import cell_len
@@ -11,18 +13,23 @@ from rich.console import Console
 from rich.text import Text
 
 from regard.errors import ArgumentError
+from regard.records import Record
 from regard.trace.merging import Merge
 from regard.trace.trace import Colour, ScaleName, Trace
 from regard.views import caption
 from regard.views.colours import Depth
-from regard.views.one_head import one_head
+from regard.views.ink import Ink
+from regard.views.one_head import column_labels, lay_out, notes_on, row_lines
+from regard.views.opening import telling_head, with_layer_named
 from regard.views.overview import layers_by_heads
-from regard.views.picture import as_read, chosen_head, chosen_language, chosen_records, chosen_sample, picture
-from regard.views.scales import chosen_scale
+from regard.views.picture import Picture, as_read, chosen_head, chosen_language, chosen_records, chosen_sample, picture
+from regard.views.scales import Scale, chosen_scale
 from regard.views.thumbnails import heads_of, layers_of
 from regard.words import Language, say
 
 NARROWEST = 24
+ALL = "all"
+"""As a layer: an overview of all of them, also where one head could be shown whole."""
 # For files that cannot hold our signs: each has a neighbour that every encoding has.
 _PLAIN = str.maketrans(
     {"░": ":", "▒": "+", "▓": "#", "█": "@", "·": ".", "∅": "o", "…": "~", "×": "x", "≥": ">", "╌": "-"}
@@ -64,25 +71,77 @@ def drawing(
     merge: Merge | None = None,
 ) -> list[Text]:
     """The lines that `show` writes."""
-    given = chosen_records(trace, layer)
+    given = chosen_records(trace, None if layer == ALL else layer)
     read = [as_read(record, chosen_sample(record, sample), merge) for record in given]
     records, samples = [record for record, _ in read], [at for _, at in read]
-    heads = [chosen_head(record, 0 if head is None else head) for record in records]
-    H, T, S = records[0].shape[1:]
-    if len(records) > 1 and head is None:
-        lines = layers_by_heads(records, samples, width, depth, lang, scale)
-    elif len(records) > 1:
-        lines = layers_of(records, heads, samples, width, depth, lang, scale)
-    elif head is None and H > 1 and T and S:
-        lines = heads_of(records[0], samples[0], width, depth, lang, scale)
+    whole = None if head is not None or layer == ALL else _one_for_all(records, samples, width, depth, scale)
+    if whole is not None:
+        count = sum(record.shape[1] for record in records)
+        lines = _in_full(whole, width, depth, lang, [say("screen-telling", lang, count=count)])
     else:
-        lines = one_head(picture(records[0], heads[0], samples[0], scale), width, depth, lang)
+        lines = _chosen(records, head, samples, width, depth, lang, scale)
     if records == given:
         return lines
     notes = [say(f"screen-merged-{merge or 'characters'}", lang)]
     if (count := given[0].shape[0]) > 1:  # a merged record holds one sample, and could not tell
         notes.append(say("screen-sample", lang, sample=chosen_sample(given[0], sample), count=count))
     return [*lines, *caption.dimmed(caption.flow(notes, width))]
+
+
+def _one_for_all(
+    records: list[Record], samples: list[int], width: int, depth: Depth | None, scale: ScaleName
+) -> Picture | None:
+    """Of several layers, the head to show, if every token of it fits."""
+    if len(records) < 2 or not all(size for record in records for size in record.shape):
+        return None
+    at, head = telling_head(records)
+    whole = picture(records[at], head, samples[at], scale)
+    return (
+        whole if whole.cells.shape == records[at].shape[2:] == lay_out(whole, width, depth).drawn.cells.shape else None
+    )
+
+
+def _chosen(
+    records: list[Record],
+    head: int | None,
+    samples: list[int],
+    width: int,
+    depth: Depth | None,
+    lang: Language,
+    scale: ScaleName,
+) -> list[Text]:
+    """What was asked for: all layers or one, all heads or one."""
+    heads = [chosen_head(record, 0 if head is None else head) for record in records]
+    H, T, S = records[0].shape[1:]
+    if len(records) > 1:
+        named = [with_layer_named(record, lang) for record in records]
+        if head is None:
+            return layers_by_heads(named, samples, width, depth, lang, scale)
+        return layers_of(named, heads, samples, width, depth, lang, scale)
+    if head is None and H > 1 and T and S:
+        return heads_of(records[0], samples[0], width, depth, lang, scale)
+    return _in_full(picture(records[0], heads[0], samples[0], scale), width, depth, lang)
+
+
+def _in_full(whole: Picture, width: int, depth: Depth | None, lang: Language, notes: Iterable[str] = ()) -> list[Text]:
+    """One head with its labels, none of the lines wider than `width`.
+
+    Where weights are written in their cells, shades and colours reach to 1: they mean the same in every picture, and
+    heads drawn one after another can be compared.
+    """
+    record = whole.record
+    pieces = caption.about(record, whole.sample, lang)
+    if record.shape[1] > 1:
+        pieces.insert(1, say("screen-head-of", lang, head=whole.head, count=record.shape[1]))
+    lines = [*caption.title(record.name, pieces, width), Text()]
+    if not whole.cells.size:
+        T, S = record.shape[-2:]
+        return [*lines, *caption.flow([say("screen-nothing", lang, T=T, S=S)], width)]
+    layout = lay_out(whole, width, depth)
+    fixed = layout.mode == "numbers"
+    ink = Ink(depth, Scale(1.0, name=whole.scale)) if fixed else Ink.for_pictures([layout.drawn], depth)
+    lines += [*column_labels(layout), *row_lines(layout, ink), Text(), *ink.legend(width)]
+    return lines + caption.dimmed(caption.flow([*notes_on(whole, layout, lang), *notes], width))
 
 
 class _Console(Console):

@@ -160,11 +160,7 @@ def beside(blocks: list[list[Text]], size: int, gap: int) -> list[Text]:
 
 def below(ink: Ink, drawn: list[Picture], more: list[str], width: int, lang: Language) -> list[Text]:
     """What the colours mean, and what else there is to say."""
-    notes = [say("screen-rows-look", lang)]
-    sizes = {(one.high, one.wide) for one in drawn}
-    if sizes - {(1, 1)}:
-        high, wide = (max(each) for each in zip(*sizes, strict=True))
-        notes.append(say("screen-cell" if len(sizes) == 1 else "screen-cell-most", lang, high=high, wide=wide))
+    notes = [say("screen-rows-look", lang), *caption.cells(drawn, lang)]
     notes += caption.hidden(drawn, lang, dots=ink.depth is None)
     if any((one.cells != one.cells).any() for one in drawn):
         notes.append(say("screen-bad", lang))

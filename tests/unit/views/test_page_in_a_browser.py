@@ -3,6 +3,8 @@
 Chromium is asked for by its name, or by what REGARD_CHROMIUM says; where there is none, nothing is tested here.
 """
 
+import html
+import json
 import os
 import re
 import shutil
@@ -37,9 +39,15 @@ PROBE = """<script>
 setTimeout(() => {
   const map = document.getElementById("map"), all = map.getContext("2d").getImageData(0, 0, map.width, map.height).data;
   document.body.dataset.colours = new Set(new Uint32Array(all.buffer)).size;
+  const kept = pictureToKeep(), { width, height } = map;
+  document.body.dataset.kept = kept.width >= 2 * width && kept.height > 2 * height;
+  const mark = style("--mark").match(/[0-9a-f]{2}/g).map((part) => parseInt(part, 16)).join();
+  const pixels = kept.getContext("2d").getImageData(0, 0, kept.width, kept.height).data;
+  document.body.dataset.pointed = pixels.some((_, i) => i % 4 === 0 && pixels.slice(i, i + 3).join() === mark);
+  document.body.dataset.labels = JSON.stringify([state.layout.beside, state.layout.above]);
 }, 2000);
 </script>"""
-"""How many colours the picture has, told where it can be read: pixels are not part of a page's text."""
+"""What the picture is like, told where it can be read: pixels are not part of a page's text."""
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, or REGARD_CHROMIUM to say where it is")
 
@@ -63,6 +71,47 @@ def test_it_draws_and_speaks(lang: Language, tmp_path: Path) -> None:
     assert say("page-looks", lang) in found
     assert re.search(r'id="looks"><li>.*?[床前明月光]', found, flags=re.DOTALL)
     assert all(token in re.findall(r'id="text">(.*?)</p>', found, flags=re.DOTALL)[0] for token in TOKENS)
+
+
+def told(found: str, name: str) -> str:
+    return html.unescape(re.findall(rf'data-{name}="(.*?)"', found)[0])
+
+
+def test_the_picture_to_keep_is_finer_and_points_at_nothing(tmp_path: Path) -> None:
+    found = opened(Trace.from_weights(np.eye(3), TOKENS[:3]), tmp_path, "en")
+    assert (told(found, "kept"), told(found, "pointed")) == ("true", "false")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "turned", "thinned"),
+    [
+        (list("床前明月光") * 4, False, False),
+        (list("床前明月光疑是地上霜举头望明月低头") * 4, False, True),
+        (["a", "long", "word", "here"] * 8, True, False),
+        (["a", "short", "one"], False, False),
+    ],
+)
+def test_labels_are_turned_all_or_none_and_never_overlap(
+    tokens: list[str], turned: bool, thinned: bool, tmp_path: Path
+) -> None:
+    weights = np.full((len(tokens), len(tokens)), 1 / len(tokens))
+    beside, above = json.loads(told(opened(Trace.from_weights(weights, tokens), tmp_path, "zh"), "labels"))
+    assert above["turned"] == turned
+    assert (above["step"] > 1, beside["step"] > 1) == (thinned, thinned)
+
+
+def test_it_opens_at_the_head_that_aligns_and_names_it(tmp_path: Path) -> None:
+    cross = Trace.from_weights(
+        np.stack([np.full((3, 3), 1 / 3), np.eye(3)]),
+        ["我", "爱", "你"],
+        ["I", "love", "you"],
+        name="decoder.layers.1.cross_attention",
+        kind="cross",
+    )
+    found = opened(cross, tmp_path, "zh")
+    assert "第 1 层 · 交叉注意力 · 3 个查询 × 3 个键 · 头 1" in found
+    assert re.search(r'id="texts">I love you → 我爱你<', found)
+    assert 'title="decoder.layers.1.cross_attention"' in found
 
 
 def test_a_script_that_stumbles_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,18 +5,24 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
 import pytest
 from matplotlib import pyplot
 from matplotlib.axes import Axes
+from matplotlib.transforms import Bbox
 
 from regard import Trace
-from regard.errors import ArgumentError, MissingPackageError
+from regard.errors import ArgumentError, MissingPackageError, RegardError
+from regard.records import Kind
 from regard.reference import softmax
 from regard.trace.trace import ScaleName
 from regard.views import fonts
+from regard.views.plots import save_plot
+
+KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +45,8 @@ def test_one_head_is_one_axes(tmp_path: Path) -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == ["the", "cat", '""', "a↵b"]
     assert ax.get_xlabel() == "key position"
     assert ax.get_title() == "h.0.attn · self-attention"
-    assert len(ax.figure.axes) == 2  # the colour bar
+    assert ax.images[0].colorbar is not None
+    assert ax.images[0].colorbar.ax.get_ylabel() == "weight · square-root scale"
     ax.figure.savefig(tmp_path / "p.png")
 
 
@@ -61,10 +68,12 @@ def test_heads_and_layers_are_grids() -> None:
     both = layers.plot()
     assert isinstance(both, np.ndarray)
     assert both.shape == (3, 2)
-    assert both[2, 0].get_ylabel() == "2"
+    assert both[2, 0].get_ylabel() == "layer 2"
+    assert [both[0, 1].get_title(), both[2, 1].get_title()] == ["head 1", ""]
     one = layers.plot(head=1)
     assert isinstance(one, np.ndarray)
-    assert one.shape == (3, 1)
+    assert [ax.get_title() for ax in one[0]] == ["layer 0", "layer 1", "layer 2"]
+    assert one[0, 0].figure.get_suptitle() == "h.*.attn · self-attention · head 1"
     assert isinstance(layers.plot(layer=1, head=1), Axes)
 
 
@@ -84,16 +93,21 @@ def test_a_grid_has_a_title_and_words_at_its_edges(tmp_path: Path) -> None:
     assert words(heads[1, 0], "x")[:3] == words(heads[0, 3], "x")[:3] == tokens[:3]  # nothing is below the last two
     long = trace(H=2, T=17, S=17, tokens=["a"] * 17).plot()
     assert isinstance(long, np.ndarray)
-    assert words(long[0, 0], "y") == []
+    assert words(long[0, 0], "y") == ["a"] * 17
+    assert "too many" not in long[0, 0].figure.get_supxlabel()
+    longer = trace(H=2, T=70, S=70, tokens=["a"] * 70).plot()
+    assert isinstance(longer, np.ndarray)
+    assert words(longer[0, 0], "y")[1] == "0"
+    assert longer[0, 0].figure.get_supxlabel() == "key position\ntoo many tokens to name: positions"
 
 
 @pytest.mark.parametrize("own", [True, False])
 def test_the_colour_bar_is_about_as_high_as_the_map(own: bool) -> None:
     ax = trace(T=1, S=3).plot(ax=pyplot.subplots(layout="constrained")[1] if own else None)
     assert isinstance(ax, Axes)
-    ax.figure.canvas.draw()
-    drawn, bar = (each.get_window_extent().height for each in ax.figure.axes)
-    assert 0.7 < bar / drawn < 1.4
+    ax.figure.draw_without_rendering()
+    drawn, bar = (each.get_window_extent().height for each in (ax, ax.images[0].colorbar.ax))  # type: ignore[union-attr]
+    assert bar == pytest.approx(drawn)
 
 
 def test_an_unknown_language_is_refused() -> None:
@@ -115,6 +129,7 @@ def test_a_pooled_map_is_drawn_in_tokens() -> None:
     ax = Trace.from_weights(np.eye(10), [*"abcdefghij"], map=3).plot()
     assert isinstance(ax, Axes)
     assert ax.get_xlim() == (-0.5, 9.5)
+    assert "each cell is 4 × 4 tokens" in ax.get_xlabel()
     assert "a" not in [label.get_text() for label in ax.get_xticklabels()]
 
 
@@ -136,7 +151,7 @@ def test_tokens_without_a_glyph_do_not_warn(
 ) -> None:
     """Warnings are errors here; matplotlib warns of a missing glyph when the figure is drawn."""
     monkeypatch.setattr(fonts, "_CJK", ())
-    for cached in (fonts.families, fonts._has, fonts._say_once):
+    for cached in (fonts.families, fonts._say_once):
         cached.cache_clear()
     with caplog.at_level(logging.WARNING, logger="regard"):
         for _ in range(2):
@@ -148,7 +163,7 @@ def test_tokens_without_a_glyph_do_not_warn(
     assert [record.message for record in caplog.records if "Noto Sans CJK SC" in record.message] == [
         caplog.records[0].message
     ]
-    for cached in (fonts.families, fonts._has, fonts._say_once):
+    for cached in (fonts.families, fonts._say_once):
         cached.cache_clear()
 
 
@@ -197,23 +212,194 @@ def test_tokens_are_merged_and_the_prompt_ends_with_a_line() -> None:
 
 
 def test_without_a_font_for_chinese_words_are_english(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fonts, "_has", lambda: frozenset(range(128)))
+    monkeypatch.setattr(fonts, "_has", lambda sign: ord(sign) < 128)
     ax = trace().plot(lang="zh")
     assert isinstance(ax, Axes)
     assert ax.get_xlabel() == "key position"
 
 
-def test_many_layers_and_heads_are_small_and_have_no_words_at_their_edges(tmp_path: Path) -> None:
-    w = np.full((1, 8, 4, 4), 0.1 / 3)
+def test_many_layers_and_heads_are_small(tmp_path: Path) -> None:
+    w = np.full((1, 9, 40, 40), 0.1 / 39)
     w[..., 0] = 0.9
-    layers = Trace(Trace.from_weights(w, list("abcd"), name=f"h.{i}.attn")[0] for i in range(7))
+    layers = Trace(Trace.from_weights(w, ["a"] * 40, name=f"h.{i}.attn")[0] for i in range(7))
     axes = layers.plot()
     assert isinstance(axes, np.ndarray)
-    assert axes.shape == (7, 8)
+    assert axes.shape == (7, 9)
     assert [axes[0, 3].get_title(), axes[1, 3].get_title()] == ["head 3", ""]
-    assert not axes[6, 0].get_xticklabels()
-    assert axes[6, 0].get_ylabel() == "6"
+    assert "a" not in [label.get_text() for label in axes[6, 0].get_xticklabels()]
+    assert axes[6, 0].get_ylabel() == "layer 6"
     figure = axes[0, 0].figure
-    assert "56 of 56 heads" in figure.get_suptitle()
-    assert max(figure.get_size_inches()) < 16
+    assert "63 of 63 heads" in figure.get_suptitle()
+    assert "positions" in figure.get_supxlabel()
+    assert max(figure.get_size_inches()) < 18
     figure.savefig(tmp_path / "p.png")
+
+
+def test_maps_of_several_shapes_have_their_own_words() -> None:
+    w = [softmax(np.zeros((2, *shape))) for shape in [(4, 4), (6, 6), (6, 4)]]
+    tokens = [("abcd", "abcd"), ("uvwxyz", "uvwxyz"), ("uvwxyz", "abcd")]
+    names = ["encoder.layers.0.self_attention", "decoder.layers.0.self_attention", "decoder.layers.0.cross_attention"]
+    records = [
+        Trace.from_weights(each, list(t), list(s), name=name, kind=kind)[0]
+        for each, (t, s), name, kind in zip(w, tokens, names, KINDS, strict=True)
+    ]
+    axes = Trace(records).plot(head=0)
+    assert isinstance(axes, np.ndarray)
+    assert axes.shape == (1, 3)
+    assert [ax.get_yticklabels()[0].get_text() for ax in axes[0]] == ["a", "u", "u"]
+    assert axes[0, 2].get_title() == "layer 0\ncross-attention"
+    figure = axes[0, 0].figure
+    assert figure.get_suptitle() == "encoder self-attention · decoder self-attention · cross-attention · head 0"
+    rows = Trace(records).plot(lang="zh")
+    assert isinstance(rows, np.ndarray)
+    assert rows[2, 0].get_ylabel() == "第 0 层 · 交叉注意力"
+
+
+# --- nothing lies on anything else -----------------------------------------------------------------------
+
+
+def overlaps(boxes: list[Bbox]) -> list[tuple[int, int]]:
+    """Which of the boxes lie on each other by more than a pixel."""
+    inner = [Bbox.from_extents(b.x0 + 0.5, b.y0 + 0.5, b.x1 - 0.5, b.y1 - 0.5) for b in boxes]
+    return [(i, j) for j, b in enumerate(inner) for i, a in enumerate(inner[:j]) if a.overlaps(b)]
+
+
+def assert_no_labels_overlap(ax: Axes) -> None:
+    ax.figure.draw_without_rendering()
+    for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
+        assert labels
+        assert overlaps([label.get_window_extent() for label in labels if label.get_text()]) == []
+
+
+SENTENCE = ["while", "internationalization", "of", "extraordinarily", "long", "words", "makes", "each", "label", "lie"]
+SENTENCE += ["on", "its", "neighbours"]
+
+
+@pytest.mark.parametrize("T", [1, 30, 65, 250])
+@pytest.mark.parametrize("text", [["春", "江", "潮", "水"], SENTENCE])
+def test_tokens_never_lie_on_each_other(T: int, text: list[str]) -> None:
+    tokens = (text * T)[:T]
+    ax = trace(T=T, S=T, tokens=tokens).plot()
+    assert isinstance(ax, Axes)
+    assert_no_labels_overlap(ax)
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    step = -(-T // len(shown))
+    assert (step > 1) == ("is named" in ax.get_xlabel())
+    assert len(shown) >= min(T, 60)
+    assert ax.get_title() == "h.0.attn · self-attention"
+
+
+@pytest.mark.parametrize("shape", [(5, 24), (40, 3)])
+def test_neither_do_those_of_long_maps(shape: tuple[int, int]) -> None:
+    T, S = shape
+    w = np.full(shape, 1 / S)
+    ax = Trace.from_weights(w, (SENTENCE * T)[:T], (SENTENCE * S)[:S], kind="cross").plot()
+    assert isinstance(ax, Axes)
+    assert_no_labels_overlap(ax)
+
+
+@pytest.mark.parametrize(("H", "T"), [(2, 6), (8, 17), (2, 25), (2, 100)])
+def test_neither_do_those_of_grids(H: int, T: int) -> None:
+    axes = trace(H=H, T=T, S=T, tokens=(SENTENCE * T)[:T]).plot()
+    assert isinstance(axes, np.ndarray)
+    assert_no_labels_overlap(axes[-1, 0])
+
+
+def test_a_title_is_whole_whatever_the_scale() -> None:
+    w = np.full((2, 8, 8), 1 / 8)
+    for scale in ("linear", "log", "auto"):
+        ax = Trace.from_weights(w, name="encoder.layers.0.self_attention").plot(head=1, scale=scale)
+        assert isinstance(ax, Axes)
+        ax.figure.draw_without_rendering()
+        box, whole = ax.title.get_window_extent(), ax.figure.bbox
+        assert whole.x0 <= box.x0
+        assert box.x1 <= whole.x1
+        assert "…" not in ax.get_title()
+        assert ax.get_window_extent().width > 0.6 * whole.width
+
+
+@pytest.mark.parametrize("layout", [None, "constrained"])
+@pytest.mark.parametrize("places", [(1, 2), (2, 2)])
+def test_neighbours_in_the_grid_of_the_caller_are_left_alone(layout: Any, places: tuple[int, int]) -> None:
+    figure, axes = pyplot.subplots(*places, layout=layout)
+    drawn = trace(H=2, T=9, S=9, tokens=SENTENCE[:9], name="encoder.layers.0.self_attention")
+    for ax in axes.flat:
+        for _ in range(2):  # a second picture has the same place
+            ax.clear()
+            drawn.plot(head=1, ax=ax)
+    figure.draw_without_rendering()
+    boxes = [ax.get_tightbbox(for_layout_only=False) for ax in axes.flat]
+    assert overlaps(boxes) == []
+    assert all(ax.get_window_extent().width > 0.1 * figure.bbox.width for ax in axes.flat)
+
+
+# --- what the caller wishes ------------------------------------------------------------------------------
+
+
+def test_an_array_of_axes_is_refused_in_one_sentence() -> None:
+    with pytest.raises(ArgumentError, match=r"found ndarray; .* ax=axes\[0\]"):
+        trace().plot(ax=pyplot.subplots(1, 2)[1])
+
+
+def test_heads_of_two_figures_can_be_compared() -> None:
+    low, high = (Trace.from_weights(w).plot(vmax=1, cmap="magma") for w in (np.full((4, 4), 0.25), np.eye(4)))
+    assert isinstance(low, Axes)
+    assert isinstance(high, Axes)
+    assert low.images[0].norm.vmax == high.images[0].norm.vmax == 1
+    assert low.images[0].get_cmap().name == "magma"
+    clipped = Trace.from_weights(np.eye(4)).plot(vmax=0.5)
+    assert clipped.images[0].colorbar.extend == "max"  # type: ignore[union-attr]
+    grid = trace(H=2).plot(vmax=0.9)
+    assert grid[0, 1].images[0].norm.vmax == 0.9  # type: ignore[call-overload, index]
+
+
+@pytest.mark.parametrize("wish", [{"vmax": 0}, {"vmax": float("nan")}, {"vmax": "1"}, {"cmap": "viridi"}, {"cmap": 3}])
+def test_wishes_that_cannot_be_met_are_refused(wish: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=next(iter(wish))):
+        trace().plot(**wish)
+
+
+def test_the_colour_bar_can_be_left_out() -> None:
+    ax = trace().plot(colorbar=False)
+    assert isinstance(ax, Axes)
+    assert ax.images[0].colorbar is None
+    grid = trace(H=2).plot(colorbar=False)
+    assert grid[0, 0].images[0].colorbar is None  # type: ignore[call-overload, index]
+
+
+def test_positions_are_whole_numbers() -> None:
+    for T in (1, 2, 3, 10):
+        ax = trace(T=T, S=T).plot()
+        assert isinstance(ax, Axes)
+        ax.figure.draw_without_rendering()
+        assert all(float(tick).is_integer() for tick in [*ax.get_xticks(), *ax.get_yticks()])
+
+
+def test_grey_and_red_are_explained() -> None:
+    w = np.array([[1, 0], [np.nan, np.nan]])
+    ax = Trace.from_weights(w).plot()
+    assert isinstance(ax, Axes)
+    assert ax.get_xlabel() == "key position\ngrey: hidden or exactly 0 · red: NaN"
+    assert "灰色" in Trace.from_weights(np.eye(2)).plot(lang="zh").get_xlabel()  # type: ignore[union-attr]
+
+
+def test_the_settings_of_the_caller_hold() -> None:
+    with matplotlib.rc_context({"font.family": "serif", "figure.figsize": (9, 3)}):
+        ax = trace(tokens=["the", "cat", "春", "x"]).plot()
+        assert isinstance(ax, Axes)
+        assert tuple(ax.figure.get_size_inches()) == (9, 3)
+        assert ax.title.get_family()[0] == matplotlib.rcParams["font.serif"][0]
+        assert set(fonts.families()) <= set(ax.title.get_family())
+        assert_no_labels_overlap(ax)
+        grid = trace(H=3, T=12, S=12, tokens=SENTENCE[:12]).plot()
+        assert isinstance(grid, np.ndarray)
+        assert tuple(grid[0, 0].figure.get_size_inches()) == (9, 3)
+        assert_no_labels_overlap(grid[0, 0])
+
+
+@pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
+def test_a_file_is_what_its_ending_says(tmp_path: Path, ending: str, start: bytes) -> None:
+    save_plot(trace(), tmp_path / f"p.{ending}")
+    assert (tmp_path / f"p.{ending}").read_bytes().startswith(start)
+    with pytest.raises(RegardError, match="gif"):
+        save_plot(trace(), tmp_path / "p.gif")

@@ -55,8 +55,9 @@ def test_a_hand_example_in_english() -> None:
         "     I    love  you\n"
         "我  █.82  ░.10  ░.08\n"
         "爱  ░.07  █.85  ░.08\n"
-        "你  ░.05  ▒.15  █.80\n"
+        "你  ░.05  ░.15  █.80\n"
         "\n"
+        "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64\n"
         "rows look at columns\n"
     )
 
@@ -68,8 +69,9 @@ def test_the_same_in_chinese() -> None:
         "     I    love  you\n"
         "我  █.82  ░.10  ░.08\n"
         "爱  ░.07  █.85  ░.08\n"
-        "你  ░.05  ▒.15  █.80\n"
+        "你  ░.05  ░.15  █.80\n"
         "\n"
+        "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64\n"
         "行：谁在看；列：被看的\n"
     )
 
@@ -80,10 +82,11 @@ def test_hidden_cells_and_blind_rows_are_marked() -> None:
         "\n"
         '        the    cat    ""    a␊mat\n'
         "  the  █1.0     ·      ·      ·\n"
-        "  cat  █.50   █.50     ·      ·\n"
+        "  cat  ▓.50   ▓.50     ·      ·\n"
         '   ""    ·      ·      ·      ·    ∅\n'
-        "a␊mat  ▓.25   ▓.25   ▓.25   ▓.25\n"
+        "a␊mat  ▒.25   ▒.25   ▒.25   ▒.25\n"
         "\n"
+        "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64\n"
         "rows look at columns · dots: hidden or exactly 0 · ∅ sees nothing\n"
         "first token receives 58 %\n"
     )
@@ -106,10 +109,11 @@ def test_a_grid_of_heads() -> None:
 
 def test_layers_by_heads() -> None:
     layers = [Trace.from_weights(causal(5, H=2, seed=i), name=f"h.{i}.attn", kind="decoder")[0] for i in range(2)]
-    lines = shown(Trace(layers)).splitlines()
+    lines = shown(Trace(layers), layer="all").splitlines()
     assert lines[0] == "h.*.attn · decoder self-attention · 2 layers · 2 heads · queries × keys: 5 × 5"
     assert lines[2].split() == ["head", "0", "1"]
-    assert [line.split()[0] for line in lines if re.match(r" +\d", line)] == ["0", "1"]
+    assert re.findall(r"^layer \d", "\n".join(lines), flags=re.MULTILINE) == ["layer 0", "layer 1"]
+    assert re.findall(r"^层 \d", shown(Trace(layers), layer="all", lang="zh"), flags=re.MULTILINE) == ["层 0", "层 1"]
     assert lines[-1] == "first token receives over 40 % in 2 of 4 heads"
 
 
@@ -117,7 +121,38 @@ def test_one_head_of_every_layer() -> None:
     layers = [Trace.from_weights(causal(4, H=3, seed=i), name=f"h.{i}.attn")[0] for i in range(3)]
     text = shown(Trace(layers), head=-1)
     assert text.startswith("h.*.attn · head 2 · 3 layers\n")
-    assert text.splitlines()[2].split() == ["0", "1", "2"]
+    assert text.splitlines()[2].split() == ["layer", "0", "layer", "1", "layer", "2"]
+
+
+def translated(*sizes: tuple[int, int]) -> Trace:
+    """Layers of cross-attention, two heads each: all look evenly, but one."""
+    even = [np.full((2, T, S), 1 / S) for T, S in sizes]
+    even[-1][1] = np.eye(*sizes[-1])
+    names = (f"decoder.layers.{i}.cross_attention" for i in range(len(sizes)))
+    return Trace(Trace.from_weights(w, name=name, kind="cross")[0] for w, name in zip(even, names, strict=True))
+
+
+def test_of_many_layers_the_most_telling_head_is_shown_whole() -> None:
+    text = shown(translated((5, 5), (5, 5)))
+    assert text.startswith("decoder.layers.1.cross_attention · cross-attention · head 1 of 2")
+    assert text.count("█1.0") == 5
+    assert text.endswith("of 4 heads, the one with the clearest pattern here\n")
+    assert "4 个头中，在这段文本上规律最清楚的一个" in shown(translated((5, 5), (5, 5)), lang="zh")
+
+
+@pytest.mark.parametrize("color", ["none", "truecolor"])
+def test_an_overview_is_drawn_where_no_head_fits_whole(color: str) -> None:
+    long = translated((300, 300), (300, 300))
+    assert shown(long, color=color) == shown(long, layer="all", color=color)
+    assert "2 layers" in ANSI.sub("", shown(long, color=color))
+
+
+def test_a_shade_means_the_same_in_every_picture_with_numbers() -> None:
+    weak, strong = np.full((3, 3), 1 / 3), np.eye(3) * 0.7 + 0.1
+    for weights in (weak, strong):
+        assert "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64" in shown(Trace.from_weights(weights))
+    assert "▒.33" in shown(Trace.from_weights(weak))
+    assert " 1 " in ANSI.sub("", shown(Trace.from_weights(weak), color="truecolor")).splitlines()[-2]
 
 
 def test_a_layer_and_a_head_are_chosen() -> None:
@@ -264,7 +299,7 @@ def test_rows_are_as_wide_whatever_their_label(labels: list[str]) -> None:
 
 def test_true_colour_has_the_colours_of_viridis() -> None:
     text = shown(HAND, color="truecolor")
-    assert "48;2;253;231;37m" in text  # .85, the strongest, is yellow
+    assert "48;2;253;231;37m" in text  # 1 is yellow
     assert "38;2;0;0;0;48;2;253;231;37m" in text  # with black on it
     assert ".85" in ANSI.sub("", text)
 

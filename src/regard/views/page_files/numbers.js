@@ -14,22 +14,19 @@ function cellsOf(record, head) {
   if (state.scale !== "hidden" && state.scale !== "renormalised") return cells;
   for (let row = 0; row < R; row++) {
     const line = cells.subarray(row * C, (row + 1) * C);
-    line[0] = 0;
+    line[record.firstColumn] = 0;
     const sum = line.reduce((a, b) => a + b, 0);
     if (state.scale === "renormalised" && sum > 0) line.forEach((value, i) => { line[i] = value / sum; });
   }
   return cells;
 }
 
-/** The weight that gets the last colour: see Scale in scales.py, whose rules these are. */
+/** The weight that gets the last colour: the largest, or where the first token takes much, the largest of the others. */
 function ceilingOf(record, head, cells) {
-  const bar = Math.max(data.rules.sink, 2 / Math.max(1, record.S));
+  const bar = Math.max(data.rules.sink, 2 / Math.max(1, record.length));
   const sink = state.scale === "auto" && (record.first[head] ?? 0) > bar;
-  let seen = cells.filter((value, i) => value > 0 && !(sink && i % record.C === 0)).sort();
-  if (!seen.length) seen = cells.filter((value) => value > 0).sort();
-  if (!seen.length) return 1;
-  const trimmed = seen.length >= data.rules.many && state.scale !== "linear";
-  return seen[trimmed ? Math.floor(0.99 * (seen.length - 1)) : seen.length - 1];
+  const largest = (skipped) => cells.reduce((a, b, i) => (b > a && !(skipped && i % record.C === record.firstColumn) ? b : a), 0);
+  return largest(sink) || largest(false) || 1;
 }
 
 function levelOf(value, ceiling) {

@@ -3,11 +3,12 @@
 "use strict";
 
 /** @typedef {{name: string, kind: string, heads: number, T: number, S: number, R: number, C: number, high: number,
- *   wide: number, queries: number|null, keys: number|null, first: (number|null)[], sample: number, samples: number,
- *   merged: string|null, prompt: number|null, offset: number}} Attention */
+ *   wide: number, queries: number|null, keys: number|null, firstColumn: number, length: number,
+ *   first: (number|null)[], sample: number, samples: number, merged: string|null, prompt: number|null,
+ *   titles: Object<string, string>, offset: number}} Attention */
 
 const $ = (id) => document.getElementById(id);
-const MOST_LABELS = 72, MOST_TEXT = 1500, STRONGEST = 8;
+const MOST_TEXT = 1500, STRONGEST = 8;
 let data, halves, state;
 
 async function start() {
@@ -29,17 +30,18 @@ async function start() {
 
 /** The last query at what it looks at most, the first token aside: more to see than the corner. */
 function begin() {
-  const { R, C } = current(), line = [...state.cells.subarray((R - 1) * C, R * C)];
-  const others = line.slice(1).map((value) => (value > 0 ? value : 0));
-  if (R && C) pick(R - 1, others.some((value) => value > 0) ? 1 + others.indexOf(Math.max(...others)) : 0, false);
+  const { R, C, firstColumn } = current(), line = [...state.cells.subarray((R - 1) * C, R * C)];
+  const others = line.map((value, i) => (value > 0 && i !== firstColumn ? value : 0));
+  if (R && C) pick(R - 1, others.some((value) => value > 0) ? others.indexOf(Math.max(...others)) : firstColumn, false);
 }
 
-/** What the address asks for: #layer=3&head=5. */
+/** What the address asks for, #layer=3&head=5; where it does not, the head that the page was told to open at. */
 function asked() {
   const wanted = new URLSearchParams(location.hash.slice(1)), found = {};
-  const layer = Number(wanted.get("layer") ?? 0), head = Number(wanted.get("head") ?? 0);
-  if (data.records[layer]) found.layer = layer;
-  if (head < (data.records[found.layer ?? 0]?.heads ?? 0)) found.head = head;
+  const [first, best] = data.open, layer = Number(wanted.get("layer") ?? first);
+  found.layer = data.records[layer] ? layer : first;
+  const head = Number(wanted.get("head") ?? (found.layer === first ? best : 0));
+  if (head < data.records[found.layer].heads) found.head = head;
   if (wanted.get("lang") in data.words) found.lang = wanted.get("lang");
   return found;
 }
@@ -51,6 +53,8 @@ function say(key, values = {}) {
 }
 
 const current = () => data.records[state.layer];
+const titleOf = (record) => record.titles[state.lang];
+const headOf = () => `${say("head")} ${state.head}`;
 
 /** What a row or a column is called: its token, and the positions it stands for. */
 function nameOf(side, at) {
@@ -70,9 +74,10 @@ function draw() {
   document.querySelectorAll("[data-label]").forEach((one) => one.setAttribute("aria-label", say(one.dataset.label)));
   $("language").textContent = state.lang === "zh" ? "English" : "中文";  // each in its own words
   [...$("scale").options].forEach((option) => { option.textContent = say(option.value); });
-  $("layer").value = state.layer;
+  [...$("layer").options].forEach((option) => { option.textContent = titleOf(data.records[option.value]); });
+  [$("layer").value, $("layer").title, $("about").title] = [state.layer, record.name, record.name];
+  [$("texts").hidden, $("texts").textContent] = [data.texts === null, data.texts?.join(" → ") ?? ""];
   $("scale").value = state.scale;
-  $("about").textContent = about(record).join(" · ");
   drawHeads(record);
   drawHead();
 }
@@ -97,7 +102,8 @@ function drawHead() {
 }
 
 function about(record) {
-  const pieces = [record.name, say(`kind-${record.kind}`), say("size", record)];
+  const title = titleOf(record), kind = say(`kind-${record.kind}`);
+  const pieces = [title, ...(title === record.name ? [kind] : []), say("size", record)];
   if (record.samples > 1) pieces.push(say("sample", { sample: record.sample, count: record.samples }));
   if (record.high > 1 || record.wide > 1) pieces.push(say("cell", record));
   if (record.merged) pieces.push(say(`merged-${record.merged}`));
@@ -106,8 +112,8 @@ function about(record) {
 }
 
 function aboutHead(record) {
-  const share = record.first[state.head], head = `${say("head")} ${state.head}`;
-  return share == null ? [head] : [head, say("first", { share: Math.round(100 * share) })];
+  const share = record.first[state.head];
+  return share == null ? [headOf()] : [headOf(), say("first", { share: Math.round(100 * share) })];
 }
 
 /** Cells as pixels of a canvas of their own size. */
@@ -137,119 +143,6 @@ function drawHeads(record) {
     button.append(small, `${say("head")} ${head}`);
     button.onclick = () => { state.head = head; drawHead(); };
     return button;
-  }));
-}
-
-const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-/** Where the cells stand on the canvas: room for labels, the size of a cell in CSS pixels. */
-function layout(record) {
-  const wide = $("middle").clientWidth, context = $("map").getContext("2d");
-  const room = (list, count) => {
-    if (list === null || count > MOST_LABELS) return 44;
-    context.font = font(12);  // before the canvas gets its size: only to measure
-    return Math.min(0.3 * wide, 12 + Math.max(...data.labels[list].map((label) => context.measureText(label).width)));
-  };
-  const left = room(record.queries, record.R), top = room(record.keys, record.C);
-  const most = Math.min(wide - left - 1, 900), longer = Math.max(record.R, record.C, 1);
-  const cell = Math.min(64, most / longer), flat = 4 * Math.min(record.R, record.C) < longer;
-  const least = flat ? Math.max(cell, 28 / Math.min(record.R, record.C)) : cell;  // one row is still to be seen
-  const [width, height] = record.C >= record.R ? [cell, least] : [least, cell];
-  return { left, top, width, height };
-}
-
-const font = (size) => `${size}px ${getComputedStyle(document.body).fontFamily}`;
-
-function drawMap() {
-  const record = current(), canvas = $("map"), at = (state.layout = layout(record));
-  const ratio = window.devicePixelRatio || 1;
-  const across = Math.max(120, at.left + record.C * at.width + 1), down = at.top + record.R * at.height + 1;
-  [canvas.width, canvas.height] = [Math.round(across * ratio), Math.round(down * ratio)];
-  [canvas.style.width, canvas.style.height] = [`${across}px`, `${down}px`];
-  const context = canvas.getContext("2d");
-  context.scale(ratio, ratio);
-  context.fillStyle = style("--ground");
-  context.fillRect(0, 0, across, down);
-  if (!state.cells.length) return;
-  context.fillStyle = style("--hidden");
-  context.fillRect(at.left, at.top, record.C * at.width, record.R * at.height);
-  context.imageSmoothingEnabled = false;
-  context.drawImage(state.image, at.left, at.top, record.C * at.width, record.R * at.height);
-  drawNumbers(context, record, at);
-  drawLabels(context, record, at);
-  drawPrompt(context, record, at);
-  drawMark(context, at);
-}
-
-/** A line where reading ended and writing began. */
-function drawPrompt(context, record, at) {
-  if (record.prompt === null) return;
-  const y = at.top + (record.prompt / record.high) * at.height;
-  context.setLineDash([6, 4]);
-  [context.strokeStyle, context.lineWidth] = [style("--mark"), 1];
-  context.beginPath();
-  context.moveTo(at.left, y);
-  context.lineTo(at.left + record.C * at.width, y);
-  context.stroke();
-  context.setLineDash([]);
-}
-
-function drawNumbers(context, record, at) {
-  if (at.width < 34 || at.height < 18) return;
-  context.font = font(11);
-  [context.textAlign, context.textBaseline] = ["center", "middle"];
-  state.cells.forEach((value, i) => {
-    if (value === 0) return;
-    context.fillStyle = inkOn(colourOf(value, state.ceiling));
-    const [row, column] = [Math.floor(i / record.C), i % record.C];
-    const text = Number.isNaN(value) ? "NaN" : value.toFixed(2);
-    context.fillText(text, at.left + (column + 0.5) * at.width, at.top + (row + 0.5) * at.height);
-  });
-}
-
-/** Tokens along both sides where they can be read, else positions at round numbers. */
-function drawLabels(context, record, at) {
-  context.fillStyle = style("--ink");
-  context.font = font(record.R <= MOST_LABELS && record.C <= MOST_LABELS ? Math.max(9, Math.min(12, at.height)) : 11);
-  context.textBaseline = "middle";
-  const along = (list, count, size, cell, write) => {
-    if (list !== null && count <= MOST_LABELS) return data.labels[list].forEach((label, i) => write(label, i + 0.5, cell));
-    const least = 52 * size / cell, power = 10 ** Math.floor(Math.log10(least));
-    const step = Math.max(1, [1, 2, 5, 10].find((times) => times * power >= least) * power);
-    for (let place = 0; place < count * size; place += step) write(`${place}`, (place + 0.5) / size, Infinity);
-  };
-  along(record.queries, record.R, record.high, at.height, (label, place) => {
-    context.textAlign = "right";
-    context.fillText(label, at.left - 5, at.top + place * at.height, at.left - 6);
-  });
-  along(record.keys, record.C, record.wide, at.width, (label, place, room) => {
-    context.save();
-    context.translate(at.left + place * at.width, at.top - 6);
-    const upright = context.measureText(label).width > room - 2;
-    if (upright) context.rotate(-Math.PI / 2);
-    context.textAlign = upright ? "left" : "center";
-    context.fillText(label, 0, upright ? 0 : -5, upright ? at.top - 8 : undefined);
-    context.restore();
-  });
-}
-
-function drawMark(context, at) {
-  const { R, C } = current();
-  context.strokeStyle = style("--mark");
-  context.lineWidth = Math.min(at.width, at.height) < 6 ? 1 : 2;
-  context.strokeRect(at.left, at.top + state.row * at.height, C * at.width, at.height);
-  context.strokeRect(at.left + state.column * at.width, at.top, at.width, R * at.height);
-}
-
-function drawLegend() {
-  const steps = [0, 0.25, 0.5, 0.75, 1], highest = state.cells.reduce((a, b) => (b > a ? b : a), 0);
-  $("legend").replaceChildren(...steps.map((step) => {
-    const one = document.createElement("span"), weight = weightAt(step, state.ceiling);
-    const colour = colourOf(weight, state.ceiling);
-    const sign = step === 1 && highest > 1.01 * state.ceiling ? "≥ " : step === 0 && state.scale === "log" ? "≤ " : "";
-    one.textContent = sign + (weight ? weight.toPrecision(2) : "0");
-    [one.style.background, one.style.color] = [`rgb(${colour})`, inkOn(colour)];
-    return one;
   }));
 }
 
@@ -308,6 +201,7 @@ function drawText(record, line) {
 
 function fillChoices() {
   $("layer").replaceChildren(...data.records.map((record, i) => new Option(record.name, i)));
+  data.records.forEach((record, i) => { $("layer").options[i].title = record.name; });
   const scales = ["auto", "linear", "log", "renormalised", "hidden"];
   $("scale").replaceChildren(...scales.map((scale) => new Option(scale, scale)));
 }
@@ -339,7 +233,7 @@ function listen() {
   $("scale").onchange = (event) => { state.scale = event.target.value; draw(); };
   $("language").onclick = () => { state.lang = state.lang === "zh" ? "en" : "zh"; draw(); };
   $("theme").onclick = theme;
-  $("picture").onclick = () => $("map").toBlob((blob) => {
+  $("picture").onclick = () => pictureToKeep().toBlob((blob) => {
     const link = document.createElement("a");
     [link.href, link.download] = [URL.createObjectURL(blob), `${current().name}.${state.head}.png`];
     link.click();

@@ -1,0 +1,107 @@
+"""One head as a matplotlib heatmap: its cells, its colours, and what they mean in words.
+
+Where the map stands, how large it is and which labels are at its edges is not known here.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from regard.errors import ArgumentError
+from regard.views import caption
+from regard.views.picture import Picture
+from regard.views.scales import Scale
+from regard.words import language, say
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FLATTEST = 0.25
+"""A map flatter, or narrower, than this is stretched."""
+_HIDDEN, _BAD = "#eeeeee", "#d62728"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What the caller wishes: the weight of the last colour, the colours, and whether a bar explains them."""
+
+    vmax: float | None = None
+    cmap: Any = None
+    bar: bool = True
+
+    def __post_init__(self) -> None:
+        from matplotlib import colormaps
+        from matplotlib.colors import Colormap
+
+        if self.vmax is not None and not (isinstance(self.vmax, int | float | np.number) and 0 < self.vmax < math.inf):
+            raise ArgumentError("plot-vmax", asked=self.vmax)
+        if not (self.cmap is None or isinstance(self.cmap, Colormap) or self.cmap in list(colormaps)):
+            raise ArgumentError("plot-cmap", asked=self.cmap)
+
+    @property
+    def palette(self) -> Any:
+        """The colours, with one more for what is hidden and one for NaN."""
+        from matplotlib import colormaps
+        from matplotlib.colors import Colormap
+
+        cmap = self.cmap if isinstance(self.cmap, Colormap) else colormaps[self.cmap or "viridis"]
+        return cmap.with_extremes(under=_HIDDEN, bad=_BAD)
+
+
+def draw_cells(ax: "Axes", one: Picture, scale: Scale, look: Look) -> Any:
+    """The heatmap itself, in units of tokens whatever a cell holds; None where there is nothing to draw."""
+    if not one.cells.size:
+        return None
+    R, C = one.cells.shape
+    # The last cells may be ragged; the image is drawn whole and the axes end where the tokens do.
+    extent = (-0.5, C * one.wide - 0.5, R * one.high - 0.5, -0.5)
+    # What is hidden stands below the scale and has no colour of it; the smallest weights still have.
+    lowest = scale.weight(0.0)
+    below = lowest / 2 if lowest else -1.0  # a logarithm takes what is not positive for broken
+    cells = np.where(one.cells == 0, below, np.maximum(one.cells, lowest))
+    image = ax.imshow(cells, cmap=look.palette, norm=_norm(scale, lowest), extent=extent, interpolation="nearest")
+    T, S = one.record.shape[2:]
+    ax.set_xlim(-0.5, S - 0.5)
+    ax.set_ylim(T - 0.5, -0.5)
+    if one.record.prompt is not None and 0 < one.record.prompt < T:
+        ax.axhline(one.record.prompt - 0.5, color=_BAD, linewidth=1, linestyle="--")
+    if is_stretched(T, S):
+        ax.set_aspect("auto")
+    return image
+
+
+def _norm(scale: Scale, lowest: float) -> Any:
+    """The scale as matplotlib knows it."""
+    from matplotlib.colors import LogNorm, Normalize, PowerNorm
+
+    if scale.name == "log":
+        return LogNorm(vmin=lowest, vmax=scale.ceiling)
+    return Normalize(0, scale.ceiling) if scale.name == "linear" else PowerNorm(0.5, vmin=0, vmax=scale.ceiling)
+
+
+def beyond(scale: Scale) -> dict[str, Any]:
+    """A pointed end of the colour bar where larger weights share the last colour."""
+    return {"extend": "max"} if scale.clipped else {}
+
+
+def is_stretched(T: int, S: int) -> bool:
+    """Whether its cells are no squares, as nobody could see them."""
+    return max(T, S) > min(T, S) / FLATTEST
+
+
+def colours_mean(one: Picture) -> list[str]:
+    """What stands at the colour bar."""
+    root = [] if one.scale in ("linear", "log") else [say("plot-scale-root")]
+    return [say("plot-weight"), *caption.scaling(one, language()), *root]
+
+
+def notes(pictures: Iterable[Picture]) -> list[str]:
+    """What else one must know to read them: the size of a cell, and the colours that are not on the bar."""
+    drawn = list(pictures)
+    told = caption.cells(drawn, language())
+    told += [say("plot-hidden")] if any((one.cells == 0).any() for one in drawn) else []
+    told += [say("plot-bad")] if any(np.isnan(one.cells).any() for one in drawn) else []
+    return told + list(dict.fromkeys(each for one in drawn for each in caption.prompt(one.record, language())))

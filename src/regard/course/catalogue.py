@@ -1,5 +1,7 @@
 """The exercises: their list, quick to read, and each one loaded from its folder when it is asked for.
 
+The list also says which lesson an exercise belongs to; a lesson's text names exactly those (`tests/docs`).
+
 Knows where things stand and what shape a folder has; knows nothing about grading or about progress.
 """
 
@@ -25,8 +27,21 @@ def entries() -> tuple[Entry, ...]:
     >>> entries()[0].id
     'softmax'
     """
-    rows = tomllib.loads((HOME / "catalogue.toml").read_text(encoding="utf-8"))["exercise"]
-    return tuple(Entry(**{**row, "title": Words(**row["title"])}) for row in rows)
+    return tuple(Entry(**{**row, "title": Words(**row["title"])}) for row in _table()["exercise"])
+
+
+@cache
+def coming() -> Mapping[int, Words]:
+    """The titles of lessons that have exercises and questions, but no text yet.
+
+    >>> min(coming())
+    6
+    """
+    return {int(number): Words(**row["title"]) for number, row in _table()["coming"].items()}
+
+
+def _table() -> dict[str, Any]:
+    return tomllib.loads((HOME / "catalogue.toml").read_text(encoding="utf-8"))
 
 
 def entry(asked: str) -> Entry:

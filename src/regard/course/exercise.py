@@ -143,7 +143,7 @@ class Sheet:
     fields: Callable[[int], Sequence[Field]]
     slips: Sequence[SheetSlip]
     reveal: Callable[[int, Language], str] | None = None
-    """What is shown once the answers have been judged: the picture that was to be foretold."""
+    """What is shown once the answers are right: the picture that was to be foretold."""
 
 
 # --- an exercise -------------------------------------------------------------------------------------------

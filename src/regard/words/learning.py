@@ -41,7 +41,7 @@ WORDS: dict[str, Words] = {
     ),
     "learn-lesson": Words(en="Lesson {number}  {title}", zh="第 {number} 课  {title}"),
     "learn-lesson-short": Words(en="lesson {number}", zh="第 {number} 课"),
-    "learn-lesson-coming": Words(en="(its text is still to come)", zh="（课文还没有写）"),
+    "learn-lesson-coming": Words(en="{title} (its text is still to come)", zh="{title}（课文还没有写）"),
     "learn-kind-code": Words(en="write · {track}", zh="写代码 · {track}"),
     "learn-kind-bug": Words(en="find the bug · {track}", zh="找错 · {track}"),
     "learn-kind-sheet": Words(en="answer sheet", zh="填答案"),
@@ -58,6 +58,10 @@ WORDS: dict[str, Words] = {
     "learn-due": Words(
         en="Questions due today: {count}. regard learn ask",
         zh="今天该复习的问题：{count} 个。regard learn ask",
+    ),
+    "learn-next-begin": Words(
+        en="Next: regard learn read 1, then lesson {lesson} with its first exercise: regard learn start {exercise}",
+        zh="下一步：regard learn read 1，然后是第 {lesson} 课和它的第一道练习：regard learn start {exercise}",
     ),
     "learn-next-start": Words(
         en="Next: regard learn start {exercise}",
@@ -196,7 +200,10 @@ WORDS: dict[str, Words] = {
     ),
     "reset-nothing": Words(en="There was no progress to forget.", zh="本来就没有进度。"),
     "reset-all": Words(
-        en="All progress is forgotten; what it was is kept in {kept}", zh="全部进度已清除；原来的保存在 {kept}"
+        en="All progress is forgotten: {exercises} exercises, {questions} questions. It is kept in {kept}; rename that "
+        "file to {name} to have it back.",
+        zh="全部进度已清除：{exercises} 道练习，{questions} 个问题。原来的保存在 {kept}；"
+        "把这个文件改名为 {name}，就能恢复。",
     ),
     "reset-done": Words(en="{exercise} begins anew.", zh="{exercise} 可以从头再来了。"),
     "reset-kept": Words(
@@ -267,6 +274,10 @@ WORDS: dict[str, Words] = {
     "read-more": Words(
         en="To read one: regard learn read 1 (page by page: regard learn read 1 | less)",
         zh="读其中一课：regard learn read 1（分页看：regard learn read 1 | less）",
+    ),
+    "lesson-coming": Words(
+        en="the text of lesson {number} is not written yet; its exercises are there: {exercises}",
+        zh="第 {number} 课的课文还没有写；练习已经有了：{exercises}",
     ),
     "lesson-unknown": Words(
         en="there is no lesson {asked!r}; there are: {listed}", zh="没有课文 {asked!r}；现有：{listed}"

@@ -35,9 +35,10 @@ WORDS: dict[str, Words] = {
         zh='第 {line} 行读不懂：{text}；数写作 0.5，一行写作 [1, 2]，矩阵写作 [[1, 2], [3, 4]]，文字写作 "这样"',
     ),
     "sheet-seed": Words(
-        en="the line `seed = …` is missing, which tells whose numbers these are; `regard learn start {id}` makes a new "
-        "sheet",
-        zh="缺少 `seed = …` 这一行，它说明这张答题纸用的是哪组数；`regard learn start {id}` 会生成一张新的",
+        en="the line `seed = …` is missing, which tells whose numbers these are; `regard learn reset {id}` makes a new "
+        "sheet, and keeps yours beside it",
+        zh="缺少 `seed = …` 这一行，它说明这张答题纸用的是哪组数；`regard learn reset {id}` "
+        "会生成一张新的，你填的会改名保留",
     ),
     "sheet-empty": Words(en="{name} is still empty", zh="{name} 还没有填"),
     "sheet-unknown": Words(
@@ -76,6 +77,10 @@ WORDS: dict[str, Words] = {
     "verdict-again": Words(
         en="The same data once more: regard learn check {id} {file} --seed {seed}",
         zh="用同样的数据再查一次：regard learn check {id} {file} --seed {seed}",
+    ),
+    "verdict-again-here": Words(
+        en='The same data once more: check("{id}", …, seed={seed})',
+        zh='用同样的数据再查一次：check("{id}", …, seed={seed})',
     ),
     "verdict-tolerance": Words(
         en="allowed: |got - expected| ≤ {atol} + {rtol} · |expected|",
@@ -133,6 +138,29 @@ WORDS: dict[str, Words] = {
     "slip-raises-line": Words(
         en="your code stops in line {line} with {type}: {message}",
         zh="你的代码在第 {line} 行因 {type} 而中断：{message}",
+    ),
+    "slip-line": Words(en="line {line}: ", zh="第 {line} 行："),
+    "slip-too-many-arguments": Words(
+        en="the number of arguments that {name} takes is {takes}, but it is called with {given}",
+        zh="调用 {name} 时给了 {given} 个参数，但它只接受 {takes} 个",
+    ),
+    "slip-missing-arguments": Words(
+        en="{name} is called without {names}, which it needs", zh="调用 {name} 时没有给 {names}，但它需要这个参数"
+    ),
+    "slip-unexpected-argument": Words(
+        en="{name} is called with {names}=, which it does not know", zh="调用 {name} 时给了 {names}=，但它没有这个参数"
+    ),
+    "slip-as-in-the-task": Words(
+        en="; define it with the arguments that the task names", zh="；请按题目写的参数来定义它"
+    ),
+    "slip-recursion": Words(
+        en="{where}a function calls itself without end; look at the case in which it should stop",
+        zh="{where}函数一直在调用自己，停不下来；请检查它该在什么时候结束",
+    ),
+    "slip-input": Words(
+        en="{where}your code waits for the keyboard, as input() does, and nobody types during a check; all that it "
+        "needs comes as arguments",
+        zh="{where}你的代码在等键盘输入，比如用了 input()，批改时没有人输入；需要的一切都在参数里",
     ),
     "slip-no-import": Words(
         en="line {line} uses {name}, which is not imported; add `{how}` at the top of your file",

@@ -328,6 +328,11 @@ def test_reset_all(run, desk: Path) -> None:
     assert Path(kept).read_bytes() == before
     assert not ProgressFile().read().exercises
     assert (desk / "softmax.py").read_text() == "mine"
+    Path(kept).rename(ProgressFile().path)
+    assert ProgressFile().read().passed("softmax"), "the way back that is told"
+    err = run("learn", "reset", "--all", "--lang", "zh").err
+    assert "2 道练习，0 个问题" in err
+    assert "progress.json，就能恢复" in err
     assert run("learn", "reset", "softmax", "--all").code == 2
 
 
@@ -386,8 +391,26 @@ def test_the_list_names_lessons(run) -> None:
         _, out, err = run("learn", "list")
         assert "Lesson 1  Why attention" in out
         assert "regard learn read 1" in err
-        patch.setattr(catalogue, "entries", lambda: (replace(row, lesson=2),))
-        assert "regard learn read" not in run("learn", "list").err, "a lesson that is not there yet"
+        patch.setattr(catalogue, "entries", lambda: (replace(row, lesson=6),))
+        run("learn", "hint", "softmax")
+        _, out, err = run("learn", "list")
+        assert "Lesson 6  The Transformer around attention (its text is still to come)" in out
+        assert "regard learn read" not in err, "a lesson that is not there yet"
+
+
+def test_who_has_done_nothing_begins_with_the_first_lesson(run) -> None:
+    for lang in ("en", "zh"):
+        assert re.search("regard learn read 1.*regard learn start softmax", run("learn", "--lang", lang).err)
+    passes("softmax")
+    assert "read 1" not in run("learn").err
+
+
+def test_a_lesson_still_to_come_names_its_exercises(run) -> None:
+    for asked in ("6", "06"):
+        code, out, err = run("learn", "read", asked, "--lang", "zh")
+        assert (code, out) == (2, "")
+        assert "第 6 课的课文还没有写" in err
+        assert "cross-attention, positional-encoding" in err
 
 
 # --- all of them -------------------------------------------------------------------------------------------

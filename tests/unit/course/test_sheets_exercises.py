@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from regard.course.catalogue import exercise
+from regard.course.exercises.by_hand import grader as calculating
 from regard.course.exercises.find_the_head import grader as finding
 from regard.course.exercises.order_the_flow import grader as ordering
 from regard.course.exercises.predict_the_row import grader as foretelling
@@ -78,6 +79,29 @@ def test_the_right_numbers_are_those_of_the_definition() -> None:
         np.testing.assert_allclose(fields[f"{name}.output"], output[0], atol=1e-6)
 
 
+def test_the_second_and_the_third_are_new_on_every_sheet() -> None:
+    for name, count in (("first", 1), ("second", 30), ("third", 25)):
+        assert len({str(calculating.inputs(seed)[name]) for seed in range(1, 31)}) >= count
+    for seed in range(1, 31):
+        fields = {field.name: field.expected for field in calculating.fields(seed)}
+        for name, (q, K, V) in calculating.inputs(seed).items():
+            output, weights = scaled_dot_product_attention(q[None], K, V)
+            np.testing.assert_allclose(fields[f"{name}.weights"], weights[0], atol=1e-6)
+            np.testing.assert_allclose(fields[f"{name}.output"], output[0], atol=1e-6)
+
+
+def test_a_slip_in_the_second_alone_is_told_by_its_name() -> None:
+    """Whoever has seen the first in a tutorial makes the slip where the numbers are new."""
+    tried = exercise("by-hand")
+    assert tried.sheet is not None
+    for seed in range(1, 6):
+        for slip in tried.sheet.slips:
+            wrong = {name: value for name, value in slip.answers(seed).items() if name.startswith("second")}
+            typed = {field.name: field.expected for field in tried.sheet.fields(seed)} | wrong
+            lines = [f"{name} = {value}" for name, value in typed.items()]
+            assert judged("by-hand", "\n".join([f"seed = {seed}", *lines])).slip == (slip.id if wrong else None)
+
+
 @pytest.mark.parametrize(
     ("text", "slip", "wrong"),
     [
@@ -102,12 +126,15 @@ def test_a_sheet_begun_and_wrong_is_told_at_its_first_wrong_step(text: str, slip
 # --- predict the row ---------------------------------------------------------------------------------------
 
 
-def test_the_row_is_revealed_only_once_it_has_been_foretold() -> None:
+def test_the_row_is_revealed_only_once_it_has_been_foretold_rightly() -> None:
+    right = foretelling.fields(2)[1].expected
     with speaking("zh"):
-        half = judged("predict-the-row", "seed = 2\nwinner = B")
-        whole = judged("predict-the-row", "seed = 2\nwinner = B\nweights = [0 1 0 0]")
-    assert "█" not in str(half)
-    assert half.tests[0].expected == ""
+        half = judged("predict-the-row", "seed = 2\nwinner = A")
+        missed = judged("predict-the-row", "seed = 2\nwinner = A\nweights = [0 1 0 0]")
+        whole = judged("predict-the-row", f"seed = 2\nwinner = A\nweights = {right}")
+    for verdict in (half, missed):
+        assert not verdict.passed
+        assert "█" not in str(verdict), "copied, it would pass"
     assert "A    7   3.5  0.64  ██████████████████████████" in str(whole)
     assert "真正的这一行" in str(whole)
 

@@ -58,9 +58,11 @@ def list_exercises(as_json: Annotated[bool, typer.Option("--json", help="help-js
 
 
 def _next_step(row: "Entry", progress: "Progress") -> str:
-    """What to type; a lesson is named where there is one."""
+    """What to type: the first lesson for a newcomer; later an exercise, with its lesson where there is one."""
     from regard.course.lessons.reading import lessons
 
+    if not progress.exercises and lessons():
+        return say("learn-next-begin", lesson=row.lesson, exercise=row.id)
     if progress.work(row.id).attempts:
         return say("learn-next-go-on", exercise=row.id)
     step = say("learn-next-start", exercise=row.id)
@@ -74,9 +76,11 @@ def _table(rows: "tuple[Entry, ...]", progress: "Progress", width: int) -> Itera
 
     The kinds stand there only where every row has room for its own.
     """
+    from regard.course.catalogue import coming
     from regard.course.lessons.reading import lessons
 
     titles = {lesson.number: getattr(lesson.title, language()) for lesson in lessons()}
+    later = {one: say("learn-lesson-coming", title=getattr(title, language())) for one, title in coming().items()}
     kinds = _column([_kind(row) for row in rows])
     longest = max(len(row.id) for row in rows)
     if (
@@ -87,7 +91,7 @@ def _table(rows: "tuple[Entry, ...]", progress: "Progress", width: int) -> Itera
     ):
         kinds = [""] * len(rows)
     for number in sorted({*titles, *(row.lesson for row in rows)}):
-        yield say("learn-lesson", number=number, title=titles.get(number) or say("learn-lesson-coming"))
+        yield say("learn-lesson", number=number, title=titles.get(number) or later[number])
         group = [(row, kind) for row, kind in zip(rows, kinds, strict=True) if row.lesson == number]
         if not group:
             yield f"    regard learn read {number}"

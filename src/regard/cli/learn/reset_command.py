@@ -27,14 +27,18 @@ def reset(
 
 
 def _reset_all(as_json: bool) -> None:
-    """Progress begins anew; files of answers stay as they are."""
+    """Progress begins anew, and what was there can be had back; files of answers stay as they are."""
     from regard.course.progress import ProgressFile
 
-    kept = ProgressFile(tell=talk).forget_all()
+    book = ProgressFile(tell=talk)
+    before, kept = book.read(), book.forget_all()
     if as_json:
         write_json({"all": True, "kept": None if kept is None else str(kept)})
+    elif kept is None:
+        talk(say("reset-nothing"))
     else:
-        talk(say("reset-nothing") if kept is None else say("reset-all", kept=str(kept)))
+        counts = {"exercises": len(before.exercises), "questions": len(before.questions)}
+        talk(say("reset-all", kept=str(kept), name=book.path.name, **counts))
 
 
 def _reset_one(id: str | None, folder: Path, as_json: bool) -> None:

@@ -21,8 +21,8 @@ from regard.course.grading.sandbox import in_process
 from regard.course.grading.sandbox import run as sandboxed
 from regard.course.grading.slips import our_answers
 from regard.course.grading.source import look
-from regard.course.grading.telling import told, unanswered
-from regard.course.grading.verdict import Test, Verdict, plain
+from regard.course.grading.telling import printed, told, unanswered
+from regard.course.grading.verdict import Test, Verdict
 from regard.words import language, say
 
 
@@ -60,7 +60,7 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
         slip=slip,
         diagnosis=diagnosis,
         tests=tuple(_tests(exercise, asked, tests, outcome)),
-        printed=plain(outcome.printed),
+        printed=printed(outcome.printed),
         seed=seed,
         seconds=time.perf_counter() - started,
         title=getattr(exercise.title, language()),

@@ -8,6 +8,7 @@ import numpy as np
 
 from regard.course.exercise import Call, Exercise, Tolerance, Track
 from regard.course.grading.answers import Answer
+from regard.course.grading.child import FILE
 from regard.course.grading.comparing import Compared, Difference
 from regard.course.grading.sandbox import REFUSALS
 from regard.course.grading.verdict import Test, plain
@@ -26,6 +27,11 @@ IMPORTS = {
     "F": "import torch.nn.functional as F",
 }
 """The line that brings a name which exercises use."""
+
+TOO_MANY = re.compile(r"(\S+)\(\) takes (?:from \d+ to )?(\d+) positional arguments? but (\d+) (?:was|were) given")
+MISSING = re.compile(r"(\S+)\(\) missing \d+ required (?:positional|keyword-only) arguments?: (.+)")
+UNEXPECTED = re.compile(r"(\S+)\(\) got an unexpected keyword argument '(\w+)'")
+"""What Python says where a call does not fit a definition."""
 
 LONGEST = 300
 """Characters of a learner's own message that are shown."""
@@ -109,13 +115,48 @@ def sentence(name: str, values: Mapping[str, Any], found: Difference | None = No
 
 
 def _stopped(texts: Mapping[str, str]) -> str:
-    """An exception; what is missing, a line at the top or a whole package, is said in plain words."""
+    """An exception; the common ones are said in plain words, in the reader's language."""
     missing = re.search(r"^(?:name|No module named) '([\w.]+)'", texts["message"])
     if missing and texts["type"] == "NameError" and missing[1] in IMPORTS and texts["line"]:
         return say("slip-no-import", name=missing[1], line=texts["line"], how=IMPORTS[missing[1]])
     if missing and texts["type"] == "ModuleNotFoundError":
         return say("slip-no-package", name=missing[1])
-    return say("slip-raises-line" if texts["line"] else "slip-raises", **texts)
+    where = say("slip-line", line=texts["line"]) if texts["line"] else ""
+    if texts["type"] == "RecursionError":
+        return say("slip-recursion", where=where)
+    if texts["type"] == "EOFError":
+        return say("slip-input", where=where)
+    unfit = _unfit(texts["message"]) if texts["type"] == "TypeError" else ""
+    if unfit:
+        return where + unfit + ("" if where else say("slip-as-in-the-task"))
+    return say("slip-raises-line" if where else "slip-raises", **texts)
+
+
+def _unfit(message: str) -> str:
+    """A call that does not fit a definition; empty where it is something else.
+
+    >>> _unfit("softmax() takes 1 positional argument but 2 were given")
+    'the number of arguments that softmax takes is 1, but it is called with 2'
+    """
+    if many := TOO_MANY.search(message):
+        home, _, name = many[1].rpartition(".")
+        itself = bool(home) and not home.endswith("<locals>")  # a method's own `self` is counted by Python
+        return say("slip-too-many-arguments", name=name, takes=int(many[2]) - itself, given=int(many[3]) - itself)
+    if missing := MISSING.search(message):
+        names = ", ".join(re.findall(r"'(\w+)'", missing[2]))
+        return say("slip-missing-arguments", name=missing[1].rpartition(".")[2], names=names)
+    if unexpected := UNEXPECTED.search(message):
+        return say("slip-unexpected-argument", name=unexpected[1].rpartition(".")[2], names=unexpected[2])
+    return ""
+
+
+def printed(text: str) -> str:
+    """What a program printed, its warnings with the line where Python names a file that the learner does not have.
+
+    >>> printed("your file:4: RuntimeWarning: overflow encountered in exp")
+    'line 4: RuntimeWarning: overflow encountered in exp'
+    """
+    return re.sub(rf"^{FILE}:(\d+): ", lambda found: say("slip-line", line=found[1]), plain(text), flags=re.MULTILINE)
 
 
 def _both(name: str, found: Difference, track: Track) -> dict[str, str]:

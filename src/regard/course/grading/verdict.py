@@ -57,7 +57,7 @@ class Verdict:
     seconds: float = 0.0
     title: str = ""
     revealed: str = ""
-    """What a sheet shows once all of it has been answered."""
+    """What a sheet shows once all of it is right."""
     language: Language = field(default="en", kw_only=True)
     is_sheet: bool = field(default=False, kw_only=True)
     """Whether the tests are answers that were typed, rather than calls."""
@@ -75,7 +75,7 @@ class Verdict:
         }
 
     def text(self, file: str = "") -> str:
-        """The lines a learner reads, in the language it was judged in; `file` is where the answer stands, if known."""
+        """The lines a learner reads, in the language it was judged in; `file` is where the answer stands, if in one."""
         with speaking(self.language):
             not_run = say("verdict-not-run")
             lines = [self._head()]
@@ -93,7 +93,7 @@ class Verdict:
             if not self.passed:
                 lines += ["", say("verdict-next", id=self.id)]
             if not self.passed and ran and not self.is_sheet:  # which carries its seed itself
-                lines += [say("verdict-again", id=self.id, file=file or say("metavar-file"), seed=self.seed)]
+                lines += [say("verdict-again" if file else "verdict-again-here", id=self.id, file=file, seed=self.seed)]
         return "\n".join(lines)
 
     def __str__(self) -> str:

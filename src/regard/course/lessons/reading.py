@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
+from regard.course.catalogue import coming, entries
 from regard.errors import UnknownNameError
 from regard.words import LANGUAGES, Language, Words, language
 
@@ -47,12 +48,19 @@ def _lessons(folder: Path) -> tuple[Lesson, ...]:
 
 
 def lesson(asked: str) -> Lesson:
-    """The lesson of that number (4, 04) or name (masks, 04-masks); an unknown one is told the nearest."""
+    """The lesson of that number (4, 04) or name (masks, 04-masks); an unknown one is told the nearest.
+
+    For one whose text is still to come, the exercises that there are.
+    """
     wanted = asked.strip().lower().replace("_", "-").replace(" ", "-")
     known = lessons()
     for one in known:
         if wanted in (one.name, f"{one.number:02}-{one.name}") or wanted.lstrip("0") == str(one.number):
             return one
+    for number in coming():
+        if wanted.lstrip("0") == str(number):
+            exercises = ", ".join(row.id for row in entries() if row.lesson == number)
+            raise UnknownNameError("lesson-coming", number=number, exercises=exercises)
     listed = ", ".join(f"{one.number} {one.name}" for one in known)
     names = [one.name for one in known]
     near = [name for name in names if wanted and wanted in name] or get_close_matches(wanted, names, n=1, cutoff=0.4)

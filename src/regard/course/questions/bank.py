@@ -6,7 +6,7 @@
     lesson = 3                      # number of the lesson that it belongs to
     exercise = "scaled-dot-product" # id of an exercise to try it on
     experiment = '''
-    ...                             # about five lines of Python with NumPy or regard, which print something
+    ...                             # about five lines of Python with NumPy or regard, at most 76 wide, which print
     '''
     [question.en]
     ask = "..."                     # the question, one sentence

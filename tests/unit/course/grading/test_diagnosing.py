@@ -96,6 +96,55 @@ def test_a_missing_import_or_package_is_told_in_plain_words(shift: Exercise, sou
         assert str(grade(shift, source, seed=3, run=in_process).diagnosis).startswith(zh)
 
 
+@pytest.mark.parametrize(
+    ("source", "en", "zh"),
+    [
+        (
+            "def shift():\n    return 1",
+            "the number of arguments that shift takes is 0, but it is called with 1; define it with the arguments that",
+            "调用 shift 时给了 1 个参数，但它只接受 0 个；请按题目写的参数来定义它",
+        ),
+        (
+            "def shift(x, by=1.0, *, axis, how):\n    return x",
+            "shift is called without axis, how, which it needs; define",
+            "调用 shift 时没有给 axis, how，但它需要这个参数；请",
+        ),
+        (
+            "class A:\n    def f(self, x):\n        return x\n\n\ndef shift(x, by=1.0):\n    return A().f(x, by)",
+            "line 7: the number of arguments that f takes is 1, but it is called with 2",
+            "第 7 行：调用 f 时给了 2 个参数，但它只接受 1 个",
+        ),
+        (
+            "def f(x):\n    return x\n\n\ndef shift(x, by=1.0):\n    return f(x, by=by)",
+            "line 6: f is called with by=, which it does not know",
+            "第 6 行：调用 f 时给了 by=，但它没有这个参数",
+        ),
+        (
+            "def shift(x, by=1.0):\n    return shift(x, by)",
+            "line 2: a function calls itself without end",
+            "第 2 行：函数一直在调用自己",
+        ),
+        (
+            "def shift(x, by=1.0):\n    raise EOFError('EOF when reading a line')",
+            "line 2: your code waits for the keyboard, as input() does",
+            "第 2 行：你的代码在等键盘输入",
+        ),
+    ],
+)
+def test_the_common_exceptions_are_told_in_plain_words(shift: Exercise, source: str, en: str, zh: str) -> None:
+    assert str(grade(shift, source, seed=3, run=in_process).diagnosis).startswith(en)
+    with speaking("zh"):
+        assert str(grade(shift, source, seed=3, run=in_process).diagnosis).startswith(zh)
+
+
+def test_a_warning_is_told_with_its_line(shift: Exercise) -> None:
+    source = HEAD + "np.exp(np.array([1000.0]))\n    return x"
+    with speaking("zh"):
+        verdict = grade(shift, source, seed=3)
+    assert "第 3 行：RuntimeWarning: overflow" in verdict.printed
+    assert "your file" not in str(verdict)
+
+
 def test_a_slip_that_only_raises_as_the_learner_does_says_nothing(shift: Exercise) -> None:
     """The same type of error for another reason is no sign of a slip."""
     assert slip(shift, "raise ValueError('something else')") == "raises"

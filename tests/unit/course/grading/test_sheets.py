@@ -131,6 +131,8 @@ def test_the_first_wrong_step_is_named(sums: Exercise, typed: str, slip: str | N
     verdict = grade(sums, typed)
     assert (verdict.passed, verdict.slip) == (slip is None, slip)
     assert bool(verdict.diagnosis) == (slip is not None)
+    if slip == "no-seed":
+        assert f"regard learn reset {sums.id}" in str(verdict.diagnosis), "`start` would find the file already there"
     with speaking("zh"):
         assert grade(sums, typed).slip == slip
 

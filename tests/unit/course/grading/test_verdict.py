@@ -44,7 +44,7 @@ def test_a_failure_shows_the_call_both_results_the_place_and_the_slip(shift: Exe
         "Diagnosis: slip over-rows\n"
         "\n"
         "A hint: regard learn hint shift\n"
-        "The same data once more: regard learn check shift FILE --seed 1"
+        'The same data once more: check("shift", …, seed=1)'
     )
 
 
@@ -64,7 +64,7 @@ def test_the_tolerance_is_told_where_numbers_were_compared(shift: Exercise, end:
 def test_the_same_data_are_asked_for_with_the_file_that_was_checked(shift: Exercise) -> None:
     verdict = grade(shift, shift.stub, seed=1, run=in_process)
     assert verdict.text("mine.py").endswith("regard learn check shift mine.py --seed 1")
-    assert str(verdict).endswith("regard learn check shift FILE --seed 1")
+    assert str(verdict).endswith('check("shift", …, seed=1)')
 
 
 def test_what_a_program_prints_and_warns_of_stands_under_one_heading() -> None:

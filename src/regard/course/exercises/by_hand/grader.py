@@ -1,9 +1,12 @@
-"""The sheet of `by-hand`: the three calculations of the tutorials, step by step, and where people go wrong.
+"""The sheet of `by-hand`: three calculations, step by step, and where people go wrong.
 
+The first is the tutorials' own; the other two are drawn from the seed, since the lesson prints those of the tutorials.
 Every right number is calculated here; the wrong ones are calculated the wrong way, so that each can be told by name.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -23,11 +26,12 @@ class Given(NamedTuple):
     V: np.ndarray
 
 
-INPUTS = {
+TUTORIALS = {
     "first": Given(np.array([1.0, 0]), np.array([[1.0, 0], [0, 1], [1, 0]]), np.array([[10.0, 0], [0, 20], [30, 0]])),
     "second": Given(np.array([1.0]), np.array([[1], [2], [0.5]]), np.array([[10.0], [20], [5]])),
     "third": Given(np.array([1.0, 0]), np.eye(2), np.array([[5.0, 0], [0, 10]])),
 }
+"""Seed 0."""
 
 HEAD = Words(
     en="# Fill in the numbers between the brackets: [0.40, 0.20, 0.40]. Keep four decimals on the way, and round\n"
@@ -51,7 +55,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
 def make(seed: int, lang: Language) -> str:
     """The empty sheet."""
     lines = [getattr(HEAD, lang), f"seed = {seed}"]
-    for name, (q, K, V) in INPUTS.items():
+    for name, (q, K, V) in inputs(seed).items():
         lines += ["", f"[{name}]", f"# q = {_plain(q)}", f"# K = {_plain(K)}", f"# V = {_plain(V)}"]
         lines += [f"{step} = []".ljust(16) + f"# {getattr(ABOUT[step], lang)}" for step in STEPS]
     return "\n".join(lines) + "\n"
@@ -82,32 +86,23 @@ def calculated(
     return dict(zip(STEPS, (scores, scaled, weights, gather(given, weights)), strict=True))
 
 
-RIGHT = {name: calculated(given) for name, given in INPUTS.items()}
-
-
 def fields(seed: int) -> Sequence[Field]:
-    """The same for every seed: these three inputs are the tutorials'."""
+    """Four a calculation."""
     return [
         Field(f"{name}.{step}", value.round(6).tolist(), TOLERANCES[step], step)
-        for name, steps in RIGHT.items()
-        for step, value in steps.items()
+        for name, given in inputs(seed).items()
+        for step, value in calculated(given).items()
     ]
 
 
-def slip(id: str, **ways: Way) -> SheetSlip:
-    """A step done another way, as the answers that it changes."""
-    answers = {
-        f"{name}.{step}": value.round(6).tolist()
-        for name, given in INPUTS.items()
+def changed(given: Given, ways: Mapping[str, Way]) -> dict[str, list[float]]:
+    """The answers of a calculation that come out otherwise when a step is done another way."""
+    right = calculated(given)
+    return {
+        step: value.round(6).tolist()
         for step, value in calculated(given, **ways).items()
-        if not np.allclose(value, RIGHT[name][step], rtol=0, atol=TOLERANCES[step])
+        if not np.allclose(value, right[step], rtol=0, atol=TOLERANCES[step])
     }
-    return SheetSlip(id, lambda seed: answers)
-
-
-def typed(id: str, answers: dict[str, list[float]]) -> SheetSlip:
-    """Answers as they stand in print, or come from weights cut short."""
-    return SheetSlip(id, lambda seed: answers)
 
 
 def shared(parts: np.ndarray) -> np.ndarray:
@@ -115,23 +110,75 @@ def shared(parts: np.ndarray) -> np.ndarray:
     return parts / parts.sum()
 
 
-SLIPS = (
-    slip("zero-score-zero-weight", normalise=lambda given, scaled: shared(np.where(scaled == 0, 0, np.exp(scaled)))),
-    typed("rounded-early", {"second.output": [15.57]}),
-    typed("rounded-early", {"first.output": [16.0, 4.0], "second.output": [15.6]}),
-    slip("no-scale", scale=lambda given, scores: scores),
-    slip("divided-by-d-k", scale=lambda given, scores: scores / len(given.q)),
-    slip("sqrt-keys", scale=lambda given, scores: scores / np.sqrt(len(given.K))),
-    slip("multiplied", scale=lambda given, scores: scores * np.sqrt(len(given.q))),
-    slip("scaling-not-used", normalise=lambda given, scaled: softmax(scaled * np.sqrt(len(given.q)))),
-    slip("no-softmax", normalise=lambda given, scaled: scaled),
-    slip("not-normalised", normalise=lambda given, scaled: np.exp(scaled)),
-    slip("proportional", normalise=lambda given, scaled: shared(scaled)),
-    slip("winner-takes-all", normalise=lambda given, scaled: shared((scaled == scaled.max()).astype(float))),
-    slip("base-2", normalise=lambda given, scaled: shared(2**scaled)),
-    slip("keys-for-values", gather=lambda given, weights: weights @ given.K),
-    slip("plain-mean", gather=lambda given, weights: given.V.mean(0)),
-    slip("plain-sum", gather=lambda given, weights: given.V.sum(0)),
+SLIPS: Sequence[tuple[str, Mapping[str, Way]]] = (
+    (
+        "zero-score-zero-weight",
+        {"normalise": lambda given, scaled: shared(np.where(scaled == 0, 0, np.exp(scaled)))},
+    ),
+    ("rounded-early", {"gather": lambda given, weights: np.floor(weights * 1000) / 1000 @ given.V}),
+    ("rounded-early", {"gather": lambda given, weights: weights.round(2) @ given.V}),
+    ("no-scale", {"scale": lambda given, scores: scores}),
+    ("divided-by-d-k", {"scale": lambda given, scores: scores / len(given.q)}),
+    ("sqrt-keys", {"scale": lambda given, scores: scores / np.sqrt(len(given.K))}),
+    ("multiplied", {"scale": lambda given, scores: scores * np.sqrt(len(given.q))}),
+    ("scaling-not-used", {"normalise": lambda given, scaled: softmax(scaled * np.sqrt(len(given.q)))}),
+    ("no-softmax", {"normalise": lambda given, scaled: scaled}),
+    ("not-normalised", {"normalise": lambda given, scaled: np.exp(scaled)}),
+    ("proportional", {"normalise": lambda given, scaled: shared(scaled)}),
+    ("winner-takes-all", {"normalise": lambda given, scaled: shared((scaled == scaled.max()).astype(float))}),
+    ("base-2", {"normalise": lambda given, scaled: shared(2**scaled)}),
+    ("keys-for-values", {"gather": lambda given, weights: weights @ given.K}),
+    ("plain-mean", {"gather": lambda given, weights: given.V.mean(0)}),
+    ("plain-sum", {"gather": lambda given, weights: given.V.sum(0)}),
 )
 
-SHEET = Sheet(make, fields, SLIPS)
+
+# --- drawing -----------------------------------------------------------------------------------------------
+
+
+@cache
+def inputs(seed: int) -> Mapping[str, Given]:
+    """What stands on the sheet of a seed."""
+    if seed == 0:
+        return TUTORIALS
+    rng = np.random.default_rng(seed)
+    return {"first": TUTORIALS["first"], "second": _drawn(rng, 3, 4, 1), "third": _drawn(rng, 2, 2, 2)}
+
+
+def _drawn(rng: np.random.Generator, keys: int, d_k: int, d_v: int) -> Given:
+    """Small whole numbers, again and again until every slip can be told from the others."""
+    while True:
+        q, K = rng.integers(0, 3, d_k), rng.integers(0, 3, (keys, d_k))
+        given = Given(q.astype(float), K.astype(float), 5.0 * rng.integers(0, 7, (keys, d_v)))
+        if _telling(given):
+            return given
+
+
+def _telling(given: Given) -> bool:
+    """Small scores, one of them the largest; values of which the weights matter; no two slips with the same answers."""
+    scores = np.sort(given.K @ given.q)
+    if not scores[-2] < scores[-1] <= 6 or len(np.unique(given.V, axis=0)) < len(given.V):
+        return False
+    wrong = [(id, answers) for id, ways in SLIPS if (answers := changed(given, ways))]
+    return not any(one != other and _alike(a, b) for (one, a), (other, b) in combinations(wrong, 2))
+
+
+def _alike(one: Mapping[str, list[float]], other: Mapping[str, list[float]]) -> bool:
+    """Whether one sheet of wrong answers could be taken for the other."""
+    return one.keys() == other.keys() and all(
+        np.allclose(one[step], other[step], rtol=0, atol=2 * TOLERANCES[step]) for step in one
+    )
+
+
+def _slip(id: str, ways: Mapping[str, Way]) -> SheetSlip:
+    def answers(seed: int) -> dict[str, list[float]]:
+        return {
+            f"{name}.{step}": value
+            for name, given in inputs(seed).items()
+            for step, value in changed(given, ways).items()
+        }
+
+    return SheetSlip(id, answers)
+
+
+SHEET = Sheet(make, fields, [_slip(id, ways) for id, ways in SLIPS])

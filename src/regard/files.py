@@ -1,11 +1,15 @@
-"""A file written whole or not at all, one that is locked, and what the system said when it could not be."""
+"""A file written whole or not at all, under a name that fits; one that is locked; what the system said if not."""
 
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from regard.errors import FileError
+from regard.errors import ArgumentError, FileError
+
+TRACE = ".safetensors"
+PICTURES = (".png", ".svg", ".pdf")
+"""Endings of the pictures that matplotlib writes for us."""
 
 if sys.platform == "win32":
     import msvcrt
@@ -31,19 +35,43 @@ else:
 def write_aside(target: Path, write: Callable[[Path], object], *also: type[Exception]) -> None:
     """Let `write` make a new file beside the target, then put it in its place: a stopped write leaves the old one.
 
-    FileError where the target is a folder, the system refuses, or one of the exceptions `also` comes.
+    Whoever writes, the file may be read by whom the umask says. FileError where the target is a folder, the system
+    refuses, or one of the exceptions `also` comes.
     """
     if target.is_dir():
         raise FileError("file-is-folder", path=str(target))
     aside = target.with_name(f".{target.name}.{os.urandom(4).hex()}")
     refusals: tuple[type[Exception], ...] = (OSError, *also)
     try:
+        mode = _mode_of_new(aside)
         write(aside)
+        aside.chmod(mode)
         os.replace(aside, target)
     except refusals as error:
         raise FileError("file-unwritable", path=str(target), reason=reason_of(error)) from error
     finally:
         aside.unlink(missing_ok=True)
+
+
+def _mode_of_new(path: Path) -> int:
+    """What a new file there may be by the umask, which cannot be read without being changed, and for all threads."""
+    path.touch(exist_ok=False)
+    mode = path.stat().st_mode & 0o777
+    path.unlink()
+    return mode
+
+
+def ending_of(target: Path, *endings: str) -> str:
+    """Which of the endings the name has; the first where it has none. ArgumentError where it promises another file.
+
+    >>> ending_of(Path("a.SVG"), ".png", ".svg"), ending_of(Path("a"), ".png", ".svg")
+    ('.svg', '.png')
+    """
+    found = target.suffix.lower() or endings[0]
+    if found not in endings:
+        better = target.with_suffix(endings[0])
+        raise ArgumentError("file-ending", path=str(target), endings=", ".join(endings), better=str(better))
+    return found
 
 
 def check_place(target: Path) -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Literal, NamedTuple, Protocol
 
+import numpy as np
+
 from regard.axes import Shape, part_of
 from regard.errors import ArgumentError, NotKeptError
 from regard.kinds import Array, is_whole
@@ -18,6 +20,7 @@ Kind = Literal["encoder", "decoder", "cross", "self"]
 Rectangle = Callable[[slice, slice], Array]
 """Exact weights of rows × cols, B H rows cols."""
 
+_SWITCHES = ("lse", "entropy", "received", "sink", "distance", "values", "qk", "fused", "differentiable")
 WORTH_ASKING = 2**24
 """Weights from which on one asks first whether there is room for them: 64 MiB."""
 
@@ -62,6 +65,10 @@ class See:
             value = getattr(self, name)
             if value is not None and not (is_whole(value) and value >= 1):
                 raise ArgumentError("see-count", name=name, value=value)
+        for name in _SWITCHES:
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_):
+                raise ArgumentError("see-switch", name=name, value=value)
 
     @property
     def nothing(self) -> bool:

@@ -1,11 +1,12 @@
 """A file is written whole or not at all."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from regard.errors import FileError
-from regard.files import reason_of, write_aside
+from regard.errors import ArgumentError, FileError
+from regard.files import ending_of, reason_of, write_aside
 
 
 def test_it_stands_in_its_place(tmp_path: Path) -> None:
@@ -29,6 +30,26 @@ def test_a_write_that_stops_leaves_the_old_one(error: Exception, tmp_path: Path)
     assert caught.value.key == "file-unwritable"
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize(("mask", "wanted"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_it_may_be_read_by_whom_the_umask_says(mask: int, wanted: int, tmp_path: Path) -> None:
+    def private(aside: Path) -> None:  # as safetensors writes
+        os.close(os.open(aside, os.O_CREAT | os.O_EXCL, 0o600))
+
+    before = os.umask(mask)
+    try:
+        write_aside(tmp_path / "a", private)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == wanted
+
+
+def test_a_name_that_promises_something_else_is_refused() -> None:
+    assert ending_of(Path("a.b/c.PDF"), ".png", ".pdf") == ".pdf"
+    assert ending_of(Path("a.b/c"), ".png", ".pdf") == ".png"
+    with pytest.raises(ArgumentError, match=r"a\.b/c\.jpg has .*; call it a\.b/c\.png \(possible: \.png, \.pdf\)"):
+        ending_of(Path("a.b/c.jpg"), ".png", ".pdf")
 
 
 @pytest.mark.parametrize("folder", [".", "..", "/"])

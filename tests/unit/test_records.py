@@ -49,6 +49,15 @@ def test_a_count_is_a_count(name: str, value: Any) -> None:
     assert repr(value) in str(caught.value)
 
 
+@pytest.mark.parametrize("name", [each.name for each in dataclasses.fields(See) if each.name not in ("map", "top")])
+def test_a_switch_is_on_or_off(name: str) -> None:
+    for value in ("yes", 1, None, np.array([True])):
+        with pytest.raises(ArgumentError) as caught:
+            See(**{name: value})
+        assert str(caught.value) == f"See({name}=…) must be True or False; found {value!r}"
+    assert getattr(See(**{name: np.bool_(True)}), name)
+
+
 def test_numbers_from_numpy_are_counts() -> None:
     assert See(top=np.int64(3)).top == 3  # type: ignore[arg-type]
 

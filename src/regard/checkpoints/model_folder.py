@@ -3,7 +3,8 @@
     config.json   {"format": "regard-model", "version": 1, "config": {…}}, where … is what `regard.config.to_tree` gives
 
 Each file is written aside and renamed, so that a stopped write leaves the old one. Both are held against each other
-before a number is read. What runs the model, and how other people's folders look, is not known here.
+before a number is read. A run's folder holds its model in a folder of its own. What runs the model, and how other
+people's folders look, is not known here.
 """
 
 import json
@@ -26,6 +27,8 @@ from regard.memory import spell
 FORMAT, VERSION = "regard-model", 1
 CONFIG, TENSORS = "config.json", "model.safetensors"
 LARGEST_CONFIG = 2**20
+RUN_MODEL, RUN_RECIPE = "model", "recipe.toml"
+"""What a run's folder is known by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,23 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
     except RegardError as error:
         raise FileError("model-weights", path=str(tensors.path), reason=error) from error
     return Stored(config, tensors)
+
+
+def model_of(folder: Path) -> Path:
+    """The folder itself, or of a run the one that holds its model. FileError where the run has not finished."""
+    if not (folder / RUN_RECIPE).is_file():
+        return folder
+    if not (folder / RUN_MODEL).is_dir():
+        raise FileError("evaluate-unfinished", path=str(folder))
+    return folder / RUN_MODEL
+
+
+def run_of(folder: Path) -> Path | None:
+    """The run that a folder is, or whose model it is; None for a model that stands alone."""
+    if (folder / RUN_RECIPE).is_file():
+        return folder
+    place = folder.resolve()
+    return place.parent if place.name == RUN_MODEL and (place.parent / RUN_RECIPE).is_file() else None
 
 
 def inside(folder: Path, name: str) -> Path:

@@ -74,14 +74,6 @@ def choose(trace: "Trace", asked: Asked, best: tuple[int, int] | None) -> Chosen
     return Chosen(layers, [records[layer] for layer in layers], heads, asked.head == MEAN, best)
 
 
-def mean_of_heads(record: "Record") -> "Record":
-    """The mean of all heads as a record of one head, which says so in its name."""
-    from regard.trace.weights import record_of
-
-    mean = record.weights().mean(1, keepdims=True)  # B 1 T S
-    return record_of(mean, record.queries, record.keys, name=f"{record.name}.mean", kind=record.kind)
-
-
 def record_as_json(record: "Record", layer: int, heads: list[Any], weights: Any) -> dict[str, Any]:
     """A record as --json writes it; `weights` (H, T, S) has a map for each of the `heads`."""
     queries, keys = (list(rows[0]) if rows else None for rows in (record.queries, record.keys))

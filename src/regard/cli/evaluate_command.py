@@ -18,7 +18,7 @@ Rows = list[tuple[str, ...]]
 
 def evaluate(
     model: Annotated[
-        Path | None, typer.Argument(metavar="metavar-model", help="help-evaluate-model", show_default=False)
+        str | None, typer.Argument(metavar="metavar-model", help="help-evaluate-model", show_default=False)
     ] = None,
     data: Annotated[Path | None, typer.Option("--data", metavar="metavar-data", help="help-evaluate-data")] = None,
     split: Annotated[
@@ -41,18 +41,19 @@ def evaluate(
         raise ArgumentError("evaluate-no-model")
     asked_beams = None if beams is None else _beams(beams)
 
+    from regard.language.bundled import find_model
     from regard.recipes.evaluating import Asked
     from regard.recipes.evaluating import evaluate as judge
 
     splits = tuple(dict.fromkeys(split or ()))
     how: dict[str, Any] = {"language": language, "skip_bad": skip_bad, "device": device}
     results = []
-    for result in judge(model, Asked(data=data, splits=splits, beams=asked_beams, **how)):
+    for result in judge(find_model(model), Asked(data=data, splits=splits, beams=asked_beams, **how)):
         results.append(result)
         for note in result.notes:
             talk(note)
     if as_json:
-        write_json({"model": str(model), "sets": [_as_json(result) for result in results]})
+        write_json({"model": model, "sets": [_as_json(result) for result in results]})
     else:
         print(table(results))
     if output is not None:

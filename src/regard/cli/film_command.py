@@ -8,6 +8,7 @@ import typer
 
 from regard.cli.streams import talk, write_json
 from regard.errors import ArgumentError, FileError
+from regard.files import ending_of
 from regard.words import say
 
 SLOWEST, FASTEST = 0.1, 60.0
@@ -27,9 +28,13 @@ def film(
         raise ArgumentError("film-no-run")
     asked = None if speed is None else _speed(speed)
     number = None if head is None else _number(head)
+    if gif is not None:
+        ending_of(gif, ".gif")
 
+    from regard.checkpoints.model_folder import run_of
     from regard.views.film import read_film, scene, scene_json
 
+    run = run_of(run) or run
     chosen = int(layer) if layer is not None and layer.isdecimal() else layer
     shown = scene(read_film(run), chosen, number)
     losses = _losses(run)

@@ -1,12 +1,15 @@
 """`regard heads`: run a model on a text and tell what its heads look at."""
 
+import shlex
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from regard.cli.handmade_view import MOST_WORDS
 from regard.cli.handmade_view import NAME as HANDMADE
+from regard.cli.lines import printable
 from regard.cli.numbers import whole_number
+from regard.cli.readings import tell_of_reading
 from regard.cli.see_command import MODEL, first_line
 from regard.cli.streams import given_text, talk, write_json
 from regard.errors import ArgumentError, TooLargeError
@@ -57,7 +60,7 @@ def heads(
     print(found.text(find, most))
     ranked = list(found) if find is None else found.ranked(find)
     if model != HANDMADE and ranked:
-        talk(_hint(model, ran.trace, ranked[0]))
+        talk(_hint(model, " ".join(text) if text else ran.text, ran.trace, ranked[0]))
 
 
 def _run(model: str, given: str | None) -> Ran:
@@ -75,16 +78,26 @@ def _run(model: str, given: str | None) -> Ran:
         return Ran(sentence, None, " ".join(words), look(words).trace)
 
     from regard.language import load
+    from regard.language.seeing import look as look_at
 
     reader = load(model)
-    seen = reader.see(TEXTS[reader.settings.task] if given is None else given)
+    read = TEXTS[reader.settings.task] if given is None else given
+    seen = look_at(reader, read)
+    tell_of_reading(reader, read)
     return Ran(seen.text, seen.output, first_line(reader, seen), seen.trace)
 
 
-def _hint(model: str, trace: "Trace", head: "Head") -> str:
-    """How to draw the first head of the table: layers are counted within a kind."""
+def _hint(model: str, text: str, trace: "Trace", head: "Head") -> str:
+    """How to draw the first head of the table on the same text: layers are counted within a kind."""
     names = trace.select(kind=head.kind).names
-    return say("heads-see", model=model, kind=head.kind, layer=names.index(head.name), head=head.head)
+    which = {"kind": head.kind, "layer": names.index(head.name), "head": head.head}
+    return say("heads-see", model=shlex.quote(model), text=_quoted(text), **which)
+
+
+def _quoted(text: str) -> str:
+    """A text as it is written after a command; - is stdin, and what else begins so would be an option."""
+    quoted = shlex.quote(printable(text))
+    return f"-- {quoted}" if text.startswith("-") and text != "-" else quoted
 
 
 def _as_json(model: str, ran: Ran, found: "Heads", find: str | None) -> dict[str, Any]:

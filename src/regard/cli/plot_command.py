@@ -1,4 +1,4 @@
-"""`regard plot`: the curves of one run or several, in the terminal, as PNG or as numbers."""
+"""`regard plot`: the curves of one run or several, in the terminal, as a picture or as numbers."""
 
 import sys
 from pathlib import Path
@@ -8,6 +8,7 @@ import typer
 
 from regard.cli.streams import talk, write_json
 from regard.errors import ArgumentError
+from regard.files import PICTURES, ending_of
 from regard.words import say
 
 if TYPE_CHECKING:
@@ -24,10 +25,13 @@ def plot(
 ) -> None:
     if not runs:
         raise ArgumentError("plot-no-runs")
+    if png is not None:
+        ending_of(png, *PICTURES)
 
+    from regard.checkpoints.model_folder import run_of
     from regard.views.curves import curves_of, read_metrics, run_names
 
-    runs = list(dict.fromkeys(runs))
+    runs = list(dict.fromkeys(run_of(run) or run for run in runs))
     named = zip(run_names(runs), runs, strict=True)
     curves = [one for name, run in named for one in curves_of(name, read_metrics(run), metric)]
     if png is not None:

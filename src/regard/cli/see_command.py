@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.choosing import Asked, Chosen, choose, mean_of_heads, record_as_json
+from regard.cli.choosing import ALL, Asked, Chosen, choose, record_as_json
 from regard.cli.handmade_view import NAME as HANDMADE
 from regard.cli.handmade_view import see_handmade
 from regard.cli.lines import one_line, tell_of_file
 from regard.cli.numbers import whole_number
+from regard.cli.readings import tell_of_reading
 from regard.cli.streams import given_text, talk, write_json
 from regard.errors import ArgumentError, TooLargeError
+from regard.files import PICTURES, TRACE, ending_of
 from regard.words import say
 
 if TYPE_CHECKING:
@@ -40,6 +42,9 @@ def see(
     png: Annotated[Path | None, typer.Option("--png", metavar="metavar-file", help="help-see-png")] = None,
 ) -> None:
     columns = None if width is None else _columns(width)
+    for file, endings in ((save, (TRACE,)), (png, PICTURES)):
+        if file is not None:
+            ending_of(file, *endings)
     if model == HANDMADE:
         if kind is not None or layer is not None:
             raise ArgumentError("see-handmade-one")
@@ -51,10 +56,13 @@ def see(
     asked.check()
 
     from regard.language import load
+    from regard.language.seeing import look
 
     reader = load(model)
     given = given_text(text)
-    seen = reader.see(TEXTS[reader.settings.task] if given is None else given.strip())
+    read = TEXTS[reader.settings.task] if given is None else given.strip()
+    seen = look(reader, read)
+    tell_of_reading(reader, read)
     chosen = choose(seen.trace, asked, next(iter(reader.settings.alignment_heads), None))
     if save is not None:
         seen.trace.save(save, qk=True)
@@ -67,7 +75,7 @@ def see(
         return
     print(first_line(reader, seen))
     if png is None:
-        _show(chosen, columns)
+        _show(chosen, columns, None if asked == Asked() else ALL)
         for key in _hints(seen, reader.settings.task, chosen, example=given is None, heads=asked == Asked()):
             talk(say(key))
     tell_of_file("see", text)
@@ -91,17 +99,17 @@ def _hints(seen: "Seen", task: str, chosen: Chosen, *, example: bool, heads: boo
         yield "see-more-overview" if chosen.heads is None else f"see-more-{task}"
 
 
-def _show(chosen: Chosen, columns: int | None) -> None:
+def _show(chosen: Chosen, columns: int | None, overview: str | None) -> None:
     """The heads that were asked for in full, one after another; without --head all of them at a glance."""
     from regard.trace import Trace
 
     if chosen.heads is None and not chosen.mean:
         print()
-        Trace(chosen.records).show(width=columns, file=sys.stdout)
+        Trace(chosen.records).show(overview, width=columns, file=sys.stdout)
     for layer, record in zip(chosen.layers, chosen.records, strict=True):
         if chosen.mean:
             print()
-            Trace([mean_of_heads(record)]).show(width=columns, file=sys.stdout)
+            Trace([record]).show(head="mean", width=columns, file=sys.stdout)
         for head in chosen.heads or []:
             print()
             if chosen.best == (layer, head):
@@ -113,6 +121,7 @@ def _show(chosen: Chosen, columns: int | None) -> None:
 def _save_png(chosen: Chosen, path: Path) -> None:
     """The same heads in one picture."""
     from regard.trace import Trace
+    from regard.trace.weights import mean_of_heads
     from regard.views.plots import save_plot
 
     records = [mean_of_heads(record) for record in chosen.records] if chosen.mean else chosen.records

@@ -7,6 +7,7 @@ import typer
 
 from regard.cli.lines import one_line, printable, stdin_batches, tell_of_file
 from regard.cli.numbers import whole_number
+from regard.cli.readings import ReadLines, tell_of_reading
 from regard.cli.streams import talk, write_json
 from regard.cli.verdict import FILE
 from regard.errors import ArgumentError
@@ -32,6 +33,7 @@ def translate(
     asked = None if beams is None else _beams(beams)
 
     from regard.language import load
+    from regard.language.translating import translate_each
 
     translator = load(model)
     if text == ["-"]:
@@ -39,7 +41,10 @@ def translate(
             raise typer.Exit(FILE)
         return
     given = " ".join(text)
-    output = translator.translate(given, beams=asked)
+    (output,) = translate_each(translator, [given], beams=asked)
+    if isinstance(output, ArgumentError):
+        raise output
+    tell_of_reading(translator, given)
     if as_json:
         write_json(_as_json(translator, given, output))
     else:
@@ -49,8 +54,10 @@ def translate(
 
 def _translate_stdin(translator: "LanguageModel", beams: int | None, as_json: bool) -> int:
     """A line of output for each line of input; how many lines had none to give, and the reason is said."""
-    from regard.language.translating import EMPTY, translate_each
+    from regard.language.reading import EMPTY
+    from regard.language.translating import translate_each
 
+    readings = ReadLines(translator)
     number = bad = 0
     for batch in stdin_batches():
         for text, found in zip(batch, translate_each(translator, batch, beams=beams), strict=True):
@@ -59,11 +66,14 @@ def _translate_stdin(translator: "LanguageModel", beams: int | None, as_json: bo
             if isinstance(found, ArgumentError) and found.key != EMPTY:
                 bad, output = bad + 1, None
                 talk(say("translate-line", number=number, reason=found))
+            elif output:
+                readings.add(number, text)
             if as_json:
                 write_json(_as_json(translator, text, output))
             else:
                 print(one_line(output or ""))
         sys.stdout.flush()
+    readings.tell()
     return bad
 
 

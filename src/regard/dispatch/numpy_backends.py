@@ -34,7 +34,7 @@ def _reference(call: Call) -> tuple[Array, Statistics]:
         mask = np.broadcast_to(seen, shape)
     scores = attention_scores(call.q, call.k, mask, call.bias, call.scale, call.softcap)
     weights = softmax(scores)
-    found = Statistics() if call.see is None else statistics_of(weights, log_sum_exp(scores), call.see)
+    found = Statistics() if call.see is None else statistics_of(weights, log_sum_exp(scores), call.see, scores)
     if call.dropout:
         # NumPy's global generator, as torch has its own: np.random.seed makes it repeatable.
         kept = np.random.random(weights.shape) >= call.dropout

@@ -96,7 +96,7 @@ def _eager(call: Call) -> tuple[Tensor, Statistics]:
     if call.see is not None and call.see.differentiable:
         found = _differentiable(scores, weights, call.see)
     elif call.see is not None:
-        found = statistics_of(weights.detach(), log_sum_exp(scores.detach()), call.see)
+        found = statistics_of(weights.detach(), log_sum_exp(scores.detach()), call.see, scores.detach())
     if call.dropout:
         weights = F.dropout(weights, call.dropout)
     return weighted_sum(weights, call.q, call.v, mask), found
@@ -114,7 +114,8 @@ def _differentiable(scores: Tensor, weights: Tensor, see: See) -> Statistics:
     shift = shift.masked_fill(shift.isinf(), 0)
     below = (scores - shift[..., None]).masked_fill((nothing | wild)[..., None], 0)
     total = log_sum_exp(below)  # before it is hidden where it is nothing: its slope there would be NaN
-    rest = statistics_of(weights.detach(), total.detach(), replace(see, map=None, entropy=False))
+    others = replace(see, map=None, entropy=False)
+    rest = statistics_of(weights.detach(), total.detach(), others, scores.detach())
     mean = (weights * below.masked_fill(hidden, 0)).sum(-1)
     return rest._replace(
         map=pooled_map(weights, see.map) if see.map else None,

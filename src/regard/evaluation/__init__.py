@@ -12,8 +12,8 @@ if find_spec("torch") is None:
     raise MissingPackageError("missing-package", what="regard.evaluation", package="torch", extra="train")
 
 from regard.evaluation.losses import TextLoss, taking_keep, text_loss
-from regard.evaluation.scores import Score, chrf, paper_bleu, sacre_bleu
-from regard.evaluation.sets import Languages, PairSet, pair_set, split_set
+from regard.evaluation.scores import Score, chrf, paper_bleu, sacre_bleu, tokenizer_for
+from regard.evaluation.sets import Languages, PairSet, language_of, pair_set, split_set
 from regard.evaluation.translation import encode_sources, translate, translate_lines
 
 __all__ = [
@@ -23,12 +23,14 @@ __all__ = [
     "TextLoss",
     "chrf",
     "encode_sources",
+    "language_of",
     "pair_set",
     "paper_bleu",
     "sacre_bleu",
     "split_set",
     "taking_keep",
     "text_loss",
+    "tokenizer_for",
     "translate",
     "translate_lines",
 ]

@@ -46,8 +46,13 @@ def sacre_bleu(
     >>> sacre_bleu(["小明在看书。"], ["小明在看书。"], language="zh").signature.rpartition("|version")[0]
     'nrefs:1|case:mixed|eff:no|tok:zh|smooth:exp'
     """
-    how = {"tokenize": "zh" if language.startswith("zh") else "13a", "lowercase": lowercase}
+    how = {"tokenize": tokenizer_for(language), "lowercase": lowercase}
     return _scored("sacrebleu", _metrics("sacre_bleu").BLEU(**how), hypotheses, references)
+
+
+def tokenizer_for(language: str) -> str:
+    """sacreBLEU's name for how it splits text of a language: Chinese by characters, any other as mteval-v13a does."""
+    return "zh" if language.startswith("zh") else "13a"
 
 
 def chrf(hypotheses: Sequence[str], references: References, *, lowercase: bool = False) -> Score:

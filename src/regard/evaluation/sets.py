@@ -12,6 +12,7 @@ from regard.errors import FileError
 from regard.evaluation.scores import Score, chrf, paper_bleu, sacre_bleu
 from regard.text import moses
 from regard.text.corpus import Corpus, read_lines
+from regard.text.tidy import is_chinese
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +48,15 @@ class PairSet:
             found.append(sacre_bleu(texts, self.plain, lowercase=lowercase, language=target))
             found.append(chrf(texts, self.plain, lowercase=lowercase))
         return found
+
+
+def language_of(references: Sequence[str]) -> str:
+    """Which language they are in, as far as it changes how they are counted: Chinese, or any other, called English.
+
+    >>> language_of(["我爱你。", "谢谢！"]), language_of(["Ich liebe dich."])
+    ('zh', 'en')
+    """
+    return "zh" if is_chinese("".join(references)) else "en"
 
 
 def pair_set(corpus: Corpus, languages: Languages) -> PairSet:

@@ -19,10 +19,12 @@ from regard.evaluation import (
     Score,
     TextLoss,
     encode_sources,
+    language_of,
     pair_set,
     split_set,
     taking_keep,
     text_loss,
+    tokenizer_for,
     translate,
 )
 from regard.evaluation.trained import RECIPE, RUN, Trained, read_trained
@@ -57,7 +59,8 @@ class Asked:
                the model was trained on, only the end counts that was held out
     splits     sets by name; empty for the recipe's tests, or where it has none its validation set
     beams      of a translator's search
-    language   that a translator writes, for how its text is counted
+    language   that a translator writes, for how its text is counted; what neither the recipe nor the model says is
+               told by the references
     skip_bad   bad lines are left out and too long ones cut, and both are counted
     device     where the model runs; None for a GPU where there is one
     """
@@ -89,6 +92,7 @@ def evaluate(folder: str | os.PathLike[str], asked: Asked) -> Iterator[Result]:
     trained.model.to(chosen_device(asked.device))
     recipe = None if trained.run is None else read_recipe(trained.run / RECIPE)
     if recipe is not None and recipe.puzzle is not None:
+        _refuse_splits(asked, say("evaluate-puzzle"))
         return iter([_puzzle(trained, recipe, asked.data)])
     if asked.data is None:
         raise ArgumentError("evaluate-no-data")
@@ -96,13 +100,20 @@ def evaluate(folder: str | os.PathLike[str], asked: Asked) -> Iterator[Result]:
         raise FileError("data-absent", path=str(asked.data))
     if recipe is None and asked.data.is_dir():
         raise ArgumentError("evaluate-file-wanted", path=str(asked.data), recipe=RECIPE)
+    if asked.data.is_file():
+        _refuse_splits(asked, str(asked.data))
     spec = None if recipe is None else recipe.data
     if trained.model.config.kind == "encoder-decoder":
         how = EvaluationSpec() if recipe is None else recipe.evaluation
         how = how if asked.beams is None else replace(how, beams=asked.beams)
-        sets = [_encoded(trained, *each, asked) for each in _pair_sets(trained.run, spec, asked, asked.data)]
+        sets = [_encoded(trained, *each, asked) for each in _pair_sets(trained, spec, asked, asked.data)]
         return _translations(trained, how, sets)
     return _texts(trained, spec, list(_text_sets(trained.run, spec, asked, asked.data)))
+
+
+def _refuse_splits(asked: Asked, data: str) -> None:
+    if asked.splits:
+        raise ArgumentError("evaluate-split-one", split=", ".join(asked.splits), data=data)
 
 
 # --- translators -----------------------------------------------------------------------------------------
@@ -134,19 +145,20 @@ def _translations(trained: Trained, how: EvaluationSpec, sets: list[_Encoded]) -
         yield Result(set=pairs.name, scores=tuple(pairs.scores(hypotheses)), hypotheses=hypotheses, notes=notes)
 
 
-def _pair_sets(run: Path | None, spec: DataSpec | None, asked: Asked, data: Path) -> Iterator[tuple[PairSet, Notes]]:
+def _pair_sets(trained: Trained, spec: DataSpec | None, asked: Asked, data: Path) -> Iterator[tuple[PairSet, Notes]]:
     """The sets that are asked for, each with what has to be said about it."""
+    told = asked.language or (spec and spec.target)
     languages = Languages(
         source=(spec and spec.source) or "en",
-        target=asked.language or (spec and spec.target) or "en",
+        target=told or trained.language or "en",
         tokenised=spec is not None and spec.pattern is not None,
     )
     if spec is None or data.is_file():
         corpus = read_plain_pairs(spec, [data], asked.skip_bad)
         notes = _skipped(corpus)
-        if spec is not None and _was_trained_on(run, corpus):
+        if spec is not None and _was_trained_on(trained.run, corpus):
             corpus = replace(pairs_without_end(corpus, spec)[1], name=say("evaluate-held-out"))
-        yield pair_set(corpus, languages), notes
+        yield (pair_set(corpus, languages), notes) if told else _counted(corpus, notes, languages, trained)
         return
     names = asked.splits or spec.tests or spec.valid
     if spec.pattern is None:
@@ -155,12 +167,20 @@ def _pair_sets(run: Path | None, spec: DataSpec | None, asked: Asked, data: Path
             notes = _skipped(corpus)
             if not names:
                 corpus = replace(pairs_without_end(corpus, spec)[1], name=say("evaluate-held-out"))
-            yield pair_set(corpus, languages), notes
+            yield (pair_set(corpus, languages), notes) if told else _counted(corpus, notes, languages, trained)
         return
     for name in names:
         found = split_set(data, name, languages, pattern=spec.pattern, raw=spec.raw)
         plain = (spec.raw or "{split}.{lang}").format(split=name, lang=languages.target)
         yield found, () if found.plain is not None else (say("evaluate-no-plain", set=name, path=str(data / plain)),)
+
+
+def _counted(corpus: Corpus, notes: Notes, languages: Languages, trained: Trained) -> tuple[PairSet, Notes]:
+    """A set whose language neither the call nor the recipe tells: the model's own settings do, or its references."""
+    target = trained.language or language_of(corpus.columns[1])
+    who = "model" if trained.language else "guessed"
+    note = say(f"evaluate-language-{who}", set=corpus.name, language=target, tokenizer=tokenizer_for(target))
+    return pair_set(corpus, replace(languages, target=target)), (*notes, note)
 
 
 def _sets_of(names: Sequence[str]) -> list[Sequence[str]]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import FileError, NotKeptError
-from regard.files import check_place, reason_of, write_aside
+from regard.files import TRACE, check_place, ending_of, reason_of, write_aside
 from regard.kinds import to_numpy
 from regard.masks import Mask
 from regard.records import WORTH_ASKING, Record
@@ -39,6 +39,7 @@ def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None
     records = [_described(record, f"{i}.", tensors, tokens, qk) for i, record in enumerate(trace)]
     about = {"format": FORMAT, "version": VERSION, "tokens": tokens.rows, "records": records}
     target = Path(path)
+    ending_of(target, TRACE)
     check_place(target)
     plain = {name: _plain(array) for name, array in tensors.items()}
     write_aside(target, lambda aside: save_file(plain, aside, {KEY: _json(about)}), SafetensorError)

@@ -7,12 +7,14 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 
 from regard.errors import ArgumentError, UnknownNameError
+from regard.files import ending_of
 from regard.records import Kind, Record
 from regard.trace.merging import Merge, merged
-from regard.trace.weights import KINDS, record_of
+from regard.trace.weights import KINDS, is_layers, mean_of_heads, record_of
 from regard.words import Language
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from regard.trace.measures import Heads
 
 Colour = Literal["truecolor", "256", "none"]
+Layer = int | str | None
 ScaleName = Literal["auto", "linear", "log", "renormalised", "hidden"]
 
 
@@ -54,13 +57,20 @@ class Trace:
         kind: Kind = "self",
         map: int | None = 256,
     ) -> "Trace":
-        """A Trace of one record, from any attention weights, NumPy or torch; they are kept, not copied.
+        """A Trace of any attention weights, NumPy or torch; they are kept, not copied.
 
         (T, S) is one head, (H, T, S) several heads of one sample, (B, H, T, S) samples; further axes in front
-        count samples too. `queries` and `keys` are tokens; without `keys`, a square of self-attention uses
-        `queries` for both. A row must sum to 1, or be 0 throughout: a query that sees nothing.
+        count samples too. That is one record; a tuple or list of (B, H, T, S) arrays, such as Hugging Face's
+        `output_attentions=True` gives, is a record for each layer: `name.0`, `name.1`, and so on.
+
+        `queries` and `keys` are tokens; without `keys`, a square of self-attention uses `queries` for both. A row must
+        sum to 1, or be 0 throughout: a query that sees nothing.
         """
-        return cls([record_of(weights, queries, keys, name=name, kind=kind, map=map)])
+        if is_layers(weights):
+            named = {f"{name}.{layer}": each for layer, each in enumerate(weights)}
+        else:
+            named = {name: weights}
+        return cls(record_of(each, queries, keys, name=at, kind=kind, map=map) for at, each in named.items())
 
     def append(self, record: Record) -> None:
         """Add the next call's record."""
@@ -203,12 +213,18 @@ class Trace:
 
         return Trace(value_weighted(record) for record in self)
 
+    def _chosen(self, layer: Layer, head: int | Literal["mean"] | None) -> "tuple[Trace, Layer, int | None]":
+        """What is to be drawn: of the mean, the only head of records that have no other."""
+        if head != "mean":
+            return self, layer, head
+        return Trace(mean_of_heads(record) for record in (self if layer in (None, "all") else [self[layer]])), None, 0
+
     # --- handed on ---------------------------------------------------------------------------------------
 
     def show(
         self,
         layer: int | str | None = None,
-        head: int | None = None,
+        head: int | Literal["mean"] | None = None,
         sample: int = 0,
         file: TextIO | None = None,
         width: int | None = None,
@@ -217,7 +233,7 @@ class Trace:
         scale: ScaleName | None = None,
         merge: Merge | None = None,
     ) -> None:
-        """Draw in the terminal: one head, the heads of a layer, or all layers, by what is chosen.
+        """Draw in the terminal: one head or the "mean" of all, the heads of a layer, or all layers, by what is chosen.
 
         `color` forces what is otherwise told from the terminal; `width` is in columns. `scale` is how colours go with
         weights: "linear", "log", or without the first token "renormalised" or "hidden". `merge` puts "characters"
@@ -225,22 +241,32 @@ class Trace:
         """
         from regard.views.terminal import show
 
-        show(self, layer, head, sample, file=file, width=width, color=color, lang=lang, scale=scale, merge=merge)
+        trace, layer, head = self._chosen(layer, head)
+        show(trace, layer, head, sample, file=file, width=width, color=color, lang=lang, scale=scale, merge=merge)
 
     def plot(
         self,
         layer: int | str | None = None,
-        head: int | None = None,
+        head: int | Literal["mean"] | None = None,
         sample: int = 0,
         ax: "Axes | None" = None,
         lang: Language | None = None,
         scale: ScaleName | None = None,
         merge: Merge | None = None,
+        *,
+        vmax: float | None = None,
+        cmap: Any = None,
+        colorbar: bool = True,
     ) -> "Axes | np.ndarray":
-        """Draw with matplotlib; the Axes, or an array of them where there are several pictures. The rest as `show`."""
+        """Draw with matplotlib; the Axes, or an array of them where there are several pictures. The rest as `show`.
+
+        `vmax` is the weight of the last colour: the same in two figures, and they can be compared. `cmap` names the
+        colours; without `colorbar` nothing explains them.
+        """
         from regard.views.plots import plot
 
-        return plot(self, layer, head, sample, ax, lang, scale, merge)
+        trace, layer, head = self._chosen(layer, head)
+        return plot(trace, layer, head, sample, ax, lang, scale, merge, vmax=vmax, cmap=cmap, colorbar=colorbar)
 
     def html(
         self,
@@ -254,6 +280,7 @@ class Trace:
         """Write one page of HTML that needs nothing else: all layers and heads of a sample, or one layer."""
         from regard.views.page import write_page
 
+        ending_of(Path(path), ".html", ".htm")
         write_page(self, path, layer, sample, lang, scale, merge)
 
     def save(self, path: str | os.PathLike[str], qk: bool = False) -> None:

@@ -54,6 +54,45 @@ def record_of(
     return record.with_tokens(_listed(queries), _listed(keys))
 
 
+def mean_of_heads(record: Record) -> Record:
+    """The mean of all heads as a record of one head, which says so in its name.
+
+    >>> mean_of_heads(record_of(np.stack([np.eye(2), np.full((2, 2), 0.5)]))).weights()[0, 0]
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
+    """
+    exact = record.rectangle
+    return Record(
+        shape=(record.shape[0], 1, *record.shape[2:]),
+        name=f"{record.name}.mean",
+        kind=record.kind,
+        map=None if record.map is None else _mean(record.map),
+        sink=None if record.sink is None else _mean(record.sink),
+        queries=record.queries,
+        keys=record.keys,
+        prompt=record.prompt,
+        rectangle=None if exact is None else lambda rows, cols: _mean(exact(rows, cols)),
+    )
+
+
+def _mean(heads: Array) -> Array:
+    """B H … to B 1 …"""
+    return heads.mean(1)[:, None]
+
+
+def is_layers(weights: Any) -> bool:
+    """Whether these are the weights of several layers, each an array (B, H, T, S) of its own.
+
+    >>> is_layers((np.ones((1, 2, 1, 1)),)), is_layers(np.ones((1, 1, 2, 1, 1))), is_layers([[1.0]])
+    (True, False, False)
+    """
+    return (
+        isinstance(weights, tuple | list)
+        and len(weights) > 0
+        and all(len(getattr(each, "shape", ())) == 4 for each in weights)
+    )
+
+
 def _four_axes(weights: Any) -> tuple[Array, np.ndarray]:
     """The weights as they were given, and as NumPy's B H T S."""
     try:

@@ -16,10 +16,6 @@ WORDS: dict[str, Words] = {
         en="after # stands the number of one call, such as 'h.5.attn#1'; found {asked!r}",
         zh="# 后面应是某一次调用的序号，例如 'h.5.attn#1'；现在是 {asked!r}",
     ),
-    "edit-name-unknown": Words(
-        en="no module of this model is called {asked!r}, and no name ends so; did you mean {nearest!r}?",
-        zh="该模型没有名为 {asked!r} 的模块，也没有以此结尾的名字；是否想写 {nearest!r}？",
-    ),
     "edit-name-ambiguous": Words(
         en="{asked!r} is the end of {count} names, the first of them {first!r}; write more of the one that you mean, "
         "or {pattern!r} for all of them",

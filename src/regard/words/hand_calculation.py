@@ -56,23 +56,23 @@ WORDS: dict[str, Words] = {
     ),
     "hand-scores": Words(
         en="Each score is the dot product of a query and a key: multiply number by number, then add.",
-        zh="每个分数是一个查询与一个键的点积：逐个相乘，再相加。",
+        zh="每个得分是一个查询与一个键的点积：逐个相乘，再相加。",
     ),
     "hand-scaled": Words(
         en="Divide every score by √E = √{E} = {root}: else wide vectors make large scores, and softmax picks one key.",
-        zh="每个分数都除以 √E = √{E} = {root}：否则向量越宽分数越大，softmax 会变得几乎只选一个键。",
+        zh="每个得分都除以 √E = √{E} = {root}：否则向量越宽得分越大，softmax 会变得几乎只选一个键。",
     ),
     "hand-scaled-given": Words(
         en="Multiply every score by the scale that was given, {scale}.",
-        zh="每个分数都乘以给定的缩放系数 {scale}。",
+        zh="每个得分都乘以给定的缩放系数 {scale}。",
     ),
     "hand-masked": Words(
         en="Where a query may not look, its score becomes -inf, so that its weight will be exactly 0.",
-        zh="查询不能看的地方，分数改为 -inf，这样它的权重就恰好是 0。",
+        zh="查询不能看的地方，得分改为 -inf，这样它的权重就恰好是 0。",
     ),
     "hand-shifted": Words(
         en="Subtract from each row its largest score: the weights stay the same, and nothing can overflow.",
-        zh="每一行减去本行最大的分数：权重不变，而指数运算不会溢出。",
+        zh="每一行减去本行最大的得分：权重不变，而指数运算不会溢出。",
     ),
     "hand-powers": Words(
         en="Raise e to each number: nothing is negative now, and the largest of a row becomes exp(0) = 1.",
@@ -88,7 +88,7 @@ WORDS: dict[str, Words] = {
     ),
     "hand-weights-some-zero": Words(
         en="Divide each row by its sum: the weights of each row sum to 1; if all scores are -inf, all are 0.",
-        zh="每一行除以本行的和：每行权重之和为 1；若一行的分数全是 -inf，权重就全是 0。",
+        zh="每一行除以本行的和：每行权重之和为 1；若一行的得分全是 -inf，权重就全是 0。",
     ),
     "hand-output": Words(
         en="Each row of the output is the sum of the values, each multiplied by its weight.",
@@ -105,7 +105,7 @@ WORDS: dict[str, Words] = {
     ),
     "hand-blind": Words(
         en="q{row} may look nowhere: all its scores are -inf",
-        zh="q{row} 哪里都不能看：它的分数全是 -inf",
+        zh="q{row} 哪里都不能看：它的得分全是 -inf",
     ),
     "hand-not-finite": Words(
         en="q{row} meets nan or inf, in itself or in a key it may look at: its whole row is nan",
@@ -117,21 +117,21 @@ WORDS: dict[str, Words] = {
     ),
     "hand-no-highest": Words(
         en="q{row}: there is nothing to subtract, because every score is -inf",
-        zh="q{row}：没有可减的，因为分数全是 -inf",
+        zh="q{row}：没有可减的，因为得分全是 -inf",
     ),
     "hand-weights-zero": Words(
         en="q{row}: all weights are 0, because every score is -inf; 0 / 0 would be nan",
-        zh="q{row}：权重全是 0，因为分数全是 -inf；若算 0 / 0 就成了 nan",
+        zh="q{row}：权重全是 0，因为得分全是 -inf；若算 0 / 0 就成了 nan",
     ),
     "hand-zero-score": Words(
         en="A score of 0 is not a weight of 0, only -inf is: q{row} and k{column} score 0, "
         "and still the weight is {weight}.",
-        zh="分数为 0 不等于权重为 0，只有 -inf 才是：q{row} 与 k{column} 的分数是 0，权重却是 {weight}。",
+        zh="得分为 0 不等于权重为 0，只有 -inf 才是：q{row} 与 k{column} 的得分是 0，权重却是 {weight}。",
     ),
     "hand-underflow": Words(
         en="q{row} and k{column} score {score}, so far below the largest that the weight is smaller than any "
         "float64 and is stored as 0.",
-        zh="q{row} 与 k{column} 的分数是 {score}，比最大的低太多，权重比任何 float64 都小，只能存成 0。",
+        zh="q{row} 与 k{column} 的得分是 {score}，比最大的低太多，权重比任何 float64 都小，只能存成 0。",
     ),
     "hand-output-zero": Words(
         en="q{row}: this query may look nowhere: its output is zero",
@@ -139,7 +139,7 @@ WORDS: dict[str, Words] = {
     ),
     "hand-output-nothing": Words(
         en="q{row}: every score is -inf, so there is nothing to mix: its output is zero",
-        zh="q{row}：分数全是 -inf，没有可混合的值：输出为零",
+        zh="q{row}：得分全是 -inf，没有可混合的值：输出为零",
     ),
     # --- comments of the code ---
     "script-inputs": Words(

@@ -40,8 +40,9 @@ WORDS: dict[str, Words] = {
     ),
     "heads-no-tokens": Words(
         en="tokens are not named, so same token, induction and separators were not looked for: "
-        "watch with tokenizer=, or label the trace",
-        zh="词元没有名字，因此没有找同一词元、归纳和分隔符：请在 watch 时给出 tokenizer=，或给 trace 加上标签",
+        "watch with tokenizer=, or name them: Trace(record.with_tokens(tokens, tokens) for record in trace)",
+        zh="词元没有名字，因此没有找同一词元、归纳和分隔符：请在 watch 时给出 tokenizer=，"
+        "或自己起名：Trace(record.with_tokens(tokens, tokens) for record in trace)",
     ),
     "heads-scale": Words(
         en="0: no more than looking evenly; 1: nothing else.",
@@ -77,8 +78,8 @@ WORDS: dict[str, Words] = {
     ),
     "help-heads-count": Words(en="show so many heads; 20 without it", zh="列出多少个头；不写则为 20"),
     "heads-see": Words(
-        en="to look at the first: regard see --model {model} --kind {kind} --layer {layer} --head {head}",
-        zh="想看第一个：regard see --model {model} --kind {kind} --layer {layer} --head {head}",
+        en="to look at the first: regard see --model {model} --kind {kind} --layer {layer} --head {head} {text}",
+        zh="想看第一个：regard see --model {model} --kind {kind} --layer {layer} --head {head} {text}",
     ),
     # --- complaints ---
     "pattern-unknown": Words(
@@ -93,6 +94,12 @@ WORDS: dict[str, Words] = {
         en="queries={value!r} must be a whole number of at least 1, or None for all",
         zh="queries={value!r} 必须是不小于 1 的整数；None 表示全部",
     ),
+    "entropy-not-kept": Words(
+        en="record {name!r} kept no entropies, and nothing to compute them from; ask beforehand for either: "
+        "see=See(entropy=True), which is enough, or see=See(qk=True), which gives all exact weights",
+        zh="记录 {name!r} 没有保留熵，也没有可以用来算出熵的东西；请事先要求其一：see=See(entropy=True) 就够了，"
+        "或用 see=See(qk=True)，可得全部精确权重",
+    ),
     "measure-two-texts": Words(
         en="{name!r} ({T} queries, {S} keys) looks from one text at another, where distance has no meaning; "
         "choose self-attention: trace.select(kind=...)",
@@ -101,6 +108,13 @@ WORDS: dict[str, Words] = {
     "measure-not-finite": Words(
         en="{name!r} has weights that are not finite, first at query {row}, so nothing can be multiplied with them",
         zh="{name!r} 的权重里有非有限的数，最先出现在第 {row} 个查询，无法继续相乘",
+    ),
+    "rollout-kinds": Words(
+        en="rollout multiplies the layers of one stack of self-attention; encoder, decoder and cross-attention cannot "
+        "be multiplied with each other, and here are: {kinds}; choose one side, for example "
+        "trace.select(kind='encoder').rollout()",
+        zh="rollout 只把同一侧自注意力的各层相乘；编码器、解码器和交叉注意力不能互乘，而这里有：{kinds}；"
+        "请选出一侧，例如 trace.select(kind='encoder').rollout()",
     ),
     "rollout-shapes": Words(
         en="rollout multiplies layers, so all must be self-attention of one size, queries as many as keys; "
@@ -114,11 +128,11 @@ WORDS: dict[str, Words] = {
         zh="{shape}（B 行 T）的 rollout 需要 {need}，可用 {free}；请少要几行，例如只要最后一行：rows=slice(-1, None)",
     ),
     "values-not-kept": Words(
-        en="record {name!r} does not know how long its values are; ask beforehand: see=See(values=True, qk=True). "
-        "PyTorch's fused encoder layer and models that make their own softmax do not show them: pass v, "
-        "and W_o if you have it",
-        zh="记录 {name!r} 不知道各个值的长度；请事先要求：see=See(values=True, qk=True)。"
-        "PyTorch 的融合编码器层，以及自己做 softmax 的模型，不会露出值：请传入 v，有 W_o 的话也一并传入",
+        en="record {name!r} does not hold how long its values are: they were not asked for, see=See(values=True, "
+        "qk=True), or the model did not show them, which `watch` then said; with v, and W_o if you have it, "
+        "regard.trace.measures.value_weighted(record, v, W_o) needs neither",
+        zh="记录 {name!r} 里没有各个值的长度：或是没有要求，see=See(values=True, qk=True)；或是模型没有露出它们，"
+        "这时 `watch` 已经说明；手里有 v（最好还有 W_o）的话，用 regard.trace.measures.value_weighted(record, v, W_o)",
     ),
     "values-shape": Words(
         en="values of shape {found} do not fit {name!r}; wanted (B, G, S, Ev) = ({B}, a divisor of {H}, {S}, any)",

@@ -34,6 +34,10 @@ WORDS: dict[str, Words] = {
         en="tokens are merged to words: keys summed, queries averaged",
         zh="词元已合并成词：键相加，查询取平均",
     ),
+    "page-clipped": Words(
+        en="{ceiling} and more, up to {highest}, share the last colour: the scale is made for the other tokens",
+        zh="{ceiling} 及以上（最大 {highest}）颜色相同：色阶是为其他词元定的",
+    ),
     "page-nothing": Words(en="nothing to draw: {T} queries, {S} keys", zh="没有可画的内容：{T} 个查询，{S} 个键"),
     # --- reading a cell ---
     "page-map": Words(
@@ -57,8 +61,8 @@ WORDS: dict[str, Words] = {
     ),
     "page-honest": Words(
         en="A weight says where a head read from, not why the model answered as it did. To test a reason, silence "
-        "the head and look at what changes: regard.edit.",
-        zh="权重说明一个头从哪里读取，并不说明模型为什么这样回答。想验证原因，请关掉这个头，看结果变了多少：regard.edit。",
+        "the head and look at what changes: regard.effect.",
+        zh="权重说明一个头从哪里读取，并不说明模型为什么这样回答。想验证原因，请关掉这个头，看结果变了多少：regard.effect。",
     ),
     "page-noscript": Words(
         en="This page draws with JavaScript, which is switched off here; trace.plot() draws without.",

@@ -15,6 +15,12 @@ WORDS: dict[str, Words] = {
     "screen-sample": Words(en="sample {sample} of {count}", zh="样本 {sample}（共 {count} 个）"),
     "screen-head": Words(en="head {head}", zh="头 {head}"),
     "screen-head-column": Words(en="head", zh="头"),
+    "screen-layer": Words(en="layer {layer}", zh="层 {layer}"),
+    "screen-layer-of-kind": Words(en="layer {layer} · {kind}", zh="第 {layer} 层 · {kind}"),
+    "screen-telling": Words(
+        en="of {count} heads, the one with the clearest pattern here",
+        zh="{count} 个头中，在这段文本上规律最清楚的一个",
+    ),
     # --- how to read it ---
     "screen-rows-look": Words(en="rows look at columns", zh="行：谁在看；列：被看的"),
     "screen-two-rows": Words(en="two rows a line", zh="每行文字对应上下两行"),
@@ -65,6 +71,11 @@ WORDS: dict[str, Words] = {
     "plot-keys": Words(en="key position", zh="键位置"),
     "plot-first": Words(en="first {share} %", zh="首词元 {share}%"),
     "plot-weight": Words(en="weight", zh="权重"),
+    "plot-scale-root": Words(en="square-root scale", zh="平方根刻度"),
+    "plot-hidden": Words(en="grey: hidden or exactly 0", zh="灰色：不可见，或恰为 0"),
+    "plot-bad": Words(en="red: NaN", zh="红色：NaN"),
+    "plot-thinned": Words(en="one token in {step} is named", zh="每 {step} 个词元标一个"),
+    "plot-crowded": Words(en="too many tokens to name: positions", zh="词元太多，只标位置"),
     "plot-no-font": Words(
         en="no font for Chinese, Japanese or Korean was found, so matplotlib writes the positions of such tokens "
         "in their place; install one, for example Noto Sans CJK SC",

@@ -47,8 +47,9 @@ WORDS: dict[str, Words] = {
         "写了 --layer 则显示总览；handmade 的头还可用名字",
     ),
     "help-see-model": Words(
-        en="translator, poet, handmade (one layer built by hand) or the folder of a model; translator without it",
-        zh="translator（翻译）、poet（写诗）、handmade（手工搭的一层），或模型所在的文件夹；不写则用 translator",
+        en="translator, poet, handmade (one layer built by hand), or the folder of a model or a run; "
+        "translator without it",
+        zh="translator（翻译）、poet（写诗）、handmade（手工搭的一层），或模型、训练所在的文件夹；不写则用 translator",
     ),
     "help-width": Words(en="draw in N columns", zh="按 N 列的宽度绘制"),
     "help-save": Words(
@@ -56,8 +57,8 @@ WORDS: dict[str, Words] = {
         zh="同时把所有层和头的记录存成 safetensors 文件，可用 regard.read_trace 读取",
     ),
     "help-see-png": Words(
-        en="draw the same heads as a PNG file instead (needs matplotlib)",
-        zh="改为把同样的头画成 PNG 文件（需要 matplotlib）",
+        en="draw the same heads as a PNG file instead, or as SVG or PDF by its ending (needs matplotlib)",
+        zh="改为把同样的头画成 PNG 文件，或按扩展名画成 SVG、PDF（需要 matplotlib）",
     ),
     "see-best-cross": Words(
         en="decoder layer {layer}, head {head}: the head that aligns best",
@@ -76,8 +77,10 @@ WORDS: dict[str, Words] = {
         zh="还可以：--head all、--layer all；--json 给出数字",
     ),
     "see-more-overview": Words(
-        en="more: --layer 0 --head 0 shows one head in full, --layer 0 --head all each of them; --json for numbers",
-        zh="还可以：--layer 0 --head 0 完整显示一个头，--layer 0 --head all 逐个显示；--json 给出数字",
+        en="more: --layer all shows every head at a glance, --layer 0 --head 0 a certain one, --layer 0 --head all "
+        "each; --json for numbers",
+        zh="还可以：--layer all 一览所有的头，--layer 0 --head 0 指定一个头，--layer 0 --head all 逐个显示；"
+        "--json 给出数字",
     ),
     "see-example": Words(
         en="this is our example; your own text goes after the command, or - to read it from stdin",
@@ -88,6 +91,7 @@ WORDS: dict[str, Words] = {
         "give one sentence",
         zh="这里把几个句子当作一个来读，译得不如逐句翻译（regard translate 就是逐句的）：请只给一个句子",
     ),
+    "read-as": Words(en="read as “{text}”", zh="读作“{text}”"),
     "text-is-file": Words(
         en="that is the name of a file, and was read as a text; for what is in it: regard {command} - < {file}",
         zh="这是一个文件的名字，刚才被当作文本读了；要读文件的内容：regard {command} - < {file}",
@@ -187,8 +191,8 @@ WORDS: dict[str, Words] = {
         zh="束搜索的宽度：途中保留 N 个最可能的开头；不写则按模型的设定",
     ),
     "help-translate-model": Words(
-        en="the folder of a model; without it, the bundled translator",
-        zh="模型所在的文件夹；不写则用自带的翻译模型",
+        en="the folder of a model or a run; without it, the bundled translator",
+        zh="模型或训练所在的文件夹；不写则用自带的翻译模型",
     ),
     "help-translate-json": Words(
         en="print JSON instead of text; with -, a line of JSON for each line",
@@ -203,6 +207,10 @@ WORDS: dict[str, Words] = {
         zh="--beams 不能超过 {most}；现在是 {found}；再多只会更慢，译得并不更好",
     ),
     "translate-line": Words(en="line {number}: {reason}", zh="第 {number} 行：{reason}"),
+    "translate-lines": Words(
+        en="line {number}: {reason} ({count} such lines in all)",
+        zh="第 {number} 行：{reason}（这样的共 {count} 行）",
+    ),
     # --- regard generate ---
     "help-generate": Words(
         en="Go on from PROMPT, by chance: the bundled poet writes in the manner of the Tang.",
@@ -243,7 +251,7 @@ WORDS: dict[str, Words] = {
         zh="写几篇：种子从 --seed 起依次加一",
     ),
     "help-generate-model": Words(
-        en="poet, or the folder of a model; poet without it",
-        zh="poet（写诗），或模型所在的文件夹；不写则用 poet",
+        en="poet, or the folder of a model or a run; poet without it",
+        zh="poet（写诗），或模型、训练所在的文件夹；不写则用 poet",
     ),
 }

@@ -25,8 +25,10 @@ WORDS: dict[str, Words] = {
     "metavar-language": Words(en="CODE", zh="代码"),
     "metavar-device": Words(en="cpu|cuda", zh="cpu|cuda"),
     "help-evaluate-model": Words(
-        en="the folder that regard train --out wrote, or one with config.json, model.safetensors and tokenizer.json",
-        zh="regard train --out 写出的文件夹，或含有 config.json、model.safetensors 和 tokenizer.json 的文件夹",
+        en="translator, poet, the folder that regard train --out wrote, or one with config.json, model.safetensors and "
+        "tokenizer.json",
+        zh="translator（翻译）、poet（写诗）、regard train --out 写出的文件夹，"
+        "或含有 config.json、model.safetensors 和 tokenizer.json 的文件夹",
     ),
     "help-evaluate-data": Words(
         en="the folder with the recipe's data, or a file of your own: pairs as TSV or JSONL for a translator, text for "
@@ -44,8 +46,9 @@ WORDS: dict[str, Words] = {
         zh="翻译时束搜索的束数；不写则按配方",
     ),
     "help-evaluate-language": Words(
-        en="the language that a translator writes; zh is counted by characters; without it, the recipe's",
-        zh="译文的语言；zh 按字计分；不写则按配方",
+        en="the language that a translator writes; zh is counted by characters; without it, what the recipe or the "
+        "model says, or the references show",
+        zh="译文的语言；zh 按字计分；不写则按配方或模型的设定，再不然看参考译文",
     ),
     "help-evaluate-output": Words(
         en="write the translations to a file, one a line, as the model wrote them",
@@ -78,6 +81,23 @@ WORDS: dict[str, Words] = {
         en="{path} is a run that has not finished: it has no folder model yet; "
         "go on with it by running its regard train command again",
         zh="{path} 的训练还没有完成，还没有 model 文件夹；请再次运行同样的 regard train 命令，把它训练完",
+    ),
+    "evaluate-split-one": Words(
+        en="--split {split} chooses among the sets of a data folder, but {data} is one set; leave --split out",
+        zh="--split {split} 用来选数据文件夹里的某个数据集，但 {data} 只有一个；请去掉 --split",
+    ),
+    "evaluate-puzzle": Words(en="the recipe's puzzle", zh="配方里的谜题"),
+    "evaluate-language-model": Words(
+        en="{set}: counted as {language} (sacreBLEU's tokenizer {tokenizer}), the language that the model's "
+        "generation_config.json names; --language chooses another",
+        zh="{set}：译文按 {language} 计分（sacreBLEU 的分词方式 {tokenizer}），语言取自模型的 generation_config.json；"
+        "可用 --language 另选",
+    ),
+    "evaluate-language-guessed": Words(
+        en="{set}: counted as {language} (sacreBLEU's tokenizer {tokenizer}), by the look of the references, "
+        "because neither recipe nor model names a language; --language chooses another",
+        zh="{set}：译文按 {language} 计分（sacreBLEU 的分词方式 {tokenizer}）；配方和模型都没有写明语言，"
+        "这是从参考译文看出来的；可用 --language 另选",
     ),
     "evaluate-split-absent": Words(
         en="there is no set {split!r}: none of these files exists: {paths}; check --data and --split",
@@ -180,8 +200,8 @@ WORDS: dict[str, Words] = {
         zh="要画的指标，用 metrics.jsonl 里的名称（loss、valid_loss、lr、norm 等）；不写则画损失和验证损失",
     ),
     "help-png": Words(
-        en="write the picture to a PNG file instead of the terminal",
-        zh="把图写成 PNG 文件，不在终端里画",
+        en="write the picture to a PNG file instead of the terminal, or to SVG or PDF by its ending",
+        zh="把图写成 PNG 文件，或按扩展名写成 SVG、PDF，不在终端里画",
     ),
     "plot-no-runs": Words(
         en="which run? Give the folder that regard train --out wrote, for example: regard plot runs/copy",

@@ -88,10 +88,35 @@ def test_translate_lines(run) -> None:
     lines = ["I love you.", "", "Good morning.", f"{EMOJI} I love you.", "He went home. She went home."]
     code, out, err = run("translate", "-", stdin="\n".join(lines).encode())
     found = out.split("\n")
-    assert (code, err, found.pop()) == (0, "", "")
+    assert (code, err, found.pop()) == (0, "line 4: read as “I love you.”\n", "")
     assert [bool(line) for line in found] == [bool(line) for line in lines]
     assert found[0] == found[3]
     assert found[4].count("。") == 2
+
+
+@languages
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [("i love you", "I love you"), ("I LOVE YOU", "I love you"), ("I dont know", "I don't know"), ("hi", "Hi")],
+)
+def test_casual_text_is_read_as_it_is_written_well(run, lang: str, typed: str, written: str) -> None:
+    well = run("translate", written)
+    assert (well.code, well.err) == (0, "")
+    said = f"read as “{written}”\n" if lang == "en" else f"读作“{written}”\n"
+    assert run("translate", typed, "--lang", lang) == (0, well.out, said)
+    code, out, err = run("see", typed, "--head", "0", "--layer", "0", "--lang", lang)
+    assert (code, err) == (0, said)
+    assert out.startswith(f"{written} → {well.out}")
+
+
+@languages
+@pytest.mark.parametrize("command", ["see", "translate", "heads"])
+def test_what_is_no_english_is_named(run, lang: str, command: str) -> None:
+    code, out, err = run(command, "I love 北京", "--lang", lang)
+    assert (code, bool(out)) == (0, True)
+    first = err.splitlines()[0]
+    assert ("does not know: 北京" if lang == "en" else "不认识：北京") in first
+    assert ("English" if lang == "en" else "只读英文") in first
 
 
 @languages

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from regard.cli.evaluate_command import evaluate, table
 from regard.errors import ArgumentError, FileError
 from regard.evaluation import Score
+from regard.language.bundled import bundled
 from regard.recipes import evaluating
 from regard.recipes.evaluating import Asked, Result
 from regard.words import speaking
@@ -26,8 +27,10 @@ Judge = Callable[..., list[Any]]
 
 
 @pytest.fixture
-def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
-    """Have these results come out, and keep what was asked for."""
+def judge(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Judge:
+    """Have these results come out of a folder `run`, and keep what was asked for."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("here"))
+    Path("run").mkdir()
 
     def results(*found: Result) -> list[Any]:
         calls: list[Any] = []
@@ -44,7 +47,7 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Judge:
 
 def test_every_score_has_its_line(judge: Judge, capsys: pytest.CaptureFixture[str]) -> None:
     judge(FLICKR, SPEARE)
-    evaluate(Path("run"), data=Path("d"))
+    evaluate("run", data=Path("d"))
     out, err = capsys.readouterr()
     head, *lines = out.splitlines()
     assert head.split() == ["set", "metric", "value", "signature"]
@@ -68,7 +71,7 @@ def test_chinese_columns_are_aligned() -> None:
 
 def test_json(judge: Judge, capsys: pytest.CaptureFixture[str]) -> None:
     judge(FLICKR, SPEARE)
-    evaluate(Path("run"), data=Path("d"), as_json=True)
+    evaluate("run", data=Path("d"), as_json=True)
     told = json.loads(capsys.readouterr().out)
     assert told["model"] == "run"
     first, second = told["sets"]
@@ -84,28 +87,43 @@ def test_json(judge: Judge, capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_is_asked_for_arrives(judge: Judge) -> None:
     calls = judge(SPEARE)
     options: dict[str, Any] = {"beams": "7", "language": "zh", "skip_bad": True, "device": "cpu"}
-    evaluate(Path("run"), data=Path("d"), split=["a", "b", "a"], **options)
+    evaluate("run", data=Path("d"), split=["a", "b", "a"], **options)
     wanted = Asked(data=Path("d"), splits=("a", "b"), beams=7, language="zh", skip_bad=True, device="cpu")
     assert calls == [(Path("run"), wanted)]
-    evaluate(Path("run"))
+    evaluate("run")
     assert calls[1] == (Path("run"), Asked())
+
+
+def test_models_are_found_as_everywhere(judge: Judge) -> None:
+    calls = judge(SPEARE)
+    evaluate("translator")
+    Path("run", "recipe.toml").touch()
+    with pytest.raises(FileError, match="has not finished"):
+        evaluate("run")
+    Path("run", "model").mkdir()
+    evaluate("run")
+    Path("poet").mkdir()
+    evaluate("./poet")
+    assert [folder for folder, _ in calls] == [bundled("translator"), Path("run/model"), Path("poet")]
+    with pytest.raises(FileError, match="there is no folder 'nowhere'; models that come with regard are: translator"):
+        evaluate("nowhere")
 
 
 def test_translations_go_into_a_file(judge: Judge, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     judge(FLICKR)
     file = tmp_path / "hypotheses.txt"
-    evaluate(Path("run"), data=Path("d"), output=file)
+    evaluate("run", data=Path("d"), output=file)
     assert file.read_text(encoding="utf-8") == "ein hund .\n\nzwei zeilen\n"
     assert f"saved {file}" in capsys.readouterr().err
     with pytest.raises(FileError, match="could not be written"):
-        evaluate(Path("run"), data=Path("d"), output=tmp_path / "no" / "folder")
+        evaluate("run", data=Path("d"), output=tmp_path / "no" / "folder")
 
 
 @pytest.mark.parametrize("found", [(FLICKR, FLICKR), (SPEARE,)])
 def test_a_file_holds_one_sets_translations(judge: Judge, tmp_path: Path, found: tuple[Result, ...]) -> None:
     judge(*found)
     with pytest.raises(ArgumentError, match="--output takes the translations of one set, and here are: "):
-        evaluate(Path("run"), data=Path("d"), output=tmp_path / "hypotheses.txt")
+        evaluate("run", data=Path("d"), output=tmp_path / "hypotheses.txt")
     assert not list(tmp_path.iterdir())
 
 
@@ -114,4 +132,4 @@ def test_what_is_missing_or_wrong() -> None:
         evaluate()
     for beams in ("0", "x", "-1", "2.5", ""):
         with pytest.raises(ArgumentError, match="--beams must be a whole number of at least 1; found"):
-            evaluate(Path("run"), beams=beams)
+            evaluate("run", beams=beams)

@@ -82,7 +82,18 @@ def test_a_speed_that_is_none(run_folder: Path, speed: str) -> None:
         film(run_folder, speed=speed)
 
 
+def test_a_run_is_found_by_its_model(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (run_folder / "model").mkdir()
+    (run_folder / "recipe.toml").touch()
+    film(run_folder, head="1")
+    by_run = capsys.readouterr()
+    film(run_folder / "model", head="1")
+    assert capsys.readouterr() == by_run
+
+
 def test_what_cannot_be_shown(run_folder: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"f\.mp4 has an ending .*; call it .*f\.gif"):
+        film(run_folder, gif=run_folder / "f.mp4")
     with pytest.raises(ArgumentError, match="which run"):
         film()
     with pytest.raises(ArgumentError, match="--head must be a whole number"):

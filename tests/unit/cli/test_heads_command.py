@@ -1,6 +1,7 @@
 """regard heads, with models of random weights in place of the bundled ones, and with the layer built by hand."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -20,9 +21,20 @@ def test_a_table_below_what_was_read(run, bundled: Path) -> None:
     assert "Attention is not explanation" in out
     assert "\x1b" not in out
     assert err.startswith("to look at the first: regard see --model translator --kind ")
-    hint = err.strip().partition(": regard ")[2].split()
-    assert run(*hint).code == 0
+    assert err.endswith(" 'The cat sat'\n")
+    again = run(*shlex.split(err.strip().partition(": regard ")[2]))
+    assert (again.code, again.out.splitlines()[0]) == (0, first)
     assert "注意力不等于解释" in run("heads", "--lang", "zh").out
+
+
+def test_the_hint_is_about_the_same_text(run) -> None:
+    for text in ("-5 cats", "don't", "Tom & Mary"):
+        out, err = run("heads", "--", text)[1:]
+        shown = run(*shlex.split(err.strip().splitlines()[-1].partition(": regard ")[2]))
+        assert shown.out.splitlines()[0] == out.splitlines()[0], err
+    ours = run("heads", "--model", "poet")
+    assert run(*shlex.split(ours.err.partition(": regard ")[2])).out.splitlines()[0] == ours.out.splitlines()[0]
+    assert run("heads", "-", stdin=b"The cat").err.endswith(" -\n")
 
 
 def test_the_handmade_heads(run) -> None:

@@ -57,6 +57,26 @@ def test_png_instead_of_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_run_is_found_by_its_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = a_run(tmp_path / "copy")
+    (run / "model").mkdir()
+    (run / "recipe.toml").touch()
+    plot([run])
+    plot([run / "model"])
+    assert len(set(capsys.readouterr().out.split("loss, validation loss over steps\n"))) == 2
+
+
+@pytest.mark.parametrize(("ending", "start"), [("svg", b"<?xml"), ("PDF", b"%PDF")])
+def test_a_picture_is_what_its_name_says(tmp_path: Path, ending: str, start: bytes) -> None:
+    plot([a_run(tmp_path / "copy")], png=tmp_path / f"p.{ending}")
+    assert (tmp_path / f"p.{ending}").read_bytes().startswith(start)
+
+
+def test_a_name_that_promises_another_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"p\.jpg has an ending .*; call it .*p\.png"):
+        plot([a_run(tmp_path / "copy")], png=tmp_path / "p.jpg")
+
+
 def test_what_cannot_be_drawn(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="which run"):
         plot([])

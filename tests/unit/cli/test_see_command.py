@@ -39,7 +39,7 @@ def test_translation_then_the_head_that_aligns_best(run, bundled: Path) -> None:
 def test_hints_are_for_newcomers(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("see", "--head", "all", "I love you").err == ""
     whole = translator_folder(tmp_path / "whole", alignment_heads=[])
-    assert run("see", "--model", str(whole), "I love you").err.startswith("more: --layer 0 --head 0 shows one head")
+    assert run("see", "--model", str(whole), "I love you").err.startswith("more: --layer all shows every head")
     assert "several sentences are read as one" in run("see", "--layer", "0", "I love you. The cat sat.").err
     assert run("see", "--json", "I love you. The cat sat.").err == ""
     monkeypatch.chdir(tmp_path)
@@ -135,6 +135,31 @@ def test_png_of_several_heads(run, tmp_path: Path, options: list[str]) -> None:
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(("ending", "start"), [("svg", b"<?xml"), ("PDF", b"%PDF"), ("png", b"\x89PNG")])
+def test_a_picture_is_what_its_name_says(run, tmp_path: Path, ending: str, start: bytes) -> None:
+    path = tmp_path / f"p.{ending}"
+    for model in ("translator", "handmade"):
+        assert run("see", "--model", model, "--png", str(path)).code == 0
+        assert path.read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize("model", ["translator", "handmade", "nowhere"])
+def test_a_name_that_promises_another_file_is_refused_before_a_model_runs(run, tmp_path: Path, model: str) -> None:
+    for option, name, better in (("--png", "p.jpg", "p.png"), ("--save", "s.csv", "s.safetensors")):
+        code, out, err = run("see", "--model", model, option, str(tmp_path / name))
+        assert (code, out) == (2, "")
+        assert f"call it {tmp_path / better} (possible: " in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_run_is_seen_by_its_model(run, tmp_path: Path) -> None:
+    translator_folder(tmp_path / "model")
+    (tmp_path / "recipe.toml").write_text("")
+    for command in ("see", "heads", "translate"):
+        by_run, by_model = (run(command, "--model", str(place), "The cat") for place in (tmp_path, tmp_path / "model"))
+        assert (by_run.code, by_run.out) == (0, by_model.out), by_run.err
+
+
 def test_png_needs_matplotlib_and_a_folder(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, err = run("see", "--png", str(tmp_path / "none" / "p.png"))
     assert (code, out) == (3, "")
@@ -187,6 +212,7 @@ def test_json_of_very_many_weights(run, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_model_that_names_no_head_is_shown_whole(run, tmp_path: Path) -> None:
     folder = translator_folder(tmp_path / "plain", alignment_heads=[])
-    assert "2 layers · 4 heads" in run("see", "--model", str(folder)).out
+    assert "2 layers · 4 heads" in run("see", "--model", str(folder), "--layer", "all").out
+    assert "2 layers · 4 heads" not in run("see", "--model", str(folder)).out, "one head, whole"
     found = records(run("see", "--model", str(folder), "--json", "--head", "1"))
     assert [(one["layer"], one["heads"]) for one in found] == [(0, [1]), (1, [1])]

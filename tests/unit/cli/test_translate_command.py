@@ -26,9 +26,9 @@ def test_beams_and_another_folder(run, bundled: Path) -> None:
 
 
 def test_a_line_for_each_line(run, bundled: Path) -> None:
-    lines = ["I love you.", "", "  ", "The cat sat on the mat.", "😀 I love you", "He went home. She went too!"] * 20
+    lines = ["I love you.", "", "  ", "The cat sat on the mat.", "😀 I love you", "He went home. The cat sat!"] * 20
     code, out, err = run("translate", "-", stdin=("\ufeff" + "\r\n".join(lines)).encode())
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, "line 5: read as “I love you” (20 such lines in all)\n")
     found = out.split("\n")
     assert found.pop() == ""
     assert [bool(line) for line in found] == [bool(line.strip()) for line in lines]
@@ -38,6 +38,19 @@ def test_a_line_for_each_line(run, bundled: Path) -> None:
         {"model": "translator", "text": text, "output": output} for text, output in zip(lines, found, strict=True)
     ]
     assert run("translate", "-") == (0, "", "")
+
+
+def test_many_lines_are_told_of_in_one(run) -> None:
+    given = "I love you.\nhe went home\nYou love 我\nthe cat sat\n我爱你\n".encode()
+    code, _, err = run("translate", "-", stdin=given)
+    assert code == 3
+    chinese, changed, strange = err.splitlines()
+    assert chinese.startswith("line 5: ")
+    assert changed == "line 2: read as “He went home” (2 such lines in all)"
+    assert strange.startswith("line 3: the model 'translator' reads English only and does not know: 我;")
+    _, changed, strange = run("translate", "-", "--lang", "zh", stdin=given).err.splitlines()
+    assert changed == "第 2 行：读作“He went home”（这样的共 2 行）"
+    assert strange.startswith("第 3 行：模型 'translator' 只读英文，不认识：我")
 
 
 def test_bad_lines_are_named_and_the_rest_goes_on(run) -> None:

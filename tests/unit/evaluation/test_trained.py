@@ -1,9 +1,11 @@
 """A trained model is found in its run's folder, in the run's model folder, or in a folder of its own."""
 
+import json
 from pathlib import Path
 
 import pytest
 from models import CONFIGS, random_weights, torch_model
+from tiny_language import translator_folder
 
 from regard.errors import FileError
 from regard.evaluation.trained import read_trained
@@ -35,6 +37,21 @@ def test_where_a_model_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_model_beside_a_strangers_recipe(tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_text("")
     assert read_trained(a_model(tmp_path / "other")).run is None
+
+
+def test_the_language_that_a_translator_writes(tmp_path: Path) -> None:
+    place = translator_folder(tmp_path / "model")
+    assert read_trained(place).language == "zh"
+    settings = place / "generation_config.json"
+    for other in ({"target_language": 3}, {}, []):
+        settings.write_text(json.dumps(other))
+        assert read_trained(place).language is None
+    settings.unlink()
+    assert read_trained(place).language is None
+    (tmp_path / "outside.json").write_text("{}")
+    settings.symlink_to(tmp_path / "outside.json")
+    with pytest.raises(FileError, match="outside the model's folder"):
+        read_trained(place)
 
 
 def test_what_is_missing_is_told(tmp_path: Path) -> None:

@@ -114,6 +114,23 @@ def test_chinese_is_counted_as_chinese(tmp_path: Path) -> None:
     assert alone.scores == found.scores
     with pytest.raises(ArgumentError, match=r"is a folder, and without a recipe\.toml"):
         evaluate(run / "model", Asked(data=tmp_path))
+    # Where nobody tells it, the model's settings do, or the references; and it is said.
+    [guessed] = evaluate(run / "model", Asked(data=tmp_path / "dev.tsv", beams=2))
+    assert (guessed.scores, len(guessed.notes)) == (found.scores, 1)
+    assert guessed.notes[0].startswith("dev.tsv: counted as zh (sacreBLEU's tokenizer zh), by the look of")
+    (run / "model" / "generation_config.json").write_text('{"target_language": "de"}')
+    [named] = evaluate(run / "model", Asked(data=tmp_path / "dev.tsv", beams=2))
+    assert "tok:13a" in (named.scores[0].signature or "")
+    assert "counted as de (sacreBLEU's tokenizer 13a), the language that the model's" in named.notes[0]
+    assert alone.notes == found.notes == ()
+
+
+def test_a_file_is_one_set(german: Path, tmp_path: Path) -> None:
+    write(tmp_path / "pairs.tsv", [f"{ENGLISH[0]}\t{GERMAN[0]}"])
+    with pytest.raises(
+        ArgumentError, match=r"--split own, b chooses .* but .*pairs\.tsv is one set; leave --split out"
+    ):
+        evaluate(german, Asked(data=tmp_path / "pairs.tsv", splits=("own", "b")))
 
 
 # --- language models -------------------------------------------------------------------------------------

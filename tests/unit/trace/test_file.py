@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 from strategies import Call, calls
 
 from regard import Mask, Record, See, Trace, attend, read_trace
-from regard.errors import FileError, NotKeptError
+from regard.errors import ArgumentError, FileError, NotKeptError
 from regard.records import Top
 
 EVERYTHING = See(map=4, top=2, entropy=True, received=True, distance=True, qk=True)
@@ -156,6 +156,20 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, where: str) -> 
     (tmp_path / "folder").mkdir()
     with pytest.raises(FileError, match=where):
         Trace().save(tmp_path / where)
+
+
+def test_a_name_of_another_kind_of_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ArgumentError, match=r"s\.csv has an ending .*; call it .*s\.safetensors"):
+        small_trace().save(tmp_path / "s.csv")
+    with pytest.raises(ArgumentError, match=r"x\.png has an ending .*; call it .*x\.html \(possible: \.html, \.htm\)"):
+        small_trace().html(tmp_path / "x.png")
+    assert not list(tmp_path.iterdir())
+
+
+def test_who_may_read_other_files_may_read_a_trace(tmp_path: Path) -> None:
+    small_trace().save(tmp_path / "t.safetensors")
+    (tmp_path / "other").touch()
+    assert (tmp_path / "t.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
 # --- files that are not what they should be --------------------------------------------------------------

@@ -104,3 +104,16 @@ def test_show_reaches_the_terminal_view() -> None:
     out = io.StringIO()
     Trace.from_weights(np.eye(2)).show(file=out)
     assert "self-attention" in out.getvalue()
+
+
+def test_the_mean_of_all_heads_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    even, sharp = np.full((2, 2), 0.5), np.eye(2)
+    trace = Trace([Trace.from_weights(np.stack([even, sharp]), name=f"h.{n}")[0] for n in range(2)])
+    out = io.StringIO()
+    trace.show("1", "mean", file=out, lang="en")
+    assert out.getvalue().startswith("h.1.mean · self-attention")
+    assert out.getvalue().count(".75") == out.getvalue().count(".25") == 2
+    monkeypatch.setattr("regard.views.plots.plot", lambda drawn, layer, head, *_, **__: (drawn.names, layer, head))
+    assert trace.plot(0, "mean") == (["h.0.mean"], None, 0)
+    assert trace.plot(head="mean") == (["h.0.mean", "h.1.mean"], None, 0)
+    assert trace.plot(1, 0) == (["h.0", "h.1"], 1, 0)

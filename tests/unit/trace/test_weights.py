@@ -1,14 +1,18 @@
 """Trace.from_weights: any array of weights becomes a record, and what are no weights is refused."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from tolerances import assert_close
 
 from regard import Trace
 from regard.errors import ArgumentError, DtypeError
 from regard.reference import pooled_map, softmax
+from regard.trace.weights import mean_of_heads, record_of
 
 
 def weights(*shape: int, seed: int = 0) -> np.ndarray:
@@ -147,3 +151,31 @@ def test_kind_and_map_are_checked() -> None:
         Trace.from_weights(weights(2, 2), kind="causal")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"map=…"):
         Trace.from_weights(weights(2, 2), map=0)
+
+
+@pytest.mark.parametrize("kind", [tuple, list])
+@pytest.mark.parametrize("make", [np.asarray, torch.as_tensor])
+def test_a_tuple_of_layers_is_a_record_for_each(kind: Any, make: Any) -> None:
+    layers = [softmax(np.random.default_rng(n).normal(size=(2, 3, 4, 4))) for n in range(3)]
+    trace = Trace.from_weights(kind(make(each) for each in layers), list("abcd"), name="h", map=2)
+    assert trace.names == ["h.0", "h.1", "h.2"]
+    for record, wanted in zip(trace, layers, strict=True):
+        assert record.shape == (2, 3, 4, 4)
+        assert record.keys == (tuple("abcd"),)
+        assert record.map.shape == (2, 3, 2, 2)
+        np.testing.assert_array_equal(record.weights(), wanted)
+    # Layers of different sizes, as of an encoder that pools; heads in a list are no layers.
+    assert len(Trace.from_weights([np.eye(2)[None, None], np.eye(3)[None, None]])) == 2
+    assert Trace.from_weights([np.eye(2)] * 3)[0].shape == (1, 3, 2, 2)
+
+
+@pytest.mark.parametrize("make", [np.asarray, torch.as_tensor])
+def test_the_mean_of_all_heads(make: Any) -> None:
+    weights = softmax(np.random.default_rng(0).normal(size=(2, 3, 4, 5)))
+    mean = mean_of_heads(record_of(make(weights), list("abcd"), list("vwxyz"), name="h.0", kind="cross", map=2))
+    assert (mean.name, mean.kind, mean.shape) == ("h.0.mean", "cross", (2, 1, 4, 5))
+    assert (mean.queries, mean.keys) == ((tuple("abcd"),), (tuple("vwxyz"),))
+    wanted = record_of(weights.mean(1, keepdims=True), map=2)
+    for found, other in ((mean.weights(), wanted.weights()), (mean.map, wanted.map), (mean.sink, wanted.sink)):
+        assert_close(np.asarray(found), np.asarray(other))
+    np.testing.assert_array_equal(mean.weights(slice(1, 3), slice(0, 2)), mean.weights()[..., 1:3, :2])

@@ -73,16 +73,16 @@ WORDS: dict[str, Words] = {
     "bias-dtype": Words(
         en="bias is added to the scores, so it must be floating-point; found {dtype}; "
         "to say who may look where, use mask= (True = may look)",
-        zh="bias 会加到分数上，必须是浮点数；现在是 {dtype}；要说明谁能看谁，请用 mask=（True 表示可以看）",
+        zh="bias 会加到得分上，必须是浮点数；现在是 {dtype}；要说明谁能看谁，请用 mask=（True 表示可以看）",
     ),
     "bias-shape": Words(
         en="bias {found} does not broadcast to the scores {scores}; give (T, S) or as many axes as the scores",
-        zh="bias {found} 无法广播到分数 {scores}；请给 (T, S)，或与分数同样多的轴",
+        zh="bias {found} 无法广播到得分 {scores}；请给 (T, S)，或与得分同样多的轴",
     ),
     "bias-ambiguous": Words(
         en="a 3-D bias {found} beside heads (scores {scores}) may mean one per head or one per sample: "
         "write bias[None] for one per head, bias[:, None] for one per sample",
-        zh="有头时，三维 bias {found}（分数 {scores}）可能表示每头一个，也可能表示每样本一个："
+        zh="有头时，三维 bias {found}（得分 {scores}）可能表示每头一个，也可能表示每样本一个："
         "每头一个请写 bias[None]，每样本一个请写 bias[:, None]",
     ),
     "scale-value": Words(
@@ -105,6 +105,10 @@ WORDS: dict[str, Words] = {
     "see-count": Words(
         en="See({name}=…) must be a whole number of at least 1, or None for off; found {value!r}",
         zh="See({name}=…) 必须是不小于 1 的整数，或用 None 关闭；现在是 {value!r}",
+    ),
+    "see-switch": Words(
+        en="See({name}=…) must be True or False; found {value!r}",
+        zh="See({name}=…) 必须是 True 或 False；现在是 {value!r}",
     ),
     "see-differentiable-numpy": Words(
         en="See(differentiable=True) asks for gradients, which NumPy arrays do not carry; give torch tensors",

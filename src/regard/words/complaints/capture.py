@@ -36,6 +36,35 @@ WORDS: dict[str, Words] = {
         en="no module of this model is called {asked!r}, and no name ends so; did you mean {nearest!r}?",
         zh="该模型没有名为 {asked!r} 的模块，也没有以此结尾的名字；是否想写 {nearest!r}？",
     ),
+    "watch-layer-unlike": Words(
+        en="no module of this model is called {asked!r}, no name ends so, and none is like it; watch one call of the "
+        "model without naming layers: trace.names has the names",
+        zh="该模型没有名为 {asked!r} 的模块，没有以此结尾的名字，也没有相近的名字；请先不指定层，watch 一次模型的调用："
+        "名字都在 trace.names 里",
+    ),
+    "watch-layer-number": Words(
+        en="there is no layer {asked}; the layers of this model are numbered {first} to {last}, and what is inside of "
+        "them is chosen by name",
+        zh="没有第 {asked} 层；该模型的层号是 {first} 到 {last}，层里面的模块请按名字选",
+    ),
+    "watch-layers-unnumbered": Words(
+        en="there is no layer {asked}: this model has no numbered layers; choose by name",
+        zh="没有第 {asked} 层：该模型的层没有编号；请按名字选",
+    ),
+    "watch-closed": Words(
+        en="a watch is opened by `with`, which gives its Trace; write: with regard.watch(model) as trace: model(ids)",
+        zh="watch 要用 `with` 打开，这样才得到 Trace；请写成：with regard.watch(model) as trace: model(ids)",
+    ),
+    "watch-again": Words(
+        en="a watch is opened once; call regard.watch again for another Trace",
+        zh="每个 watch 只能打开一次；要另一个 Trace，请再调用一次 regard.watch",
+    ),
+    "watch-values": Words(
+        en="the values of {names} were not to be seen, and their lengths are None; call model.eval() where weights go "
+        "through dropout, and leave out torch.no_grad() where nn.TransformerEncoderLayer does everything in one step",
+        zh="看不到 {names} 的值，长度为 None；权重经过 dropout 的，请先调用 model.eval()；"
+        "nn.TransformerEncoderLayer 一步算完的，请不要用 torch.no_grad()",
+    ),
     # --- tokens ---
     "watch-tokenizer": Words(
         en="tokenizer must be Hugging Face's, regard's, or a function from a list of ids to a list of strings; "

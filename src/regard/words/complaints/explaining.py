@@ -24,7 +24,7 @@ WORDS: dict[str, Words] = {
     "explain-too-large": Words(
         en="explaining {T} × {S} scores needs {need}, and {free} are free; "
         "explain a few rows instead: q[:8], k[:8], v[:8]",
-        zh="讲解 {T} × {S} 个分数需要 {need}，而可用内存只有 {free}；请只取几行：q[:8]、k[:8]、v[:8]",
+        zh="讲解 {T} × {S} 个得分需要 {need}，而可用内存只有 {free}；请只取几行：q[:8]、k[:8]、v[:8]",
     ),
     "explain-no-step": Words(
         en="there is no step {asked!r}; there are: {names}",

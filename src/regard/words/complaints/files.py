@@ -16,6 +16,10 @@ WORDS: dict[str, Words] = {
         en="{path} cannot be written: there is no folder {folder}; make it first",
         zh="无法写入 {path}：文件夹 {folder} 不存在；请先创建",
     ),
+    "file-ending": Words(
+        en="{path} has an ending that does not fit what would be written there; call it {better} (possible: {endings})",
+        zh="{path} 的扩展名与要写入的内容不符；请改名为 {better}（可用的扩展名：{endings}）",
+    ),
     "file-unwritable": Words(
         en="{path} could not be written ({reason}); check the folder, the permission and the space left",
         zh="无法写入 {path}（{reason}）；请检查文件夹、权限和剩余空间",

@@ -41,6 +41,15 @@ WORDS: dict[str, Words] = {
         "give as many of the one as of the other",
         zh="每个提示要对应一个源文本：现在有 {found} 个源文本、{wanted} 个提示；请让两者一样多",
     ),
+    "sources-missing": Words(
+        en="this model has an encoder and a decoder: give sources, the ids that the encoder reads, one text for each "
+        "prompt: sources=[[1, 2]]",
+        zh="这个模型有编码器和解码器：请给出 sources，即编码器要读的 id，每个提示对应一段：sources=[[1, 2]]",
+    ),
+    "sources-unneeded": Words(
+        en="this model has kind {kind!r} and reads no sources: leave sources and source_mask out",
+        zh="这个模型的类型是 {kind!r}，不读 sources：请去掉 sources 和 source_mask",
+    ),
     "model-begins": Words(
         en="the model must have a method `begin`, as regard.models.Transformer and regard.reference.Transformer do; "
         "found {found}",
@@ -75,8 +84,9 @@ WORDS: dict[str, Words] = {
     ),
     "temperature-value": Words(
         en="temperature must be a finite number greater than 0; found {value!r}; "
-        "for the most likely token every time, use pick=GREEDY",
-        zh="temperature 必须是大于 0 的有限数；现在是 {value!r}；若要每次都取最可能的词元，请用 pick=GREEDY",
+        "for the most likely token every time, use top_k=1 (or, in regard.generation, pick=GREEDY)",
+        zh="temperature 必须是大于 0 的有限数；现在是 {value!r}；"
+        "若要每次都取最可能的词元，请用 top_k=1（在 regard.generation 里也可用 pick=GREEDY）",
     ),
     "top-k-vocabulary": Words(
         en="top_k={value} is more than the {W} tokens of the vocabulary: give at most {W}, or None to leave none out",

@@ -59,6 +59,10 @@ WORDS: dict[str, Words] = {
         en="the model knows none of the characters in {found!r}: give a sentence in words",
         zh="{found!r} 里没有模型认识的字符：请用文字写一个句子",
     ),
+    "text-strange": Words(
+        en="the model {name!r} reads English only and does not know: {found}; do not trust what it makes of that",
+        zh="模型 {name!r} 只读英文，不认识：{found}；这部分的结果不可信",
+    ),
     # --- writing ---
     "generate-task": Words(
         en="the model {name!r} translates and does not go on with a text: use translate, or the model poet",

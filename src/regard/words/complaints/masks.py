@@ -7,7 +7,7 @@ WORDS: dict[str, Words] = {
         en="a mask is boolean, True = may look; found {dtype} {shape}. If 0 means look and -inf hide: "
         "Mask.from_additive(m). If 1 means keep: Mask.from_keep(m). Scores to be added go in bias=",
         zh="mask 是布尔型，True 表示可以看；现在是 {dtype} {shape}。若 0 为可看、-inf 为遮住：Mask.from_additive(m)；"
-        "若 1 为保留：Mask.from_keep(m)；要加到分数上的数请用 bias=",
+        "若 1 为保留：Mask.from_keep(m)；要加到得分上的数请用 bias=",
     ),
     "mask-dtype-whole": Words(
         en="a mask is boolean, True = may look; found {dtype} {shape}. If 1 means keep: Mask.from_keep(m). "
@@ -36,13 +36,13 @@ WORDS: dict[str, Words] = {
     "mask-ambiguous": Words(
         en="a 3-D mask {found} beside heads (scores {scores}) may mean one per sample or one per head: "
         "write mask[:, None] for one per sample, mask[None] for one per head",
-        zh="有头时，三维 mask {found}（分数 {scores}）可能表示每样本一个，也可能表示每头一个："
+        zh="有头时，三维 mask {found}（得分 {scores}）可能表示每样本一个，也可能表示每头一个："
         "每样本一个请写 mask[:, None]，每头一个请写 mask[None]",
     ),
     "mask-shape": Words(
         en="mask {found} does not fit the scores {scores}: it must be (T, S) or have as many axes as the scores, "
         "each of size 1 or the same",
-        zh="mask {found} 与分数 {scores} 不匹配：应为 (T, S)，或与分数同样多的轴，每轴大小为 1 或相同",
+        zh="mask {found} 与得分 {scores} 不匹配：应为 (T, S)，或与得分同样多的轴，每轴大小为 1 或相同",
     ),
     "mask-samples": Words(
         en="Mask.{what} was given {found} samples, but the call has {wanted}; give one row per sample, or one for all",
@@ -92,7 +92,7 @@ WORDS: dict[str, Words] = {
         en="Mask.{what} takes 0 and 1 only; found {value}; a mask of 0 and -inf goes to Mask.from_additive, "
         "scores to be added go in bias=",
         zh="Mask.{what} 只接受 0 和 1；发现了 {value}；由 0 与 -inf 组成的 mask 请用 Mask.from_additive，"
-        "要加到分数上的数请用 bias=",
+        "要加到得分上的数请用 bias=",
     ),
     "mask-one-row": Words(
         en="Mask.{what}(…, keys=True) takes (B, S) or (S,); found {found}",
@@ -113,6 +113,6 @@ WORDS: dict[str, Words] = {
         en="Mask.from_additive takes 0, and -inf or the lowest {dtype} ({lowest:.4g}); found {value}; "
         "numbers in between are scores: pass them as bias=",
         zh="Mask.from_additive 只接受 0，以及 -inf 或 {dtype} 的最小值（{lowest:.4g}）；发现了 {value}；"
-        "介于其间的是分数：请作为 bias= 传入",
+        "介于其间的是得分：请作为 bias= 传入",
     ),
 }

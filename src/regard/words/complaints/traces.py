@@ -67,6 +67,18 @@ WORDS: dict[str, Words] = {
         en="ax= holds one picture, but {count} were asked for; choose layer= and head=, or leave ax out",
         zh="ax= 只能放一幅图，但这里要画 {count} 幅；请用 layer= 和 head= 选一幅，或去掉 ax",
     ),
+    "ax-not-axes": Words(
+        en="ax= takes one Axes of matplotlib; found {found}; of an array of them give one, such as ax=axes[0]",
+        zh="ax= 需要 matplotlib 的一个 Axes；现在是 {found}；若是数组，请给其中一个，例如 ax=axes[0]",
+    ),
+    "plot-vmax": Words(
+        en="vmax={asked!r} must be a number above 0: the weight that gets the last colour, such as 1",
+        zh="vmax={asked!r} 必须是大于 0 的数：得到最后一种颜色的权重，例如 1",
+    ),
+    "plot-cmap": Words(
+        en='cmap={asked!r} is no colour map of matplotlib; try "viridis", "cividis" or "gray"',
+        zh='matplotlib 没有 cmap={asked!r} 这种配色；可用 "viridis"、"cividis" 或 "gray"',
+    ),
     "label-cropped": Words(
         en="{name} had {S} keys after {end} tokens were read: something was taken back, so tokens cannot be told; "
         "run the text once more under a new Looking",

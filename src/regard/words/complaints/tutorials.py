@@ -43,7 +43,7 @@ WORDS: dict[str, Words] = {
         en="this mask is added to the scores, 0 = visible and -inf = hidden, as create_causal_mask makes it; "
         "found {dtype} {found}. If 1 means visible: regard.Mask.of(mask == 1). "
         "If 1 means hidden: regard.Mask.of(mask == 0)",
-        zh="这里的 mask 会加到分数上，0 为可见、-inf 为遮住，如 create_causal_mask 所给；现在是 {dtype} {found}。"
+        zh="这里的 mask 会加到得分上，0 为可见、-inf 为遮住，如 create_causal_mask 所给；现在是 {dtype} {found}。"
         "若 1 为可见：regard.Mask.of(mask == 1)；若 1 为遮住：regard.Mask.of(mask == 0)",
     ),
     "door-mask-values": Words(
@@ -59,7 +59,7 @@ WORDS: dict[str, Words] = {
         en="this mask holds 0 (visible) and -inf (hidden) only; found {value}. To hide, write -inf; "
         "scores to be added are no mask: regard.attend(Q, K, V, bias=scores)",
         zh="这里的 mask 只能含 0（可见）与 -inf（遮住）；发现了 {value}。要遮住请写 -inf；"
-        "要加到分数上的数不是 mask：regard.attend(Q, K, V, bias=scores)",
+        "要加到得分上的数不是 mask：regard.attend(Q, K, V, bias=scores)",
     ),
     "weights-axes": Words(
         en="attention weights have at least two axes, (…, queries, keys); found shape {found}",
@@ -70,7 +70,7 @@ WORDS: dict[str, Words] = {
         "{sum:.4g}. If these are scores, apply softmax first: regard.reference.softmax(w); "
         "if after dropout, take them before it",
         zh="注意力权重的每一行之和为 1，或整行为 0；而第 {row} 行（样本，头，查询）之和为 {sum:.4g}。"
-        "如果这是分数，请先做 softmax：regard.reference.softmax(w)；"
+        "如果这是得分，请先做 softmax：regard.reference.softmax(w)；"
         "如果经过了 dropout，请取它之前的权重",
     ),
     "weights-negative": Words(
@@ -78,7 +78,7 @@ WORDS: dict[str, Words] = {
         "If these are scores, apply softmax first: regard.reference.softmax(w); "
         "if after dropout, take them before it",
         zh="注意力权重不会是负数；而第 {row} 行（样本，头，查询）里有 {value:.4g}。"
-        "如果这是分数，请先做 softmax：regard.reference.softmax(w)；"
+        "如果这是得分，请先做 softmax：regard.reference.softmax(w)；"
         "如果经过了 dropout，请取它之前的权重",
     ),
     "weights-all-nan": Words(

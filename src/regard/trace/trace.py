@@ -29,7 +29,7 @@ ScaleName = Literal["auto", "linear", "log", "renormalised", "hidden"]
 
 
 class Trace:
-    """Records in call order. A second record of the same name is called `name#1`, a third `name#2`.
+    """Records in call order, or one. A second record of the same name is called `name#1`, a third `name#2`.
 
     >>> import numpy as np
     >>> trace = Trace.from_weights(np.eye(3), queries=["I", "love", "you"], name="h.0.attn")
@@ -37,13 +37,13 @@ class Trace:
     ((1, 1, 3, 3), 1)
     """
 
-    def __init__(self, records: Iterable[Record] = ()) -> None:
+    def __init__(self, records: Iterable[Record] | Record = ()) -> None:
         self._made: list[Record] = []
         self._by_name: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self.before_looking: Callable[[], None] | None = None
         """Makes what records still lack, while a watch goes on; called before anybody looks at one."""
-        for record in records:
+        for record in [records] if isinstance(records, Record) else records:
             self.append(record)
 
     @classmethod

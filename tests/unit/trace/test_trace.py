@@ -27,6 +27,10 @@ def test_records_come_in_call_order(trace: Trace) -> None:
     assert trace[-1].name == trace[np.int64(3)].name == "decoder.0.cross"
 
 
+def test_one_record_is_a_trace() -> None:
+    assert Trace(record("attn")).names == ["attn"]
+
+
 def test_a_name_or_its_end_finds_a_record(trace: Trace) -> None:
     assert trace["encoder.1.attn"] is trace[1]
     assert trace["1.attn"] is trace[1]

@@ -10,6 +10,7 @@ from regard.errors import ArgumentError, FileError
 TRACE = ".safetensors"
 PICTURES = (".png", ".svg", ".pdf")
 """Endings of the pictures that matplotlib writes for us."""
+PAGES = (".html", ".htm")
 
 if sys.platform == "win32":
     import msvcrt

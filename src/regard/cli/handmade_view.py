@@ -12,6 +12,8 @@ from regard.words import say
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from regard.trace import Trace
+
 NAME = "handmade"
 MOST_WORDS = 20_000
 """Time grows with the square of the words; so many take some ten seconds."""
@@ -19,8 +21,25 @@ MOST_WORDS_IN_JSON = 1000
 """Four heads of 1000 × 1000 weights are some 80 MB of text; more is a file's work."""
 
 
+def keep(trace: "Trace", save: "Path | None", html: "Path | None") -> None:
+    """All layers and heads in files, whatever else is shown."""
+    if save is not None:
+        trace.save(save, qk=True)
+        talk(say("saved", file=save))
+    if html is not None:
+        trace.html(html)
+        talk(say("saved", file=html))
+
+
 def see_handmade(
-    text: str, *, head: str | None, columns: int | None, as_json: bool, save: "Path | None", png: "Path | None"
+    text: str,
+    *,
+    head: str | None,
+    columns: int | None,
+    as_json: bool,
+    save: "Path | None",
+    html: "Path | None",
+    png: "Path | None",
 ) -> None:
     """Run the layer on the words of the text, and show or write what each head looked at."""
     from regard.language.handmade import HEADS, look
@@ -36,9 +55,7 @@ def see_handmade(
         raise TooLargeError("cli-text-too-long", found=len(words), most=MOST_WORDS)
     talk(say("see-handmade"))
     trace = look(words).trace
-    if save is not None:
-        trace.save(save, qk=True)
-        talk(say("saved", file=save))
+    keep(trace, save, html)
     if png is not None:
         from regard.views.plots import save_plot
 

@@ -9,13 +9,13 @@ import typer
 
 from regard.cli.choosing import ALL, Asked, Chosen, choose, record_as_json
 from regard.cli.handmade_view import NAME as HANDMADE
-from regard.cli.handmade_view import see_handmade
+from regard.cli.handmade_view import keep, see_handmade
 from regard.cli.lines import one_line, tell_of_file
 from regard.cli.numbers import whole_number
 from regard.cli.readings import tell_of_reading
 from regard.cli.streams import given_text, talk, write_json
 from regard.errors import ArgumentError, TooLargeError
-from regard.files import PICTURES, TRACE, ending_of
+from regard.files import PAGES, PICTURES, TRACE, ending_of
 from regard.words import say
 
 if TYPE_CHECKING:
@@ -39,10 +39,11 @@ def see(
     width: Annotated[str | None, typer.Option("--width", metavar="metavar-number", help="help-width")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
     save: Annotated[Path | None, typer.Option("--save", metavar="metavar-file", help="help-save")] = None,
+    html: Annotated[Path | None, typer.Option("--html", metavar="metavar-file", help="help-see-html")] = None,
     png: Annotated[Path | None, typer.Option("--png", metavar="metavar-file", help="help-see-png")] = None,
 ) -> None:
     columns = None if width is None else _columns(width)
-    for file, endings in ((save, (TRACE,)), (png, PICTURES)):
+    for file, endings in ((save, (TRACE,)), (html, PAGES), (png, PICTURES)):
         if file is not None:
             ending_of(file, *endings)
     if model == HANDMADE:
@@ -50,7 +51,7 @@ def see(
             raise ArgumentError("see-handmade-one")
         given = given_text(text)
         sentence = say("see-sentence") if given is None else given
-        see_handmade(sentence, head=head, columns=columns, as_json=as_json, save=save, png=png)
+        see_handmade(sentence, head=head, columns=columns, as_json=as_json, save=save, html=html, png=png)
         return
     asked = Asked(kind, layer, head)
     asked.check()
@@ -64,9 +65,7 @@ def see(
     seen = look(reader, read)
     tell_of_reading(reader, read)
     chosen = choose(seen.trace, asked, next(iter(reader.settings.alignment_heads), None))
-    if save is not None:
-        seen.trace.save(save, qk=True)
-        talk(say("saved", file=save))
+    keep(seen.trace, save, html)
     if png is not None:
         _save_png(chosen, png)
         talk(say("saved", file=png))

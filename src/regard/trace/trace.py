@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 
 from regard.errors import ArgumentError, UnknownNameError
-from regard.files import ending_of
+from regard.files import PAGES, ending_of
 from regard.records import Kind, Record
 from regard.trace.merging import Merge, merged
 from regard.trace.weights import KINDS, is_layers, mean_of_heads, record_of
@@ -280,7 +280,7 @@ class Trace:
         """Write one page of HTML that needs nothing else: all layers and heads of a sample, or one layer."""
         from regard.views.page import write_page
 
-        ending_of(Path(path), ".html", ".htm")
+        ending_of(Path(path), *PAGES)
         write_page(self, path, layer, sample, lang, scale, merge)
 
     def save(self, path: str | os.PathLike[str], qk: bool = False) -> None:

@@ -56,6 +56,10 @@ WORDS: dict[str, Words] = {
         en="also save the trace, all layers and heads, as a safetensors file, for regard.read_trace",
         zh="同时把所有层和头的记录存成 safetensors 文件，可用 regard.read_trace 读取",
     ),
+    "help-see-html": Words(
+        en="also write all layers and heads as one page of HTML, to be opened in a browser",
+        zh="同时把所有层和头写成一个 HTML 网页，用浏览器打开",
+    ),
     "help-see-png": Words(
         en="draw the same heads as a PNG file instead, or as SVG or PDF by its ending (needs matplotlib)",
         zh="改为把同样的头画成 PNG 文件，或按扩展名画成 SVG、PDF（需要 matplotlib）",

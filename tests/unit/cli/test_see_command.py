@@ -145,11 +145,22 @@ def test_a_picture_is_what_its_name_says(run, tmp_path: Path, ending: str, start
 
 @pytest.mark.parametrize("model", ["translator", "handmade", "nowhere"])
 def test_a_name_that_promises_another_file_is_refused_before_a_model_runs(run, tmp_path: Path, model: str) -> None:
-    for option, name, better in (("--png", "p.jpg", "p.png"), ("--save", "s.csv", "s.safetensors")):
+    wrong = (("--png", "p.jpg", "p.png"), ("--save", "s.csv", "s.safetensors"), ("--html", "h.pdf", "h.html"))
+    for option, name, better in wrong:
         code, out, err = run("see", "--model", model, option, str(tmp_path / name))
         assert (code, out) == (2, "")
         assert f"call it {tmp_path / better} (possible: " in err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("model", ["translator", "handmade"])
+def test_a_page_is_written_beside_what_is_shown(run, tmp_path: Path, model: str) -> None:
+    page = tmp_path / "seen.html"
+    shown = run("see", "--model", model, "I love you")
+    code, out, err = run("see", "--model", model, "--html", str(page), "I love you")
+    assert (code, out) == (0, shown.out)
+    assert f"saved {page}\n" in err
+    assert "love" in page.read_text(encoding="utf-8")
 
 
 def test_a_run_is_seen_by_its_model(run, tmp_path: Path) -> None:

@@ -20,7 +20,16 @@ def scratch_for(q: Tensor, k: Tensor, see: See | None, *, later: bool = False) -
     numbers = 2 * bins.C  # for a row of the map
     if later:
         keys, wide = blocks_for(q.dtype, E, S, T).rows, bins.wide
-        shared = wide % keys == 0 or keys % wide == 0
-        touched = max(1, keys // wide) if shared else power_of_two((keys - 2) // wide + 2, 1)
-        numbers = max(numbers, -(-S // keys) * touched)
+        numbers = max(numbers, -(-S // keys) * touched_by(keys, wide))
     return 4 * B * H * bins.R * numbers
+
+
+def touched_by(keys: int, wide: int) -> int:
+    """How many bins so wide a tile of keys may touch, as a power of two.
+
+    >>> touched_by(64, 1), touched_by(64, 128), touched_by(64, 100), touched_by(64, 10)
+    (64, 1, 2, 8)
+    """
+    if wide % keys == 0 or keys % wide == 0:
+        return max(1, keys // wide)
+    return power_of_two((keys - 2) // wide + 2, 1)

@@ -17,6 +17,7 @@ from regard.axes import distance_count
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two
+from regard.kernels.triton.scratch import touched_by
 from regard.kernels.triton.sight import sight_of
 from regard.kernels.triton.starting import FUSED, launch, on_device
 from regard.kernels.triton.tiles import Limits, load_rows, part_of_walk, score_tile, seen_tile, tiles_to_see
@@ -211,7 +212,7 @@ def sums(
     pieces, pooled, touched, is_low = None, None, 1, False
     if bins is not None:
         queries = min(queries, max(16, 1 << (bins.high.bit_length() - 1)))  # then at most one bin ends in a tile
-        touched, is_low = _touched(bins.wide, keys), bins.high < queries
+        touched, is_low = touched_by(keys, bins.wide), bins.high < queries
         pieces = Pieces(lse.new_zeros(B, H, bins.R, tiles, touched), bins.R, bins.high, bins.wide)
         pooled = lse.new_zeros(B, H, bins.R, bins.C)
     if q.numel() and k.numel():
@@ -238,14 +239,3 @@ def sums(
                     **FUSED,
                 )
     return Sums(pooled, columns, None if shares is None else shares.sum(2)[..., :D])
-
-
-def _touched(wide: int, keys: int) -> int:
-    """How many bins of keys a tile may touch, as a power of two.
-
-    >>> _touched(1, 64), _touched(128, 64), _touched(100, 64), _touched(10, 64)
-    (64, 1, 2, 8)
-    """
-    if wide % keys == 0 or keys % wide == 0:
-        return max(1, keys // wide)
-    return power_of_two((keys - 2) // wide + 2, 1)

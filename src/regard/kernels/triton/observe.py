@@ -11,7 +11,7 @@ from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
 from regard.kernels.triton.afterwards import afterwards
 from regard.kernels.triton.attention import attention
-from regard.kernels.triton.sight import sight_of, who_sees
+from regard.kernels.triton.sight import sight_of
 from regard.masks import BoundMask
 from regard.records import See, Statistics
 
@@ -28,16 +28,17 @@ def observe(
     see: See,
 ) -> Statistics:
     """What `see` asks for. q B H T E, k B G S E; lse B H T in nats, whatever it says of queries that see nothing."""
-    if lse is None or _is_one_pass(see):
-        values = k if _is_for_hopper(q, k, mask, scale, softcap, see) else k[..., :1]
+    is_quick = _is_for_hopper(q, k, mask, scale, softcap, see)
+    if lse is None or (see.entropy and (is_quick or _is_one_pass(see))):
+        values = k if is_quick else k[..., :1]
         return attention(q, k, values, mask=mask, scale=scale, softcap=softcap, see=see)[1]
     lse = _settled(lse, mask, k.shape[2])
     return afterwards(q, k, lse, mask=mask, scale=scale, softcap=softcap, see=see)
 
 
 def _is_one_pass(see: See) -> bool:
-    """Whether all of it comes from one pass over queries, where two would follow from the LSE."""
-    return bool(see.map and see.entropy) and not (see.received or see.distance or see.top)
+    """Whether entropy and all else come from one pass over queries, where two would follow from the LSE."""
+    return see.map is not None and not (see.received or see.distance or see.top)
 
 
 def _is_for_hopper(q: Tensor, k: Tensor, mask: BoundMask | None, scale: float, softcap: float | None, see: See) -> bool:
@@ -56,6 +57,7 @@ def _is_for_hopper(q: Tensor, k: Tensor, mask: BoundMask | None, scale: float, s
 def _settled(lse: Tensor, mask: BoundMask | None, S: int) -> Tensor:
     """A copy in float32 that is -inf for queries that see nothing: there kernels say 0, or inf, as they like."""
     lse = lse.to(torch.float32, copy=True)
-    if mask is None and S:
-        return lse
-    return lse.masked_fill_(~who_sees(sight_of(mask), lse.shape[2], S, lse.device)[:, None], -torch.inf)
+    if mask is None:
+        return lse if S else lse.fill_(-torch.inf)
+    every_key = torch.ones(1, 1, S, dtype=torch.bool, device=lse.device)
+    return lse.masked_fill_(~mask.sees(every_key), -torch.inf)

@@ -11,7 +11,7 @@ from torch import Tensor
 from regard.masks import BoundMask
 from regard.masks.combined import Both
 from regard.masks.rules import Band, OfKeys, Rule, Segments
-from regard.masks.runs import edges, own_segment
+from regard.masks.runs import own_segment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,20 +112,6 @@ def reach_of(sight: Sight, rows: int) -> Tensor:
     )
     low, high, sure_low, sure_high = columns
     return torch.stack((low, high, sure_low, torch.maximum(sure_low, sure_high)), dim=-1).int()
-
-
-def who_sees(sight: Sight, T: int, S: int, device: torch.device) -> Tensor:
-    """Which queries see any key at all, (1 or B) T; of the swapped, which keys are seen at all.
-
-    >>> ids = torch.tensor([[0, 0, 0, 1, 1, 2]])
-    >>> who_sees(Sight(right=-1, queries=ids, keys=ids), 6, 6, ids.device).int()
-    tensor([[0, 1, 1, 0, 1, 0]], dtype=torch.int32)
-    """
-    low, high = edges(torch.arange(T, device=device) + sight.offset, sight.left, sight.right, S)
-    if sight.queries is None:
-        return (low < high)[None]
-    runs = own_segment(sight.queries, sight.keys, between=(low, high))
-    return runs.first < runs.end
 
 
 def _by_tile(x: Tensor, rows: int, beyond: int) -> Tensor:

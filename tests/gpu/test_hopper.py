@@ -17,7 +17,7 @@ if AT_HAND := torch.cuda.is_available():  # where there is no such device there 
     from regard.kernels.tiles import Bins
     from regard.kernels.triton import hopper
     from regard.kernels.triton.asked import Asked, Told
-    from regard.kernels.triton.blocks import blocks_for
+    from regard.kernels.triton.blocks import SEARCHING, blocks_for
     from regard.kernels.triton.launching import forward
     from regard.kernels.triton.observe import observe
     from regard.kernels.triton.second_map import sums
@@ -307,8 +307,10 @@ def check_strongest(q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, top: int
     seen = (weights > 0).sum(-1).flatten(0, 1)
     assert (survivors.counts >= seen.clamp(max=top)).all(), "a list is too short"
     options: dict[str, Any] = {"mask": bound(mask, q, k), "scale": scale, "top": top}
+    assert (quicker.thresholds_of(q, k, sight, top=top) == found.threshold).all(), "as the forward finds them"
     strongest = of_queries(q, k, found.lse, **options, threshold=found.threshold).top
-    searched = of_queries(q, k, found.lse, **options).top
+    by_search = blocks_for(q.dtype, q.shape[3], q.shape[2], k.shape[2], table=SEARCHING)
+    searched = of_queries(q, k, found.lse, **options, blocks=by_search).top
     assert strongest is not None
     assert searched is not None
     expected = weights.topk(min(top, k.shape[2]), -1).values

@@ -109,16 +109,19 @@ def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, asked: Asked) -> None
     launching.forward(q, k, v, sight, told, scale=0.1, asked=asked)
 
 
-def second(q: Tensor, k: Tensor, sight: Sight, bins: Bins | None, top: int) -> None:
-    """The map of a call that fits, the keys that may be its strongest, or what its keys received."""
-    assert launching.fits(q, k, sight=sight, scale=0.1, softcap=None, bins=bins)
+def second(work: str, q: Tensor, k: Tensor, sight: Sight, asked: Asked) -> None:
+    """A second pass of a call that fits."""
+    assert launching.fits(q, k, sight=sight, scale=0.1, softcap=None, bins=asked.bins)
     lse = torch.zeros(q.shape[:3])
-    if top:
-        assert [first for first, _ in launching.survivors_of(q, k, lse, sight)] == [0]
-    elif bins is None:
+    if work == "map":
+        assert asked.bins is not None
+        launching.map_of(q, k, lse, sight, scale=0.1, bins=asked.bins)
+    elif work == "received":
         launching.received_of(q, k, lse, sight, scale=0.1)
+    elif work == "thresholds":
+        launching.thresholds_of(q, k, sight, top=asked.top)
     else:
-        launching.map_of(q, k, lse, sight, scale=0.1, bins=bins)
+        assert [first for first, _ in launching.survivors_of(q, k, lse, sight)] == [0]
 
 
 def assert_compiled(kernels: list[Any], dtype: torch.dtype) -> None:
@@ -158,11 +161,12 @@ FORWARD = {
     "a threshold": Variant(128, CAUSAL, Asked(entropy=True, bins=NARROW, top=8), H=8, G=2),
 }
 AFTERWARDS = {
-    "wide bins": Variant(128, CAUSAL, Asked(bins=WIDE), H=8, G=2),
-    "narrow bins": Variant(64, FULL, Asked(bins=NARROW), H=1, G=1, dtype=torch.float16),
-    "received": Variant(64, CAUSAL, H=8, G=2),
-    "survivors": Variant(64, CAUSAL, Asked(top=8), H=8, G=2),
-    "survivors of one head": Variant(128, FULL, Asked(top=1), H=1, G=1, dtype=torch.float16),
+    ("map", "wide"): Variant(128, CAUSAL, Asked(bins=WIDE), H=8, G=2),
+    ("map", "narrow"): Variant(64, FULL, Asked(bins=NARROW), H=1, G=1, dtype=torch.float16),
+    ("received", "causal"): Variant(64, CAUSAL, H=8, G=2),
+    ("thresholds", "full"): Variant(128, FULL, Asked(top=8), H=8, G=2),
+    ("survivors", "causal"): Variant(64, CAUSAL, Asked(top=8), H=8, G=2),
+    ("survivors", "one head"): Variant(128, FULL, Asked(top=1), H=1, G=1, dtype=torch.float16),
 }
 
 
@@ -173,17 +177,20 @@ def test_the_forward_compiles(name: str, compiled: list[Any]) -> None:
     assert_compiled(compiled, one.dtype)
 
 
-@pytest.mark.parametrize("name", AFTERWARDS)
-def test_the_second_pass_compiles(name: str, compiled: list[Any]) -> None:
-    one = AFTERWARDS[name]
-    second(*one.tensors()[:2], one.sight, one.asked.bins, one.asked.top)
+@pytest.mark.parametrize(("work", "how"), AFTERWARDS)
+def test_the_second_pass_compiles(work: str, how: str, compiled: list[Any]) -> None:
+    one = AFTERWARDS[work, how]
+    second(work, *one.tensors()[:2], one.sight, one.asked)
     assert_compiled(compiled, one.dtype)
 
 
 @pytest.mark.parametrize("E", WIDTHS)
 @pytest.mark.parametrize("bins", [None, NARROW, WIDE], ids=["no map", "narrow bins", "wide bins"])
 def test_a_crew_finds_room_on_a_processor(E: int, bins: Bins | None) -> None:
-    forwards = (crew_for(E, bins, is_causal=is_causal) for is_causal in (False, True))
+    forwards = (
+        crew_for(E, Asked(bins=bins, entropy=entropy, top=top), is_causal=is_causal)
+        for is_causal, entropy, top in product((False, True), (False, True), (0, 8))
+    )
     for crew in (*forwards, POOLING, RECEIVING, SEARCHING):
         assert crew.rows == crew.consumers * ROWS
         assert 128 * (crew.consumers * crew.registers + 24) <= REGISTERS
@@ -376,7 +383,7 @@ def test_heads_in_groups_are_all_launched(monkeypatch: pytest.MonkeyPatch, proce
     monkeypatch.setattr(launching, "forward_kernel", kernel)
     monkeypatch.setattr(room, "ROOM", 1)
     forward(*tensors(512, 512, H=7, G=7), CAUSAL, Asked(bins=WIDE))
-    crew = crew_for(64, WIDE, is_causal=True)
+    crew = crew_for(64, Asked(bins=WIDE), is_causal=True)
     assert len(launches) > 1
     assert [head for _, task in launches for head in range(task.first, task.first + task.heads)] == list(range(7))
     assert all(programs == min(PROCESSORS, task.heads * -(-512 // crew.rows)) for programs, task in launches)

@@ -26,6 +26,8 @@ from regard.kernels.triton.weights import Given, inputs_of, load_shift
 from regard.masks import BoundMask
 from regard.records import Top
 
+LISTED = tl.constexpr(ROOM)
+
 
 class OfQueries(NamedTuple):
     """What was found of each query, B H T first; what was not asked for is None."""
@@ -35,11 +37,10 @@ class OfQueries(NamedTuple):
 
 
 class Crowded(NamedTuple):
-    """Which queries are searched, of the heads from `first` on: those that counted, heads T, more than `room` keys."""
+    """Which queries are searched, of the heads from `first` on: those with more keys, heads T, than a list has room."""
 
     counts: Any
     first: int
-    room: int
 
 
 @triton.jit
@@ -68,7 +69,7 @@ def _walk_keys(
     rows = tile * QUERIES + tl.arange(0, QUERIES)
     wanted = rows < T
     if crowded is not None:
-        wanted = tl.load(crowded.counts + head * T + rows, mask=wanted, other=0) > crowded.room
+        wanted = tl.load(crowded.counts + head * T + rows, mask=wanted, other=0) > LISTED
         if tl.max(wanted.to(tl.int32), 0) == 0:
             return
         head += crowded.first
@@ -180,7 +181,7 @@ def of_queries(
 ) -> OfQueries:
     """The `top` strongest keys, `MOST` at most, and entropy, if asked for. q B H T E, k B G S E, lse B H T, nats.
 
-    A `threshold`, B H T, that `top` keys of each query reach where it sees so many, scores not scaled, may speed it up.
+    A `threshold`, B H T, that `top` keys of each query reach where it sees so many, scores not scaled, may save a pass.
     """
     (B, H, T, E), S = q.shape, k.shape[2]
     count = min(top or 0, S)
@@ -193,8 +194,8 @@ def of_queries(
     else:
         given, sight = Given.of(q, k, lse, scale, softcap), sight_of(mask)
         groups = None
-        if threshold is not None and 0 < count <= FEW and blocks is None and not entropy:
-            groups = _survivors(q, k, threshold, sight, scale, softcap)
+        if 0 < count <= FEW and blocks is None and not entropy:
+            groups = _listed(q, k, sight, scale, softcap, count, threshold)
         blocks = blocks or blocks_for(q.dtype, E, T, S, table=SEARCHING)
         limits, slots = Limits.of(sight, blocks.rows), power_of_two(count, 2)
         inputs = inputs_of(given, q, k, limits, queries=blocks.rows, keys=blocks.keys, passing=blocks.keys, length=S)
@@ -204,13 +205,13 @@ def of_queries(
             launch(_walk_keys, B * H * tiles, blocks, q, *arguments, None, **inputs.constants, SLOTS=slots)
         for first, some in groups or ():
             rank(given, q, k, some, first, kept)
-            crowded, programs = Crowded(some.counts, first, ROOM), len(some.counts) * tiles
+            crowded, programs = Crowded(some.counts, first), len(some.counts) * tiles
             launch(_walk_keys, programs, blocks, q, *arguments, crowded, **inputs.constants, SLOTS=slots)
     return OfQueries(Top(kept.indices, kept.weights) if top else None, entropies)
 
 
-def _survivors(
-    q: Tensor, k: Tensor, threshold: Tensor, sight: Sight, scale: float, softcap: float | None
+def _listed(
+    q: Tensor, k: Tensor, sight: Sight, scale: float, softcap: float | None, top: int, threshold: Tensor | None
 ) -> Iterable[tuple[int, Survivors]] | None:
     """The keys that reach the threshold, for heads in groups, each with its first; None where nobody is quick at it."""
     if not hopper.is_at_hand(q.device):
@@ -219,4 +220,6 @@ def _survivors(
 
     if not quicker.fits(q, k, sight=sight, scale=scale, softcap=softcap, bins=None):
         return None
+    if threshold is None:
+        threshold = quicker.thresholds_of(q, k, sight, top=top)
     return quicker.survivors_of(q, k, threshold, sight)

@@ -158,7 +158,7 @@ def test_any_lists(T: int, S: int, top: int, left: int | None, right: int | None
 def quicker(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Tensor, Sight]]:
     """In the place of the kernels for Hopper GPUs: lists for three heads at a time; which calls there were."""
     calls: list[tuple[Tensor, Sight]] = []
-    fake = SimpleNamespace(fits=_fits, survivors_of=_lister(calls))
+    fake = SimpleNamespace(fits=_fits, thresholds_of=_thresholds_of, survivors_of=_lister(calls))
     monkeypatch.setattr(hopper, "is_at_hand", lambda device: True)
     monkeypatch.setattr(hopper, "launching", fake, raising=False)
     monkeypatch.setitem(sys.modules, "regard.kernels.triton.hopper.launching", fake)
@@ -169,11 +169,18 @@ def _fits(*tensors: Tensor, sight: Sight, scale: float, softcap: float | None, b
     return sight.queries is None and softcap is None and scale == SCALE and bins is None
 
 
+def _seen_by(q: Tensor, k: Tensor, sight: Sight) -> Tensor:
+    return scores_of(q.cpu(), k.cpu(), None if sight.right is None else Mask.causal())
+
+
+def _thresholds_of(q: Tensor, k: Tensor, sight: Sight, *, top: int) -> Tensor:
+    return (threshold_of(_seen_by(q, k, sight), top) / SCALE).float().to(DEVICE)
+
+
 def _lister(calls: list[tuple[Tensor, Sight]]) -> Callable[..., Iterator[tuple[int, Survivors]]]:
     def lists(q: Tensor, k: Tensor, threshold: Tensor, sight: Sight) -> Iterator[tuple[int, Survivors]]:
         calls.append((threshold, sight))
-        mask = None if sight.right is None else Mask.causal()
-        found = survivors_of(scores_of(q.cpu(), k.cpu(), mask), threshold.cpu() * SCALE)
+        found = survivors_of(_seen_by(q, k, sight), threshold.cpu() * SCALE)
         for first in range(0, len(found.counts), 3):
             yield first, Survivors(*(x[first : first + 3] for x in found))
 
@@ -222,11 +229,10 @@ def test_only_what_overflowed_is_searched(quicker: list[Any], monkeypatch: pytes
         (None, {"top": FEW + 1}),
         (None, {"softcap": 2.0}),
         (None, {"entropy": True}),
-        (None, {"threshold": None}),
         (None, {"top": None, "entropy": True}),
         (Mask.segments(torch.arange(70) // 20), {}),
     ],
-    ids=["more", "softcap", "entropy", "no threshold", "no top", "segments"],
+    ids=["more", "softcap", "entropy", "no top", "segments"],
 )
 def test_what_the_lists_are_not_for(mask: Mask | None, options: dict[str, Any], quicker: list[Any]) -> None:
     q, k = (x.to(DEVICE) for x in even_pair(16, 70))
@@ -241,9 +247,19 @@ def test_what_the_lists_are_not_for(mask: Mask | None, options: dict[str, Any], 
         assert torch.equal(found.top.indices, right.top.indices)
 
 
-def _of(q: Tensor, k: Tensor, scores: Tensor, threshold: Tensor, mask: Mask | None, top: int) -> tuple[Tensor, Tensor]:
+def test_thresholds_are_made_where_no_forward_left_any(quicker: list[Any]) -> None:
+    q, k = crowd()
+    scores = scores_of(q, k, Mask.causal())
+    check(*_of(q, k, scores, None, Mask.causal(), top=5), scores, 5)
+    assert len(quicker) == 1
+
+
+def _of(
+    q: Tensor, k: Tensor, scores: Tensor, threshold: Tensor | None, mask: Mask | None, top: int
+) -> tuple[Tensor, Tensor]:
     q, k, lse = q.to(DEVICE), k.to(DEVICE), scores.logsumexp(-1).float().to(DEVICE)
     bound = None if mask is None else mask.bind(q.shape[:2], q.shape[2], k.shape[2], q)
-    found = of_queries(q, k, lse, mask=bound, scale=SCALE, top=top, threshold=threshold.to(DEVICE) / SCALE)
+    given = None if threshold is None else threshold.to(DEVICE) / SCALE
+    found = of_queries(q, k, lse, mask=bound, scale=SCALE, top=top, threshold=given)
     assert found.top is not None
     return found.top.indices, found.top.weights

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from regard.kernels.tiles import Bins
+from regard.kernels.triton.asked import Asked
 
 ROWS = 64
 """Queries of a consumer: what four warps multiply at once."""
@@ -23,14 +23,18 @@ class Crew(NamedTuple):
 
     registers  of each thread of a consumer
     passing    rows of a tile that passes by, where it is no forward
-    waiting    a forward counts a tile while it waits for the next one's scores; else when these have come
+    counting   when a forward counts a tile: "waiting" for the next one's scores, or "before" it weighs these
+    holding    it weighs before it waits for the product with values, whatever the assembler holds better
+    scatter    of four bins each lane of a row stores one; else every lane knows all, and one stores them
     """
 
     consumers: int
     stages: int
     registers: int
     passing: int = KEYS
-    waiting: bool = False
+    counting: str = "before"
+    holding: bool = False
+    scatter: bool = False
 
     @property
     def rows(self) -> int:
@@ -47,15 +51,22 @@ multiplied the same way.
 """
 
 
-def crew_for(E: int, bins: Bins | None, *, is_causal: bool) -> Crew:
-    """Of a forward, as tried on an H200 (docs/log.md): three consumers where there are registers enough.
+def crew_for(E: int, asked: Asked, *, is_causal: bool) -> Crew:
+    """Of a forward: what was quickest on an H200, of the ways tried (docs/log.md).
 
-    >>> crew_for(64, None, is_causal=True).consumers, crew_for(128, None, is_causal=True).consumers
+    >>> crew_for(64, Asked(), is_causal=True).consumers, crew_for(128, Asked(), is_causal=True).consumers
     (3, 2)
     """
     if E == 128:
-        return Crew(consumers=2, stages=2, registers=240, waiting=True)
-    in_tile = 0 if bins is None else max(1, KEYS // bins.wide)
-    if in_tile > 2 or (in_tile == 2 and is_causal):
-        return Crew(consumers=2, stages=3, registers=240, waiting=True)
-    return Crew(consumers=3, stages=2, registers=160, waiting=in_tile == 1)
+        is_held = bool(asked.entropy or asked.top) and not is_causal
+        return Crew(consumers=2, stages=2, registers=240, counting="waiting", holding=is_held)
+    two = Crew(consumers=2, stages=3, registers=240)
+    three = Crew(consumers=3, stages=2, registers=160)
+    in_tile = 0 if asked.bins is None else max(1, KEYS // asked.bins.wide)
+    if in_tile > 2:
+        return two._replace(counting="waiting", scatter=True)
+    if in_tile == 2 and is_causal and (asked.entropy or asked.top):
+        return two._replace(counting="waiting", scatter=not asked.top)
+    if in_tile == 2 and asked.entropy and asked.top:
+        return two
+    return three._replace(counting="waiting" if in_tile == 1 else "before", scatter=in_tile == 2)

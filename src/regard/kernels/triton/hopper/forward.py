@@ -26,7 +26,9 @@ def forward_kernel(
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
     REGISTERS: gl.constexpr,
-    WAITING: gl.constexpr,
+    COUNTING: gl.constexpr,
+    HOLDING: gl.constexpr,
+    SCATTER: gl.constexpr,
     CAUSAL: gl.constexpr,
     LSE: gl.constexpr,
     ENTROPY: gl.constexpr,
@@ -52,19 +54,19 @@ def forward_kernel(
     if CONSUMERS == 2:
         gl.warp_specialize([
             (_consume, (task, pool, queries, keys, values, barriers, 0, 2, STAGES,
-                        WAITING, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
+                        COUNTING, HOLDING, SCATTER, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
             (_consume, (task, pool, queries, keys, values, barriers, 1, 2, STAGES,
-                        WAITING, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
+                        COUNTING, HOLDING, SCATTER, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
             (_produce, (task, q, k, v, queries, keys, values, barriers, CAUSAL, CONSUMERS, STAGES)),
         ], [4, 1], [REGISTERS, 24])
     else:
         gl.warp_specialize([
             (_consume, (task, pool, queries, keys, values, barriers, 0, 3, STAGES,
-                        WAITING, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
+                        COUNTING, HOLDING, SCATTER, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
             (_consume, (task, pool, queries, keys, values, barriers, 1, 3, STAGES,
-                        WAITING, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
+                        COUNTING, HOLDING, SCATTER, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
             (_consume, (task, pool, queries, keys, values, barriers, 2, 3, STAGES,
-                        WAITING, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
+                        COUNTING, HOLDING, SCATTER, CAUSAL, LSE, ENTROPY, TOP, BINS, SHARE, PIECES)),
             (_produce, (task, q, k, v, queries, keys, values, barriers, CAUSAL, CONSUMERS, STAGES)),
         ], [4, 4, 1], [REGISTERS, REGISTERS, 24])
     # fmt: on
@@ -121,7 +123,9 @@ def _consume(
     WHO: gl.constexpr,
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
-    WAITING: gl.constexpr,
+    COUNTING: gl.constexpr,
+    HOLDING: gl.constexpr,
+    SCATTER: gl.constexpr,
     CAUSAL: gl.constexpr,
     LSE: gl.constexpr,
     ENTROPY: gl.constexpr,
@@ -159,7 +163,7 @@ def _consume(
                 if begin < end:
                     found, so_far = _walk(
                         task, pool, found, so_far, scratch, queries.index(WHO), keys, values, barriers, row, begin, end,
-                        tiles, used, part == 0, STAGES, WAITING, CAUSAL, ENTROPY, TOP, BINS, SHARE,
+                        tiles, used, part == 0, STAGES, COUNTING, HOLDING, SCATTER, CAUSAL, ENTROPY, TOP, BINS, SHARE,
                     )  # fmt: skip
             mbarrier.arrive(q_empty.index(0))
             used += tiles
@@ -174,7 +178,8 @@ def _consume(
 @gluon.jit
 def _walk(
     task, pool, found, so_far, scratch, own, keys, values, barriers, row, begin, end, tiles, used,
-    MASKED: gl.constexpr, STAGES: gl.constexpr, WAITING: gl.constexpr, CAUSAL: gl.constexpr,
+    MASKED: gl.constexpr, STAGES: gl.constexpr, COUNTING: gl.constexpr, HOLDING: gl.constexpr, SCATTER: gl.constexpr,
+    CAUSAL: gl.constexpr,
     ENTROPY: gl.constexpr, TOP: gl.constexpr, BINS: gl.constexpr, SHARE: gl.constexpr,
 ):  # fmt: skip
     """What was found, with the tiles from `begin` to `end` added, counted from the last: one of them at least."""
@@ -201,20 +206,22 @@ def _walk(
         s = warpgroup_mma(own, keys.index(i).permute((1, 0)), nothing, use_acc=False, is_async=True)
         j = wait_for(v_full, used + t - 1, STAGES)
         product = warpgroup_mma(left, values.index(j), acc, is_async=True)
-        if WAITING:
-            so_far = count(pool, so_far, weighed, scratch, start + KEYS, ENTROPY, BINS, SHARE)
+        if COUNTING == "waiting":
+            so_far = count(pool, so_far, weighed, scratch, start + KEYS, ENTROPY, BINS, SHARE, SCATTER)
         s = warpgroup_mma_wait(1, deps=(s,))
         mbarrier.arrive(k_empty.index(i))
-        if not WAITING:
-            so_far = count(pool, so_far, weighed, scratch, start + KEYS, ENTROPY, BINS, SHARE)
+        if COUNTING == "before":
+            so_far = count(pool, so_far, weighed, scratch, start + KEYS, ENTROPY, BINS, SHARE, SCATTER)
         p, m, best, weighed = weigh(task, s, m, best, row, start, MASKED, CAUSAL, ENTROPY, TOP, PARTS)
+        if HOLDING:
+            wait_for(v_full, used + t - 1, STAGES)  # known to be there: what stands before a branch stays before it
         acc = warpgroup_mma_wait(0, deps=(product,))
         mbarrier.arrive(v_empty.index(j))
         left = gl.convert_layout(p.to(values.dtype), as_left)
         acc = acc * gl.convert_layout(weighed[2], gl.SliceLayout(1, output))[:, None]
     j = wait_for(v_full, used + end - 1, STAGES)
     product = warpgroup_mma(left, values.index(j), acc, is_async=True)
-    so_far = count(pool, so_far, weighed, scratch, (tiles - end) * KEYS, ENTROPY, BINS, SHARE)
+    so_far = count(pool, so_far, weighed, scratch, (tiles - end) * KEYS, ENTROPY, BINS, SHARE, SCATTER)
     acc = warpgroup_mma_wait(0, deps=(product,))
     mbarrier.arrive(v_empty.index(j))
     return (acc, m, best), so_far

@@ -66,7 +66,7 @@ def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, *, scale:
     """`told`, what was asked for written into it, with thresholds. q B H T E, k and v B G S E; a call that `fits`."""
     if 0 < asked.top <= FEW:
         told = told._replace(threshold=torch.empty(q.shape[:3], dtype=torch.float32, device=q.device))
-    crew = crew_for(q.shape[3], asked.bins, is_causal=sight.right is not None)
+    crew = crew_for(q.shape[3], asked, is_causal=sight.right is not None)
     task = _task(q, k, sight, scale, out=told.out, lse=told.lse, entropy=told.entropy, threshold=told.threshold)
     flags = {
         "LSE": told.lse is not None,
@@ -85,7 +85,9 @@ def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, *, scale:
                 CONSUMERS=crew.consumers,
                 STAGES=crew.stages,
                 REGISTERS=crew.registers,
-                WAITING=crew.waiting,
+                COUNTING=crew.counting,
+                HOLDING=crew.holding,
+                SCATTER=crew.scatter,
                 CAUSAL=sight.right is not None,
                 query_layout=layout_for(q.dtype, ROWS, q.shape[3]),
                 key_layout=layout_for(q.dtype, KEYS, q.shape[3]),
@@ -124,6 +126,15 @@ def received_of(q: Tensor, k: Tensor, lse: Tensor, sight: Sight, *, scale: float
     return found
 
 
+def thresholds_of(q: Tensor, k: Tensor, sight: Sight, *, top: int) -> Tensor:
+    """A score that `top` keys of each query reach, `FEW` at most, where it sees so many: B H T, not scaled."""
+    found = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+    task = _task(q, k, sight, 1.0, out=found, threshold=found)
+    programs = programs_for(task.heads * triton.cdiv(task.T, SEARCHING.rows), q.device)
+    _second(task, _no_pool(found), q, k, programs, sight, "thresholds", SEARCHING, NO_BINS, top=top)
+    return found
+
+
 def survivors_of(q: Tensor, k: Tensor, threshold: Tensor, sight: Sight) -> Iterator[tuple[int, Survivors]]:
     """The keys of each query that reach its threshold, B H T, scores not scaled; heads in groups, by their first."""
     T, heads = q.shape[2], q.shape[0] * q.shape[1]
@@ -148,6 +159,8 @@ def _second(
     work: str,
     crew: Crew,
     layout: dict[str, Any],
+    *,
+    top: int = 0,
 ) -> None:
     with on_device(own):
         second_kernel[(programs,)](
@@ -159,6 +172,7 @@ def _second(
             STAGES=crew.stages,
             REGISTERS=crew.registers,
             WORK=work,
+            TOP=top,
             CAUSAL=sight.right is not None,
             own_layout=layout_for(own.dtype, ROWS, own.shape[3]),
             passing_layout=layout_for(own.dtype, crew.passing, own.shape[3]),

@@ -3,31 +3,38 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
+from regard.kernels.triton.hopper.listing import append
 from regard.kernels.triton.hopper.names import sync
-from regard.kernels.triton.hopper.weighing import beside, by_lanes, pool_rows, store_bin, store_bins
-from regard.kernels.triton.survivors import ROOM as ROOM_OF_A_LIST
-
-ROOM = gl.constexpr(ROOM_OF_A_LIST)
+from regard.kernels.triton.hopper.weighing import (
+    by_lanes,
+    group_maxima,
+    least_of,
+    pool_rows,
+    store_bin,
+    store_bins,
+)
 
 
 @gluon.jit
-def begin_with(pool, first, ROWS: gl.constexpr, PASSING: gl.constexpr):
-    """Nothing found yet: sums by rows and lanes, how many survived of each row, and which bin is open."""
-    scores: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, PASSING, 16])
-    sums = gl.zeros_like(gl.sum(by_lanes(gl.zeros((ROWS, PASSING), gl.float32, scores), 1), 1))
+def begin_with(pool, first, ROWS: gl.constexpr, PASSING: gl.constexpr, WORK: gl.constexpr):
+    """Nothing found yet: sums by rows and lanes, or maxima of groups; how many survived of each row; the open bin."""
+    nothing = gl.zeros((ROWS, PASSING), gl.float32, gl.NVMMADistributedLayout([3, 0], [4, 1], [16, PASSING, 16]))
+    if WORK == "thresholds":
+        sums = group_maxima(nothing) + float("-inf")
+    else:
+        sums = gl.zeros_like(gl.sum(by_lanes(nothing, 1), 1))
     return sums, gl.zeros((ROWS,), gl.int32, gl.SliceLayout(1, sums.type.layout)), first // pool.wide
 
 
 @gluon.jit
 def bound_of(task, place, start, ROWS: gl.constexpr, PASSING: gl.constexpr, WORK: gl.constexpr):
-    """What scores are held against: the LSE of each query in base 2, of own rows or of a tile of columns; or the
-    threshold of each own row.
+    """What scores are held against: of each own row the LSE in base 2, or the threshold; of each column of a tile the
+    LSE with its sign changed, as `in_whole_tiles` has it.
     """
     scores: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, PASSING, 16])
     head, row = place
     if WORK == "received":
-        lse = task.lse + head.to(gl.int64) * (gl.cdiv(task.T, PASSING) * PASSING)  # as `in_whole_tiles` has it
-        bound = gl.load(lse + start + gl.arange(0, PASSING, gl.SliceLayout(0, scores)))
+        bound = _columns_of(task.lse + head.to(gl.int64) * (gl.cdiv(task.T, PASSING) * PASSING) + start, PASSING)
     else:
         rows = row + gl.arange(0, ROWS, gl.SliceLayout(1, scores))
         given = task.lse
@@ -39,6 +46,20 @@ def bound_of(task, place, start, ROWS: gl.constexpr, PASSING: gl.constexpr, WORK
         else:
             bound = gl.where(bound == float("-inf"), float("inf"), bound) * 1.4426950408889634
     return bound
+
+
+@gluon.jit
+def _columns_of(x, COLUMNS: gl.constexpr):
+    """A number for each column of a tile, from `x` on. In three steps, of which two are known beforehand: added up to
+    one, each address would be computed.
+    """
+    columns: gl.constexpr = gl.SliceLayout(0, gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16]))
+    layout: gl.constexpr = gl.arange(0, COLUMNS, columns).reshape([COLUMNS // 8, 4, 2]).type.layout
+    lanes = gl.arange(0, 4, gl.SliceLayout(0, gl.SliceLayout(2, layout)))[None, :, None]
+    eights = gl.arange(0, COLUMNS // 8, gl.SliceLayout(1, gl.SliceLayout(2, layout)))[:, None, None]
+    pairs = gl.arange(0, 2, gl.SliceLayout(0, gl.SliceLayout(1, layout)))[None, None, :]
+    found = gl.load(x + lanes * 2 + eights * 8 + pairs)
+    return gl.convert_layout(found.reshape([COLUMNS]), columns)
 
 
 @gluon.jit
@@ -61,16 +82,18 @@ def read(
     sums, survived, bin = found
     if MASKED:
         s = gl.where(_seen(task, s, place, start, WORK, CAUSAL), s, float("-inf"))
-    if WORK == "survivors":
-        survived = _append(task, s, bound, survived, place, start)
+    if WORK == "thresholds":
+        sums = gl.maximum(sums, group_maxima(s))
+    elif WORK == "survivors":
+        survived = append(task, s, bound, survived, place, start)
     else:
         if WORK == "received":
-            x = s * task.scale - bound[None, :]
+            x = s * task.scale + bound[None, :]
         else:
             x = s * task.scale - bound[:, None]
         p = gl.exp2(x)
         if BINS == "narrow":
-            store_bins(pool, scratch, gl.sum(by_lanes(p, p.shape[1] // SHARE), 2), bound, start // SHARE, False)
+            store_bins(pool, scratch, by_lanes(p, p.shape[1] // SHARE), bound, start // SHARE, False, False)
         else:
             sums += gl.convert_layout(gl.sum(by_lanes(p, 1), 1), sums.type.layout)
         if BINS == "wide":  # noqa: SIM102 - known when it is compiled, unlike what follows
@@ -96,68 +119,7 @@ def _seen(task, s, place, start, WORK: gl.constexpr, CAUSAL: gl.constexpr):
 
 
 @gluon.jit
-def _append(task, s, threshold, survived, place, start):
-    """Write down the keys that reach their row's threshold, and count them.
-
-    A row lies in four lanes: of each eight columns two in each lane, 32 of a tile. Lanes tell each other how many of
-    theirs there are, so that each knows where its own begin.
-    """
-    ROWS: gl.constexpr = s.shape[0]
-    s = s.reshape([ROWS, 2, 8, 4, 2]).permute((0, 3, 1, 2, 4)).reshape([ROWS, 4, 2, 16])
-    layout: gl.constexpr = s.type.layout
-    least = gl.convert_layout(threshold, gl.SliceLayout(1, gl.SliceLayout(2, gl.SliceLayout(3, layout))))
-    operands = [s, least[:, None, None, None]]
-    reached = gl.inline_asm_elementwise(_REACHED, "=f,f,f", operands, dtype=gl.float32, is_pure=True, pack=1)
-    # A bit for each key, added up as floating-point numbers: the unit for integers is busy enough.
-    bits = (1 << gl.arange(0, 16, gl.SliceLayout(0, gl.SliceLayout(1, gl.SliceLayout(2, layout))))).to(gl.float32)
-    halves = gl.sum(reached * bits[None, None, None, :], 3).to(gl.int32)
-    shifts = gl.arange(0, 2, gl.SliceLayout(0, gl.SliceLayout(1, halves.type.layout))) * 16
-    hits = gl.sum(halves << shifts[None, None, :], 2)
-    lanes = gl.arange(0, 4, gl.SliceLayout(0, hits.type.layout))[None, :]
-    counts = gl.inline_asm_elementwise(_POPULATION, "=r,r", [hits], dtype=gl.int32, is_pure=True, pack=1) << lanes * 8
-    up_to = gl.sum(counts, 1) * 0x01010101  # a byte for each lane: how many it has, and those before it
-    begin = beside(survived, hits) + (beside(up_to << 8, hits) >> lanes * 8 & 255)
-    head, row = place
-    rows = (head - task.first).to(gl.int64) * task.T + row + gl.arange(0, ROWS, gl.SliceLayout(1, hits.type.layout))
-    lists = (task.out + rows * ROOM).to(gl.int64)[:, None]
-    arguments = [hits, begin, start + lanes * 2, lists]
-    gl.inline_asm_elementwise(_WRITE, "=r,r,r,r,l", arguments, dtype=gl.int32, is_pure=False, pack=1)
-    return survived + gl.convert_layout(up_to >> 24 & 255, survived.type.layout)
-
-
-_REACHED = gl.constexpr("set.ge.f32.f32 $0, $1, $2;")
-_POPULATION = gl.constexpr("popc.b32 $0, $1;")
-_WRITE = gl.constexpr(
-    """{
-    .reg .pred none, fits; .reg .b32 rest, next, bit, key, at; .reg .b64 there;
-    mov.b32 rest, $1;
-    mov.b32 at, $2;
-    more:
-    setp.eq.s32 none, rest, 0;
-    @none bra done;
-    brev.b32 next, rest;
-    clz.b32 bit, next;
-    add.s32 next, rest, -1;
-    and.b32 rest, rest, next;
-    and.b32 key, bit, 30;
-    shl.b32 key, key, 2;
-    and.b32 bit, bit, 1;
-    add.s32 key, key, bit;
-    add.s32 key, key, $3;
-    setp.lt.s32 fits, at, ROOM;
-    mad.wide.s32 there, at, 4, $4;
-    @fits st.global.b32 [there], key;
-    add.s32 at, at, 1;
-    bra more;
-    done:
-    mov.b32 $0, at;
-    }""".replace("ROOM", str(ROOM_OF_A_LIST))
-)
-"""$0 where the list of a row ends then; $1 a bit for each key, $2 where they begin, $3 the first key, $4 the list."""
-
-
-@gluon.jit
-def conclude(task, pool, found, scratch, place, end, WORK: gl.constexpr, PIECES: gl.constexpr):
+def conclude(task, pool, found, scratch, place, end, WORK: gl.constexpr, PIECES: gl.constexpr, TOP: gl.constexpr):
     """Store what was found. end: of the keys that were looked at."""
     sums, survived, _ = found
     ROWS: gl.constexpr = sums.shape[0]
@@ -166,6 +128,9 @@ def conclude(task, pool, found, scratch, place, end, WORK: gl.constexpr, PIECES:
     if WORK == "survivors":
         here = (head - task.first).to(gl.int64) * task.T
         gl.store(task.counts + here + rows, survived, mask=rows < task.T)
+    elif WORK == "thresholds":
+        least = gl.convert_layout(least_of(sums, TOP), survived.type.layout)
+        gl.store(task.threshold + head.to(gl.int64) * task.T + rows, least, mask=rows < task.T)
     elif WORK == "received":
         total = gl.convert_layout(gl.sum(sums, 1), survived.type.layout)
         gl.store(task.out + head.to(gl.int64) * task.S + rows, total, mask=rows < task.S)

@@ -1,9 +1,10 @@
 """What can be told from q, k and the LSE alone, by a crew; whoever has computed the LSE, his output stays as it is.
 
 WORK says what:
-"map"        sums of weights over bins; consumers own queries
-"received"   sums of weights over all queries; consumers own keys
-"survivors"  the keys of each query that reach its threshold; consumers own queries
+"map"         sums of weights over bins; consumers own queries
+"received"    sums of weights over all queries; consumers own keys
+"thresholds"  a score that the strongest keys of each query reach; consumers own queries
+"survivors"   the keys of each query that reach its threshold; consumers own queries
 
 There is no maximum, nothing to rescale, no values, so that a consumer has room for two tiles: while the tensor cores
 multiply the one, it reads the other (`reading`). Where consumers own queries they walk from the last key to the first,
@@ -34,6 +35,7 @@ def second_kernel(
     BINS: gl.constexpr,
     SHARE: gl.constexpr,
     PIECES: gl.constexpr,
+    TOP: gl.constexpr,
     own_layout: gl.constexpr,
     passing_layout: gl.constexpr,
 ):
@@ -49,9 +51,9 @@ def second_kernel(
     gl.static_assert(CONSUMERS == 3)
     gl.warp_specialize(
         [
-            (_consume, (task, pool, stay, ring, barriers, 0, 3, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES)),
-            (_consume, (task, pool, stay, ring, barriers, 1, 3, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES)),
-            (_consume, (task, pool, stay, ring, barriers, 2, 3, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES)),
+            (_consume, (task, pool, stay, ring, barriers, 0, 3, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES, TOP)),
+            (_consume, (task, pool, stay, ring, barriers, 1, 3, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES, TOP)),
+            (_consume, (task, pool, stay, ring, barriers, 2, 3, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES, TOP)),
             (_produce, (task, own, passing, stay, ring, barriers, CONSUMERS, STAGES, WORK, CAUSAL)),
         ],
         [4, 4, 1],
@@ -128,6 +130,7 @@ def _consume(
     BINS: gl.constexpr,
     SHARE: gl.constexpr,
     PIECES: gl.constexpr,
+    TOP: gl.constexpr,
 ):
     """What one consumer finds out about what it owns, tile by tile."""
     own_full, own_empty, full, empty = barriers
@@ -141,7 +144,7 @@ def _consume(
         there, head, tile, first, step, tiles, partly = _walk_of(task, turn, CONSUMERS * ROWS, PASSING, WORK, CAUSAL)
         if there:
             place = (head, (tile * CONSUMERS + WHO) * ROWS)
-            found = begin_with(pool, first, ROWS, PASSING)
+            found = begin_with(pool, first, ROWS, PASSING, WORK)
             mbarrier.wait(own_full.index(0), turn & 1)
             for t in range(partly):
                 bound = bound_of(task, place, first + t * step, ROWS, PASSING, WORK)
@@ -158,7 +161,7 @@ def _consume(
                 )  # fmt: skip
             mbarrier.arrive(own_empty.index(0))
             used += tiles
-            conclude(task, pool, found, scratch, place, tiles * PASSING, WORK, PIECES)
+            conclude(task, pool, found, scratch, place, tiles * PASSING, WORK, PIECES, TOP)
 
 
 @gluon.jit

@@ -107,7 +107,17 @@ def weigh(
 
 
 @gluon.jit
-def count(pool, so_far, weighed, scratch, start, ENTROPY: gl.constexpr, BINS: gl.constexpr, SHARE: gl.constexpr):
+def count(
+    pool,
+    so_far,
+    weighed,
+    scratch,
+    start,
+    ENTROPY: gl.constexpr,
+    BINS: gl.constexpr,
+    SHARE: gl.constexpr,
+    SCATTER: gl.constexpr,
+):
     """Σ p, Σ p (s − m) and Σ p of the bin that is open, with a tile added; bins that are complete are stored.
 
     Keys come from the last to the first. BINS and SHARE are those of `pooling`.
@@ -118,7 +128,7 @@ def count(pool, so_far, weighed, scratch, start, ENTROPY: gl.constexpr, BINS: gl
     fade = beside(fade, total)
     of_lanes = gl.convert_layout(gl.sum(parts, 1), total.type.layout)
     if BINS == "narrow":
-        store_bins(pool, scratch, gl.sum(parts, 2), shift, start // SHARE, True)
+        store_bins(pool, scratch, parts, shift, start // SHARE, True, SCATTER)
     if BINS == "wide":
         mass = mass * fade + of_lanes
         if start == bin * pool.wide:
@@ -132,8 +142,17 @@ def count(pool, so_far, weighed, scratch, start, ENTROPY: gl.constexpr, BINS: gl
 
 
 @gluon.jit
-def store_bins(pool, scratch, masses, shift, first, RUNNING: gl.constexpr):
-    """The bins of a tile, [ROWS, bins]; of the last ones there may be none."""
+def store_bins(pool, scratch, parts, shift, first, RUNNING: gl.constexpr, SCATTER: gl.constexpr):
+    """The bins of a tile, [ROWS, bins, lanes], from the `first` on; of the last ones there may be none."""
+    if SCATTER and parts.shape[1] > 1:
+        _store_each_its_own(pool, scratch, parts, shift, first, RUNNING)
+    else:
+        _store_all(pool, scratch, gl.sum(parts, 2), shift, first, RUNNING)
+
+
+@gluon.jit
+def _store_all(pool, scratch, masses, shift, first, RUNNING: gl.constexpr):
+    """Each lane adds up the bins of all four."""
     ROWS: gl.constexpr = masses.shape[0]
     layout: gl.constexpr = masses.type.layout
     queries = gl.arange(0, ROWS, gl.SliceLayout(1, layout))[:, None]
@@ -141,6 +160,66 @@ def store_bins(pool, scratch, masses, shift, first, RUNNING: gl.constexpr):
     if RUNNING:
         masses = log2(masses) + beside(shift, masses)
     gl.store(scratch + bins * ROWS + queries, masses, mask=bins + queries * 0 < pool.bins)
+
+
+@gluon.jit
+def _store_each_its_own(pool, scratch, parts, shift, first, RUNNING: gl.constexpr):
+    """Of four sums each lane adds up one: it gives half of them away, and then half of the rest."""
+    ROWS: gl.constexpr = parts.shape[0]
+    layout: gl.constexpr = parts.type.layout
+    queries = gl.arange(0, ROWS, gl.SliceLayout(1, gl.SliceLayout(2, layout)))[:, None, None]
+    bins = gl.arange(0, parts.shape[1], gl.SliceLayout(0, gl.SliceLayout(2, layout)))[None, :, None]
+    lanes = gl.arange(0, 4, gl.SliceLayout(0, gl.SliceLayout(1, layout)))[None, None, :]
+    everywhere = gl.zeros_like(queries + bins + lanes)
+    end = (pool.bins - first) * ROWS
+    into = (scratch + first * ROWS).to(gl.int64)
+    shift = gl.convert_layout(shift, gl.SliceLayout(1, gl.SliceLayout(2, layout)))[:, None, None]
+    arguments = [parts, queries + bins * ROWS, lanes, everywhere + end, shift, everywhere.to(gl.int64) + into]
+    STORE: gl.constexpr = _STORE_LOG if RUNNING else _STORE
+    gl.inline_asm_elementwise(STORE, _OPERANDS, arguments, dtype=gl.int32, is_pure=False, pack=4)
+
+
+_OPERANDS = gl.constexpr(",".join(["=r"] * 4 + ["f"] * 4 + ["r"] * 12 + ["f"] * 4 + ["l"] * 4))
+_ONE_OF_FOUR = """
+    .reg .pred odd, high, there; .reg .b32 lane, at, other; .reg .f32 sum, second, away, got; .reg .b64 place;
+    and.b32 lane, $12, 1;
+    setp.ne.s32 odd, lane, 0;
+    and.b32 lane, $12, 2;
+    setp.ne.s32 high, lane, 0;
+    selp.f32 sum, $5, $4, odd;
+    selp.f32 away, $4, $5, odd;
+    shfl.sync.bfly.b32 got, away, 1, 31, -1;
+    add.f32 sum, sum, got;
+    selp.f32 second, $7, $6, odd;
+    selp.f32 away, $6, $7, odd;
+    shfl.sync.bfly.b32 got, away, 1, 31, -1;
+    add.f32 second, second, got;
+    selp.f32 away, sum, second, high;
+    selp.f32 sum, second, sum, high;
+    shfl.sync.bfly.b32 got, away, 2, 31, -1;
+    add.f32 sum, sum, got;
+    selp.b32 at, $9, $8, odd;
+    selp.b32 other, $11, $10, odd;
+    selp.b32 at, other, at, high;
+    """
+"""$4–7 the sums of this lane, $8–11 where they go, $12 the lane. Then there is one sum, and one place for it."""
+_ITS_LOG = """
+    selp.f32 second, $21, $20, odd;
+    selp.f32 away, $23, $22, odd;
+    selp.f32 second, away, second, high;
+    lg2.approx.ftz.f32 sum, sum;
+    add.f32 sum, sum, second;
+    """
+"""$20–23 what was taken off the scores."""
+_PUT = """
+    setp.lt.s32 there, at, $16;
+    mad.wide.s32 place, at, 4, $24;
+    @there st.global.f32 [place], sum;
+    mov.b32 $0, at; mov.b32 $1, at; mov.b32 $2, at; mov.b32 $3, at;
+    """
+"""$16 where the bins end, $24 the bins; $0–3 do not matter."""
+_STORE = gl.constexpr("{" + _ONE_OF_FOUR + _PUT + "}")
+_STORE_LOG = gl.constexpr("{" + _ONE_OF_FOUR + _ITS_LOG + _PUT + "}")
 
 
 @gluon.jit
@@ -161,19 +240,22 @@ def pool_rows(pool, scratch, head, strip, lse, row, end, T, RUNNING: gl.constexp
     ROWS: gl.constexpr = lse.shape[0]
     AT_ONCE: gl.constexpr = 64
     NONE: gl.constexpr = float("-inf") if RUNNING else 0.0
-    layout: gl.constexpr = gl.BlockedLayout([1, ROWS // 32], [1, 32], [4, 1], [1, 0])
+    # A quarter of the queries in each thread, so that few lanes have to tell each other.
+    layout: gl.constexpr = gl.BlockedLayout([1, ROWS // 4], [8, 4], [4, 1], [1, 0])
     queries = gl.arange(0, ROWS, gl.SliceLayout(0, layout))
+    is_query = row + queries < T
     shift = gl.convert_layout(gl.where(lse == float("-inf"), 0.0, lse), gl.SliceLayout(0, layout))
-    shift = gl.where(row + queries < T, shift, 0.0)  # who is not there may have looked at anything
+    shift = gl.where(is_query, shift, 0.0)  # who is not there may have looked at anything
     into = pool.strips + (head.to(gl.int64) * pool.of_head + strip) * pool.bins
+    looked_at = gl.minimum(pool.bins, gl.cdiv(end, pool.wide))
     for first in range(0, pool.bins, AT_ONCE):
         bins = first + gl.arange(0, AT_ONCE, gl.SliceLayout(1, layout))
-        there = (bins < gl.minimum(pool.bins, gl.cdiv(end, pool.wide)))[:, None] & (row + queries < T)[None, :]
-        weights = gl.load(scratch + bins[:, None] * ROWS + queries[None, :], mask=there, other=NONE)
+        places = scratch + bins[:, None] * ROWS + queries[None, :]
+        weights = gl.load(places, mask=(bins < looked_at)[:, None], other=NONE)
+        weights = gl.where(is_query[None, :], weights, NONE)
         if RUNNING:
             weights = gl.exp2(weights - shift[None, :])
-        for piece in gl.static_range(PIECES):
-            inside = (queries // (ROWS // PIECES) == piece)[None, :]
-            sums = gl.sum(gl.where(inside, weights, 0.0), 1)
-            is_row = bins * 0 + strip + piece < pool.of_head
-            gl.store(into + piece * pool.bins + bins, sums, mask=is_row & (bins < pool.bins))
+        sums = gl.sum(weights.reshape([AT_ONCE, PIECES, ROWS // PIECES]), 2)
+        pieces = gl.arange(0, PIECES, gl.SliceLayout(0, sums.type.layout))[None, :]
+        bins = first + gl.arange(0, AT_ONCE, gl.SliceLayout(1, sums.type.layout))[:, None]
+        gl.store(into + pieces * pool.bins + bins, sums, mask=(strip + pieces < pool.of_head) & (bins < pool.bins))

@@ -58,11 +58,11 @@ def load_shift(lse, rows, T):
 def _lay_down(lse, shifts, T, whole, ROWS: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * ROWS
     head, rows = at // whole, at % whole + tl.arange(0, ROWS)
-    tl.store(shifts + head * whole + rows, -load_shift(lse + head * T, rows, T))
+    tl.store(shifts + head * whole + rows, load_shift(lse + head * T, rows, T))
 
 
 def in_whole_tiles(lse: Tensor, rows: int) -> Tensor:
-    """What is added to the scores of each query, in base 2, B H first, tiles of so many rows; -infinity where a query
+    """What is taken off the scores of each query, in base 2, B H first, tiles of so many rows; infinity where a query
     sees nothing, or where there is none.
     """
     *heads, T = lse.shape

@@ -28,13 +28,14 @@ def begin_with(pool, first, ROWS: gl.constexpr, PASSING: gl.constexpr, WORK: gl.
 
 @gluon.jit
 def bound_of(task, place, start, ROWS: gl.constexpr, PASSING: gl.constexpr, WORK: gl.constexpr):
-    """What scores are held against: of each own row the LSE in base 2, or the threshold; of each column of a tile the
-    LSE with its sign changed, as `in_whole_tiles` has it.
+    """What scores are held against: the LSE of each query in base 2, of own rows or of a tile of columns; or the
+    threshold of each own row.
     """
     scores: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, PASSING, 16])
     head, row = place
     if WORK == "received":
-        bound = _columns_of(task.lse + head.to(gl.int64) * (gl.cdiv(task.T, PASSING) * PASSING) + start, PASSING)
+        lse = task.lse + head.to(gl.int64) * (gl.cdiv(task.T, PASSING) * PASSING)  # as `in_whole_tiles` has it
+        bound = gl.load(lse + start + gl.arange(0, PASSING, gl.SliceLayout(0, scores)))
     else:
         rows = row + gl.arange(0, ROWS, gl.SliceLayout(1, scores))
         given = task.lse
@@ -46,20 +47,6 @@ def bound_of(task, place, start, ROWS: gl.constexpr, PASSING: gl.constexpr, WORK
         else:
             bound = gl.where(bound == float("-inf"), float("inf"), bound) * 1.4426950408889634
     return bound
-
-
-@gluon.jit
-def _columns_of(x, COLUMNS: gl.constexpr):
-    """A number for each column of a tile, from `x` on. In three steps, of which two are known beforehand: added up to
-    one, each address would be computed.
-    """
-    columns: gl.constexpr = gl.SliceLayout(0, gl.NVMMADistributedLayout([3, 0], [4, 1], [16, COLUMNS, 16]))
-    layout: gl.constexpr = gl.arange(0, COLUMNS, columns).reshape([COLUMNS // 8, 4, 2]).type.layout
-    lanes = gl.arange(0, 4, gl.SliceLayout(0, gl.SliceLayout(2, layout)))[None, :, None]
-    eights = gl.arange(0, COLUMNS // 8, gl.SliceLayout(1, gl.SliceLayout(2, layout)))[:, None, None]
-    pairs = gl.arange(0, 2, gl.SliceLayout(0, gl.SliceLayout(1, layout)))[None, None, :]
-    found = gl.load(x + lanes * 2 + eights * 8 + pairs)
-    return gl.convert_layout(found.reshape([COLUMNS]), columns)
 
 
 @gluon.jit
@@ -88,7 +75,7 @@ def read(
         survived = append(task, s, bound, survived, place, start)
     else:
         if WORK == "received":
-            x = s * task.scale + bound[None, :]
+            x = s * task.scale - bound[None, :]
         else:
             x = s * task.scale - bound[:, None]
         p = gl.exp2(x)

@@ -81,7 +81,7 @@ def ours(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Contend
 
     def cudnn_and_map() -> object:
         out, lse = cudnn_with_lse(q, k, v, setting.causal)
-        return out, sums(q, k, lse, mask=mask, scale=scale, bins=bins, received=False)
+        return out, sums(q, k, lse, sight_of(mask), scale=scale, bins=bins, received=False)
 
     @cache
     def known() -> Any:
@@ -99,7 +99,7 @@ def ours(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Contend
         "top-8": all_passes(top=TOP),
         "everything": all_passes(entropy=True, received=True, top=TOP),
         "cuDNN + map": cudnn_and_map,
-        "received pass": lambda: sums(q, k, known().lse, mask=mask, scale=scale, received=True),
+        "received pass": lambda: sums(q, k, known().lse, sight_of(mask), scale=scale, received=True),
         "search pass": search,
     }
 

@@ -122,7 +122,7 @@ def check_second(q: Tensor, k: Tensor, lse: Tensor | None, mask: Mask | None, bi
     """Map and received from the LSE alone are what float64 says."""
     assert lse is not None
     weights, _ = in_float64(q, k, mask)
-    found = sums(q, k, lse, mask=bound(mask, q, k), scale=q.shape[-1] ** -0.5, bins=bins)
+    found = sums(q, k, lse, sight_of(bound(mask, q, k)), scale=q.shape[-1] ** -0.5, bins=bins)
     assert_near(found.map, pooled(weights, bins), "map of the second pass")
     assert_near(found.received, weights.sum(-2), "received")
 
@@ -232,6 +232,13 @@ def test_heads_of_which_the_last_is_worked_on_alone() -> None:
     check(*tensors(2048, 2048, H=33, G=11), CAUSAL, Asked(entropy=True, bins=bins_of(2048, 2048, 128, 128)))
 
 
+@pytest.mark.parametrize("E", [64, 128])
+@pytest.mark.parametrize("mask", [None, CAUSAL], ids=["full", "causal"])
+def test_bins_that_fit_no_tiles(E: int, mask: Mask | None) -> None:
+    """In one walk of the other road, or in two of which the first is of this room."""
+    check(*tensors(500, 700, E), mask, Asked(lse=True, entropy=True, bins=bins_of(500, 700, 25, 79)), fits=False)
+
+
 @pytest.mark.parametrize("why", ["width", "window"])
 def test_what_does_not_fit_takes_the_other_road(why: str) -> None:
     q, k, v = tensors(200, 200, 80 if why == "width" else 64)
@@ -285,7 +292,7 @@ def test_rows_that_are_not_there_look_at_nothing() -> None:
     found = told(q, k, v, mask, Asked(lse=True, bins=bins))
     assert_near(found.sums, clean.sums.double(), "map")
     assert found.lse is not None
-    after = sums(q, k, found.lse, mask=bound(mask, q, k), scale=q.shape[-1] ** -0.5, bins=bins)
+    after = sums(q, k, found.lse, sight_of(bound(mask, q, k)), scale=q.shape[-1] ** -0.5, bins=bins)
     assert_near(after.map, clean.sums.double(), "map of the second pass")
     assert after.received is not None
     assert after.received.isfinite().all()

@@ -222,7 +222,7 @@ def test_what_must_hold_at_any_length() -> None:
     assert bins is not None
     one = told(q, k, v, bins)
     mask = bound(Mask.causal(), q, k)
-    second = sums(q, k, one.lse, mask=mask, scale=0.125, bins=bins)
+    second = sums(q, k, one.lse, sight_of(mask), scale=0.125, bins=bins)
     found = of_queries(q, k, one.lse, mask=mask, scale=0.125, top=8)
     assert one.sums is not None
     visible = torch.arange(1, MIDDLE + 1, device=DEVICE, dtype=torch.float64)
@@ -293,7 +293,7 @@ def test_what_keys_of_a_long_text_received_is_an_lse_of_swapped_sides(long: Long
     answering = torch.cat((q, most, -lse[..., None] - most), -1).flip(2)
     _, logs = stock(pad(asking, (0, 6)), pad(answering, (0, 6)), torch.zeros_like(q[..., :8]), 1.0)
     mask = bound(Mask.causal(), long.q, long.k)
-    found = sums(long.q, long.k, long.told.lse, mask=mask, scale=0.125)
+    found = sums(long.q, long.k, long.told.lse, sight_of(mask), scale=0.125)
     assert_near(found.received, logs.flip(2).double().exp(), "received")
 
 

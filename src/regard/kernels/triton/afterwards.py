@@ -13,6 +13,7 @@ from regard.kernels.chunked.results import average, who_looks
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.rectangles import rectangle
 from regard.kernels.triton.second_map import sums
+from regard.kernels.triton.sight import sight_of
 from regard.kernels.triton.strongest import of_queries
 from regard.masks import BoundMask
 from regard.records import See, Statistics
@@ -41,7 +42,7 @@ def afterwards(
     pooled = received = distance = first = None
     if bins is not None or see.received or see.distance:
         asked: dict[str, Any] = {"bins": bins, "received": see.received, "distance": see.distance}
-        pooled, received, distance = sums(q, k, lse, **options, **asked)
+        pooled, received, distance = sums(q, k, lse, sight_of(mask), scale=scale, softcap=softcap, **asked)
     if see.sink and received is not None:
         first = received[..., :1].sum(-1)
     elif see.sink:  # not worth a pass over all keys

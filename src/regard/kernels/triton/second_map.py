@@ -18,11 +18,10 @@ from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two
 from regard.kernels.triton.scratch import touched_by
-from regard.kernels.triton.sight import sight_of
+from regard.kernels.triton.sight import Sight
 from regard.kernels.triton.starting import FUSED, launch, on_device
 from regard.kernels.triton.tiles import Limits, load_rows, part_of_walk, score_tile, seen_tile, tiles_to_see
 from regard.kernels.triton.weights import Given, inputs_of, load_shift
-from regard.masks import BoundMask
 
 JOINED = tl.constexpr(8)
 """Rows of a map that one program puts together."""
@@ -185,8 +184,8 @@ def sums(
     q: Tensor,
     k: Tensor,
     lse: Tensor,
+    sight: Sight,
     *,
-    mask: BoundMask | None = None,
     scale: float,
     softcap: float | None = None,
     bins: Bins | None = None,
@@ -199,7 +198,6 @@ def sums(
     if blocks is None and not distance and q.numel() and k.numel() and hopper.is_at_hand(q.device):
         from regard.kernels.triton.hopper import launching as quicker
 
-        sight = sight_of(mask)
         if quicker.fits(q, k, sight=sight, scale=scale, softcap=softcap, bins=bins):
             pooled = quicker.map_of(q, k, lse, sight, scale=scale, bins=bins) if bins else None
             return Sums(pooled, quicker.received_of(q, k, lse, sight, scale=scale) if received else None, None)
@@ -216,7 +214,7 @@ def sums(
         pieces = Pieces(lse.new_zeros(B, H, bins.R, tiles, touched), bins.R, bins.high, bins.wide)
         pooled = lse.new_zeros(B, H, bins.R, bins.C)
     if q.numel() and k.numel():
-        given, limits = Given.of(q, k, lse, scale, softcap), Limits.of(sight_of(mask).swapped(), keys)
+        given, limits = Given.of(q, k, lse, scale, softcap), Limits.of(sight.swapped(), keys)
         inputs = inputs_of(given, q, k, limits, queries=queries, keys=keys, passing=queries, length=T)
         found = {"BINS": touched, "LOW": is_low, "DISTANCES": distances}
         arguments = (*inputs.arguments, columns, pieces, shares)

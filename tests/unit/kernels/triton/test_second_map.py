@@ -18,6 +18,7 @@ from regard.functional.statistics import distance
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.blocks import Blocks
 from regard.kernels.triton.second_map import Sums, sums
+from regard.kernels.triton.sight import Sight, sight_of
 
 SMALL = Blocks(rows=16, keys=16, warps=4, stages=2)
 MASKS = SHARED | {"after": Mask.window(0, None)}
@@ -44,7 +45,7 @@ def check(q: Tensor, k: Tensor, device: str, mask: Mask | None = None, bins: int
     one = Bins.of(T, S, See(map=bins))
     q, k = q.to(device), k.to(device)
     bound = None if mask is None else mask.bind(q.shape[:2], T, S, q)
-    found = sums(q, k, lse.float().to(device), mask=bound, bins=one, **options)
+    found = sums(q, k, lse.float().to(device), sight_of(bound), bins=one, **options)
     found = Sums(*(None if x is None else x.cpu() for x in found))
     assert_close(found.received, weights.sum(-2), "statistic")
     looking = (lse > -torch.inf).sum(-1, keepdim=True)
@@ -102,7 +103,9 @@ def test_large_scores(device: str) -> None:
     q, k = (x.to(device) for x in pair(16, 32, 32))
     weights, lse = weights_of(q.cpu() * 40, k.cpu(), None, scale=32**-0.5)
     assert lse.abs().max() > 120
-    found = sums(q * 40, k, lse.float().to(device), scale=32**-0.5, bins=Bins.of(16, 32, See(map=5)), blocks=SMALL)
+    found = sums(
+        q * 40, k, lse.float().to(device), Sight(), scale=32**-0.5, bins=Bins.of(16, 32, See(map=5)), blocks=SMALL
+    )
     torch.testing.assert_close(found.received.cpu(), weights.sum(-2).float(), rtol=5e-5, atol=1e-6)
 
 
@@ -121,9 +124,8 @@ def test_who_sees_nothing_gives_nothing(lse_of_nothing: float, device: str) -> N
     mask = Mask.causal()
     weights, lse = weights_of(q, k, mask, scale=0.25)
     q, k, lse = (x.to(device) for x in (q, k, lse.float().nan_to_num(neginf=lse_of_nothing)))
-    found = sums(
-        q, k, lse, mask=mask.bind((1, 2), 40, 20, q), scale=0.25, bins=Bins.of(40, 20, See(map=3)), blocks=SMALL
-    )
+    sight, bins = sight_of(mask.bind((1, 2), 40, 20, q)), Bins.of(40, 20, See(map=3))
+    found = sums(q, k, lse, sight, scale=0.25, bins=bins, blocks=SMALL)
     assert_close(found.received, weights.sum(-2), "statistic")
     assert found.map is not None
     assert (found.map[..., 0, :] == 0).all()
@@ -154,6 +156,7 @@ def test_anything(T: int, S: int, bins: int, left: int | None, right: int | None
 @pytest.mark.parametrize(("T", "S"), [(0, 5), (5, 0)])
 def test_nothing_to_look_at(T: int, S: int, device: str) -> None:
     q, k = (x.to(device) for x in pair(T, S))
-    found = sums(q, k, q.new_full((1, 2, T), -torch.inf), scale=1.0, bins=Bins.of(T, S, See(map=3)), distance=True)
+    lse, bins = q.new_full((1, 2, T), -torch.inf), Bins.of(T, S, See(map=3))
+    found = sums(q, k, lse, Sight(), scale=1.0, bins=bins, distance=True)
     assert found.received.shape == (1, 2, S)
     assert not any(x.any() for x in found if x is not None)

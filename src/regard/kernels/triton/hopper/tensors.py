@@ -19,8 +19,10 @@ from regard.kernels.triton.pooling import layout_of
 ROOM = 5 * 2**20
 """Numbers in all strips: 20 MiB, or as much as the map itself, where that is more."""
 
-SCRATCH = 2**24
-"""Numbers in all scratch: 64 MiB, or as much as the map itself."""
+SCRATCH = 2**25
+"""Numbers in all scratch: 128 MiB, or as much as the map itself. Half of it lets a third of an H200 idle where a map is
+1024 wide.
+"""
 
 NARROWEST = 16
 """So many keys and queries has a bin at least: each bin of a tile is a sum of its own."""

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.asked import Asked, Told
+from regard.kernels.triton.hopper.bins import Pool
 from regard.kernels.triton.hopper.crew import (
     KEYS,
     POOLING,
@@ -32,7 +33,6 @@ from regard.kernels.triton.hopper.tensors import (
     with_map,
 )
 from regard.kernels.triton.hopper.turns import Task
-from regard.kernels.triton.hopper.weighing import Pool
 from regard.kernels.triton.sight import Sight
 from regard.kernels.triton.starting import FUSED, on_device
 from regard.kernels.triton.survivors import FEW, ROOM, Survivors

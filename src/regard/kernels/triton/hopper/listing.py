@@ -3,7 +3,7 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from regard.kernels.triton.hopper.weighing import beside
+from regard.kernels.triton.hopper.lanes import beside
 from regard.kernels.triton.survivors import ROOM as ROOM_OF_A_LIST
 
 ROOM = gl.constexpr(ROOM_OF_A_LIST)

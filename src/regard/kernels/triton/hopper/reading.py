@@ -3,16 +3,10 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
+from regard.kernels.triton.hopper.bins import pool_rows, store_bin, store_bins
+from regard.kernels.triton.hopper.lanes import by_lanes, group_maxima, least_of
 from regard.kernels.triton.hopper.listing import append
 from regard.kernels.triton.hopper.names import sync
-from regard.kernels.triton.hopper.weighing import (
-    by_lanes,
-    group_maxima,
-    least_of,
-    pool_rows,
-    store_bin,
-    store_bins,
-)
 
 
 @gluon.jit

@@ -11,9 +11,9 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from regard.kernels.tiles import Bins
+from regard.kernels.triton.hopper.bins import Pool
 from regard.kernels.triton.hopper.crew import KEYS, ROWS
 from regard.kernels.triton.hopper.turns import Task
-from regard.kernels.triton.hopper.weighing import Pool
 from regard.kernels.triton.pooling import layout_of
 
 ROOM = 5 * 2**20

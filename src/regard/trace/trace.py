@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Colour = Literal["truecolor", "256", "none"]
 Layer = int | str | None
+Range = slice | range | None
+"""Positions of which exact weights are drawn; None for all of them."""
 ScaleName = Literal["auto", "linear", "log", "renormalised", "hidden"]
 
 
@@ -232,17 +234,22 @@ class Trace:
         lang: Language | None = None,
         scale: ScaleName | None = None,
         merge: Merge | None = None,
+        *,
+        rows: Range = None,
+        cols: Range = None,
     ) -> None:
         """Draw in the terminal: one head or the "mean" of all, the heads of a layer, or all layers, by what is chosen.
 
         `color` forces what is otherwise told from the terminal; `width` is in columns. `scale` is how colours go with
         weights: "linear", "log", or without the first token "renormalised" or "hidden". `merge` puts "characters"
-        or "words" together from tokens; by default only the parts of a character are.
+        or "words" together from tokens; by default only the parts of a character are. `rows` and `cols`, such as
+        `slice(1000, 1064)`, draw the exact weights of these queries and keys; a long text needs `See(qk=True)` then.
         """
         from regard.views.terminal import show
 
         trace, layer, head = self._chosen(layer, head)
-        show(trace, layer, head, sample, file=file, width=width, color=color, lang=lang, scale=scale, merge=merge)
+        how: dict[str, Any] = {"color": color, "lang": lang, "scale": scale, "merge": merge}
+        show(trace, layer, head, sample, file=file, width=width, rows=rows, cols=cols, **how)
 
     def plot(
         self,
@@ -257,6 +264,8 @@ class Trace:
         vmax: float | None = None,
         cmap: Any = None,
         colorbar: bool = True,
+        rows: Range = None,
+        cols: Range = None,
     ) -> "Axes | np.ndarray":
         """Draw with matplotlib; the Axes, or an array of them where there are several pictures. The rest as `show`.
 
@@ -266,7 +275,8 @@ class Trace:
         from regard.views.plots import plot
 
         trace, layer, head = self._chosen(layer, head)
-        return plot(trace, layer, head, sample, ax, lang, scale, merge, vmax=vmax, cmap=cmap, colorbar=colorbar)
+        look: dict[str, Any] = {"vmax": vmax, "cmap": cmap, "colorbar": colorbar}
+        return plot(trace, layer, head, sample, ax, lang, scale, merge, rows=rows, cols=cols, **look)
 
     def html(
         self,
@@ -276,12 +286,18 @@ class Trace:
         lang: Language | None = None,
         scale: ScaleName | None = None,
         merge: Merge | None = None,
+        *,
+        rows: Range = None,
+        cols: Range = None,
     ) -> None:
-        """Write one page of HTML that needs nothing else: all layers and heads of a sample, or one layer."""
+        """Write one page of HTML that needs nothing else: all layers and heads of a sample, or one layer.
+
+        With `rows` and `cols` as for `show`, the exact weights of that part of the text.
+        """
         from regard.views.page import write_page
 
         ending_of(Path(path), *PAGES)
-        write_page(self, path, layer, sample, lang, scale, merge)
+        write_page(self, path, layer, sample, lang, scale, merge, rows, cols)
 
     def save(self, path: str | os.PathLike[str], qk: bool = False) -> None:
         """Write a safetensors file; with `qk`, also what exact weights are computed from."""

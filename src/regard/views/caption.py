@@ -1,14 +1,15 @@
 """The words around a picture: what it is of, what a cell is, what to notice. In the language asked for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from regard.records import Record
 from regard.views.ink import BOLD, DIM
-from regard.views.labels import cut, cut_start, visible
-from regard.views.picture import Picture, readable
+from regard.views.labels import cut, cut_start, readable, visible
+from regard.views.part import Part, places
+from regard.views.picture import Picture
 from regard.views.scales import is_sink, sink_bar
 from regard.words import Language, say
 
@@ -44,11 +45,23 @@ def dimmed(lines: list[Text]) -> list[Text]:
     return lines
 
 
-def about(record: Record, sample: int, lang: Language) -> list[str]:
-    """Kind, size, and which sample where there are several."""
-    B, _, T, S = record.shape
-    pieces = [say(f"screen-{record.kind}", lang), say("screen-size", lang, T=T, S=S)]
+def about(records: Sequence[Record], sample: int, lang: Language) -> list[str]:
+    """Kind, size or part, and which sample where there are several, of records that have one shape."""
+    B, _, T, S = records[0].shape
+    pieces = [say(f"screen-{records[0].kind}", lang), *(part(records, lang) or [say("screen-size", lang, T=T, S=S)])]
     return [*pieces, say("screen-sample", lang, sample=sample, count=B)] if B > 1 else pieces
+
+
+def part(records: Sequence[Record], lang: Language) -> list[str]:
+    """Which queries and keys are drawn, and of how many; nothing of whole records, nor of what differs among parts."""
+    parts = [record for record in records if isinstance(record, Part)]
+    sides = {
+        "screen-part-queries": {places(one.rows) for one in parts},
+        "screen-part-keys": {places(one.cols) for one in parts},
+    }
+    wholes = {one.whole.shape[2:] for one in parts}
+    pieces = [say(key, lang, places=found.pop()) for key, found in sides.items() if len(found) == 1]
+    return pieces + ([say("screen-part-of", lang, T=T, S=S) for T, S in wholes] if len(wholes) == 1 else [])
 
 
 def cell(drawn: Picture, lang: Language) -> list[str]:
@@ -82,8 +95,8 @@ def sink(share: float | None, whole: Picture, lang: Language) -> list[str]:
 
 
 def scaling(whole: Picture, lang: Language) -> list[str]:
-    """What the scale does to the weights, where it is not the usual one."""
-    if whole.scale == "auto":
+    """What the scale does to the weights, where it is not the usual one, and does anything."""
+    if whole.scale == "auto" or (whole.scale == "hidden" and whole.first_column < 0):
         return []
     if whole.scale in ("linear", "log"):
         return [say(f"screen-scale-{whole.scale}", lang)]

@@ -51,36 +51,46 @@ class Ticks:
     """Inches that they take, away from the map."""
     step: int = 1
     upright: bool = False
+    start: int = 0
+    """The position of the first label."""
 
     def draw(self, ax: "Axes", side: str, inches: float) -> None:
         """Along the x or the y axis, which is so long."""
-        from matplotlib.ticker import MaxNLocator
+        from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
         axis = ax.xaxis if side == "x" else ax.yaxis
         if not self.labels:
-            most = max(1, min(9, int(inches / (3.2 * self.points / 72))))
+            digits = len(f"{max(axis.get_view_interval()):.0f}")
+            room = max(3.2, _LETTER * digits + 1) if side == "x" else 3.2
+            most = max(1, min(9, int(inches / (room * self.points / 72))))
             axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
+            axis.set_major_formatter(StrMethodFormatter("{x:.0f}"))  # not "+1e5" for all of them
             axis.set_tick_params(labelsize=self.points)
             return
         places = range(0, len(self.labels), self.step)
         style = {"fontsize": self.points, "rotation": 90 if self.upright else 0, **text_style()}
-        axis.set_ticks(places, [self.labels[at] for at in places], **style)
+        axis.set_ticks([self.start + at for at in places], [self.labels[at] for at in places], **style)
 
 
-def ticks(tokens: Sequence[str] | None, side: str, cell: float, size: str, longest: float = 9.0) -> Ticks:
-    """The tokens along cells of so many inches, as large as `size` where they fit; none is longer than `longest`."""
+def ticks(
+    tokens: Sequence[str] | None, side: str, cell: float, size: str, longest: float = 9.0, start: int = 0
+) -> Ticks:
+    """The tokens along cells of so many inches, as large as `size` where they fit; none is longer than `longest`.
+
+    `start` is the position of the first.
+    """
     base = points_of(size)
     if not tokens or cell <= 0:
         return Ticks((), base, (3 * _LETTER if side == "y" else 1) * base / 72)
     labels = drawable_tokens([cut(visible(token), min(_WIDEST, columns(longest, base))) for token in tokens])
     widest = max(text_width(label, base) for label in set(labels))
     if side == "x" and widest + _LETTER * base / 72 <= cell:
-        return Ticks(tuple(labels), base, line(base))
+        return Ticks(tuple(labels), base, line(base), start=start)
     upright = side == "x" and widest > 1.1 * base / 72  # one Chinese character is as wide as high
     room = 72 * cell / _LINE  # the points of a font that fits
     points, least = min(base, max(room, _LEAST_POINTS)), min(base, _LEAST_POINTS)
     step = ceil(least / room) if room < least else 1
-    return Ticks(tuple(labels), points, widest * points / base, step, upright)
+    return Ticks(tuple(labels), points, widest * points / base, step, upright, start)
 
 
 def cell_size(one: Picture, wide: float, high: float) -> tuple[float, float]:

@@ -56,18 +56,19 @@ def draw_cells(ax: "Axes", one: Picture, scale: Scale, look: Look) -> Any:
     if not one.cells.size:
         return None
     R, C = one.cells.shape
+    top, left = (first - 0.5 for first in one.origin)
     # The last cells may be ragged; the image is drawn whole and the axes end where the tokens do.
-    extent = (-0.5, C * one.wide - 0.5, R * one.high - 0.5, -0.5)
+    extent = (left, left + C * one.wide, top + R * one.high, top)
     # What is hidden stands below the scale and has no colour of it; the smallest weights still have.
     lowest = scale.weight(0.0)
     below = lowest / 2 if lowest else -1.0  # a logarithm takes what is not positive for broken
     cells = np.where(one.cells == 0, below, np.maximum(one.cells, lowest))
     image = ax.imshow(cells, cmap=look.palette, norm=_norm(scale, lowest), extent=extent, interpolation="nearest")
     T, S = one.record.shape[2:]
-    ax.set_xlim(-0.5, S - 0.5)
-    ax.set_ylim(T - 0.5, -0.5)
+    ax.set_xlim(left, left + S)
+    ax.set_ylim(top + T, top)
     if one.record.prompt is not None and 0 < one.record.prompt < T:
-        ax.axhline(one.record.prompt - 0.5, color=_BAD, linewidth=1, linestyle="--")
+        ax.axhline(top + one.record.prompt, color=_BAD, linewidth=1, linestyle="--")
     if is_stretched(T, S):
         ax.set_aspect("auto")
     return image

@@ -10,11 +10,19 @@ from functools import lru_cache
 
 from rich.cells import cell_len
 
+from regard.text.pieces import spelled, token_bytes
+
 _ESCAPES = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours and cursor moves
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # titles, links
     r"|\x1b[ -/]*[0-~]"
 )
+
+
+@lru_cache(maxsize=64)
+def readable(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """The tokens as text, whichever way their vocabulary spells them; a part of a character as its bytes."""
+    return tuple(spelled(piece) for piece in token_bytes(tokens))
 
 
 @lru_cache(maxsize=65536)

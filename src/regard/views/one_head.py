@@ -5,7 +5,7 @@
     pixels    one column and half a line: the finest, in colour only
     strokes   one column and a line: the finest without colour
 
-A picture that is larger still is pooled until it fits.
+A picture that is larger still is pooled until it fits; a part of a text, which is asked for in full, is not.
 """
 
 from collections.abc import Sequence
@@ -15,10 +15,12 @@ from typing import Literal
 from rich.cells import cell_len
 from rich.text import Text
 
+from regard.errors import ArgumentError
 from regard.views import caption
 from regard.views.colours import Depth
 from regard.views.ink import BLIND, DIM, PROMPT, Ink
 from regard.views.labels import pad, upright, visible
+from regard.views.part import Part
 from regard.views.picture import Picture, first_share
 from regard.words import Language, say
 
@@ -48,7 +50,19 @@ class Layout:
 
 
 def lay_out(whole: Picture, width: int, depth: Depth | None) -> Layout:
-    """The mode with the most to read that fits in so many columns."""
+    """The mode with the most to read that fits in so many columns; ArgumentError for a part that does not."""
+    layout = _fitted(whole, width, depth)
+    if layout.drawn is whole or not isinstance(whole.record, Part):
+        return layout
+    (R, C), gutter = whole.cells.shape, max(layout.gutter, _pixel_gutter(whole, width) if depth else 0)
+    high, wide = (2 * MOST_LINES, width - gutter - 1) if depth else (MOST_LINES, width - gutter - 3)
+    if depth and high >= R and wide >= C:
+        return Layout("pixels", gutter, 1, whole)
+    raise ArgumentError("part-screen", rows=R, cols=C, width=width, high=high, wide=wide)
+
+
+def _fitted(whole: Picture, width: int, depth: Depth | None) -> Layout:
+    """The same, pooled where nothing else helps."""
     C = whole.cells.shape[1]
     tallest = whole.fitted(MOST_LINES, C)
     gutter = _gutter(tallest, width)
@@ -57,24 +71,31 @@ def lay_out(whole: Picture, width: int, depth: Depth | None) -> Layout:
         return _with_numbers(tallest, gutter, room, large=depth is not None)
     if room >= 2 * C:
         return Layout("tiles", gutter, 2, tallest)
-    # A picture that may be pooled may need positions for labels.
-    digits = len(str(whole.record.shape[2]))
     if depth is not None:
-        gutter = max(_gutter(whole, width, pairs=True), digits)
+        gutter = _pixel_gutter(whole, width)
         most = min(width - gutter - 1, 2 * MOST_LINES)
         return Layout("pixels", gutter, 1, whole.fitted(most, most))
     if room >= C:
         return Layout("strokes", gutter, 1, tallest)
-    gutter = max(gutter, digits)
+    gutter = max(gutter, _digits(whole))
     most = min((width - gutter - 3) // 2, MOST_LINES)
     return Layout("tiles", gutter, 2, whole.fitted(most, most))
+
+
+def _pixel_gutter(whole: Picture, width: int) -> int:
+    return max(_gutter(whole, width, pairs=True), _digits(whole))
+
+
+def _digits(whole: Picture) -> int:
+    """Of the last position: a picture that may be pooled may need positions for labels."""
+    return len(str(whole.origin[0] + whole.record.shape[2]))
 
 
 def _with_numbers(drawn: Picture, gutter: int, room: int, large: bool) -> Layout:
     """Tiles as wide as their labels want to be, within reason; few rows are drawn large where that is asked."""
     R, C = drawn.cells.shape
     large = large and R <= _LARGE and room >= _LARGE_TILE * C
-    longest = max(cell_len(label) for label in _labels(drawn.keys, C, drawn.wide))
+    longest = max(cell_len(label) for label in _column_names(drawn))
     widest = _WIDEST_OF_FEW if C <= _FEW_COLUMNS else _WIDEST_TILE
     wanted = max(_LARGE_TILE if large else 5, min(longest + 2, widest))
     return Layout("numbers", gutter, min(room // C, wanted), drawn, tall=3 if large else 1)
@@ -82,16 +103,24 @@ def _with_numbers(drawn: Picture, gutter: int, room: int, large: bool) -> Layout
 
 def _gutter(drawn: Picture, width: int, pairs: bool = False) -> int:
     """The columns of the row labels: what the longest needs, but not more than a fifth of the width."""
-    labels = _labels(drawn.queries, drawn.cells.shape[0], drawn.high)
+    labels = _row_names(drawn)
     longest = max((cell_len(label) for label in labels), default=0)
     if pairs and drawn.queries is not None:
         longest = 2 * longest + 1
     return min(longest, max(5, width // 5))
 
 
-def _labels(tokens: Sequence[str] | None, count: int, size: int) -> list[str]:
+def _row_names(drawn: Picture) -> list[str]:
+    return _labels(drawn.queries, drawn.cells.shape[0], drawn.high, drawn.origin[0])
+
+
+def _column_names(drawn: Picture) -> list[str]:
+    return _labels(drawn.keys, drawn.cells.shape[1], drawn.wide, drawn.origin[1])
+
+
+def _labels(tokens: Sequence[str] | None, count: int, size: int, start: int) -> list[str]:
     """The tokens, made visible; without tokens, the position at which each cell begins."""
-    return [visible(token) for token in tokens] if tokens else [str(i * size) for i in range(count)]
+    return [visible(token) for token in tokens] if tokens else [str(start + i * size) for i in range(count)]
 
 
 # --- labels ----------------------------------------------------------------------------------------------
@@ -103,8 +132,8 @@ def column_labels(layout: Layout) -> list[Text]:
     C = drawn.cells.shape[1]
     indent = " " * (layout.gutter + 1)
     if (drawn.keys is None and cell < 4) or cell == 1:
-        return [Text(indent + _ticks(C, cell, drawn.wide), DIM)]
-    labels = _labels(drawn.keys, C, drawn.wide)
+        return [Text(indent + _ticks(C, cell, drawn.wide, drawn.origin[1]), DIM)]
+    labels = _column_names(drawn)
     if cell >= 6 or all(cell_len(label) < cell for label in labels):
         return [Text(indent + "".join(_head(label, cell) for label in labels))]
     tall = [upright(label, _TALLEST_LABEL) for label in labels]
@@ -119,13 +148,17 @@ def _head(label: str, cell: int) -> str:
     return pad(pad(label, min(cell - 1, cell_len(label))), cell, "middle")
 
 
-def _ticks(count: int, cell: int, size: int) -> str:
-    """Positions along the columns, as many as can stand apart."""
-    longest = len(str((count - 1) * size)) + 2
+def _ticks(count: int, cell: int, size: int, start: int = 0) -> str:
+    """Positions along the columns, as many as can stand apart.
+
+    >>> _ticks(12, 1, 1), _ticks(12, 1, 1, start=1000)
+    ('0    5    10', '1000')
+    """
+    longest = len(str(start + (count - 1) * size)) + 2
     step = next((step for step in _TICKS if step * cell >= longest), count)
     line = ""
     for index in range(0, count, step):
-        label = str(index * size)
+        label = str(start + index * size)
         if index * cell + len(label) <= count * cell:
             line = line.ljust(index * cell) + label
     return line
@@ -139,7 +172,7 @@ def row_lines(layout: Layout, ink: Ink) -> list[Text]:
     if layout.mode == "pixels":
         return _pixel_rows(layout, ink)
     drawn = layout.drawn
-    labels = _labels(drawn.queries, drawn.cells.shape[0], drawn.high)
+    labels = _row_names(drawn)
     lines = []
     for label, row, looking in zip(labels, drawn.cells, drawn.looking, strict=True):
         for at in range(layout.tall):
@@ -158,7 +191,7 @@ def row_lines(layout: Layout, ink: Ink) -> list[Text]:
 
 def _pixel_rows(layout: Layout, ink: Ink) -> list[Text]:
     drawn, gutter = layout.drawn, layout.gutter
-    labels = _labels(drawn.queries, drawn.cells.shape[0], drawn.high)
+    labels = _row_names(drawn)
     R, C = drawn.cells.shape
     if R <= _FEW_ROWS:
         pairs = [(i, i) for i in range(R)]

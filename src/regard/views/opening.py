@@ -12,7 +12,7 @@ from itertools import pairwise
 from regard.records import Record
 from regard.trace.measures.heads import find_heads
 from regard.trace.trace import Trace
-from regard.views.picture import readable
+from regard.views.labels import readable
 from regard.words import Language, say
 
 _QUERIES = 256

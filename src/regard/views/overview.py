@@ -59,10 +59,10 @@ def _about(records: list[Record], samples: list[int], lang: Language) -> list[st
     kinds = dict.fromkeys(say(f"screen-{record.kind}", lang) for record in records)
     layers = {record.name.partition("#")[0] for record in records}  # a generation calls each many times
     pieces = [*kinds, say("screen-layers", lang, count=len(layers))]
-    if len({record.shape for record in records}) == 1:
-        pieces.append(say("screen-heads", lang, count=records[0].shape[1]))
-        pieces += caption.about(records[0], samples[0], lang)[1:]
-    return pieces
+    if len({record.shape for record in records}) > 1:
+        return pieces + caption.part(records, lang)
+    pieces.append(say("screen-heads", lang, count=records[0].shape[1]))
+    return pieces + caption.about(records, samples[0], lang)[1:]
 
 
 def _layer(name: str, row: list[Thumbnail], gutter: int, across: int, ink: Ink) -> list[Text]:

@@ -10,27 +10,30 @@ import os
 import zlib
 from collections.abc import Iterable
 from importlib.resources import files
+from math import isqrt, prod
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from regard.errors import ArgumentError
 from regard.files import check_place, write_aside
 from regard.records import Record
 from regard.trace.merging import Merge
-from regard.trace.trace import ScaleName, Trace
+from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.colours import paint
-from regard.views.labels import cut, visible
+from regard.views.labels import cut, readable, visible
 from regard.views.opening import both_texts, layer_titles, telling_head
+from regard.views.part import Part, places
 from regard.views.picture import (
     Picture,
     as_read,
+    check_scale,
     chosen_language,
     chosen_records,
     chosen_sample,
     first_share,
     picture,
-    readable,
 )
 from regard.views.scales import DECADES, SINK, chosen_scale
 from regard.words import LANGUAGES, Language, catalogue, say
@@ -54,11 +57,13 @@ def write_page(
     lang: Language | None = None,
     scale: ScaleName | None = None,
     merge: Merge | None = None,
+    rows: Range = None,
+    cols: Range = None,
 ) -> None:
     """Write the page of one sample, whole or not at all. Raises as `show` does, and FileError."""
     target = Path(path)
     check_place(target)
-    content = page(trace, layer, sample, lang=lang, scale=scale, merge=merge)
+    content = page(trace, layer, sample, lang=lang, scale=scale, merge=merge, rows=rows, cols=cols)
     write_aside(target, lambda aside: aside.write_text(content, encoding="utf-8"))
 
 
@@ -70,25 +75,30 @@ def page(
     lang: Language | None = None,
     scale: ScaleName | None = None,
     merge: Merge | None = None,
+    rows: Range = None,
+    cols: Range = None,
 ) -> str:
     """The page as text."""
     spoken, how = chosen_language(lang), chosen_scale(scale)
     given = chosen_records(trace, layer)
     samples = [chosen_sample(record, sample) for record in given]
-    read = [as_read(record, at, merge) for record, at in zip(given, samples, strict=True)]
-    rows = _fitted([[picture(record, head, at) for head in range(record.shape[1])] for record, at in read])
+    read = [as_read(record, at, merge, rows, cols) for record, at in zip(given, samples, strict=True)]
+    parts = [record for record, _ in read if isinstance(record, Part)]
+    _check_parts(parts, how)
+    layers = _fitted([[picture(record, head, at) for head in range(record.shape[1])] for record, at in read])
     titles = {each: layer_titles(given, each) for each in LANGUAGES}
     labels: dict[tuple[str, ...], int] = {}
     records = []
-    for number, (heads, (record, _), before, at) in enumerate(zip(rows, read, given, samples, strict=True)):
+    for number, (heads, (record, _), before, at) in enumerate(zip(layers, read, given, samples, strict=True)):
         described = _described(record, heads, labels)
         called = {each: visible(titles[each][number]) for each in LANGUAGES}
-        merging = None if record is before else merge or "characters"
+        merging = None if record is before or parts else merge or "characters"
         records.append(described | {"titles": called, "sample": at, "samples": before.shape[0], "merged": merging})
     tree = {
         "lang": spoken,
         "scale": how,
-        "open": telling_head([record for record, _ in read]),
+        "scales": [each for each in get_args(ScaleName) if each != "renormalised" or _have_whole_rows(parts)],
+        "open": telling_head(given if parts else [record for record, _ in read]),
         "texts": both_texts(given, samples[0]),
         "words": {each: _words(each) for each in LANGUAGES},
         "colours": [paint(step / (_COLOURS - 1)).rgb for step in range(_COLOURS)],
@@ -96,8 +106,22 @@ def page(
         "labels": list(labels),
         "records": records,
     }
-    maps = zlib.compress(b"".join(_halves(one.cells) for heads in rows for one in heads))
+    maps = zlib.compress(b"".join(_halves(one.cells) for heads in layers for one in heads))
     return _filled(spoken, tree, base64.b64encode(maps).decode())
+
+
+def _check_parts(parts: list[Part], scale: ScaleName) -> None:
+    """Raise ArgumentError where they have more weights than a page holds, or the scale is not for them."""
+    heads = sum(part.shape[1] for part in parts)
+    if sum(prod(part.shape[1:]) for part in parts) > MOST_CELLS:
+        _, _, T, S = max((part.shape for part in parts), key=prod)
+        raise ArgumentError("part-page", rows=T, cols=S, heads=heads, most=isqrt(MOST_CELLS // heads))
+    for part in parts:
+        check_scale(part, scale)
+
+
+def _have_whole_rows(parts: list[Part]) -> bool:
+    return all(part.has_whole_rows for part in parts)
 
 
 def _fitted(rows: list[list[Picture]]) -> list[list[Picture]]:
@@ -126,6 +150,7 @@ def _described(record: Record, heads: list[Picture], labels: dict[tuple[str, ...
         "heads": len(heads),
         "T": T,
         "S": S,
+        "part": _part(record),
         "R": R,
         "C": C,
         "high": high,
@@ -137,6 +162,15 @@ def _described(record: Record, heads: list[Picture], labels: dict[tuple[str, ...
         "length": heads[0].length if heads else S,
         "first": [None if share is None else round(share, 4) for share in shares],
     }
+
+
+def _part(record: Record) -> dict[str, Any] | None:
+    """Where a part stands, and of how much it is one."""
+    if not isinstance(record, Part):
+        return None
+    T, S = record.whole.shape[2:]
+    told = {"rows": places(record.rows), "cols": places(record.cols), "T": T, "S": S}
+    return told | {"top": record.rows.start, "left": record.cols.start}
 
 
 def _tokens(rows: tuple[tuple[str, ...], ...], heads: list[Picture]) -> tuple[str, ...]:

@@ -169,20 +169,23 @@ def _edges(grid: Grid, wide: float, high: float) -> list[list[_Edge]]:
         for column, one in enumerate(row):
             across, down = cell_size(one, wide, high)
             lower, left = below[column : column + 1], row[column - 1 : column]
-            x = None if _share(lower, one) and lower[0].keys == one.keys else _whole(one.keys, "x", across, high)
-            y = None if _share(left, one) and left[0].queries == one.queries else _whole(one.queries, "y", down, wide)
-            edges[-1].append(_Edge(x, y))
+            x, y = _whole(one, "x", across, high), _whole(one, "y", down, wide)
+            no_x = _share(lower, one) and lower[0].keys == one.keys
+            no_y = _share(left, one) and left[0].queries == one.queries
+            edges[-1].append(_Edge(None if no_x else x, None if no_y else y))
     return edges
 
 
 def _share(neighbour: list[Picture], one: Picture) -> bool:
     """Whether there is a neighbour, whose cells stand where those of this one do."""
-    return bool(neighbour) and neighbour[0].record.shape[2:] == one.record.shape[2:]
+    places = [(each.record.shape[2:], each.origin) for each in (*neighbour, one)]
+    return len(places) > 1 and places[0] == places[1]
 
 
-def _whole(tokens: tuple[str, ...] | None, side: str, cell: float, longest: float) -> Ticks:
+def _whole(one: Picture, side: str, cell: float, longest: float) -> Ticks:
     """All tokens, or none: between maps of this size some of them would only puzzle."""
-    found = ticks(tokens, side, cell, "x-small", longest / 2)
+    tokens, start = (one.keys, one.origin[1]) if side == "x" else (one.queries, one.origin[0])
+    found = ticks(tokens, side, cell, "x-small", longest / 2, start)
     return found if found.step == 1 else ticks(None, side, cell, "x-small")
 
 
@@ -256,6 +259,7 @@ def _about(grid: Grid, small: bool, width: int) -> list[str]:
     pieces += dict.fromkeys(say(f"screen-{record.kind}") for record in records)
     if not _are_heads(grid) and records[0].shape[1] > 1:
         pieces.append(say("screen-head", head=everything[0].head))
+    pieces += caption.part(records, language())
     if small:
         bar = sink_bar(everything)
         found = sum(is_sink(one.first, bar) for one in everything)

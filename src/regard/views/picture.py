@@ -5,7 +5,6 @@ Here a record, a head, a sample and a language are chosen and checked; how a Pic
 
 import operator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -14,12 +13,13 @@ import numpy as np
 from regard.errors import ArgumentError, NotKeptError
 from regard.kinds import to_numpy
 from regard.records import Record
-from regard.text.pieces import spelled, token_bytes
 from regard.trace.measures.blocks import sees_anything
 from regard.trace.measures.sight import Sight
 from regard.trace.merging import Merge, has_torn_characters, merged
 from regard.trace.pooling import bin_size, pool
-from regard.trace.trace import ScaleName, Trace
+from regard.trace.trace import Range, ScaleName, Trace
+from regard.views.labels import readable
+from regard.views.part import Part, cut_out
 from regard.words import LANGUAGES, Language, language, say
 
 Tokens = tuple[str, ...]
@@ -46,8 +46,15 @@ class Picture:
 
     @property
     def first_column(self) -> int:
-        """Where the first key is drawn."""
-        return self.first_key // self.wide
+        """Where the first key is drawn; -1 where it is outside of a part."""
+        column = (self.first_key - self.origin[1]) // self.wide
+        return column if 0 <= column < self.cells.shape[1] else -1
+
+    @property
+    def origin(self) -> tuple[int, int]:
+        """The positions of the first query and the first key that are drawn."""
+        record = self.record
+        return (record.rows.start, record.cols.start) if isinstance(record, Part) else (0, 0)
 
     @property
     def length(self) -> int:
@@ -79,6 +86,7 @@ def picture(record: Record, head: int, sample: int, scale: ScaleName = "auto") -
 
     A scale that does without the first token leaves its cells empty: those of the keys that share a cell with it too.
     """
+    check_scale(record, scale)
     if record.map is None:
         raise NotKeptError("map-not-kept", name=record.name)
     T, S = record.shape[-2:]
@@ -102,7 +110,8 @@ def picture(record: Record, head: int, sample: int, scale: ScaleName = "auto") -
 def _without_first(whole: Picture) -> np.ndarray:
     """The cells, that column empty where the first key is; the others as they are, or brought to a sum of 1."""
     rest = np.array(whole.cells)
-    rest[:, whole.first_column : whole.first_column + 1] = 0
+    if whole.first_column >= 0:
+        rest[:, whole.first_column] = 0
     if whole.scale == "hidden":
         return rest
     sums = rest.sum(-1, keepdims=True)
@@ -127,6 +136,9 @@ _TEXTS: WeakKeyDictionary[Record, _Text] = WeakKeyDictionary()
 
 
 def _text(record: Record) -> _Text:
+    if isinstance(record, Part):
+        text = _text(record.whole)
+        return text._replace(queries=text.queries[:, record.rows])
     if record not in _TEXTS:
         sight = Sight(record)
         _TEXTS[record] = _Text(sight.first, sight.keys.sum(1), sight.queries, sight.padded)
@@ -135,6 +147,8 @@ def _text(record: Record) -> _Text:
 
 def _looking(record: Record, head: int, sample: int, cells: np.ndarray) -> np.ndarray:
     """How many queries of each row look at anything: by the LSE where it was kept, else all or none of the row."""
+    if isinstance(record, Part):
+        return record.looking[sample, head].astype(int)
     T, R = record.shape[-2], cells.shape[0]
     high = bin_size(T, R)
     sizes = np.minimum(high, T - high * np.arange(R))
@@ -155,6 +169,8 @@ def first_share(drawn: Picture, compute: bool = False) -> float | None:
     record, total = drawn.record, drawn.looking.sum()
     if drawn.first is not None or record.shape[-1] < 2 or not total:
         return drawn.first
+    if isinstance(record, Part):
+        return _share_in_part(drawn)
     if _text(record).padded[drawn.sample]:
         return _share_beside_padding(drawn, compute)
     if record.sink is not None:
@@ -168,6 +184,15 @@ def first_share(drawn: Picture, compute: bool = False) -> float | None:
         share = exact.sum(dtype=np.float64) / total
     else:
         return None
+    return float(share) if np.isfinite(share) else None
+
+
+def _share_in_part(drawn: Picture) -> float | None:
+    """What the rows of the part give to the first key, if that is in it."""
+    counted = _text(drawn.record).queries[drawn.sample] & (drawn.looking > 0)
+    if drawn.first_column < 0 or drawn.high > 1 or not counted.any():
+        return None
+    share = drawn.cells[counted, drawn.first_column].mean()
     return float(share) if np.isfinite(share) else None
 
 
@@ -193,11 +218,18 @@ def chosen_records(trace: Trace, layer: int | str | None) -> list[Record]:
     return [trace[in_range("layer", layer, len(trace))]]
 
 
-def as_read(record: Record, sample: int, merge: Merge | None) -> tuple[Record, int]:
-    """The record whose tokens are what was asked for, and the sample in it.
+def as_read(
+    record: Record, sample: int, merge: Merge | None, rows: Range = None, cols: Range = None
+) -> tuple[Record, int]:
+    """The record whose tokens are what was asked for, all of them or a part, and the sample in it.
 
-    None merges the parts of characters where every token would get its own label: else nobody could read them.
+    None merges the parts of characters where every token would get its own label: else nobody could read them. In a
+    part nothing is merged: rows and cols count tokens.
     """
+    if rows is not None or cols is not None:
+        if merge not in (None, "tokens"):
+            raise ArgumentError("part-merged", merge=merge)
+        return cut_out(record, sample, rows, cols), sample
     exact = record.map is not None and tuple(record.map.shape[-2:]) == record.shape[-2:]
     if merge == "tokens" or (merge is None and not (exact and has_torn_characters(record, sample))):
         return record, sample
@@ -225,6 +257,12 @@ def chosen_language(lang: Language | None) -> Language:
     return lang or language()
 
 
+def check_scale(record: Record, scale: ScaleName) -> None:
+    """Raise ArgumentError where a row cannot be brought to a sum of 1, as a part has not the whole of it."""
+    if scale == "renormalised" and isinstance(record, Part) and not record.has_whole_rows:
+        raise ArgumentError("part-renormalised", cols=record.shape[-1], S=record.whole.shape[-1])
+
+
 def in_range(what: str, asked: Any, count: int) -> int:
     """A whole number from 0 to count - 1, or from the end; ArgumentError with the range for any other."""
     try:
@@ -238,9 +276,3 @@ def in_range(what: str, asked: Any, count: int) -> int:
 
 def _tokens(tokens: tuple[Tokens, ...] | None, sample: int) -> Tokens | None:
     return None if tokens is None else readable(tokens[sample if len(tokens) > 1 else 0])
-
-
-@lru_cache(maxsize=64)
-def readable(tokens: Tokens) -> Tokens:
-    """The tokens as text, whichever way their vocabulary spells them; a part of a character as its bytes."""
-    return tuple(spelled(piece) for piece in token_bytes(tokens))

@@ -13,7 +13,7 @@ import numpy as np
 from regard.errors import ArgumentError, MissingPackageError
 from regard.files import PICTURES, check_place, ending_of, write_aside
 from regard.trace.merging import Merge
-from regard.trace.trace import ScaleName, Trace
+from regard.trace.trace import Range, ScaleName, Trace
 from regard.views import caption
 from regard.views.fitting import (
     Room,
@@ -34,6 +34,7 @@ from regard.views.fonts import drawable, spoken, text_style
 from regard.views.heatmap import FLATTEST, Look, beyond, colours_mean, draw_cells, notes
 from regard.views.labels import cut_start, visible
 from regard.views.panels import draw_panels
+from regard.views.part import Part
 from regard.views.picture import (
     Picture,
     as_read,
@@ -54,6 +55,8 @@ _ACROSS = 4
 """Maps in a row, where rows are not layers."""
 _MAP, _LARGEST, _NARROWEST, _LOWEST = 3.8, 8.0, 2.4, 1.0
 """Inches of the longer side of a map, of one with many tokens, and of the shorter side."""
+_CELL = 1 / 24
+"""Inches of a weight in a part of a text, where every one is to be seen; of the largest part less."""
 _BAR, _GAP = 0.14, 0.1
 """Inches of the colour bar and before it."""
 _SIZES = {"medium": 3.0, "small": 2.2}
@@ -73,6 +76,8 @@ def plot(
     vmax: float | None = None,
     cmap: Any = None,
     colorbar: bool = True,
+    rows: Range = None,
+    cols: Range = None,
 ) -> "Axes | np.ndarray":
     """Draw one head on an Axes; layers × heads on an array of them; heads or layers alone likewise, in rows of four.
 
@@ -82,7 +87,7 @@ def plot(
         from matplotlib import pyplot
     except ImportError as error:
         raise MissingPackageError("missing-package", package="matplotlib", extra="plot", what="trace.plot") from error
-    grid = _chosen(trace, layer, head, sample, chosen_scale(scale), merge)
+    grid = _chosen(trace, layer, head, sample, chosen_scale(scale), merge, rows, cols)
     with speaking(spoken(chosen_language(lang))):
         return _drawn(pyplot.subplots, grid, ax, Look(vmax, cmap, colorbar))
 
@@ -131,18 +136,20 @@ def _chosen(
     sample: int,
     scale: ScaleName = "auto",
     merge: Merge | None = None,
+    rows: Range = None,
+    cols: Range = None,
 ) -> list[list[Picture]]:
-    """The pictures in rows: a row for each record, or where one row or one column would do, in rows of four."""
-    rows = []
+    """The pictures in lines: a line for each record, or where one line or one column would do, in lines of four."""
+    lines = []
     for given in chosen_records(trace, layer):
-        record, at = as_read(given, chosen_sample(given, sample), merge)
+        record, at = as_read(given, chosen_sample(given, sample), merge, rows, cols)
         first = chosen_head(record, 0 if head is None else head)
         heads = range(record.shape[1]) if head is None else [first]
-        rows.append([picture(record, each, at, scale) for each in heads])
-    if len(rows) > 1 and max(len(row) for row in rows) > 1:
-        return rows
-    line = [one for row in rows for one in row]
-    return [line[start : start + _ACROSS] for start in range(0, len(line), _ACROSS)]
+        lines.append([picture(record, each, at, scale) for each in heads])
+    if len(lines) > 1 and max(len(line) for line in lines) > 1:
+        return lines
+    everything = [one for line in lines for one in line]
+    return [everything[start : start + _ACROSS] for start in range(0, len(everything), _ACROSS)]
 
 
 # --- one map ---------------------------------------------------------------------------------------------
@@ -185,8 +192,8 @@ def _sheet(one: Picture, look: Look, wide: float, high: float, size: str = "medi
     across, down = cell_size(one, wide, high)
     wide, high = across * max(1, one.record.shape[3]), down * max(1, one.record.shape[2])
     points = points_of(size)
-    x = ticks(one.keys, "x", across, size, max(high / 2, wide / 4))
-    y = ticks(one.queries, "y", down, size, max(wide / 2, high / 4))
+    x = ticks(one.keys, "x", across, size, max(high / 2, wide / 4), one.origin[1])
+    y = ticks(one.queries, "y", down, size, max(wide / 2, high / 4), one.origin[0])
     step = max(x.step, y.step)
     told = [*notes([one]), *([say("plot-thinned", step=step)] if step > 1 else [])]
     return _Sheet(
@@ -216,7 +223,8 @@ def _on_its_own(subplots: Callable[..., Any], one: Picture, look: Look) -> "Axes
     if size is None:
         T, S = (max(1, each) for each in one.record.shape[2:])
         named = max([0, *(len(tokens) for tokens in (one.queries, one.keys) if tokens is not None)])
-        longer = min(_LARGEST, max(_MAP, named * line(points_of("medium"))))
+        in_full = _CELL * max(T, S) if isinstance(one.record, Part) else 0.0
+        longer = min(_LARGEST, max(_MAP, in_full, named * line(points_of("medium"))))
         wide, high = (longer * min(1.0, max(FLATTEST, share)) for share in (S / T, T / S))
         sheet = _sheet(one, look, max(_NARROWEST, wide), max(_LOWEST, high))
         room = sheet.room
@@ -262,4 +270,5 @@ def _title(one: Picture, width: int) -> list[str]:
     pieces = [cut_start(visible(record.name), width), say(f"screen-{record.kind}")]
     if record.shape[1] > 1:
         pieces.append(say("screen-head", head=one.head))
+    pieces += caption.part([record], language())
     return [*pieces, *caption.sink(first_share(one, compute=True), one, language())]

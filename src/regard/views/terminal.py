@@ -6,7 +6,7 @@ nothing is asked for and one head can be shown whole, it is: an overview of many
 
 import sys
 from collections.abc import Iterable
-from typing import TextIO, cast, get_args
+from typing import Any, TextIO, cast, get_args
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -15,7 +15,7 @@ from rich.text import Text
 from regard.errors import ArgumentError
 from regard.records import Record
 from regard.trace.merging import Merge
-from regard.trace.trace import Colour, ScaleName, Trace
+from regard.trace.trace import Colour, Range, ScaleName, Trace
 from regard.views import caption
 from regard.views.colours import Depth
 from regard.views.ink import Ink
@@ -30,9 +30,11 @@ from regard.words import Language, say
 NARROWEST = 24
 ALL = "all"
 """As a layer: an overview of all of them, also where one head could be shown whole."""
+_SMALL = 0.1
+"""Where no weight reaches it, two figures behind the point say too little."""
 # For files that cannot hold our signs: each has a neighbour that every encoding has.
 _PLAIN = str.maketrans(
-    {"░": ":", "▒": "+", "▓": "#", "█": "@", "·": ".", "∅": "o", "…": "~", "×": "x", "≥": ">", "╌": "-"}
+    {"░": ":", "▒": "+", "▓": "#", "█": "@", "·": ".", "∅": "o", "…": "~", "×": "x", "≥": ">", "╌": "-", "–": "-"}
 )
 
 
@@ -48,13 +50,15 @@ def show(
     lang: Language | None = None,
     scale: ScaleName | None = None,
     merge: Merge | None = None,
+    rows: Range = None,
+    cols: Range = None,
 ) -> None:
     """Draw the trace on `file`, by default on the screen. Raises ArgumentError and NotKeptError."""
     spoken = chosen_language(lang)
     console = console_for(file, color)
     columns, depth = columns_of(console, width), depth_of(console)
-    how = chosen_scale(scale)
-    lines = drawing(trace, layer, head, sample, width=columns, depth=depth, lang=spoken, scale=how, merge=merge)
+    asked: dict[str, Any] = {"scale": chosen_scale(scale), "merge": merge, "rows": rows, "cols": cols}
+    lines = drawing(trace, layer, head, sample, width=columns, depth=depth, lang=spoken, **asked)
     write_lines(console, lines)
 
 
@@ -69,18 +73,22 @@ def drawing(
     lang: Language,
     scale: ScaleName = "auto",
     merge: Merge | None = None,
+    rows: Range = None,
+    cols: Range = None,
 ) -> list[Text]:
     """The lines that `show` writes."""
     given = chosen_records(trace, None if layer == ALL else layer)
-    read = [as_read(record, chosen_sample(record, sample), merge) for record in given]
+    read = [as_read(record, chosen_sample(record, sample), merge, rows, cols) for record in given]
     records, samples = [record for record, _ in read], [at for _, at in read]
-    whole = None if head is not None or layer == ALL else _one_for_all(records, samples, width, depth, scale)
+    in_part = rows is not None or cols is not None  # which head is clear is told by whole texts only
+    chosen = head is not None or layer == ALL or in_part
+    whole = None if chosen else _one_for_all(records, samples, width, depth, scale)
     if whole is not None:
         count = sum(record.shape[1] for record in records)
         lines = _in_full(whole, width, depth, lang, [say("screen-telling", lang, count=count)])
     else:
         lines = _chosen(records, head, samples, width, depth, lang, scale)
-    if records == given:
+    if records == given or in_part:
         return lines
     notes = [say(f"screen-merged-{merge or 'characters'}", lang)]
     if (count := given[0].shape[0]) > 1:  # a merged record holds one sample, and could not tell
@@ -126,11 +134,11 @@ def _chosen(
 def _in_full(whole: Picture, width: int, depth: Depth | None, lang: Language, notes: Iterable[str] = ()) -> list[Text]:
     """One head with its labels, none of the lines wider than `width`.
 
-    Where weights are written in their cells, shades and colours reach to 1: they mean the same in every picture, and
-    heads drawn one after another can be compared.
+    Where weights are written in their cells, shades and colours reach to 1, or to a tenth where all weights are below
+    it: they mean the same in every picture, and heads drawn one after another can be compared.
     """
     record = whole.record
-    pieces = caption.about(record, whole.sample, lang)
+    pieces = caption.about([record], whole.sample, lang)
     if record.shape[1] > 1:
         pieces.insert(1, say("screen-head-of", lang, head=whole.head, count=record.shape[1]))
     lines = [*caption.title(record.name, pieces, width), Text()]
@@ -138,10 +146,15 @@ def _in_full(whole: Picture, width: int, depth: Depth | None, lang: Language, no
         T, S = record.shape[-2:]
         return [*lines, *caption.flow([say("screen-nothing", lang, T=T, S=S)], width)]
     layout = lay_out(whole, width, depth)
-    fixed = layout.mode == "numbers"
-    ink = Ink(depth, Scale(1.0, name=whole.scale)) if fixed else Ink.for_pictures([layout.drawn], depth)
+    if layout.mode == "numbers":
+        cells = layout.drawn.cells
+        are_small = 0.0 < cells.max(where=cells == cells, initial=0.0) < _SMALL
+        ink = Ink(depth, Scale(_SMALL if are_small else 1.0, name=whole.scale), thousandths=bool(are_small))
+    else:
+        ink = Ink.for_pictures([layout.drawn], depth)
     lines += [*column_labels(layout), *row_lines(layout, ink), Text(), *ink.legend(width)]
-    return lines + caption.dimmed(caption.flow([*notes_on(whole, layout, lang), *notes], width))
+    told = [say("screen-thousandths", lang)] if ink.thousandths else []
+    return lines + caption.dimmed(caption.flow([*told, *notes_on(whole, layout, lang), *notes], width))
 
 
 class _Console(Console):

@@ -71,7 +71,7 @@ def heads_of(
     """All heads of one record."""
     wholes = [picture(record, head, sample, scale) for head in range(record.shape[1])]
     headings = [say("screen-head", lang, head=whole.head) for whole in wholes]
-    pieces = caption.about(record, sample, lang)
+    pieces = caption.about([record], sample, lang)
     pieces.insert(1, say("screen-heads", lang, count=len(wholes)))
     lines = [*caption.title(record.name, pieces, width), *caption.tokens(record, sample, lang, width), Text()]
     bar = sink_bar(wholes)
@@ -93,6 +93,7 @@ def layers_of(
     wholes = [picture(*each, scale) for each in zip(records, heads, samples, strict=True)]
     names, pattern = short_names([visible(record.name) for record in records])
     pieces = [say("screen-head", lang, head=heads[0]), say("screen-layers", lang, count=len(records))]
+    pieces += caption.part(records, lang)
     lines = [*caption.title(pattern, pieces, width), Text()]
     bar = sink_bar(wholes)
     sinks = [name for name, whole in zip(names, wholes, strict=True) if is_sink(whole.first, bar)]

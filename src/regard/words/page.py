@@ -22,6 +22,10 @@ WORDS: dict[str, Words] = {
     "page-kind-decoder": Words(en="decoder self-attention", zh="解码器自注意力"),
     "page-kind-cross": Words(en="cross-attention", zh="交叉注意力"),
     "page-size": Words(en="{T} queries × {S} keys", zh="{T} 个查询 × {S} 个键"),
+    "page-part": Words(
+        en="queries {rows}, keys {cols}, of {T} × {S}",
+        zh="查询 {rows}，键 {cols}（全图 {T} × {S}）",
+    ),
     "page-sample": Words(en="sample {sample} of {count}", zh="样本 {sample}（共 {count} 个）"),
     "page-cell": Words(en="each cell is {high} × {wide} tokens", zh="每格为 {high} × {wide} 个词元"),
     "page-prompt": Words(en="rows of the prompt, down to the line: {prompt}", zh="前 {prompt} 行是提示，到横线为止"),

@@ -6,7 +6,7 @@ import json
 import re
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ import torch
 from regard import Record, Trace
 from regard.errors import ArgumentError, FileError, NotKeptError
 from regard.reference import softmax
+from regard.trace.trace import ScaleName
 from regard.views import page as pages
 from regard.views.page import page
 from regard.words import LANGUAGES
@@ -192,6 +193,34 @@ def test_layers_that_would_be_called_the_same_keep_their_paths() -> None:
     assert found == [*names[:3], "layer 1 · self-attention", "layer 1 · self-attention#1"]
 
 
+# --- a part ------------------------------------------------------------------------------------------------
+
+
+def test_a_part_holds_its_weights_and_its_place() -> None:
+    w = weights(1, 2, 90, 90)
+    trace = Trace.from_weights(w, [f"w{at}" for at in range(90)], name="h.0.attn", map=16)
+    data, maps = parts(page(trace, rows=slice(70, 75), cols=slice(60, 70)))
+    assert maps.astype(float) == pytest.approx(w[0, :, 70:75, 60:70].ravel(), rel=1e-3)
+    (record,) = data["records"]
+    assert record["part"] == {"rows": "70–74", "cols": "60–69", "T": 90, "S": 90, "top": 70, "left": 60}
+    assert data["labels"][record["queries"]] == ["w70", "w71", "w72", "w73", "w74"]
+    assert (record["firstColumn"], record["first"], record["merged"]) == (-1, [None, None], None)
+    assert "renormalised" not in data["scales"]
+    assert "renormalised" in parts(page(trace, rows=slice(70, 75)))[0]["scales"]
+    whole, _ = parts(page(trace))
+    assert whole["records"][0]["part"] is None
+    assert whole["scales"] == list(get_args(ScaleName))
+
+
+def test_a_part_is_never_pooled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "MOST_CELLS", 2 * 20 * 20)
+    trace = Trace.from_weights(weights(1, 2, 90, 90), map=16)
+    data, _ = parts(page(trace, rows=slice(0, 20), cols=slice(0, 20)))
+    assert data["records"][0]["R"] == 20
+    with pytest.raises(ArgumentError, match=r"2 heads of 20 rows × 21 cols.*20 × 20 of each.*layer="):
+        page(trace, rows=slice(0, 20), cols=slice(0, 21))
+
+
 # --- words -----------------------------------------------------------------------------------------------
 
 
@@ -207,7 +236,7 @@ def test_both_languages_are_on_the_page() -> None:
 def test_the_script_says_every_word_and_no_other() -> None:
     shell = (PARTS / "page.html").read_text(encoding="utf-8")
     said = {*re.findall(r'say\("([\w-]+)"', SCRIPT), *re.findall(r'data-(?:word|label)="(\w+)"', shell), "noscript"}
-    said |= set(re.findall(r'"(\w+)"', re.findall(r"const scales = \[(.*)\]", SCRIPT)[0]))
+    said |= set(get_args(ScaleName))
     said |= {f"kind-{kind}" for kind in ("self", "encoder", "decoder", "cross")}
     said |= {f"merged-{by}" for by in ("characters", "words")}
     assert said == {key.removeprefix("page-") for key in WORDS}

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -52,10 +53,10 @@ setTimeout(() => {
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, or REGARD_CHROMIUM to say where it is")
 
 
-def opened(trace: Trace, folder: Path, lang: Language) -> str:
+def opened(trace: Trace, folder: Path, lang: Language, **options: Any) -> str:
     """The page as it is after its script has run; whatever its console said fails the test."""
     path = folder / "page.html"
-    trace.html(path, lang=lang)
+    trace.html(path, lang=lang, **options)
     path.write_text(path.read_text(encoding="utf-8").replace("</html>", PROBE + "</html>"), encoding="utf-8")
     command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={folder / 'profile'}", path.as_uri()]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=True)
@@ -112,6 +113,16 @@ def test_it_opens_at_the_head_that_aligns_and_names_it(tmp_path: Path) -> None:
     assert "第 1 层 · 交叉注意力 · 3 个查询 × 3 个键 · 头 1" in found
     assert re.search(r'id="texts">I love you → 我爱你<', found)
     assert 'title="decoder.layers.1.cross_attention"' in found
+
+
+@pytest.mark.parametrize("tokens", [None, [f"w{i}" for i in range(300)]])
+def test_a_part_is_named_by_its_true_positions(tokens: list[str] | None, tmp_path: Path) -> None:
+    weights = softmax(np.random.default_rng(0).normal(size=(2, 300, 300)))
+    part = {"rows": slice(200, 210), "cols": slice(150, 170)}
+    found = opened(Trace.from_weights(weights, tokens, name="h.0.attn", map=64), tmp_path, "zh", **part)
+    assert "查询 200–209，键 150–169（全图 300 × 300）" in found
+    assert re.search(r'id="cell"[^>]*>查询 (w209 \()?209\)? → ', found)
+    assert "renormalised" not in re.findall(r'id="scale".*?</select>', found, flags=re.DOTALL)[0]
 
 
 def test_a_script_that_stumbles_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from rich.cells import cell_len
 from regard import Record, Trace
 from regard.errors import ArgumentError, NotKeptError, UnknownNameError
 from regard.reference import softmax
+from regard.words import Language
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -184,6 +185,18 @@ def test_a_first_token_stands_out_only_above_twice_an_even_share() -> None:
 
 
 # --- what fits -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("lang", "said"), [("en", "numbers are thousandths"), ("zh", "数字以千分之一为单位")])
+def test_where_all_weights_are_small_numbers_are_thousandths(lang: Language, said: str) -> None:
+    """Else a part of a long text would be `.00` all over."""
+    weights = np.array([[0.0, 0.0021, 0.9979], [0.0123, 0.0501, 0.9376]])
+    text = shown(Trace.from_weights(weights), lang=lang, cols=slice(0, 2))
+    assert said in text
+    assert re.findall(r"(?<= )[\d.]+|·", text.split("\n\n")[1].split("\n", 1)[1]) == ["·", "2.1", "12", "50"]
+    whole = shown(Trace.from_weights(weights), lang=lang)
+    assert said not in whole
+    assert ".00" in whole
 
 
 def test_seventeen_words_get_numbers_in_eighty_columns() -> None:

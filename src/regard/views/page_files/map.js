@@ -104,15 +104,17 @@ function drawNumbers(context, record, at) {
 }
 
 /** Positions at round numbers, so far apart that none touches the next: each with its place in cells. */
-function positions(count, size, cell) {
+function positions(count, size, cell, start) {
   const least = 52 * size / cell, power = 10 ** Math.floor(Math.log10(least));
   const step = Math.max(1, [1, 2, 5, 10].find((times) => times * power >= least) * power);
-  return Array.from({ length: Math.ceil(count * size / step) }, (_, i) => [`${i * step}`, (i * step + 0.5) / size]);
+  const round = Math.ceil(start / step) * step, stop = start + count * size, first = round < stop ? round : start;
+  const place = (position) => [`${position}`, (position - start + 0.5) / size];
+  return Array.from({ length: Math.ceil((stop - first) / step) }, (_, i) => place(first + i * step));
 }
 
 /** Tokens where they can be read, as many as have room; else positions. */
-function placed(labels, plan, count, size, cell) {
-  if (!labels) return positions(count, size, cell);
+function placed(labels, plan, count, size, cell, start) {
+  if (!labels) return positions(count, size, cell, start);
   return labels.map((label, i) => [label, i + 0.5]).filter((_, i) => i % plan.step === 0);
 }
 
@@ -120,7 +122,7 @@ function drawRowLabels(context, record, at) {
   context.fillStyle = style("--ink");
   context.font = font(at.beside?.size ?? 11);
   [context.textAlign, context.textBaseline] = ["right", "middle"];
-  placed(at.rows, at.beside, record.R, record.high, at.height).forEach(([label, place]) => {
+  placed(at.rows, at.beside, record.R, record.high, at.height, originOf(record)[0]).forEach(([label, place]) => {
     context.fillText(label, at.left - 5, at.top + place * at.height, at.left - 6);
   });
 }
@@ -130,7 +132,7 @@ function drawColumnLabels(context, record, at) {
   context.fillStyle = style("--ink");
   context.font = font(plan.size);
   context.textBaseline = "middle";
-  placed(at.columns, plan, record.C, record.wide, at.width).forEach(([label, place]) => {
+  placed(at.columns, plan, record.C, record.wide, at.width, originOf(record)[1]).forEach(([label, place]) => {
     context.save();
     context.translate(at.left + place * at.width, at.top - 6);
     writeAbove(context, label, plan, at.top - 8);
@@ -194,7 +196,7 @@ function pictureToKeep() {
   const record = current(), at = state.layout, [across, down] = extentOf(record, at), wide = Math.max(across, 360);
   const canvas = document.createElement("canvas"), context = canvas.getContext("2d");
   context.font = font(14, 600);
-  const titles = [...(data.texts ? [data.texts.join(" → ")] : []), [titleOf(record), headOf()].join(" · ")];
+  const titles = [...(data.texts ? [data.texts.join(" → ")] : []), [titleOf(record), headOf(), ...(record.part ? [sizeOf(record)] : [])].join(" · ")];
   const lines = titles.flatMap((title) => wrapped(context, title, wide)), top = MARGIN + 20 * lines.length + 8;
   const ratio = 2 * (window.devicePixelRatio || 1), [width, height] = [wide + 2 * MARGIN, top + down + 58 + MARGIN];
   [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];

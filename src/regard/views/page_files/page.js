@@ -3,7 +3,8 @@
 "use strict";
 
 /** @typedef {{name: string, kind: string, heads: number, T: number, S: number, R: number, C: number, high: number,
- *   wide: number, queries: number|null, keys: number|null, firstColumn: number, length: number,
+ *   wide: number, part: {rows: string, cols: string, T: number, S: number, top: number, left: number}|null,
+ *   queries: number|null, keys: number|null, firstColumn: number, length: number,
  *   first: (number|null)[], sample: number, samples: number, merged: string|null, prompt: number|null,
  *   titles: Object<string, string>, offset: number}} Attention */
 
@@ -54,13 +55,16 @@ function say(key, values = {}) {
 
 const current = () => data.records[state.layer];
 const titleOf = (record) => record.titles[state.lang];
+const originOf = (record) => [record.part?.top ?? 0, record.part?.left ?? 0];
+const sizeOf = (record) => (record.part ? say("part", record.part) : say("size", record));
 const headOf = () => `${say("head")} ${state.head}`;
 
 /** What a row or a column is called: its token, and the positions it stands for. */
 function nameOf(side, at) {
-  const record = current(), [list, size, length] = side === "query"
-    ? [record.queries, record.high, record.T] : [record.keys, record.wide, record.S];
-  const last = Math.min(length, (at + 1) * size) - 1, place = last > at * size ? `${at * size}–${last}` : `${at * size}`;
+  const record = current(), [top, left] = originOf(record), [list, size, length, start] = side === "query"
+    ? [record.queries, record.high, record.T, top] : [record.keys, record.wide, record.S, left];
+  const first = start + at * size, last = start + Math.min(length, (at + 1) * size) - 1;
+  const place = last > first ? `${first}–${last}` : `${first}`;
   return list === null ? place : `${data.labels[list][at]} (${place})`;
 }
 
@@ -103,7 +107,7 @@ function drawHead() {
 
 function about(record) {
   const title = titleOf(record), kind = say(`kind-${record.kind}`);
-  const pieces = [title, ...(title === record.name ? [kind] : []), say("size", record)];
+  const pieces = [title, ...(title === record.name ? [kind] : []), sizeOf(record)];
   if (record.samples > 1) pieces.push(say("sample", { sample: record.sample, count: record.samples }));
   if (record.high > 1 || record.wide > 1) pieces.push(say("cell", record));
   if (record.merged) pieces.push(say(`merged-${record.merged}`));
@@ -183,7 +187,7 @@ function drawText(record, line) {
   const fits = record.keys !== null && record.wide === 1 && record.C <= MOST_TEXT;
   $("reading").hidden = !fits;
   if (!fits) return;
-  const own = record.keys === record.queries;
+  const [top, left] = originOf(record), own = record.keys === record.queries && top === left;
   $("text").replaceChildren(...data.labels[record.keys].map((label, i) => {
     const token = document.createElement("span"), value = line[i];
     token.textContent = label;
@@ -202,8 +206,7 @@ function drawText(record, line) {
 function fillChoices() {
   $("layer").replaceChildren(...data.records.map((record, i) => new Option(record.name, i)));
   data.records.forEach((record, i) => { $("layer").options[i].title = record.name; });
-  const scales = ["auto", "linear", "log", "renormalised", "hidden"];
-  $("scale").replaceChildren(...scales.map((scale) => new Option(scale, scale)));
+  $("scale").replaceChildren(...data.scales.map((scale) => new Option(scale, scale)));
 }
 
 function pick(row, column, pinned) {

@@ -79,6 +79,52 @@ WORDS: dict[str, Words] = {
         en='cmap={asked!r} is no colour map of matplotlib; try "viridis", "cividis" or "gray"',
         zh='matplotlib 没有 cmap={asked!r} 这种配色；可用 "viridis"、"cividis" 或 "gray"',
     ),
+    "part-form": Words(
+        en="{name}= takes positions that follow each other, such as {name}=slice(0, 64) or range(0, 64); "
+        "found {asked!r}",
+        zh="{name}= 需要一段连续的位置，例如 {name}=slice(0, 64) 或 range(0, 64)；现在是 {asked!r}",
+    ),
+    "part-empty": Words(
+        en="{name}={asked!r} holds no position of record {record!r}; give a first one and one past the last, "
+        "such as {name}=slice(0, {most})",
+        zh="{name}={asked!r} 在记录 {record!r} 里一个位置也没有；请写明起点和终点（不含终点），"
+        "例如 {name}=slice(0, {most})",
+    ),
+    "part-range": Words(
+        en="{name}={asked!r} goes beyond record {record!r}, whose positions are 0 to {last}; "
+        "try {name}=slice({start}, {stop})",
+        zh="{name}={asked!r} 超出了记录 {record!r}，它的位置是 0 到 {last}；可以用 {name}=slice({start}, {stop})",
+    ),
+    "part-too-large": Words(
+        en="{rows} rows × {cols} cols are too many to see every weight: at most {most} × {most} are drawn; "
+        "give a smaller rows= and cols=, or neither, for the map of everything",
+        zh="{rows} 行 × {cols} 列太大，看不清每个权重：最多画 {most} × {most}；"
+        "请缩小 rows= 和 cols=，或两者都不写，画整张图",
+    ),
+    "part-screen": Words(
+        en="{rows} rows × {cols} cols do not fit on {width} columns, where at most {high} × {wide} do; "
+        "give a smaller rows= and cols=, a larger width=, or use trace.plot() or trace.html()",
+        zh="{rows} 行 × {cols} 列在宽 {width} 列的终端里画不下，这里最多 {high} × {wide}；"
+        "请缩小 rows= 和 cols=，加大 width=，或改用 trace.plot()、trace.html()",
+    ),
+    "part-page": Words(
+        en="{heads} heads of {rows} rows × {cols} cols are too much for one page, which holds {most} × {most} of each; "
+        "choose one layer=, or give a smaller rows= and cols=",
+        zh="{heads} 个头，各 {rows} 行 × {cols} 列，一个网页放不下：每个头最多 {most} × {most}；"
+        "请用 layer= 选一层，或缩小 rows= 和 cols=",
+    ),
+    "part-merged": Words(
+        en="merge={merge!r} does not go with rows= and cols=, which count tokens; merge first and cut then: "
+        "trace.merged({merge!r}).show(rows=...)",
+        zh="merge={merge!r} 不能与 rows=、cols= 同用，后者按词元计数；请先合并再截取："
+        "trace.merged({merge!r}).show(rows=...)",
+    ),
+    "part-renormalised": Words(
+        en="scale='renormalised' brings whole rows to a sum of 1, but cols= holds {cols} of {S} keys; "
+        "use scale='hidden', which leaves the other weights as they are",
+        zh="scale='renormalised' 要把整行重新归一，但 cols= 只有 {S} 个键中的 {cols} 个；"
+        "请用 scale='hidden'，其余权重保持不变",
+    ),
     "label-cropped": Words(
         en="{name} had {S} keys after {end} tokens were read: something was taken back, so tokens cannot be told; "
         "run the text once more under a new Looking",

@@ -1,6 +1,6 @@
 """A Trace in a safetensors file: arrays as tensors, everything else as one JSON string in the metadata.
 
-    metadata["regard"]   {"format": "regard-trace", "version": 2, "tokens": [[…]], "records": [{…}]}
+    metadata["regard"]   {"format": "regard-trace", "version": 3, "tokens": [[…]], "records": [{…}]}
     tensors              "0.map", "0.top.indices", "0.kept.q", …: the record's number, then what it is
 
 No pickle. A file is written aside and renamed, so that a stopped write leaves the old one. What is read is
@@ -26,7 +26,7 @@ from regard.trace.reading import FORMAT, KEY, VERSION, Tensors, record_in
 if TYPE_CHECKING:
     from regard.trace.trace import Trace
 
-FIELDS = ("map", "lse", "entropy", "received", "sink", "distance", "values")
+FIELDS = ("map", "lse", "entropy", "received", "sink", "distance", "values", "ids")
 
 
 def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None:

@@ -18,11 +18,13 @@ from regard.trace.mask_file import MaskTreeError, mask_of
 from regard.trace.pooling import is_binning
 from regard.trace.weights import KINDS
 
-FORMAT, VERSION, KEY = "regard-trace", 2, "regard"
+FORMAT, VERSION, KEY = "regard-trace", 3, "regard"
+"""A reader refuses what it does not know, so what is new in a record is a new version; what is absent is None."""
+
 _ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}
 _SOMETIMES = {"step", "prompt", "fused"}
 _ARRAYS = re.compile(
-    r"map|lse|entropy|received|sink|distance|values|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
+    r"map|lse|entropy|received|sink|distance|values|ids|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
 )
 _PER_POSITION = {"lse": 2, "entropy": 2, "received": 3, "values": 3}
 """Which of B H T S an array has after B and H."""
@@ -114,6 +116,7 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         queries=_tokens(tensors, entry, "queries", place, rows, B, T),
         keys=_tokens(tensors, entry, "keys", place, rows, B, S),
         step=_step(tensors, entry.get("step"), place, B),
+        ids=tensors.shaped(f"{own}ids", B, T, kinds="iu") if "ids" in names else None,
         prompt=_prompt(tensors, entry.get("prompt"), place, T),
         rectangle=rectangle,
         kept=kept,

@@ -28,6 +28,7 @@ def small_trace() -> Trace:
     mask = Mask.causal() & Mask.padding(np.array([[1, 1, 0, 1, 1, 1, 1]])) | Mask.prefix(1)
     _, record = attend(q, k, k, mask=mask, see=EVERYTHING)
     record = record.named("h.0.attn", "cross").with_tokens(list("abcde"), [list("甲乙丙丁戊己庚")])
+    record = replace(record, ids=np.arange(5)[None])
     other = Trace.from_weights(np.eye(3)[None], ["x", "\ud800", "\n"], name="h.1.attn")[0]
     return Trace([record, other])
 
@@ -35,7 +36,7 @@ def small_trace() -> Trace:
 def assert_same(found: Record, wanted: Record) -> None:
     for name in ("shape", "name", "kind", "queries", "keys"):
         assert getattr(found, name) == getattr(wanted, name), name
-    for name in ("map", "lse", "entropy", "received", "sink", "distance"):
+    for name in ("map", "lse", "entropy", "received", "sink", "distance", "ids"):
         one, other = getattr(found, name), getattr(wanted, name)
         assert (one is None) == (other is None), name
         if one is not None:
@@ -242,23 +243,24 @@ def test_other_safetensors_files_are_not_traces(tmp_path: Path) -> None:
 
 
 def test_a_newer_version_asks_for_a_newer_regard(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"version 3; this one reads up to 2.*upgrade"):
-        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=3)))
+    with pytest.raises(FileError, match=r"version 4; this one reads up to 3.*upgrade"):
+        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=4)))
 
 
-def test_files_of_version_1_are_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "unknown"), [(1, ("sink", "distance", "ids")), (2, ("ids",))])
+def test_files_of_older_versions_are_read(tmp_path: Path, version: int, unknown: tuple[str, ...]) -> None:
     def older(about: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
-        about["version"] = 1
-        for name in ("sink", "distance"):  # which that version did not know
+        about["version"] = version
+        for name in unknown:
             del tensors[f"0.{name}"]
             about["records"][0]["arrays"].remove(name)
 
     record = read_trace(rewritten(tmp_path, older))[0]
-    assert_same(record, replace(small_trace()[0], sink=None, distance=None))
+    assert_same(record, replace(small_trace()[0], **dict.fromkeys(unknown)))
 
 
 def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
-    for name in ("0.map", "0.top.weights", "0.kept.q", "0.kept.mask.0", "1.kept.weights"):
+    for name in ("0.map", "0.ids", "0.top.weights", "0.kept.q", "0.kept.mask.0", "1.kept.weights"):
         with pytest.raises(FileError, match=f"tensor '{name}' is missing"):
             read_trace(rewritten(tmp_path, lambda about, tensors, n=name: tensors.__delitem__(n)))
 
@@ -271,6 +273,9 @@ def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
         ("0.map", np.zeros((1, 2, 3, 2), int), "dtype"),
         ("0.lse", np.zeros((1, 2, 4)), "shape"),
         ("0.received", np.zeros((1, 2)), "shape"),
+        ("0.ids", np.zeros((1, 4), int), "shape"),
+        ("0.ids", np.zeros((5, 1), int), "shape"),
+        ("0.ids", np.zeros((1, 5)), "dtype"),
         ("0.top.indices", np.full((1, 2, 5, 2), 7), "makes no sense"),
         ("0.top.indices", np.full((1, 2, 5, 2), -1), "makes no sense"),
         ("0.kept.k", np.zeros((1, 3, 7, 3)), "makes no sense"),  # 2 heads among 3

@@ -47,6 +47,15 @@ def steps_of(weights: np.ndarray, cuts: list[int]) -> list[Record]:
     return calls
 
 
+def assert_same(found: Record, wanted: Record) -> None:
+    """Two texts put together, alike in all that is there."""
+    assert (found.shape, found.queries, found.keys) == (wanted.shape, wanted.queries, wanted.keys)
+    assert found.prompt == wanted.prompt
+    np.testing.assert_array_equal(found.weights(), wanted.weights())
+    for name in ("map", "lse", "entropy", "received", "sink"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
+
+
 @given(T=st.integers(2, 12), data=st.data(), bins=st.sampled_from([None, 3, 5, 256]))
 def test_rows_make_the_matrix(T: int, data: st.DataObject, bins: int | None) -> None:
     weights = causal(2, T)
@@ -243,6 +252,36 @@ def test_a_file_keeps_what_stitching_needs(tmp_path: Any) -> None:
     read = read_trace(tmp_path / "t.safetensors")
     assert [record.step for record in read] == [record.step for record in calls]
     (one,), (two,) = trace.stitched(), read.stitched()
-    np.testing.assert_array_equal(one.weights(), two.weights())
+    assert_same(two, one)
     Trace([two]).save(tmp_path / "whole.safetensors")
     assert read_trace(tmp_path / "whole.safetensors")[0].prompt == 2
+
+
+def test_texts_are_found_by_their_ids_in_a_file_too(tmp_path: Any) -> None:
+    from regard import read_trace
+
+    calls, _ = searched()
+    texts = np.array([[7, 7, 10, 21, 31, 99], [7, 7, 12, 20, 2, 0], [7, 7, 11, 2, 0, 0]])
+    Trace(calls).save(tmp_path / "t.safetensors")
+    (wanted,), (found,) = (trace.stitched(texts) for trace in (Trace(calls), read_trace(tmp_path / "t.safetensors")))
+    assert_same(found, wanted)
+
+
+def test_a_file_from_before_it_kept_ids(tmp_path: Any) -> None:
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    from regard import read_trace
+
+    calls, texts = searched()
+    path = tmp_path / "t.safetensors"
+    Trace(record.changed(ids=None) for record in calls).save(path)
+    with safe_open(path, framework="np") as file:
+        about = file.metadata()["regard"].replace('"version": 3', '"version": 2')
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no dict)
+    save_file(tensors, path, {"regard": about})
+    read = read_trace(path)
+    assert_same(read.stitched()[0], Trace(calls).stitched()[0])
+    with pytest.raises(ArgumentError) as error:
+        read.stitched(texts)
+    assert error.value.key == "stitch-no-ids"

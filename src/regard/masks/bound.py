@@ -31,6 +31,12 @@ class BoundMask:
         """A range of keys outside of which these rows see nothing."""
         return self.rule.reach(self.frame, rows)
 
+    def widest(self, height: int) -> int:
+        """How many keys a block of so many rows reaches at most."""
+        T = self.frame.T
+        ranges = (self.reach(slice(at, min(T, at + height))) for at in range(0, T, height))
+        return max((high - low for low, high in ranges), default=0)
+
     def doubtful(self, rows: slice, low: int, high: int, at_a_time: int) -> Iterator[tuple[slice, Seen]]:
         """The parts of the keys low … high that these rows do not all see: where they are, and who sees what."""
         start, stop = self.rule.certain(self.frame, rows)

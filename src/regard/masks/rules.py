@@ -19,6 +19,7 @@ from regard.axes import Shape, fits, split_lead
 from regard.errors import ShapeError
 from regard.kinds import Array, is_tensor, to_kind_of
 from regard.masks.runs import Runs, edges, own_segment
+from regard.masks.spans import Spans
 
 Seen: TypeAlias = "bool | Array"
 """True: everything in the rectangle may be looked at; False: nothing; else an array that says which."""
@@ -211,6 +212,9 @@ class Segments(Rule):
 
     keys: Array
     queries: Array | None
+    spans: Spans | None = None
+    """Once aligned, where the ids can be read: what rows reach. All samples share it, and so do picked ones."""
+    sample: int | None = None
 
     def align(self, frame: Frame) -> Rule:
         _check_length(self.keys, frame.S, "segments", frame)
@@ -221,17 +225,21 @@ class Segments(Rule):
             queries = self.keys[..., frame.offset :]
         elif queries.shape[-1] != frame.T:
             raise ShapeError("segments-length", found=queries.shape[-1], T=frame.T)
-        return Segments(
-            keys=_per_sample(self.keys, 1, frame, "segments")[..., None, :],
-            queries=_per_sample(queries, 1, frame, "segments")[..., :, None],
-        )
+        keys, queries = (_per_sample(ids, 1, frame, "segments") for ids in (self.keys, queries))
+        return Segments(keys[..., None, :], queries[..., :, None], Spans.of(queries[:, 0], keys[:, 0]))
 
     def pick(self, b: int, h: int) -> Rule:
-        return Segments(_one_sample(self.keys, b), _one_sample(self.queries, b))
+        return Segments(_one_sample(self.keys, b), _one_sample(self.queries, b), self.spans, sample=b)
 
     def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
         assert self.queries is not None, "align comes before block"
         return self.queries[..., rows, :] == self.keys[..., cols]
+
+    def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        return (0, frame.S) if self.spans is None else self.spans.reach(rows, self.sample)
+
+    def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        return (0, 0) if self.spans is None else self.spans.certain(rows, self.sample)
 
     def sees(self, frame: Frame, flagged: Array) -> Array | None:
         return self.runs().see(flagged)

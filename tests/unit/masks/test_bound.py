@@ -98,6 +98,15 @@ def test_a_causal_mask_reaches_no_further_than_it_must(T: int, S: int, step: int
         assert bound.reach(rows) == (0, min(max(rows.stop + S - T, 0), S))
 
 
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(1, 7))
+def test_no_block_of_rows_is_wider_than_the_widest(T: int, S: int, height: int) -> None:
+    for mask in (Mask.causal(), Mask.window(3, 1), Mask.segments(np.arange(S) // 4, queries=np.arange(T) // 3)):
+        bound = mask.bind((), T, S)
+        reached = [bound.reach(slice(start, min(T, start + height))) for start in range(0, T, height)]
+        assert bound.widest(height) == max(high - low for low, high in reached)
+    assert Mask.causal().bind((), 0, S).widest(height) == 0
+
+
 @pytest.mark.parametrize("kind", LIKES)
 @pytest.mark.parametrize("rows_at_a_time", [1, 3, 256])
 @given(st.data())

@@ -17,6 +17,9 @@ from regard.kernels.tiles import Bins, by_distance, cores, row_blocks, rows_per_
 from regard.masks import BoundMask
 from regard.records import See, Statistics, Top
 
+ROWS = 256
+"""Rows at a time, where keys are few."""
+
 WORTH_THREADS = 2**21
 """Scores from which on handing work to threads pays for itself."""
 
@@ -78,7 +81,7 @@ def attention(
     results = _allocate(q, S, v.shape[-1], bins, see)
     totals_dtype = results.lse.dtype
     sums = Sums.of(see, B * H, T=T, S=S, dtype=totals_dtype)
-    step = rows_per_block(T, S, 256, bins.high if bins else None)
+    step = rows_per_block(T, S if mask is None else mask.widest(ROWS), ROWS, bins.high if bins else None)
     if T and S and B * H:
 
         def work(unit: tuple[int, int, int]) -> Sums:
@@ -87,7 +90,7 @@ def attention(
             # What may overflow here is visible and huge, and NaN is what the reference says of it.
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 head = Head.of(q, k, v, *divmod(n, H), mask=mask, bias=bias, scale=scale, softcap=softcap)
-                _one_head(head, n, row_blocks(start, stop, step), step, bins, results, own)
+                _one_head(head, n, row_blocks(start, stop, step), bins, results, own)
             return own
 
         units = units_of_work(B * H, T, max(step, bins.high) if bins else step, cores())
@@ -98,16 +101,15 @@ def attention(
     return results.out.reshape(B, H, T, v.shape[-1]), _finish(results, sums, B, H, see, bins)
 
 
-def _one_head(
-    head: Head, n: int, blocks: Iterable[slice], step: int, bins: Bins | None, results: Results, sums: Sums
-) -> None:
+def _one_head(head: Head, n: int, blocks: Iterable[slice], bins: Bins | None, results: Results, sums: Sums) -> None:
     """Some rows of one head, block by block."""
     S, exact = head.k.shape[0], head.k.dtype
+    reached = [(rows, *head.reach(rows)) for rows in blocks]
+    largest = max((rows.stop - rows.start) * (high - low) for rows, low, high in reached)
     # Fresh memory for every block would be paid for in page faults. Entropy needs scores and powers at once.
-    buffers = [np.empty(step * S, exact) for _ in range(1 if results.entropy is None else 2)]
+    buffers = [np.empty(largest, exact) for _ in range(1 if results.entropy is None else 2)]
     shifted = not _small_scores(head)
-    for rows in blocks:
-        low, high = head.reach(rows)
+    for rows, low, high in reached:
         if low == high:
             continue
         shape = (rows.stop - rows.start, high - low)

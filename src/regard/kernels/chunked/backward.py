@@ -10,7 +10,6 @@ from torch import Tensor
 from regard.kernels.chunked.forward import ROWS
 from regard.kernels.chunked.scores import Slab, slabs
 from regard.kernels.chunked.workers import run_all
-from regard.kernels.tiles import row_blocks, rows_per_block
 from regard.masks import BoundMask
 
 
@@ -52,11 +51,7 @@ def backward(
 def _one_slab(
     slab: Slab, grad: Tensor, delta: Tensor, lse: Tensor, scale: float, d_q: Tensor, d_k: Tensor, d_v: Tensor
 ) -> None:
-    T, S = slab.q.shape[-2], slab.k.shape[-2]
-    for rows in row_blocks(0, T, rows_per_block(T, S * max(1, slab.q.shape[:-2].numel()), ROWS)):
-        low, high = slab.reach(rows)
-        if low == high:
-            continue
+    for rows, low, high in slab.blocks(ROWS):
         scores = slab.scores(rows, low, high)
         shift = lse[..., rows, None]
         # A row that saw nothing, or whose scores were not finite, has no weights to pass anything back through.

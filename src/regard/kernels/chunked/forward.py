@@ -11,7 +11,7 @@ from regard.kernels.chunked.key_bins import attend_by_bins, suits
 from regard.kernels.chunked.results import Results, add_block, add_strongest, allocate, finish
 from regard.kernels.chunked.scores import Slab, hide, slabs
 from regard.kernels.chunked.workers import run_all
-from regard.kernels.tiles import Bins, row_blocks, rows_per_block
+from regard.kernels.tiles import Bins
 from regard.masks import BoundMask
 from regard.records import See, Statistics
 
@@ -50,15 +50,12 @@ def forward(
 
 def one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:
     """Block by block, everything that `results` has room for; the output only where it has a width."""
-    T, S = slab.q.shape[-2], slab.k.shape[-2]
-    lead = slab.q.shape[:-2]
-    step = rows_per_block(T, S * max(1, lead.numel()), ROWS, bins.high if bins else None)
+    S, lead = slab.k.shape[-2], slab.q.shape[:-2]
+    blocks = slab.blocks(ROWS, bins.high if bins else None)
+    largest = max(((rows.stop - rows.start) * (high - low) for rows, low, high in blocks), default=0)
     # Fresh memory for every block would be paid for in page faults.
-    buffers = [slab.q.new_empty(lead.numel() * min(step, T) * S) for _ in range(2)]
-    for rows in row_blocks(0, T, step):
-        low, high = slab.reach(rows)
-        if low == high:
-            continue
+    buffers = [slab.q.new_empty(lead.numel() * largest) for _ in range(2)]
+    for rows, low, high in blocks:
         shape = (*lead, rows.stop - rows.start, high - low)
         size = lead.numel() * shape[-2] * shape[-1]
         scores = slab.scores(rows, low, high, out=buffers[0][:size].view(shape))

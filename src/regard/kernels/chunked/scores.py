@@ -11,7 +11,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from regard.kernels.tiles import COLUMNS_PER_QUESTION, block_of, head_of
+from regard.kernels.tiles import COLUMNS_PER_QUESTION, block_of, head_of, row_blocks, rows_per_block
 from regard.masks import BoundMask
 from regard.masks.rules import Band, Frame
 
@@ -29,6 +29,17 @@ class Slab:
 
     def reach(self, rows: slice) -> tuple[int, int]:
         return (0, self.k.shape[-2]) if self.mask is None else self.mask.reach(rows)
+
+    def blocks(self, most: int, of_bins: int | None = None) -> list[tuple[slice, int, int]]:
+        """Rows to be computed at a time, at most so many and whole bins, each with the range of keys that they reach.
+
+        Rows that reach no key are left out.
+        """
+        T, S = self.q.shape[-2], self.k.shape[-2]
+        widest = S if self.mask is None else self.mask.widest(most)
+        step = rows_per_block(T, widest * max(1, self.q.shape[:-2].numel()), most, of_bins)
+        reached = ((rows, *self.reach(rows)) for rows in row_blocks(0, T, step))
+        return [(rows, low, high) for rows, low, high in reached if low < high]
 
     def scores(self, rows: slice, low: int, high: int, out: Tensor | None = None) -> Tensor:
         """The scores of these rows and of the keys low … high, -inf where hidden."""

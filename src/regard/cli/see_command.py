@@ -36,6 +36,7 @@ def see(
     layer: Annotated[str | None, typer.Option("--layer", metavar="metavar-layer", help="help-layer")] = None,
     head: Annotated[str | None, typer.Option("--head", metavar="metavar-head", help="help-head")] = None,
     model: Annotated[str, typer.Option("--model", metavar="metavar-see-model", help="help-see-model")] = MODEL,
+    output: Annotated[str | None, typer.Option("--output", metavar="metavar-text", help="help-see-output")] = None,
     width: Annotated[str | None, typer.Option("--width", metavar="metavar-number", help="help-width")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
     save: Annotated[Path | None, typer.Option("--save", metavar="metavar-file", help="help-save")] = None,
@@ -49,6 +50,8 @@ def see(
     if model == HANDMADE:
         if kind is not None or layer is not None:
             raise ArgumentError("see-handmade-one")
+        if output is not None:
+            raise ArgumentError("see-handmade-output")
         given = given_text(text)
         sentence = say("see-sentence") if given is None else given
         see_handmade(sentence, head=head, columns=columns, as_json=as_json, save=save, html=html, png=png)
@@ -62,7 +65,7 @@ def see(
     reader = load(model)
     given = given_text(text)
     read = TEXTS[reader.settings.task] if given is None else given.strip()
-    seen = look(reader, read)
+    seen = look(reader, read, output=output)
     tell_of_reading(reader, read)
     chosen = choose(seen.trace, asked, next(iter(reader.settings.alignment_heads), None))
     keep(seen.trace, save, html)

@@ -51,6 +51,10 @@ WORDS: dict[str, Words] = {
         "translator without it",
         zh="translator（翻译）、poet（写诗）、handmade（手工搭的一层），或模型、训练所在的文件夹；不写则用 translator",
     ),
+    "help-see-output": Words(
+        en='show this translation, or this continuation, instead of the model\'s own; "" for none',
+        zh='不看模型自己写的，改看这段译文或续文；"" 表示什么也不写',
+    ),
     "help-width": Words(en="draw in N columns", zh="按 N 列的宽度绘制"),
     "help-save": Words(
         en="also save the trace, all layers and heads, as a safetensors file, for regard.read_trace",
@@ -124,6 +128,10 @@ WORDS: dict[str, Words] = {
         en="the layer built by hand is the only one, so there is nothing to choose with --kind and --layer; "
         "--head chooses among its heads",
         zh="手工搭的注意力只有一层，不能用 --kind 和 --layer 选择；可以用 --head 选它的头",
+    ),
+    "see-handmade-output": Words(
+        en="the layer built by hand writes nothing, so there is no --output to put in its place; leave it out",
+        zh="手工搭的这一层不写任何东西，没有什么可以用 --output 替换；请去掉它",
     ),
     "see-handmade": Words(
         en="No trained model: one layer built by hand; each head does what its name says.",

@@ -49,6 +49,19 @@ def test_hints_are_for_newcomers(run, tmp_path: Path, monkeypatch: pytest.Monkey
         assert "name of a file" not in run(command, "the", "cat.txt").err
 
 
+def test_an_output_of_one_s_own(run, bundled: Path) -> None:
+    found = json.loads(run("see", "--json", "--output", "我爱你。", "The cat").out)
+    right = load(bundled / "translator").see("The cat", output="我爱你。")
+    assert (found["text"], found["output"]) == ("The cat", "我爱你。")
+    assert np.allclose(found["records"][0]["weights"], right.trace["decoder.layers.1.cross_attention"].weights()[0, [2]])
+    alone = json.loads(run("see", "--json", "--model", "poet", "--output", "", "明月").out)
+    assert alone["output"] == ""
+    assert alone["records"][0]["queries"][-2:] == ["明", "月"]
+    code, _, err = run("see", "--model", "handmade", "--output", "x", "I love you")
+    assert code == 2
+    assert "writes nothing" in err
+
+
 def test_the_end_of_a_line_is_no_part_of_a_poem(run) -> None:
     piped = run("see", "--model", "poet", "-", stdin="明月\n".encode())
     assert piped == run("see", "--model", "poet", "明月")

@@ -35,6 +35,8 @@ def stitched_records(records: Iterable[Record], ids: Any = None, map: int | None
         if record.step is None or not record.step.parents or module not in runs:
             runs[module] = []
             texts.append(runs[module])
+        else:
+            _check_parents(runs[module][-1], record, record.step.parents)
         runs[module].append(record)
     return [_stitched(text, ids, samples, map) for text in texts]
 
@@ -262,6 +264,13 @@ def _pieces(calls: Sequence[Record], ends: Sequence[tuple[int, int]]) -> list[Pi
         if call.step is not None and call.step.parents:
             rows = np.array([*call.step.parents, -1])[rows]
     return pieces[::-1]
+
+
+def _check_parents(before: Record, call: Record, parents: tuple[int, ...]) -> None:
+    """ArgumentError where it does not go on from that call: one between them was left out, or a file says nonsense."""
+    count, most = call.shape[0], before.shape[0]
+    if len(parents) != count or not all(0 <= parent < most for parent in parents):
+        raise ArgumentError("stitch-parents", name=call.name, parents=list(parents), count=count, before=most)
 
 
 def _module(call: Record) -> str:

@@ -53,7 +53,9 @@ def test_an_output_of_one_s_own(run, bundled: Path) -> None:
     found = json.loads(run("see", "--json", "--output", "我爱你。", "The cat").out)
     right = load(bundled / "translator").see("The cat", output="我爱你。")
     assert (found["text"], found["output"]) == ("The cat", "我爱你。")
-    assert np.allclose(found["records"][0]["weights"], right.trace["decoder.layers.1.cross_attention"].weights()[0, [2]])
+    assert np.allclose(
+        found["records"][0]["weights"], right.trace["decoder.layers.1.cross_attention"].weights()[0, [2]]
+    )
     alone = json.loads(run("see", "--json", "--model", "poet", "--output", "", "明月").out)
     assert alone["output"] == ""
     assert alone["records"][0]["queries"][-2:] == ["明", "月"]

@@ -56,6 +56,16 @@ def assert_same(found: Record, wanted: Record) -> None:
         np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name), err_msg=name)
 
 
+@pytest.mark.parametrize("parents", [(0, 2), (0, -1), (0,), (0, 1, 1)])
+def test_a_step_that_goes_on_from_nobody(parents: tuple[int, ...]) -> None:
+    first, second = steps_of(causal(2, 5), [3])
+    broken = call(second.map, Step(3, parents))
+    with pytest.raises(ArgumentError, match="2 samples and goes on from samples"):
+        Trace([first, broken]).stitched()
+    with pytest.raises(ArgumentError, match="which has 2"):
+        Trace([first, broken]).stitched(np.zeros((2, 5), int))
+
+
 @given(T=st.integers(2, 12), data=st.data(), bins=st.sampled_from([None, 3, 5, 256]))
 def test_rows_make_the_matrix(T: int, data: st.DataObject, bins: int | None) -> None:
     weights = causal(2, T)

@@ -23,6 +23,12 @@ WORDS: dict[str, Words] = {
         en="the ids that {name!r} read were not seen, so a text cannot be found by them; stitch without ids",
         zh="没有看到 {name!r} 读入的编号，无法按编号找到文本；请不带 ids 调用 stitched()",
     ),
+    "stitch-parents": Words(
+        en="{name!r} has {count} samples and goes on from samples {parents} of the call before, which has {before}; "
+        "stitch a trace that holds every call of a text",
+        zh="{name!r} 有 {count} 个样本，接着上一次调用的样本 {parents} 往下写，可上一次只有 {before} 个；"
+        "请对包含全部调用的 Trace 使用 stitched()",
+    ),
     "tokens-count": Words(
         en="{side} names {found} tokens, but there are {wanted} positions",
         zh="{side} 给了 {found} 个词元，但位置有 {wanted} 个",

@@ -2,17 +2,14 @@
 
 import io
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib import pyplot
 from matplotlib.axes import Axes
 from tolerances import assert_close
 
@@ -24,18 +21,12 @@ from regard.views.part import MOST, Part, cut_out
 from regard.views.picture import as_read, picture
 from regard.words import LANGUAGES, Language
 
+pytestmark = pytest.mark.usefixtures("no_screen")
+
 T = 300
 TOKENS = [f"w{at}" for at in range(T)]
 ROWS, COLS = slice(200, 206), slice(195, 203)
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
-
-
-@pytest.fixture(autouse=True)
-def _no_screen() -> Iterator[None]:
-    with matplotlib.rc_context():
-        pyplot.switch_backend("Agg")
-        yield
-        pyplot.close("all")
 
 
 def long_text(tokens: list[str] | None = TOKENS, name: str = "h.0.attn", **see: Any) -> Trace:

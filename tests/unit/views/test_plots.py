@@ -2,7 +2,6 @@
 
 import logging
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,15 +21,9 @@ from regard.trace.trace import ScaleName
 from regard.views import fonts
 from regard.views.plots import save_plot
 
+pytestmark = pytest.mark.usefixtures("no_screen")
+
 KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
-
-
-@pytest.fixture(autouse=True)
-def _no_screen() -> Iterator[None]:
-    with matplotlib.rc_context():
-        pyplot.switch_backend("Agg")
-        yield
-        pyplot.close("all")
 
 
 def trace(H: int = 1, T: int = 4, S: int = 4, tokens: list[str] | None = None, name: str = "h.0.attn") -> Trace:

@@ -8,7 +8,7 @@ from regard.kernels.triton import hopper
 from regard.kernels.triton.asked import Asked, Told
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two, programs
 from regard.kernels.triton.forward import Task, forward_kernel
-from regard.kernels.triton.pooling import Pool, layout_of, map_of_strips, most_touched
+from regard.kernels.triton.pooling import Pool, join, layout_of, most_touched
 from regard.kernels.triton.scratch import AFTERWARDS
 from regard.kernels.triton.second_map import sums
 from regard.kernels.triton.sight import Sight
@@ -131,7 +131,7 @@ def _with_map(inputs: Inputs, blocks: Blocks, bins: Bins, sums: Tensor) -> None:
         strips = sums.new_zeros((some, tiles, pieces, bins.C))
         pool = Pool(scratch, strips, first, pieces, bins.wide, bins.high, bins.C)
         _launch(inputs, pool, blocks, bins, first * tiles, (first + some) * tiles)
-        sums[first : first + some] = map_of_strips(strips, bins, blocks.rows)
+        join(strips, bins, blocks.rows, sums[first : first + some])
 
 
 def _launch(inputs: Inputs, pool: Pool | None, blocks: Blocks, bins: Bins | None, first: int, last: int) -> None:

@@ -2,7 +2,7 @@
 
 The sum of p over a bin is stored where the bin ends, as m + log2 Σ p, in scratch of the program's own, [bin, row]:
 what is written together lies together. When the LSE is known, the program reads its scratch again, and the weights'
-sums over the rows that share a bin of queries go to the tile's own strip, [piece, bin]; `map_of_strips` puts the strips
+sums over the rows that share a bin of queries go to the tile's own strip, [piece, bin]; `join` puts the strips
 together. Programs with scratch take one tile after another, so that scratch does not grow with the text.
 
 BINS says how bins of keys lie to tiles of keys:
@@ -14,12 +14,13 @@ TALL says how bins of queries lie to tiles of queries: so high, and a tile is so
 
 from typing import Any, NamedTuple
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from regard.kernels.tiles import Bins
+from regard.kernels.triton.blocks import power_of_two
+from regard.kernels.triton.starting import on_device
 
 
 class Pool(NamedTuple):
@@ -63,14 +64,29 @@ def most_touched(length: int, step: int) -> int:
     return max(1, length // step) if length % step == 0 or step % length == 0 else (length - 2) // step + 2
 
 
-def map_of_strips(strips: Tensor, bins: Bins, rows: int) -> Tensor:
-    """The strips of tiles of so many rows, (heads, tiles, pieces, C), as sums over bins of queries, (heads, R, C)."""
-    r = torch.arange(bins.R, device=strips.device)[:, None]
-    tile = r * bins.high // rows + torch.arange(most_touched(bins.high, rows), device=strips.device)  # R, tiles of it
-    touching = (tile * rows < (r + 1) * bins.high) & (tile < strips.shape[1])
-    tile = torch.where(touching, tile, 0)
-    piece = torch.where(touching, r - tile * rows // bins.high, 0)
-    return torch.where(touching[..., None], strips[:, tile, piece], 0).sum(2)
+def join(strips: Tensor, bins: Bins, rows: int, sums: Tensor) -> None:
+    """Writes sums over bins of queries, (heads, R, C): added up from strips of tiles of so many rows, (heads, tiles,
+    pieces, C).
+    """
+    heads, tiles, pieces, C = strips.shape
+    block = min(power_of_two(C), 1024)
+    with on_device(sums):
+        _join[(heads * bins.R, triton.cdiv(C, block))](
+            strips, sums, tiles, pieces, bins.high, bins.R, C, ROWS=rows, BLOCK=block
+        )
+
+
+@triton.jit
+def _join(strips, sums, tiles, pieces, high, R, C, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """One bin of queries: the tiles that it touches, in order, so that sums are the same every time."""
+    at = tl.cast(tl.program_id(0), tl.int64)
+    head, r = at // R, tl.program_id(0) % R
+    bins = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for tile in range(r * high // ROWS, tl.minimum(tl.cdiv((r + 1) * high, ROWS), tiles)):
+        strip = (head * tiles + tile) * pieces + r - tile * ROWS // high
+        total += tl.load(strips + strip * C + bins, mask=bins < C, other=0.0)
+    tl.store(sums + at * C + bins, total, mask=bins < C)
 
 
 @triton.jit

@@ -16,8 +16,8 @@ JUDGED = (4096, 16_384, 65_536, 131_072)
 """The lengths at which something is asked for."""
 UNEVEN = 20_000
 BESIDE = {
-    UNEVEN: f"no tile divides it, and bins {bin_width(UNEVEN, BINS)} wide share no edges with tiles, as Hopper's "
-    "kernels ask for"
+    UNEVEN: f"no tile divides it, and bins {bin_width(UNEVEN, BINS)} wide begin anywhere in one, as with "
+    "nearly every text"
 }
 """Lengths that are shown and not judged, each with its reason."""
 LENGTHS = (*JUDGED, *BESIDE)

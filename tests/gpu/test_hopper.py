@@ -189,6 +189,35 @@ def test_wide_bins(T: int, S: int, high: int, wide: int) -> None:
     check_second(q, k, found.lse, CAUSAL, bins)
 
 
+@pytest.mark.parametrize("mask", [None, CAUSAL], ids=["full", "causal"])
+@pytest.mark.parametrize(("E", "entropy"), [(64, False), (64, True), (128, True)])
+@pytest.mark.parametrize(("high", "wide"), [(79, 79), (25, 41), (17, 23), (300, 157)])
+def test_bins_that_begin_anywhere(high: int, wide: int, E: int, entropy: bool, mask: Mask | None) -> None:
+    q, k, v = tensors(1000, 1003, E)
+    bins = bins_of(1000, 1003, high, wide)
+    found = check(q, k, v, mask, Asked(entropy=entropy, bins=bins))
+    check_second(q, k, found.lse, mask, bins)
+
+
+def test_one_of_both_axes_has_bins_that_begin_anywhere() -> None:
+    q, k, v = tensors(1000, 1003, 128)
+    for high, wide in ((64, 79), (79, 128), (256, 41), (17, 32)):
+        check(q, k, v, CAUSAL, Asked(entropy=True, bins=bins_of(1000, 1003, high, wide)))
+
+
+def test_a_faint_bin_beside_a_bright_one() -> None:
+    """What lies on the one side of an edge is not what is left of the whole: all queries look at one key beside it."""
+    q, k, v = tensors(1000, 1003)
+    bins = bins_of(1000, 1003, 79, 79)
+    for key in (78, 79, 553):  # the last of a bin, the first, and the first behind an edge
+        bright = k.clone()
+        bright[:, :, key] = 0
+        same = torch.ones_like(q) * 0.25 + q * 1e-2
+        bright[:, :, key] += 4
+        found = check(same, bright, v, None, Asked(bins=bins))
+        check_second(same, bright, found.lse, None, bins)
+
+
 def test_it_agrees_with_the_forward_that_other_gpus_take() -> None:
     q, k, v = tensors(4096, 4096, 128)
     asked = Asked(bins=bins_of(4096, 4096, 256, 256))
@@ -232,11 +261,8 @@ def test_heads_of_which_the_last_is_worked_on_alone() -> None:
     check(*tensors(2048, 2048, H=33, G=11), CAUSAL, Asked(entropy=True, bins=bins_of(2048, 2048, 128, 128)))
 
 
-@pytest.mark.parametrize("E", [64, 128])
-@pytest.mark.parametrize("mask", [None, CAUSAL], ids=["full", "causal"])
-def test_bins_that_fit_no_tiles(E: int, mask: Mask | None) -> None:
-    """In one walk of the other road, or in two of which the first is of this room."""
-    check(*tensors(500, 700, E), mask, Asked(lse=True, entropy=True, bins=bins_of(500, 700, 25, 79)), fits=False)
+def test_bins_too_small_take_the_other_road() -> None:
+    check(*tensors(500, 700), CAUSAL, Asked(lse=True, bins=bins_of(500, 700, 25, 9)), fits=False)
 
 
 @pytest.mark.parametrize("why", ["width", "window"])
@@ -271,22 +297,26 @@ def assert_same(found: "Told", expected: "Told", heads: slice = slice(None)) -> 
         assert one is None or torch.equal(one, other[:, heads])
 
 
-def test_many_heads_at_once_again_alone_and_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("wide", [256, 200], ids=["whole tiles", "anywhere"])
+def test_many_heads_at_once_again_alone_and_in_groups(wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each processor takes several tiles, in whatever order: what is found does not depend on it."""
     q, k, v = tensors(4096, 4096, H=40, G=10)
-    asked = Asked(entropy=True, bins=bins_of(4096, 4096, 256, 256))
+    asked = Asked(entropy=True, bins=bins_of(4096, 4096, wide, wide))
     first = check(q, k, v, CAUSAL, asked)
     for _ in range(RUNS - 1):
         assert_same(told(q, k, v, CAUSAL, asked), first)
     assert_same(told(q[:, 8:16], k[:, 2:4], v[:, 2:4], CAUSAL, asked), first, slice(8, 16))
-    monkeypatch.setattr(room, "ROOM", 1)  # then strips are as many as there are sums: ten heads at a time
+    monkeypatch.setattr(room, "ROOM", 1)  # then strips are as many as there are sums: some heads at a time
+    assert_same(told(q, k, v, CAUSAL, asked), first)
+    monkeypatch.setattr(room, "CACHED", 1)  # one head at a time
     assert_same(told(q, k, v, CAUSAL, asked), first)
 
 
-def test_rows_that_are_not_there_look_at_nothing() -> None:
+@pytest.mark.parametrize(("high", "wide"), [(64, 128), (79, 79)], ids=["whole tiles", "anywhere"])
+def test_rows_that_are_not_there_look_at_nothing(high: int, wide: int) -> None:
     """A tile's last rows would see further than any query: at keys that nobody sees, whatever these hold."""
     q, k, v = tensors(1016, 2048)
-    mask, bins = Mask.causal(align="first"), bins_of(1016, 2048, 64, 128)
+    mask, bins = Mask.causal(align="first"), bins_of(1016, 2048, high, wide)
     clean = told(q, k, v, mask, Asked(lse=True, bins=bins))
     k[:, :, 1016:], v[:, :, 1016:] = torch.nan, 0
     found = told(q, k, v, mask, Asked(lse=True, bins=bins))

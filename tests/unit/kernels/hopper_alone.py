@@ -3,6 +3,7 @@
 Started by test_hopper.py beside it, and by nobody else: what Triton takes for the GPU stays replaced.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from itertools import product
@@ -22,9 +23,9 @@ from triton.runtime import driver
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
 from regard.kernels.triton.asked import Asked, Told
-from regard.kernels.triton.hopper import launching
+from regard.kernels.triton.hopper import cutting, launching
 from regard.kernels.triton.hopper import tensors as room
-from regard.kernels.triton.hopper.crew import POOLING, RECEIVING, ROWS, SEARCHING, TOGETHER, WIDTHS, crew_for
+from regard.kernels.triton.hopper.crew import POOLING, RECEIVING, ROWS, SEARCHING, TOGETHER, WIDTHS, block_for, crew_for
 from regard.kernels.triton.hopper.turns import Task, keys_of, place_of, queries_of, tile_at, turns_of
 from regard.kernels.triton.sight import Sight
 
@@ -90,7 +91,8 @@ def compiled(monkeypatch: pytest.MonkeyPatch, processors: None) -> list[Any]:
 
     for name in ("forward_kernel", "second_kernel"):
         monkeypatch.setattr(launching, name, compiling(getattr(launching, name)))
-    monkeypatch.setattr(launching, "in_whole_tiles", lambda lse, rows: lse)  # Triton's, and compiled elsewhere
+    for where, name in ((launching, "in_whole_tiles"), (room, "join")):  # Triton's, and compiled elsewhere
+        monkeypatch.setattr(where, name, lambda given, *_: given)
     monkeypatch.setattr(CUDABackend, "make_cubin", lambda *arguments: b"")
     driver.set_active(Gpu())
     return found
@@ -150,6 +152,7 @@ class Variant(NamedTuple):
 
 
 WIDE, NARROW, ONE = bins_of(512, 512, 128, 128), bins_of(512, 512, 16, 32), bins_of(64, 64, 64, 128)
+ANYWHERE, SMALL = bins_of(512, 512, 79, 79), bins_of(512, 512, 20, 24)
 # Together: both widths, full and causal, with each kind of map and with none, with entropy and without. A number 1 is
 # known to Triton when it compiles, which makes another kernel: one head, one key, one bin, an edge of one.
 FORWARD = {
@@ -159,10 +162,13 @@ FORWARD = {
     "one key": Variant(128, FULL, Asked(lse=True), S=1, H=1, G=1, dtype=torch.float16),
     "one bin": Variant(64, Sight(right=1), Asked(entropy=True, bins=ONE), 64, 64, H=1, G=1),
     "a threshold": Variant(128, CAUSAL, Asked(entropy=True, bins=NARROW, top=8), H=8, G=2),
+    "bins anywhere": Variant(64, CAUSAL, Asked(bins=ANYWHERE), H=8, G=2),
+    "small bins anywhere": Variant(128, FULL, Asked(entropy=True, bins=SMALL, top=8), dtype=torch.float16),
 }
 AFTERWARDS = {
     ("map", "wide"): Variant(128, CAUSAL, Asked(bins=WIDE), H=8, G=2),
     ("map", "narrow"): Variant(64, FULL, Asked(bins=NARROW), H=1, G=1, dtype=torch.float16),
+    ("map", "anywhere"): Variant(128, CAUSAL, Asked(bins=ANYWHERE), H=8, G=2),
     ("received", "causal"): Variant(64, CAUSAL, H=8, G=2),
     ("thresholds", "full"): Variant(128, FULL, Asked(top=8), H=8, G=2),
     ("survivors", "causal"): Variant(64, CAUSAL, Asked(top=8), H=8, G=2),
@@ -185,7 +191,9 @@ def test_the_second_pass_compiles(work: str, how: str, compiled: list[Any]) -> N
 
 
 @pytest.mark.parametrize("E", WIDTHS)
-@pytest.mark.parametrize("bins", [None, NARROW, WIDE], ids=["no map", "narrow bins", "wide bins"])
+@pytest.mark.parametrize(
+    "bins", [None, NARROW, WIDE, ANYWHERE, SMALL], ids=["no map", "narrow bins", "wide bins", "anywhere", "small"]
+)
 def test_a_crew_finds_room_on_a_processor(E: int, bins: Bins | None) -> None:
     forwards = (
         crew_for(E, Asked(bins=bins, entropy=entropy, top=top), is_causal=is_causal)
@@ -225,7 +233,7 @@ def test_calls_that_fit(count: int) -> None:
         {"softcap": 30.0},
         {"scale": -0.1},
         {"scale": 0.0},
-        {"bins": bins_of(100, 100, 25, 25)},
+        {"bins": bins_of(100, 100, 25, 15)},
     ],
     ids=["window", "segments", "softcap", "negative scale", "no scale", "bins"],
 )
@@ -253,22 +261,8 @@ def test_tensors_that_do_not_fit() -> None:
         assert not launching.fits(*case, **PLAIN), [(x.shape, x.stride(), x.dtype) for x in case]
 
 
-@pytest.mark.parametrize(
-    ("high", "wide", "fit"),
-    [
-        (64, 128, True),
-        (192, 384, True),
-        (16, 16, True),
-        (32, 64, True),
-        (8, 128, False),
-        (64, 8, False),
-        (64, 96, False),
-        (96, 128, False),
-        (64, 200, False),
-        (100, 128, False),
-    ],
-)
-def test_bins_fit_where_they_are_whole_tiles_or_shares_of_one(high: int, wide: int, fit: bool) -> None:
+@pytest.mark.parametrize(("high", "wide", "fit"), [(16, 16, True), (79, 157, True), (15, 128, False), (64, 15, False)])
+def test_bins_fit_that_are_not_too_small(high: int, wide: int, fit: bool) -> None:
     assert room.bins_fit(bins_of(999, 999, high, wide)) == fit
 
 
@@ -377,11 +371,72 @@ def test_the_queries_of_a_tile_are_those_that_see_it(S: int, rows: int) -> None:
         assert tiles == partly or first + partly * queries >= everything, "not all are seen, and nobody asks"
 
 
+# --- bins anywhere ----------------------------------------------------------------------------------------------
+
+
+def carried_out(program: str, operands: list[float]) -> list[float]:
+    """What a piece of assembly leaves in its first four operands; of the GPU's language as much as it needs."""
+    names: dict[str, float] = {f"${i}": number for i, number in enumerate(operands)}
+    for statement in program.strip("{}").replace("\n", " ").split(";"):
+        *guard, name, arguments = re.fullmatch(r"\s*(?:@(!?)above )?([a-z0-9.]*) ?(.*)", statement, re.S).groups()
+        into, *given = arguments.split(", ") if name in ("mov.f32", "add.f32", "setp.le.s32") else ("",)
+        if guard[0] is not None and bool(names["above"]) == (guard[0] == "!"):
+            continue
+        numbers = [names[one] if one in names else 0.0 if one.startswith("0f") else int(one) for one in given]
+        if name == "mov.f32":
+            names[into] = numbers[0]
+        elif name == "add.f32":
+            names[into] = sum(numbers)
+        elif name == "setp.le.s32":
+            names[into] = numbers[0] <= numbers[1]
+    return [names[f"${i}"] for i in range(4)]
+
+
+@given(block=st.sampled_from([16, 32, 64]), lane=st.integers(0, 3), begin=st.integers(-200, 63))
+def test_a_lane_adds_its_columns_up_on_either_side(block: int, lane: int, begin: int) -> None:
+    pack = block // 2
+    columns = [first + 2 * lane + i for first in range(0, block, 8) for row in (0, 1) for i in (0, 1)]
+    numbers = [2.0**i for i in range(pack)]  # each subset has a sum of its own
+    rows = [i // 2 % 2 for i in range(pack)]
+    found = carried_out(cutting._add.fn(pack), [0.0] * pack + numbers + [begin - 2 * lane] * pack)
+    expected = [
+        sum(x for x, column, at in zip(numbers, columns, rows, strict=True) if at == row and (column >= begin) == above)
+        for row in (0, 1)
+        for above in (True, False)
+    ]
+    assert found == expected
+
+
+@given(S=st.integers(1, 3000), wide=st.integers(16, 700))
+def test_of_bins_anywhere_each_block_of_a_tile_meets_one_at_most(S: int, wide: int) -> None:
+    block, keys = block_for(wide), 128
+    assert keys % block == 0
+    begins = Counter(bin * wide // block for bin in range(-(-S // wide)))
+    assert max(begins.values()) == 1
+
+
+def test_heads_are_launched_one_by_one_where_the_cache_holds_no_more(
+    monkeypatch: pytest.MonkeyPatch, processors: None
+) -> None:
+    launched: list[tuple[int, int]] = []
+    kernel = Kernel(lambda grid, task, *_, **__: launched.append((task.first, task.heads)))
+    monkeypatch.setattr(launching, "forward_kernel", kernel)
+    monkeypatch.setattr(room, "join", lambda *_: None)
+    q, k, v = tensors(512, 512, H=4, G=2)
+    for bins in (None, WIDE, NARROW, ANYWHERE):
+        for cached in (k.nbytes, k.nbytes - 1):  # of two heads, keys alone
+            monkeypatch.setattr(room, "CACHED", cached)
+            launched.clear()
+            forward(q, k, v, CAUSAL, Asked(bins=bins))
+            assert launched == ([(0, 4)] if cached == k.nbytes else [(0, 1), (1, 1), (2, 1), (3, 1)]), (bins, cached)
+
+
 def test_heads_in_groups_are_all_launched(monkeypatch: pytest.MonkeyPatch, processors: None) -> None:
     launches: list[tuple[int, Task]] = []
     kernel = Kernel(lambda grid, task, *_, **__: launches.append((*grid, task)))
     monkeypatch.setattr(launching, "forward_kernel", kernel)
     monkeypatch.setattr(room, "ROOM", 1)
+    monkeypatch.setattr(room, "join", lambda *_: None)
     forward(*tensors(512, 512, H=7, G=7), CAUSAL, Asked(bins=WIDE))
     crew = crew_for(64, Asked(bins=WIDE), is_causal=True)
     assert len(launches) > 1

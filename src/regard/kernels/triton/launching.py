@@ -9,8 +9,6 @@ from regard.kernels.triton.asked import Asked, Told
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two, programs
 from regard.kernels.triton.forward import Task, forward_kernel
 from regard.kernels.triton.pooling import Pool, join, layout_of, most_touched
-from regard.kernels.triton.scratch import AFTERWARDS
-from regard.kernels.triton.second_map import sums
 from regard.kernels.triton.sight import Sight
 from regard.kernels.triton.starting import Inputs, launch
 from regard.kernels.triton.tiles import LOG2E, Limits, parts_of_walk, tensors_in_tiles
@@ -68,28 +66,13 @@ def forward(
 def _by_hopper(
     q: Tensor, k: Tensor, v: Tensor, sight: Sight, scale: float, softcap: float | None, asked: Asked
 ) -> Told | None:
-    """What the kernels for Hopper GPUs tell; None where they cannot.
-
-    Where it is only the bins that they cannot do, a second walk makes the map, for heads so wide that this is quicker
-    than one walk of ours: at 20,000 tokens two thirds of its time; for heads half as wide it was the same.
-    """
+    """What the kernels for Hopper GPUs tell; None where they cannot."""
     from regard.kernels.triton.hopper import launching as quicker
 
-    def fits(bins: Bins | None) -> bool:
-        return quicker.fits(q, k, v, sight=sight, scale=scale, softcap=softcap, bins=bins)
-
-    def told(asked: Asked) -> Told:
-        room = _empty(q, k.shape[2], v.shape[3], asked)
-        return quicker.forward(q, k, v, sight, room, scale=scale, asked=asked)
-
-    if fits(asked.bins):
-        return told(asked)
-    if asked.bins is None or q.shape[3] != AFTERWARDS or not fits(None):
+    if not quicker.fits(q, k, v, sight=sight, scale=scale, softcap=softcap, bins=asked.bins):
         return None
-    found = told(asked._replace(lse=True, bins=None))
-    assert found.lse is not None
-    mapped = sums(q, k, found.lse, sight, scale=scale, bins=asked.bins, received=False)
-    return found._replace(sums=mapped.map)
+    room = _empty(q, k.shape[2], v.shape[3], asked)
+    return quicker.forward(q, k, v, sight, room, scale=scale, asked=asked)
 
 
 def _inputs(task: Task, q: Tensor, k: Tensor, v: Tensor, limits: Limits, blocks: Blocks) -> Inputs:

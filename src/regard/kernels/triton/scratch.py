@@ -6,23 +6,19 @@ from regard.kernels.tiles import Bins
 from regard.kernels.triton.blocks import blocks_for, power_of_two
 from regard.records import See
 
-AFTERWARDS = 128
-"""Heads so wide get a map whose bins fit no tiles from a second walk, on GPUs that have a quick first one."""
-
 
 def scratch_for(q: Tensor, k: Tensor, see: See | None, *, later: bool = False) -> int:
     """In bytes, at most. Up to 192 MiB, which a small map may take as well, are not counted.
 
     The pass that computes needs scratch and strips, each no larger than the map, or than 128 and 64 MiB. A walk that
-    comes `later`, or that may for heads so wide, keeps a sum for each row of the map, every tile of keys and every bin
-    that this touches.
+    comes `later` keeps a sum for each row of the map, every tile of keys and every bin that this touches.
     """
     (B, H, T, E), S = q.shape, k.shape[2]
     bins = Bins.of(T, S, see)
     if bins is None:
         return 0
     numbers = 2 * bins.C  # for a row of the map
-    if later or E == AFTERWARDS:
+    if later:
         keys, wide = blocks_for(q.dtype, E, S, T).rows, bins.wide
         numbers = max(numbers, -(-S // keys) * touched_by(keys, wide))
     return 4 * B * H * bins.R * numbers

@@ -15,46 +15,49 @@ class Pool(NamedTuple):
     """What the map needs; without a map the numbers do not matter.
 
     scratch  [program, consumer, bin, query]
-    strips   [head, piece of a consumer's tile, bin], from this launch's first head on; so many `of_head`
-    wide     keys of a bin; bins  of keys
+    strips   [head, piece of a consumer's tile, bin], from this launch's first head on; so many `of_head`, and so many
+             `pieces` of a tile where bins of queries share no edges with tiles
+    high, wide  queries and keys of a bin; bins  of keys
     """
 
     scratch: Any
     strips: Any
     of_head: int
+    pieces: int
+    high: int
     wide: int
     bins: int
 
 
 @gluon.jit
-def store_bins(pool, scratch, parts, shift, first, RUNNING: gl.constexpr, SCATTER: gl.constexpr):
-    """The bins of a tile, [ROWS, bins, lanes], from the `first` on; of the last ones there may be none."""
+def store_bins(pool, scratch, parts, shift, first, bins, RUNNING: gl.constexpr, SCATTER: gl.constexpr):
+    """Sums over bins, [ROWS, bins, lanes]; `bins`, [1, bins], says which ones, counted from the `first` on. What would
+    lie behind the last one is left out.
+    """
     if RUNNING and SCATTER and parts.shape[1] > 1:
-        _store_each_its_own(pool, scratch, parts, shift, first)
+        _store_each_its_own(pool, scratch, parts, shift, first, bins)
     else:
-        _store_all(pool, scratch, gl.sum(parts, 2), shift, first, RUNNING)
+        _store_all(pool, scratch, gl.sum(parts, 2), shift, first + bins, RUNNING)
 
 
 @gluon.jit
-def _store_all(pool, scratch, masses, shift, first, RUNNING: gl.constexpr):
+def _store_all(pool, scratch, masses, shift, bins, RUNNING: gl.constexpr):
     """Each lane adds up the bins of all four."""
     ROWS: gl.constexpr = masses.shape[0]
-    layout: gl.constexpr = masses.type.layout
-    queries = gl.arange(0, ROWS, gl.SliceLayout(1, layout))[:, None]
-    bins = first + gl.arange(0, masses.shape[1], gl.SliceLayout(0, layout))[None, :]
+    queries = gl.arange(0, ROWS, gl.SliceLayout(1, masses.type.layout))[:, None]
     if RUNNING:
         masses = log2(masses) + beside(shift, masses)
     gl.store(scratch + bins * ROWS + queries, masses, mask=bins + queries * 0 < pool.bins)
 
 
 @gluon.jit
-def _store_each_its_own(pool, scratch, parts, shift, first):
+def _store_each_its_own(pool, scratch, parts, shift, first, bins):
     """Of four sums each lane adds up one: it gives half of them away, and then half of the rest."""
     ROWS: gl.constexpr = parts.shape[0]
     layout: gl.constexpr = parts.type.layout
     queries = gl.arange(0, ROWS, gl.SliceLayout(1, gl.SliceLayout(2, layout)))[:, None, None]
-    bins = gl.arange(0, parts.shape[1], gl.SliceLayout(0, gl.SliceLayout(2, layout)))[None, :, None]
     lanes = gl.arange(0, 4, gl.SliceLayout(0, gl.SliceLayout(1, layout)))[None, None, :]
+    bins = bins[:, :, None]
     everywhere = gl.zeros_like(queries + bins + lanes)
     end = (pool.bins - first) * ROWS
     into = (scratch + first * ROWS).to(gl.int64)
@@ -112,10 +115,18 @@ def store_bin(scratch, mass, shift, bin, RUNNING: gl.constexpr):
 
 
 @gluon.jit
-def pool_rows(pool, scratch, head, strip, lse, row, end, T, RUNNING: gl.constexpr, PIECES: gl.constexpr):
-    """The weights of a consumer's queries in each bin, summed over each piece of the queries: into strips of `head`.
+def bins_of(parts):
+    """The bins of a tile, [1, bins], from its first on."""
+    return gl.arange(0, parts.shape[1], gl.SliceLayout(0, gl.SliceLayout(2, parts.type.layout)))[None, :]
 
-    end  of the keys that were looked at: no bin behind it holds anything
+
+@gluon.jit
+def pool_rows(pool, scratch, head, row, lse, end, T, RUNNING: gl.constexpr, PIECES: gl.constexpr):
+    """The weights of a consumer's queries, from `row` on, in each bin, summed over each piece of the queries: into
+    strips of `head`.
+
+    PIECES  so many, of the same height; or 0: they end where bins of queries do
+    end     of the keys that were looked at: no bin behind it holds anything
     """
     ROWS: gl.constexpr = lse.shape[0]
     AT_ONCE: gl.constexpr = 64
@@ -126,6 +137,7 @@ def pool_rows(pool, scratch, head, strip, lse, row, end, T, RUNNING: gl.constexp
     is_query = row + queries < T
     shift = gl.convert_layout(gl.where(lse == float("-inf"), 0.0, lse), gl.SliceLayout(0, layout))
     shift = gl.where(is_query, shift, 0.0)  # who is not there may have looked at anything
+    strip = row // ROWS * (PIECES if PIECES > 0 else pool.pieces)
     into = pool.strips + (head.to(gl.int64) * pool.of_head + strip) * pool.bins
     looked_at = gl.minimum(pool.bins, gl.cdiv(end, pool.wide))
     for first in range(0, pool.bins, AT_ONCE):
@@ -135,7 +147,16 @@ def pool_rows(pool, scratch, head, strip, lse, row, end, T, RUNNING: gl.constexp
         weights = gl.where(is_query[None, :], weights, NONE)
         if RUNNING:
             weights = gl.exp2(weights - shift[None, :])
-        sums = gl.sum(weights.reshape([AT_ONCE, PIECES, ROWS // PIECES]), 2)
-        pieces = gl.arange(0, PIECES, gl.SliceLayout(0, sums.type.layout))[None, :]
-        bins = first + gl.arange(0, AT_ONCE, gl.SliceLayout(1, sums.type.layout))[:, None]
-        gl.store(into + pieces * pool.bins + bins, sums, mask=(strip + pieces < pool.of_head) & (bins < pool.bins))
+        if PIECES > 0:
+            sums = gl.sum(weights.reshape([AT_ONCE, PIECES, ROWS // PIECES]), 2)
+            pieces = gl.arange(0, PIECES, gl.SliceLayout(0, sums.type.layout))[None, :]
+            bins = first + gl.arange(0, AT_ONCE, gl.SliceLayout(1, sums.type.layout))[:, None]
+            gl.store(into + pieces * pool.bins + bins, sums, mask=(strip + pieces < pool.of_head) & (bins < pool.bins))
+        else:
+            begin, piece = row // pool.high * pool.high - row, 0
+            while begin < ROWS:
+                inside = (queries >= begin) & (queries < begin + pool.high)
+                sums = gl.sum(gl.where(inside[None, :], weights, 0.0), 1)
+                gl.store(into + piece * pool.bins + bins, sums, mask=bins < pool.bins)
+                begin += pool.high
+                piece += 1

@@ -13,6 +13,10 @@ WIDTHS = 64, 128
 TOGETHER = 16
 """So many heads are worked on at once where attention is causal, tiles in order of length: few enough for L2."""
 
+CACHED = 40 * 2**20
+"""Bytes of keys and values that L2 holds beside the rest. Where one head has more, heads are launched one by one: so
+programs do not drift apart, who would fetch them again and again.
+"""
 
 KEYS = 128
 """Keys of a tile."""
@@ -51,21 +55,45 @@ multiplied the same way.
 """
 
 
+def share_edges(wide: int) -> bool:
+    """Whether bins so wide begin where tiles do, or tiles where bins do.
+
+    >>> [wide for wide in (16, 79, 128, 200, 384) if share_edges(wide)]
+    [16, 128, 384]
+    """
+    return wide % KEYS == 0 or KEYS % wide == 0
+
+
+def block_for(wide: int) -> int:
+    """Keys of a block in which one bin so wide begins at most, see `cutting`; half a tile at most.
+
+    >>> [block_for(wide) for wide in (16, 31, 40, 79, 157)]
+    [16, 16, 32, 64, 64]
+    """
+    return min(KEYS // 2, 1 << wide.bit_length() - 1)
+
+
 def crew_for(E: int, asked: Asked, *, is_causal: bool) -> Crew:
     """Of a forward: what was quickest on an H200, of the ways tried (docs/log.md).
 
     >>> crew_for(64, Asked(), is_causal=True).consumers, crew_for(128, Asked(), is_causal=True).consumers
     (3, 2)
     """
+    more = bool(asked.entropy or asked.top)
+    uneven = asked.bins is not None and not share_edges(asked.bins.wide)
     if E == 128:
-        is_held = bool(asked.entropy or asked.top) and not is_causal
-        return Crew(consumers=2, stages=2, registers=240, counting="waiting", holding=is_held)
+        holding = uneven or (more and not is_causal)
+        return Crew(consumers=2, stages=2, registers=240, counting="waiting", holding=holding, scatter=uneven)
     two = Crew(consumers=2, stages=3, registers=240)
     three = Crew(consumers=3, stages=2, registers=160)
-    in_tile = 0 if asked.bins is None else max(1, KEYS // asked.bins.wide)
-    if in_tile > 2:
+    in_tile = 0
+    if asked.bins is not None:
+        in_tile = KEYS // block_for(asked.bins.wide) if uneven else max(1, KEYS // asked.bins.wide)
+    if in_tile > 2 or (uneven and more):
         return two._replace(counting="waiting", scatter=True)
-    if in_tile == 2 and is_causal and (asked.entropy or asked.top):
+    if uneven:
+        return three._replace(counting="waiting", scatter=True)
+    if in_tile == 2 and is_causal and more:
         return two._replace(counting="waiting", scatter=not asked.top)
     if in_tile == 2 and asked.entropy and asked.top:
         return two

@@ -155,8 +155,9 @@ def _consume(
             tiles, partly = keys_of(task, tile, CONSUMERS * ROWS, KEYS, CAUSAL)
             row = (tile * CONSUMERS + WHO) * ROWS
             lanes = gl.zeros_like(gl.sum(by_lanes(nothing, 1), 1))
-            so_far = (lanes, lanes, lanes, (tiles - 1) * KEYS // pool.wide)
-            found = (gl.zeros((ROWS, E), gl.float32, output), unseen, group_maxima(nothing) + float("-inf"))
+            bin = (gl.minimum(tiles * KEYS, task.S) - 1) // pool.wide  # of the last key
+            so_far = (lanes, lanes, lanes, bin)
+            found = (gl.zeros((ROWS, E), gl.float32, output), unseen, group_maxima(nothing) + float("-inf"), bin)
             mbarrier.wait(q_full.index(0), turn & 1)
             for part in gl.static_range(2):
                 begin, end = partly, tiles
@@ -172,8 +173,7 @@ def _consume(
             lse = _tell(task, found, so_far, head, row, LSE, ENTROPY, TOP)
             if BINS != "":
                 sync()  # what one thread has stored another will load
-                strip = (tile * CONSUMERS + WHO) * PIECES
-                pool_rows(pool, scratch, head - task.first, strip, lse, row, tiles * KEYS, task.T, True, PIECES)
+                pool_rows(pool, scratch, head - task.first, row, lse, tiles * KEYS, task.T, True, PIECES)
                 sync()  # before the scratch is written again
 
 
@@ -187,8 +187,7 @@ def _walk(
     """What was found, with the tiles from `begin` to `end` added, counted from the last: one of them at least."""
     _, _, k_full, k_empty, v_full, v_empty = barriers
     KEYS: gl.constexpr = keys.shape[1]
-    PARTS: gl.constexpr = KEYS // SHARE if BINS == "narrow" else 1
-    acc, m, best = found
+    acc, m, best, bin = found
     scores: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, KEYS, 16])
     output: gl.constexpr = acc.type.layout
     as_left: gl.constexpr = gl.DotOperandLayout(0, output, 2)
@@ -199,7 +198,7 @@ def _walk(
     s = warpgroup_mma(own, keys.index(i).permute((1, 0)), nothing, use_acc=False, is_async=True)
     s = warpgroup_mma_wait(0, deps=(s,))
     mbarrier.arrive(k_empty.index(i))
-    p, m, best, weighed = weigh(task, s, m, best, row, start, MASKED, CAUSAL, ENTROPY, TOP, PARTS)
+    p, m, best, bin, weighed = weigh(task, pool, s, m, best, bin, row, start, MASKED, CAUSAL, ENTROPY, TOP, BINS, SHARE)
     left = gl.convert_layout(p.to(values.dtype), as_left)
     acc = acc * gl.convert_layout(weighed[2], gl.SliceLayout(1, output))[:, None]
     for t in range(begin + 1, end):
@@ -214,7 +213,9 @@ def _walk(
         mbarrier.arrive(k_empty.index(i))
         if COUNTING == "before":
             so_far = count(pool, so_far, weighed, scratch, start + KEYS, ENTROPY, BINS, SHARE, SCATTER)
-        p, m, best, weighed = weigh(task, s, m, best, row, start, MASKED, CAUSAL, ENTROPY, TOP, PARTS)
+        p, m, best, bin, weighed = weigh(
+            task, pool, s, m, best, bin, row, start, MASKED, CAUSAL, ENTROPY, TOP, BINS, SHARE
+        )
         if HOLDING:
             wait_for(v_full, used + t - 1, STAGES)  # known to be there: what stands before a branch stays before it
         acc = warpgroup_mma_wait(0, deps=(product,))
@@ -226,13 +227,13 @@ def _walk(
     so_far = count(pool, so_far, weighed, scratch, (tiles - end) * KEYS, ENTROPY, BINS, SHARE, SCATTER)
     acc = warpgroup_mma_wait(0, deps=(product,))
     mbarrier.arrive(v_empty.index(j))
-    return (acc, m, best), so_far
+    return (acc, m, best, bin), so_far
 
 
 @gluon.jit
 def _tell(task, found, so_far, head, row, LSE: gl.constexpr, ENTROPY: gl.constexpr, TOP: gl.constexpr):
     """Store what was found of these queries; returns their LSE in base 2."""
-    acc, m, best = found
+    acc, m, best, _ = found
     total, mean, _, _ = so_far
     total = gl.convert_layout(gl.sum(total, 1), m.type.layout)
     mean = gl.convert_layout(gl.sum(mean, 1), m.type.layout)

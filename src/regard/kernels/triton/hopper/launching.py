@@ -28,6 +28,7 @@ from regard.kernels.triton.hopper.tensors import (
     bins_fit,
     described,
     group_of,
+    heads_at_once,
     layout_for,
     programs_for,
     with_map,
@@ -97,11 +98,14 @@ def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, *, scale:
                 **layout,
             )
 
+    at_once = heads_at_once(k, task.heads)
     if asked.bins is None or told.sums is None:
-        tiles = task.heads * triton.cdiv(task.T, crew.rows)
-        launch(task, _no_pool(told.out), programs_for(tiles, q.device), NO_BINS)
+        for first in range(0, task.heads, at_once):
+            tiles = at_once * triton.cdiv(task.T, crew.rows)
+            some = task._replace(first=first, heads=at_once)
+            launch(some, _no_pool(told.out), programs_for(tiles, q.device), NO_BINS)
     else:
-        with_map(task, asked.bins, told.sums.flatten(0, 1), crew.consumers, launch)
+        with_map(task, asked.bins, told.sums.flatten(0, 1), crew.consumers, at_once, launch)
     return told
 
 
@@ -113,7 +117,7 @@ def map_of(q: Tensor, k: Tensor, lse: Tensor, sight: Sight, *, scale: float, bin
     def launch(task: Task, pool: Pool, programs: int, layout: dict[str, Any]) -> None:
         _second(task, pool, q, k, programs, sight, "map", POOLING, layout)
 
-    with_map(task, bins, sums.flatten(0, 1), POOLING.consumers, launch)
+    with_map(task, bins, sums.flatten(0, 1), POOLING.consumers, task.heads, launch)
     return sums
 
 
@@ -214,4 +218,4 @@ def _task(
 
 
 def _no_pool(x: Tensor) -> Pool:
-    return Pool(x, x, 1, 1, 1)
+    return Pool(x, x, 1, 1, 1, 1, 1)

@@ -3,21 +3,24 @@
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from regard.kernels.triton.hopper.bins import pool_rows, store_bin, store_bins
+from regard.kernels.triton.hopper.bins import bins_of, pool_rows, store_bin, store_bins
+from regard.kernels.triton.hopper.cutting import close_bins, on_either_side
 from regard.kernels.triton.hopper.lanes import by_lanes, group_maxima, least_of
 from regard.kernels.triton.hopper.listing import append
 from regard.kernels.triton.hopper.names import sync
 
 
 @gluon.jit
-def begin_with(pool, first, ROWS: gl.constexpr, PASSING: gl.constexpr, WORK: gl.constexpr):
-    """Nothing found yet: sums by rows and lanes, or maxima of groups; how many survived of each row; the open bin."""
+def begin_with(pool, last, ROWS: gl.constexpr, PASSING: gl.constexpr, WORK: gl.constexpr):
+    """Nothing found yet: sums by rows and lanes, or maxima of groups; how many survived of each row; the bin of the
+    last key.
+    """
     nothing = gl.zeros((ROWS, PASSING), gl.float32, gl.NVMMADistributedLayout([3, 0], [4, 1], [16, PASSING, 16]))
     if WORK == "thresholds":
         sums = group_maxima(nothing) + float("-inf")
     else:
         sums = gl.zeros_like(gl.sum(by_lanes(nothing, 1), 1))
-    return sums, gl.zeros((ROWS,), gl.int32, gl.SliceLayout(1, sums.type.layout)), first // pool.wide
+    return sums, gl.zeros((ROWS,), gl.int32, gl.SliceLayout(1, sums.type.layout)), last // pool.wide
 
 
 @gluon.jit
@@ -74,7 +77,11 @@ def read(
             x = s * task.scale - bound[:, None]
         p = gl.exp2(x)
         if BINS == "narrow":
-            store_bins(pool, scratch, by_lanes(p, p.shape[1] // SHARE), bound, start // SHARE, False, False)
+            parts = by_lanes(p, p.shape[1] // SHARE)
+            store_bins(pool, scratch, parts, bound, start // SHARE, bins_of(parts), False, False)
+        elif BINS == "uneven":
+            above, below, _ = on_either_side(p, bin, pool.wide, start, SHARE)
+            sums, bin = close_bins(pool, scratch, above, below, bound, sums, bin, start, SHARE, False, False)
         else:
             sums += gl.convert_layout(gl.sum(by_lanes(p, 1), 1), sums.type.layout)
         if BINS == "wide":  # noqa: SIM102 - known when it is compiled, unlike what follows
@@ -117,6 +124,5 @@ def conclude(task, pool, found, scratch, place, end, WORK: gl.constexpr, PIECES:
         gl.store(task.out + head.to(gl.int64) * task.S + rows, total, mask=rows < task.S)
     else:
         sync()  # what one thread has stored another will load
-        strip = row // ROWS * PIECES
-        pool_rows(pool, scratch, head - task.first, strip, survived.to(gl.float32), row, end, task.T, False, PIECES)
+        pool_rows(pool, scratch, head - task.first, row, survived.to(gl.float32), end, task.T, False, PIECES)
         sync()  # before the scratch is written again

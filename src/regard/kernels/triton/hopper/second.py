@@ -144,7 +144,8 @@ def _consume(
         there, head, tile, first, step, tiles, partly = _walk_of(task, turn, CONSUMERS * ROWS, PASSING, WORK, CAUSAL)
         if there:
             place = (head, (tile * CONSUMERS + WHO) * ROWS)
-            found = begin_with(pool, first, ROWS, PASSING, WORK)
+            last = gl.minimum(first + PASSING, task.S) - 1
+            found = begin_with(pool, last, ROWS, PASSING, WORK)
             mbarrier.wait(own_full.index(0), turn & 1)
             for t in range(partly):
                 bound = bound_of(task, place, first + t * step, ROWS, PASSING, WORK)

@@ -12,9 +12,9 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.hopper.bins import Pool
-from regard.kernels.triton.hopper.crew import KEYS, ROWS
+from regard.kernels.triton.hopper.crew import CACHED, KEYS, ROWS, block_for, share_edges
 from regard.kernels.triton.hopper.turns import Task
-from regard.kernels.triton.pooling import layout_of
+from regard.kernels.triton.pooling import join, layout_of, most_touched
 
 ROOM = 5 * 2**20
 """Numbers in all strips: 20 MiB, or as much as the map itself, where that is more."""
@@ -52,6 +52,11 @@ def _processors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
+def heads_at_once(k: Tensor, heads: int) -> int:
+    """How many of the heads a forward is launched for, by the bytes of keys and values of one."""
+    return 1 if 2 * k.shape[2] * k.shape[3] * k.element_size() > CACHED else heads
+
+
 def group_of(heads: int, most: int) -> int:
     """How many of the heads go together, `most` if that is one at least: groups as even as can be, so that their sizes
     are few: for one head, for sixteens of them and for others kernels are compiled apart.
@@ -63,14 +68,12 @@ def group_of(heads: int, most: int) -> int:
 
 
 def bins_fit(bins: Bins) -> bool:
-    """Whether bins and tiles share their edges, tiles of `KEYS` keys and `ROWS` queries.
+    """Whether they are wide enough.
 
-    >>> bins_fit(Bins(high=256, wide=64, R=4, C=16)), bins_fit(Bins(high=256, wide=100, R=4, C=11))
+    >>> bins_fit(Bins(high=256, wide=79, R=4, C=16)), bins_fit(Bins(high=256, wide=15, R=4, C=11))
     (True, False)
     """
-    wide = bins.wide % KEYS == 0 or KEYS % bins.wide == 0
-    tall = bins.high % ROWS == 0 or ROWS % bins.high == 0
-    return wide and tall and min(bins.wide, bins.high) >= NARROWEST
+    return min(bins.wide, bins.high) >= NARROWEST
 
 
 def with_map(
@@ -78,27 +81,43 @@ def with_map(
     bins: Bins,
     sums: Tensor,
     consumers: int,
+    at_once: int,
     launch: Callable[[Task, Pool, int, dict[str, Any]], None],
 ) -> None:
-    """Writes the sums, (B·H, R, C). A consumer's queries are some bins, or some consumers' are one: then strips are
-    written, for heads in groups so that they stay few, and joined.
+    """Writes the sums, (B·H, R, C). Where bins of queries are a consumer's tile, or shares of one, it writes them
+    itself; else strips, for heads in groups so that they stay few, which are joined.
+
+    at_once  so many heads are launched together at most
     """
-    tiles = triton.cdiv(task.T, consumers * ROWS)
-    pieces, to_bin = max(1, ROWS // bins.high), max(1, bins.high // ROWS)  # of a consumer's tile; such tiles of a bin
-    written = tiles * consumers
-    of_head = bins.R if to_bin == 1 else max(written, bins.R * to_bin)
-    group = task.heads if to_bin == 1 else group_of(task.heads, max(ROOM, sums.numel()) // (of_head * bins.C))
+    tiles = triton.cdiv(task.T, consumers * ROWS) * consumers
+    is_whole = ROWS % bins.high == 0  # then consumers write the map itself
+    pieces = ROWS // bins.high if is_whole else most_touched(ROWS, bins.high)
+    of_head = bins.R if is_whole else tiles * pieces
+    if not is_whole:
+        at_once = min(at_once, max(ROOM, sums.numel()) // (of_head * bins.C))
+    group = group_of(task.heads, at_once)
     running = max(1, max(SCRATCH, sums.numel()) // (consumers * bins.C * ROWS))  # programs there is scratch for
-    scratch = sums.new_empty((min(running, programs_for(tiles * group, sums.device)), consumers, bins.C, ROWS))
-    lies = layout_of(bins, ROWS, KEYS)
-    layout = {"BINS": lies["BINS"], "SHARE": lies["SHARE"], "PIECES": pieces}
-    strips = sums if to_bin == 1 else sums.new_empty((group, of_head, bins.C))
-    if to_bin > 1:
-        strips[:, written:] = 0.0  # of queries that there are not
+    programs = min(running, programs_for(tiles // consumers * group, sums.device))
+    scratch = sums.new_empty((programs, consumers, bins.C, ROWS))
+    strips = sums if is_whole else sums.new_empty((group, tiles, pieces, bins.C))
     for first in range(0, task.heads, group):
         some = task._replace(first=first, heads=min(group, task.heads - first))
-        programs = min(len(scratch), programs_for(tiles * some.heads, sums.device))
-        launch(some, Pool(scratch, strips, of_head, bins.wide, bins.C), programs, layout)
-        if to_bin > 1:
-            of_bins = strips[: some.heads, : bins.R * to_bin].unflatten(1, (bins.R, to_bin))
-            torch.sum(of_bins, 2, out=sums[first : first + some.heads])
+        programs = min(len(scratch), programs_for(tiles // consumers * some.heads, sums.device))
+        pool = Pool(scratch, strips, of_head, pieces, bins.high, bins.wide, bins.C)
+        launch(some, pool, programs, _layout_for(bins))
+        if not is_whole:
+            join(strips[: some.heads], bins, ROWS, sums[first : first + some.heads])
+
+
+def _layout_for(bins: Bins) -> dict[str, Any]:
+    """BINS as in `pooling`; SHARE, how wide a bin or a block is; PIECES, see `pool_rows`.
+
+    >>> _layout_for(Bins(high=32, wide=256, R=4, C=4))
+    {'BINS': 'wide', 'SHARE': 1, 'PIECES': 2}
+    >>> _layout_for(Bins(high=79, wide=79, R=4, C=4))
+    {'BINS': 'uneven', 'SHARE': 64, 'PIECES': 0}
+    """
+    layout = layout_of(bins, ROWS, KEYS)
+    share = layout["SHARE"] if share_edges(bins.wide) else block_for(bins.wide)
+    evenly = ROWS % bins.high == 0 or bins.high % ROWS == 0
+    return {"BINS": layout["BINS"], "SHARE": share, "PIECES": max(1, ROWS // bins.high) if evenly else 0}

@@ -6,27 +6,33 @@ In two parts: `weigh` makes what the next product waits for, `count` what nobody
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from regard.kernels.triton.hopper.bins import store_bin, store_bins
+from regard.kernels.triton.hopper.bins import bins_of, store_bin, store_bins
+from regard.kernels.triton.hopper.cutting import close_bins, on_either_side
 from regard.kernels.triton.hopper.lanes import beside, by_lanes, group_maxima
 
 
 @gluon.jit
 def weigh(
     task,
+    pool,
     s,
     m,
     best,
+    bin,
     row,
     start,
     MASKED: gl.constexpr,
     CAUSAL: gl.constexpr,
     ENTROPY: gl.constexpr,
     TOP: gl.constexpr,
-    PARTS: gl.constexpr,
+    BINS: gl.constexpr,
+    SHARE: gl.constexpr,
 ):
-    """p = 2^(s − m), the new maximum, that of each group of keys, and what is counted: see `count`.
+    """p = 2^(s − m), the new maximum, that of each group of keys, the bin that is open then, and what is counted: see
+    `count`.
 
     row, start  the first query and the first key of the tile
+    bin         the one of the tile's last key; only where bins share no edges with tiles
     """
     scores: gl.constexpr = s.type.layout
     if MASKED:
@@ -45,14 +51,18 @@ def weigh(
         shift = gl.where(highest == float("-inf"), 0.0, highest)  # -inf - -inf would be NaN
     x = s * task.scale - shift[:, None]
     p = gl.exp2(x)
-    parts = by_lanes(p, PARTS)
+    if BINS == "uneven":
+        parts, below, bin = on_either_side(p, bin, pool.wide, start, SHARE)
+    else:
+        parts = by_lanes(p, s.shape[1] // SHARE if BINS == "narrow" else 1)
+        below = parts
     mean = parts
     if ENTROPY:
         if MASKED:
             x = gl.where(x == float("-inf"), 0.0, x)
         mean = by_lanes(p * x, 1)
     moved = m - shift
-    return p, highest, best, (shift, moved, gl.exp2(moved), parts, mean)
+    return p, highest, best, bin, (shift, moved, gl.exp2(moved), parts, below, mean)
 
 
 @gluon.jit
@@ -72,12 +82,15 @@ def count(
     Keys come from the last to the first. BINS and SHARE are those of `pooling`.
     weighed  what the tile's scores were shifted by, how far that moved, and the factor on sums so far; Σ p, Σ p (s − m)
     """
-    shift, moved, fade, parts, of_tile = weighed
+    shift, moved, fade, parts, below, of_tile = weighed
     total, mean, mass, bin = so_far
     fade = beside(fade, total)
     of_lanes = gl.convert_layout(gl.sum(parts, 1), total.type.layout)
     if BINS == "narrow":
-        store_bins(pool, scratch, parts, shift, start // SHARE, True, SCATTER)
+        store_bins(pool, scratch, parts, shift, start // SHARE, bins_of(parts), True, SCATTER)
+    if BINS == "uneven":
+        of_lanes += gl.convert_layout(gl.sum(below, 1), total.type.layout)
+        mass, bin = close_bins(pool, scratch, parts, below, shift, mass * fade, bin, start, SHARE, True, SCATTER)
     if BINS == "wide":
         mass = mass * fade + of_lanes
         if start == bin * pool.wide:

@@ -308,7 +308,7 @@ def test_many_heads_at_once_again_alone_and_in_groups(wide: int, monkeypatch: py
     assert_same(told(q[:, 8:16], k[:, 2:4], v[:, 2:4], CAUSAL, asked), first, slice(8, 16))
     monkeypatch.setattr(room, "ROOM", 1)  # then strips are as many as there are sums: some heads at a time
     assert_same(told(q, k, v, CAUSAL, asked), first)
-    monkeypatch.setattr(room, "CACHED", 1)  # one head at a time
+    monkeypatch.setattr(quicker, "CACHED", 1)  # one head at a time
     assert_same(told(q, k, v, CAUSAL, asked), first)
 
 

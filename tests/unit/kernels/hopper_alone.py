@@ -415,20 +415,29 @@ def test_of_bins_anywhere_each_block_of_a_tile_meets_one_at_most(S: int, wide: i
     assert max(begins.values()) == 1
 
 
-def test_heads_are_launched_one_by_one_where_the_cache_holds_no_more(
-    monkeypatch: pytest.MonkeyPatch, processors: None
+@pytest.mark.parametrize("bins", [None, WIDE, NARROW, ANYWHERE], ids=["no map", "wide", "narrow", "anywhere"])
+def test_heads_go_one_by_one_where_the_cache_holds_no_more(
+    bins: Bins | None, monkeypatch: pytest.MonkeyPatch, processors: None
 ) -> None:
-    launched: list[tuple[int, int]] = []
-    kernel = Kernel(lambda grid, task, *_, **__: launched.append((task.first, task.heads)))
+    """Each with its own keys and values, and into its own part of what is found."""
+    launched: list[Any] = []
+    kernel = Kernel(lambda grid, task, pool, q, k, v, **_: launched.append((task, q.base, k.base, v.base)))
     monkeypatch.setattr(launching, "forward_kernel", kernel)
     monkeypatch.setattr(room, "join", lambda *_: None)
-    q, k, v = tensors(512, 512, H=4, G=2)
-    for bins in (None, WIDE, NARROW, ANYWHERE):
-        for cached in (k.nbytes, k.nbytes - 1):  # of two heads, keys alone
-            monkeypatch.setattr(room, "CACHED", cached)
-            launched.clear()
-            forward(q, k, v, CAUSAL, Asked(bins=bins))
-            assert launched == ([(0, 4)] if cached == k.nbytes else [(0, 1), (1, 1), (2, 1), (3, 1)]), (bins, cached)
+    x = [torch.cat([one, one]) for one in tensors(512, 512, H=4, G=2)]
+    one_head = 2 * x[1][0, 0].nbytes
+    monkeypatch.setattr(launching, "CACHED", one_head)
+    forward(*x, CAUSAL, Asked(lse=True, entropy=True, bins=bins))
+    assert [(task.first, task.heads) for task, *_ in launched] == [(0, 8)]
+    launched.clear()
+    monkeypatch.setattr(launching, "CACHED", one_head - 1)
+    forward(*x, CAUSAL, Asked(lse=True, entropy=True, bins=bins))
+    assert all((task.first, task.heads, task.H) == (0, 1, 1) for task, *_ in launched)
+    places = [[one.data_ptr() for one in (task.out, task.lse, task.entropy, *rest)] for task, *rest in launched]
+    for at, found in enumerate(zip(*places, strict=True)):
+        step = 512 * 4 if at in (1, 2) else 512 * 64 * 2
+        head = [h // 2 if at > 3 else h for h in range(8)]
+        assert [place - found[0] for place in found] == [step * h for h in head]
 
 
 def test_heads_in_groups_are_all_launched(monkeypatch: pytest.MonkeyPatch, processors: None) -> None:

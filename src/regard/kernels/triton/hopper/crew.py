@@ -14,8 +14,8 @@ TOGETHER = 16
 """So many heads are worked on at once where attention is causal, tiles in order of length: few enough for L2."""
 
 CACHED = 40 * 2**20
-"""Bytes of keys and values that L2 holds beside the rest. Where one head has more, heads are launched one by one: so
-programs do not drift apart, who would fetch them again and again.
+"""Bytes of keys and values that L2 holds beside the rest. Where a head has more, heads go one by one: else programs
+drift apart, and fetch them again and again.
 """
 
 KEYS = 128
@@ -89,10 +89,10 @@ def crew_for(E: int, asked: Asked, *, is_causal: bool) -> Crew:
     in_tile = 0
     if asked.bins is not None:
         in_tile = KEYS // block_for(asked.bins.wide) if uneven else max(1, KEYS // asked.bins.wide)
-    if in_tile > 2 or (uneven and more):
+    if in_tile > 2:
         return two._replace(counting="waiting", scatter=True)
     if uneven:
-        return three._replace(counting="waiting", scatter=True)
+        return (two if more else three)._replace(counting="waiting", holding=False, scatter=True)
     if in_tile == 2 and is_causal and more:
         return two._replace(counting="waiting", scatter=not asked.top)
     if in_tile == 2 and asked.entropy and asked.top:

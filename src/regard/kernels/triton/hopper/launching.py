@@ -1,6 +1,7 @@
 """From tensors to the launches on Hopper GPUs, and which calls fit. Others stay with Triton."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from regard.kernels.tiles import Bins
 from regard.kernels.triton.asked import Asked, Told
 from regard.kernels.triton.hopper.bins import Pool
 from regard.kernels.triton.hopper.crew import (
+    CACHED,
     KEYS,
     POOLING,
     RECEIVING,
@@ -28,7 +30,6 @@ from regard.kernels.triton.hopper.tensors import (
     bins_fit,
     described,
     group_of,
-    heads_at_once,
     layout_for,
     programs_for,
     with_map,
@@ -67,6 +68,19 @@ def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, *, scale:
     """`told`, what was asked for written into it, with thresholds. q B H T E, k and v B G S E; a call that `fits`."""
     if 0 < asked.top <= FEW:
         told = told._replace(threshold=torch.empty(q.shape[:3], dtype=torch.float32, device=q.device))
+    if k[0, 0].nbytes + v[0, 0].nbytes <= CACHED:
+        _forward(q, k, v, sight, told, scale=scale, asked=asked)
+        return told
+    served = q.shape[1] // k.shape[1]
+    for sample, h in product(range(q.shape[0]), range(q.shape[1])):
+        of_queries = slice(sample, sample + 1), slice(h, h + 1)
+        of_keys = slice(sample, sample + 1), slice(h // served, h // served + 1)
+        one = told._replace(**{name: x[of_queries] for name, x in told._asdict().items() if x is not None})
+        _forward(q[of_queries], k[of_keys], v[of_keys], sight, one, scale=scale, asked=asked)
+    return told
+
+
+def _forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, *, scale: float, asked: Asked) -> None:
     crew = crew_for(q.shape[3], asked, is_causal=sight.right is not None)
     task = _task(q, k, sight, scale, out=told.out, lse=told.lse, entropy=told.entropy, threshold=told.threshold)
     flags = {
@@ -98,15 +112,11 @@ def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, *, scale:
                 **layout,
             )
 
-    at_once = heads_at_once(k, task.heads)
     if asked.bins is None or told.sums is None:
-        for first in range(0, task.heads, at_once):
-            tiles = at_once * triton.cdiv(task.T, crew.rows)
-            some = task._replace(first=first, heads=at_once)
-            launch(some, _no_pool(told.out), programs_for(tiles, q.device), NO_BINS)
+        tiles = task.heads * triton.cdiv(task.T, crew.rows)
+        launch(task, _no_pool(told.out), programs_for(tiles, q.device), NO_BINS)
     else:
-        with_map(task, asked.bins, told.sums.flatten(0, 1), crew.consumers, at_once, launch)
-    return told
+        with_map(task, asked.bins, told.sums.flatten(0, 1), crew.consumers, launch)
 
 
 def map_of(q: Tensor, k: Tensor, lse: Tensor, sight: Sight, *, scale: float, bins: Bins) -> Tensor:
@@ -117,7 +127,7 @@ def map_of(q: Tensor, k: Tensor, lse: Tensor, sight: Sight, *, scale: float, bin
     def launch(task: Task, pool: Pool, programs: int, layout: dict[str, Any]) -> None:
         _second(task, pool, q, k, programs, sight, "map", POOLING, layout)
 
-    with_map(task, bins, sums.flatten(0, 1), POOLING.consumers, task.heads, launch)
+    with_map(task, bins, sums.flatten(0, 1), POOLING.consumers, launch)
     return sums
 
 

@@ -12,7 +12,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.hopper.bins import Pool
-from regard.kernels.triton.hopper.crew import CACHED, KEYS, ROWS, block_for, share_edges
+from regard.kernels.triton.hopper.crew import KEYS, ROWS, block_for, share_edges
 from regard.kernels.triton.hopper.turns import Task
 from regard.kernels.triton.pooling import join, layout_of, most_touched
 
@@ -52,11 +52,6 @@ def _processors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
-def heads_at_once(k: Tensor, heads: int) -> int:
-    """How many of the heads a forward is launched for, by the bytes of keys and values of one."""
-    return 1 if 2 * k.shape[2] * k.shape[3] * k.element_size() > CACHED else heads
-
-
 def group_of(heads: int, most: int) -> int:
     """How many of the heads go together, `most` if that is one at least: groups as even as can be, so that their sizes
     are few: for one head, for sixteens of them and for others kernels are compiled apart.
@@ -81,21 +76,16 @@ def with_map(
     bins: Bins,
     sums: Tensor,
     consumers: int,
-    at_once: int,
     launch: Callable[[Task, Pool, int, dict[str, Any]], None],
 ) -> None:
     """Writes the sums, (B·H, R, C). Where bins of queries are a consumer's tile, or shares of one, it writes them
     itself; else strips, for heads in groups so that they stay few, which are joined.
-
-    at_once  so many heads are launched together at most
     """
     tiles = triton.cdiv(task.T, consumers * ROWS) * consumers
     is_whole = ROWS % bins.high == 0  # then consumers write the map itself
     pieces = ROWS // bins.high if is_whole else most_touched(ROWS, bins.high)
     of_head = bins.R if is_whole else tiles * pieces
-    if not is_whole:
-        at_once = min(at_once, max(ROOM, sums.numel()) // (of_head * bins.C))
-    group = group_of(task.heads, at_once)
+    group = task.heads if is_whole else group_of(task.heads, max(ROOM, sums.numel()) // (of_head * bins.C))
     running = max(1, max(SCRATCH, sums.numel()) // (consumers * bins.C * ROWS))  # programs there is scratch for
     programs = min(running, programs_for(tiles // consumers * group, sums.device))
     scratch = sums.new_empty((programs, consumers, bins.C, ROWS))

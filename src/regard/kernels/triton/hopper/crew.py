@@ -92,7 +92,7 @@ def crew_for(E: int, asked: Asked, *, is_causal: bool) -> Crew:
     if in_tile > 2:
         return two._replace(counting="waiting", scatter=True)
     if uneven:
-        return (two if more else three)._replace(counting="waiting", holding=False, scatter=True)
+        return two._replace(counting="waiting", holding=more, scatter=True)
     if in_tile == 2 and is_causal and more:
         return two._replace(counting="waiting", scatter=not asked.top)
     if in_tile == 2 and asked.entropy and asked.top:

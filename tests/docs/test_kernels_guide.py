@@ -85,8 +85,12 @@ def test_numbers_in_the_prose_are_those_of_the_code(lang: Language) -> None:
     assert re.findall(r"(?:wider than|头宽超过) (\d+)", words) == [str(WIDEST)]
     assert re.findall(r"`top` (?:above|超过) (\d+)", words) == [str(MOST)]
     assert all(str(dtype).removeprefix("torch.") in words for dtype in DTYPES)
-    assert bin_width(5000, 157) == 32
     crew = runpy.run_path(str(ROOT / "src/regard/kernels/triton/hopper/crew.py"))  # its room would import Triton
+    (smallest,) = re.findall(r"(?:no smaller than|不小于) (\d+) × \1", words)
+    (shortest,) = re.findall(r"(?:from|从) ([\d,]+) (?:tokens on\.|个词元起就)", words)
+    least = int(shortest.replace(",", ""))
+    assert [bin_width(n, See().map) for n in (least - 1, least)] == [int(smallest) - 1, int(smallest)]
+    assert int(smallest) == crew["NARROWEST"]
     assert re.findall(r"(\d+) (?:or|或) (\d+)(?: wide|，值)", words) == [tuple(map(str, crew["WIDTHS"]))]
     tiles = {(str(crew["KEYS"]), str(crew["ROWS"]))}
     assert set(re.findall(r"(\d+) (?:keys and|个键、)\s?(\d+) (?:queries|个查询)", words)) == tiles

@@ -21,6 +21,9 @@ drift apart, and fetch them again and again.
 KEYS = 128
 """Keys of a tile."""
 
+NARROWEST = 16
+"""So many keys and queries has a bin at least: each bin of a tile is a sum of its own."""
+
 
 class Crew(NamedTuple):
     """Consumers, of `ROWS` queries each, and stages for the tiles that a producer brings them.

@@ -12,7 +12,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.hopper.bins import Pool
-from regard.kernels.triton.hopper.crew import KEYS, ROWS, block_for, share_edges
+from regard.kernels.triton.hopper.crew import KEYS, NARROWEST, ROWS, block_for, share_edges
 from regard.kernels.triton.hopper.turns import Task
 from regard.kernels.triton.pooling import join, layout_of, most_touched
 
@@ -23,9 +23,6 @@ SCRATCH = 2**25
 """Numbers in all scratch: 128 MiB, or as much as the map itself. Half of it lets a third of an H200 idle where a map is
 1024 wide.
 """
-
-NARROWEST = 16
-"""So many keys and queries has a bin at least: each bin of a tile is a sum of its own."""
 
 GLUON = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
 

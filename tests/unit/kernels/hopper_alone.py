@@ -5,7 +5,7 @@ Started by test_hopper.py beside it, and by nobody else: what Triton takes for t
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -16,10 +16,8 @@ import triton
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
-from triton.backends.compiler import GPUTarget
-from triton.backends.nvidia.compiler import CUDABackend
-from triton.runtime import driver
 
+from benchmarks.without_gpu import PROCESSORS, Kernel, compiled_instead
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
 from regard.kernels.triton.asked import Asked, Told
@@ -33,7 +31,6 @@ SHARED = 232_448
 """Bytes of shared memory that a program may have."""
 REGISTERS = 65_536
 """Of a processor. Beside consumers of 128 threads each, as many are set aside for the producer, with 24 each."""
-PROCESSORS = 132
 FULL, CAUSAL = Sight(), Sight(right=0)
 
 
@@ -50,29 +47,6 @@ def bins_of(T: int, S: int, high: int, wide: int) -> Bins:
 # --- compiling --------------------------------------------------------------------------------------------------
 
 
-class Gpu:
-    """What Triton asks of a GPU when it compiles and does not run."""
-
-    def get_current_target(self) -> GPUTarget:
-        return GPUTarget("cuda", 90, 32)
-
-    def get_current_device(self) -> int:
-        return 0
-
-    def get_current_stream(self, device: int) -> int:
-        return 0
-
-
-class Kernel:
-    """In the place of a kernel: what is launched goes to `take`."""
-
-    def __init__(self, take: Callable[..., object]) -> None:
-        self.take = take
-
-    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., object]:
-        return lambda *arguments, **constants: self.take(grid, *arguments, **constants)
-
-
 @pytest.fixture
 def processors(monkeypatch: pytest.MonkeyPatch) -> None:
     properties = SimpleNamespace(multi_processor_count=PROCESSORS)
@@ -80,22 +54,9 @@ def processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch, processors: None) -> list[Any]:
-    """What is launched, compiled instead: to the GPU's language, not by its assembler, which may not be there."""
-    found: list[Any] = []
-
-    def compiling(kernel: Any) -> Kernel:
-        return Kernel(
-            lambda grid, *x, **constants: found.append(kernel.warmup(*x, grid=grid, ptx_version=86, **constants))
-        )
-
-    for name in ("forward_kernel", "second_kernel"):
-        monkeypatch.setattr(launching, name, compiling(getattr(launching, name)))
-    for where, name in ((launching, "in_whole_tiles"), (room, "join")):  # Triton's, and compiled elsewhere
-        monkeypatch.setattr(where, name, lambda given, *_: given)
-    monkeypatch.setattr(CUDABackend, "make_cubin", lambda *arguments: b"")
-    driver.set_active(Gpu())
-    return found
+def compiled() -> Iterator[list[Any]]:
+    with compiled_instead() as found:
+        yield found
 
 
 def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, asked: Asked) -> None:

@@ -1,0 +1,43 @@
+"""What is read off machine code: the loop that matters, and what comes between its waits."""
+
+import pytest
+
+pytest.importorskip("triton")
+
+from benchmarks.machine_code import early_exponentials, shortest_loop
+
+CODE = """
+.text.kernel:
+        /*0000*/                   MOV R1, c[0x0][0x28] ;
+.L_x_1:
+        /*0010*/              @!P0 BRA `(.L_x_9) ;
+        /*0020*/                   HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], RZ, !UPT ;
+.L_x_2:
+        /*0030*/                   HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], RZ, !UPT ;
+        /*0040*/                   WARPGROUP.DEPBAR.LE gsb0, 0x1 ;
+        /*0050*/                   MUFU.EX2 R5, R5 ;
+        /*0060*/              @P1  MUFU.LG2 R6, R6 ;
+        /*0070*/                   WARPGROUP.DEPBAR.LE gsb0, 0x0 ;
+        /*0080*/                   MUFU.EX2 R7, R7 ;
+        /*0090*/               @P2 MUFU.EX2 R8, R8 ;
+        /*00a0*/               @P3 BRA `(.L_x_2) ;
+.L_x_3:
+        /*00b0*/                   FADD R1, R1, R2 ;
+        /*00c0*/               @P3 BRA `(.L_x_3) ;
+        /*00d0*/                   BRA `(.L_x_1) ;
+.L_x_9:
+        /*10000*/                  EXIT ;
+"""
+
+
+def test_the_shortest_loop_with_a_product() -> None:
+    """Not the one around it, and not one without; a jump forwards makes none."""
+    loop = shortest_loop(CODE)
+    assert loop[0] == "HGMMA.64x128x16.F32.BF16"
+    assert loop[-1] == "BRA"
+    assert len(loop) == 8
+    assert shortest_loop(CODE.replace("HGMMA", "FADD")) == []
+
+
+def test_a_third_of_the_exponentials_comes_before_the_last_wait() -> None:
+    assert early_exponentials(shortest_loop(CODE)) == pytest.approx(1 / 3)

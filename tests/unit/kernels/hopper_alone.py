@@ -10,10 +10,11 @@ from itertools import product
 from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 import torch
 import triton
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -21,7 +22,7 @@ from benchmarks.without_gpu import PROCESSORS, Kernel, compiled_instead
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
 from regard.kernels.triton.asked import Asked, Told
-from regard.kernels.triton.hopper import cutting, launching
+from regard.kernels.triton.hopper import bins, cutting, launching
 from regard.kernels.triton.hopper import tensors as room
 from regard.kernels.triton.hopper.crew import POOLING, RECEIVING, ROWS, SEARCHING, TOGETHER, WIDTHS, block_for, crew_for
 from regard.kernels.triton.hopper.turns import Task, keys_of, place_of, queries_of, tile_at, turns_of
@@ -366,6 +367,83 @@ def test_a_lane_adds_its_columns_up_on_either_side(block: int, lane: int, begin:
         for above in (True, False)
     ]
     assert found == expected
+
+
+class Numbers(np.ndarray):
+    """A tensor of the GPU, as much of it as bins anywhere need."""
+
+    type = SimpleNamespace(layout=None)
+
+    def permute(self, axes: tuple[int, ...]) -> "Numbers":
+        return self.transpose(axes)
+
+
+def numbers(x: Any) -> Numbers:
+    return np.asarray(x).view(Numbers)
+
+
+def added_by_lanes(
+    program: str, operands: str, arguments: list[Numbers], *_: object, pack: int, **__: object
+) -> Numbers:
+    """The assembly carried out for each block and lane of two rows."""
+    x, begins = np.broadcast_arrays(*arguments)
+    rows, blocks, lanes, each = x.shape
+    assert operands.split(",") == ["=f"] * pack + ["f"] * pack + ["r"] * pack
+    found = np.full(x.shape, np.nan)
+    for row, block, lane in product(range(0, rows, 2), range(blocks), range(lanes)):
+        own = x[row : row + 2, block, lane].reshape(2, each // 2, 2).swapaxes(0, 1).ravel()
+        begin = int(begins[row, block, lane, 0])
+        results = carried_out(program, [0.0] * pack + list(own) + [begin] * pack)
+        found[row : row + 2, block, lane, :2] = np.reshape(results, (2, 2))
+    return numbers(found)
+
+
+ON_CPU = SimpleNamespace(
+    SliceLayout=lambda *_: None,
+    arange=lambda first, end, layout: numbers(np.arange(first, end)),
+    zeros_like=lambda x: numbers(np.zeros_like(x)),
+    where=lambda *x: numbers(np.where(*x))[()],  # a number stays one, which no -= changes for others
+    sum=lambda x, axis: numbers(np.sum(x, axis)),
+    convert_layout=lambda x, layout: x,
+    static_range=range,
+    float32=None,
+    inline_asm_elementwise=added_by_lanes,
+)
+
+
+@settings(max_examples=20)
+@given(S=st.integers(1, 400), wide=st.integers(16, 300), seed=st.integers(0, 9))
+def test_bins_anywhere_get_what_is_theirs(S: int, wide: int, seed: int) -> None:
+    """Both functions of the GPU as Python runs them, over all tiles of two rows, from the last to the first."""
+    stored: dict[int, Numbers] = {}
+
+    def store(pool: Any, scratch: None, parts: Numbers, shift: None, first: int, bins: Numbers, *_: bool) -> None:
+        for at, bin in enumerate(bins.ravel()):
+            if bin < pool.bins:
+                assert first + int(bin) not in stored
+                stored[first + int(bin)] = parts[:, at].sum(-1)
+
+    names = {"gl": ON_CPU, "_add": cutting._add.fn, "_operands": cutting._operands.fn, "store_bins": store}
+    names["bins_of"] = FunctionType(bins.bins_of.fn.__code__, names)
+    on_either_side, close_bins = (
+        FunctionType(one.fn.__code__, names) for one in (cutting.on_either_side, cutting.close_bins)
+    )
+    keys, block = 128, block_for(wide)
+    tiles = -(-S // keys)
+    weights = np.zeros((2, tiles * keys))
+    weights[:, :S] = np.random.default_rng(seed).integers(1, 1000, (2, S))  # whole numbers are added without rounding
+    pool = SimpleNamespace(wide=wide, bins=-(-S // wide))
+    mass, bin = numbers(np.zeros((2, 4))), (S - 1) // wide
+    for start in range((tiles - 1) * keys, -1, -keys):
+        p = numbers(weights[:, start : start + keys].copy())
+        above, below, behind = on_either_side(p, bin, wide, start, block)
+        mass, bin = close_bins(pool, None, above, below, None, mass, bin, start, block, True, True)
+        assert bin == behind, "both count the same bins"
+    assert bin == -1
+    assert not mass.any()
+    assert sorted(stored) == list(range(pool.bins))
+    for at, sums in stored.items():
+        assert (sums == weights[:, at * wide : (at + 1) * wide].sum(1)).all()
 
 
 @given(S=st.integers(1, 3000), wide=st.integers(16, 700))

@@ -12,7 +12,7 @@ import numpy as np
 from regard.errors import MissingPackageError
 from regard.files import PICTURES, check_place, ending_of, write_aside
 from regard.views.curves import VALIDATION, Curve, metric_name, thin, value_range
-from regard.views.fonts import drawable, text_style
+from regard.views.fonts import drawable, spoken, text_style
 from regard.views.labels import cut, visible
 from regard.views.picture import chosen_language
 from regard.words import Language, say
@@ -34,18 +34,18 @@ def plot_curves(curves: Sequence[Curve], lang: Language | None = None) -> "Figur
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingPackageError("missing-package", package="matplotlib", extra="plot", what="--png") from error
-    spoken = chosen_language(lang)
+    lang = spoken(chosen_language(lang))
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     axes = figure.add_subplot()
     runs = list(dict.fromkeys(one.run for one in curves))
     for one in curves:
-        _draw(axes, one, runs.index(one.run), len(runs) > 1, spoken)
+        _draw(axes, one, runs.index(one.run), len(runs) > 1, lang)
     low, high = value_range(curves)
     axes.set_ylim(low - 0.06 * (high - low), high + 0.06 * (high - low))
-    metrics = say("screen-comma", spoken).join(dict.fromkeys(metric_name(one.metric, spoken) for one in curves))
+    metrics = say("screen-comma", lang).join(dict.fromkeys(metric_name(one.metric, lang) for one in curves))
     pieces = [metrics] if len(runs) > 1 else [cut(visible(runs[0]), _WIDEST_NAME), metrics]
     axes.set_title(_text(" · ".join(pieces)), **text_style())
-    axes.set_xlabel(_text(say("curves-step", spoken)), **text_style())
+    axes.set_xlabel(_text(say("curves-step", lang)), **text_style())
     axes.set_ylabel(_text(metrics), **text_style())
     axes.grid(alpha=0.25)
     legend = axes.legend(frameon=False)

@@ -1,10 +1,15 @@
-"""Figures of matplotlib, without a screen."""
+"""Figures of matplotlib, without a screen, and with a Chinese font whether the machine has one or not."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import matplotlib
 import pytest
-from matplotlib import pyplot
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.ttGlyphPen import TTGlyphPen
+from matplotlib import font_manager, pyplot
+
+from regard.views import fonts
 
 
 @pytest.fixture
@@ -13,3 +18,44 @@ def no_screen() -> Iterator[None]:
         pyplot.switch_backend("Agg")
         yield
         pyplot.close("all")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def chinese_font(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where there is none, one in which every Chinese character is the same square."""
+    if fonts.spoken("zh") == "zh":
+        yield
+        return
+    file = tmp_path_factory.mktemp("fonts") / "squares.ttf"
+    write_squares(file, "Noto Sans CJK SC")
+    known = font_manager.fontManager.ttflist
+    before = list(known)
+    font_manager.fontManager.addfont(file)
+    forget()
+    yield
+    known[:] = before
+    forget()
+
+
+def write_squares(file: Path, family: str) -> None:
+    pen = TTGlyphPen(None)
+    pen.moveTo((100, 0))
+    for corner in ((100, 800), (900, 800), (900, 0)):
+        pen.lineTo(corner)
+    pen.closePath()
+    font = FontBuilder(1000)
+    font.setupGlyphOrder([".notdef", "square"])
+    font.setupCharacterMap(dict.fromkeys([*range(0x3000, 0xA000), *range(0xFF00, 0xFF60)], "square"))
+    font.setupGlyf({name: pen.glyph() for name in (".notdef", "square")})
+    font.setupHorizontalMetrics(dict.fromkeys((".notdef", "square"), (1000, 100)))
+    font.setupHorizontalHeader(ascent=880, descent=-120)
+    font.setupNameTable({"familyName": family, "styleName": "Regular"})
+    font.setupOS2()
+    font.setupPost()
+    font.save(file)
+
+
+def forget() -> None:
+    """What was found out about fonts; matplotlib does so by itself."""
+    for cached in (fonts.families, fonts._characters, fonts._say_once):
+        cached.cache_clear()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from regard.errors import ArgumentError, FileError, MissingPackageError, UnknownNameError
+from regard.views import fonts
 from regard.views.curve_lines import Frame, Signs, curve_lines, show_curves, trail
 from regard.views.curve_plots import plot_curves, save_curves
 from regard.views.curves import Curve, curve, curves_of, read_metrics, run_names, running_mean, thin, ticks, value_range
@@ -228,6 +229,12 @@ def test_a_picture(lang: str, tmp_path: Path) -> None:
     assert max(len(line.get_xdata()) for line in axes.lines) <= 800  # type: ignore[arg-type]
     assert axes.get_xlabel() == {"en": "step", "zh": "步"}[lang]
     assert axes.lines[0].get_color() == axes.lines[1].get_color() != axes.lines[2].get_color()
+
+
+def test_without_a_font_for_chinese_words_are_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "_has", lambda sign: ord(sign) < 128)
+    (axes,) = plot_curves([a_curve()], "zh").axes
+    assert axes.get_xlabel() == "step"
 
 
 def test_no_folder_and_no_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

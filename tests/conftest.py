@@ -6,6 +6,7 @@ puts `tests` on pytest's path, which works alike under xdist, `--import-mode=imp
 
 import os
 import random
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -63,3 +64,13 @@ def english() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("REGARD_LANG", "en")
         yield
+
+
+@pytest.fixture
+def signals_at_default() -> Iterator[None]:
+    """Whoever has started the tests: background jobs ignore Ctrl-C, those of nohup a hangup; so do their children."""
+    ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in ending}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)

@@ -166,6 +166,7 @@ def _born(question: dict[str, Any]) -> int:
             flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
             os.dup2(os.open(name, flags, 0o666), number)
         os.environ.update(question.get("env", {}))
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job's children would ignore it
         _spoil(question, calls)
         from regard.cli import main
 

@@ -156,6 +156,7 @@ def test_the_end_of_input_ends_it_unrated(typed: bytes) -> None:
     assert not ProgressFile().read().questions
 
 
+@pytest.mark.usefixtures("signals_at_default")
 def test_an_interruption_is_130() -> None:
     ours, theirs = os.openpty()
     command = [sys.executable, "-m", "regard", "learn", "ask", FIRST.id]

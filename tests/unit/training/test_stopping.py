@@ -2,20 +2,12 @@
 
 import signal
 import threading
-from collections.abc import Iterator
 
 import pytest
 
 from regard.training.stopping import SIGNALS, listening
 
-
-@pytest.fixture(autouse=True)
-def heard() -> Iterator[None]:
-    """Every signal at its default, whoever has started the tests: under nohup they would ignore one."""
-    before = {number: signal.signal(number, signal.SIG_DFL) for number in SIGNALS}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+pytestmark = pytest.mark.usefixtures("signals_at_default")
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -209,6 +209,7 @@ def test_the_table_and_the_folder_hold_the_same() -> None:
     assert len(EXPECTED) >= 60
 
 
+@pytest.mark.usefixtures("signals_at_default")
 @pytest.mark.parametrize("name", EXPECTED)
 def test_no_harm_no_false_pass_in_time(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))

@@ -39,6 +39,10 @@ def on_either_side(p, bin, wide, start, BLOCK: gl.constexpr):
     return above, below, bin
 
 
+_SUMS = "a0", "b0", "a1", "b1"
+"""Above and below the place, of the one row and of the other."""
+
+
 @constexpr_function
 def _operands(pack):
     """Of `_add`: its results, numbers, and places."""
@@ -48,7 +52,7 @@ def _operands(pack):
 @constexpr_function
 def _add(pack):
     """Adds up so many numbers of one lane, on either side of a place: of each eight columns two, of two rows each. Only
-    the first four results are set: above and below of the one row, and of the other.
+    the first four results are set, `_SUMS`.
 
     Each column is asked on which side it is, and its numbers are added there alone: half of what it takes to choose
     between number and zero twice.
@@ -62,9 +66,6 @@ def _add(pack):
                 lines += [f"@above add.f32 a{row}, a{row}, {number};", f"@!above add.f32 b{row}, b{row}, {number};"]
     lines += [f"mov.f32 ${i}, {sum};" for i, sum in enumerate(_SUMS)]
     return "{" + "\n".join(lines) + "}"
-
-
-_SUMS = "a0", "b0", "a1", "b1"
 
 
 @gluon.jit

@@ -80,7 +80,8 @@ def count(
     """Σ p, Σ p (s − m) and Σ p of the bin that is open, with a tile added; bins that are complete are stored.
 
     Keys come from the last to the first. BINS and SHARE are those of `pooling`.
-    weighed  what the tile's scores were shifted by, how far that moved, and the factor on sums so far; Σ p, Σ p (s − m)
+    weighed  what the tile's scores were shifted by, how far that moved, and the factor on sums so far; Σ p of each
+             part, where bins begin anywhere above that place and below it; Σ p (s − m)
     """
     shift, moved, fade, parts, below, of_tile = weighed
     total, mean, mass, bin = so_far

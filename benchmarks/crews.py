@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import NamedTuple
 from unittest.mock import patch
@@ -24,7 +25,7 @@ from benchmarks.cuda_clock import race, warmed
 from benchmarks.dated import heading, table
 from benchmarks.measure import Contender
 from regard import Mask, See
-from regard.kernels.tiles import Bins
+from regard.kernels.tiles import Bins, cores
 from regard.kernels.triton.asked import Asked
 from regard.kernels.triton.hopper import launching
 from regard.kernels.triton.hopper.crew import Crew, crew_for
@@ -127,14 +128,21 @@ def asked_of(trial: Trial) -> Asked:
 
 
 def compile_ahead(trials: Sequence[Trial], crews: Sequence[str] | None) -> None:
-    """A process for each trial and crew, which only fills Triton's cache."""
-    command = [sys.executable, "-m", "benchmarks.crews", "--compile"]
-    running = []
+    """A process for each trial and crew, which only fills Triton's cache; what it does not is compiled when needed."""
+    commands = []
     for setting, asked in trials:
         of_trial = ["--tokens", str(setting.n), "--widths", str(setting.E), "--masks", setting.mask, "--of", asked]
-        running += [subprocess.Popen([*command, *of_trial, "--crews", name]) for name in crews or CREWS[setting.E]]
-    for process in running:
-        process.wait()
+        command = [sys.executable, "-m", "benchmarks.crews", "--compile", *of_trial, "--crews"]
+        commands += [[*command, name] for name in crews or CREWS[setting.E]]
+
+    def run(command: list[str]) -> None:
+        try:
+            subprocess.run(command, timeout=COMPILING)
+        except subprocess.TimeoutExpired:
+            print(f"{' '.join(command[4:])}: not compiled within {COMPILING:.0f} s", file=sys.stderr)
+
+    with ThreadPoolExecutor(cores()) as pool:
+        list(pool.map(run, commands))
 
 
 def rows(trials: Sequence[Trial], options: argparse.Namespace) -> Iterator[tuple[str, str, str]]:

@@ -84,8 +84,9 @@ def rows(settings: Sequence[Setting], keep: Path | None) -> Iterator[tuple[str, 
                 file = f"{name}_{setting.E}_{setting.mask}_{setting.n}.sass".replace(" ", "-")
                 (keep / file).write_text(assembled.code, encoding="utf-8")
             loop = shortest_loop(assembled.code)
-            early = f"{100 * early_exponentials(loop):.0f}" if name in FORWARDS else "–"
-            yield name, str(setting.E), setting.mask, f"{setting.n:,}", str(len(loop)), early, str(assembled.spilled)
+            early = early_exponentials(loop) if name in FORWARDS else None
+            share = "–" if early is None else f"{100 * early:.0f}"
+            yield name, str(setting.E), setting.mask, f"{setting.n:,}", str(len(loop)), share, str(assembled.spilled)
 
 
 # --- compiling -------------------------------------------------------------------------------------------
@@ -160,10 +161,14 @@ def shortest_loop(code: str) -> list[str]:
     return min((loop for loop in loops if any(one.startswith(PRODUCT) for one in loop)), key=len, default=[])
 
 
-def early_exponentials(loop: Sequence[str]) -> float:
-    """The share of a forward's exponentials between its first wait, for scores, and its last, for the product."""
+def early_exponentials(loop: Sequence[str]) -> float | None:
+    """The share of a forward's exponentials between its first wait, for scores, and its last, for the product; None for
+    a loop without either.
+    """
     waits = [i for i, one in enumerate(loop) if one.startswith(WAIT)]
     places = [i for i, one in enumerate(loop) if one.startswith(EXPONENTIAL)]
+    if not waits or not places:
+        return None
     return sum(waits[0] < i < waits[-1] for i in places) / len(places)
 
 

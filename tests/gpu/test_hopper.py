@@ -199,6 +199,22 @@ def test_bins_that_begin_anywhere(high: int, wide: int, E: int, entropy: bool, m
     check_second(q, k, found.lse, mask, bins)
 
 
+@pytest.mark.parametrize(("T", "S"), [(200, 100), (1000, 129), (65, 4095), (64, 17)])
+def test_bins_that_begin_anywhere_where_lengths_differ(T: int, S: int) -> None:
+    """Fewer keys than a tile has, queries that see nothing, one bin alone."""
+    for bins in (bins_of(T, S, 79, 79), bins_of(T, S, T, S)):
+        q, k, v = tensors(T, S)
+        found = check(q, k, v, CAUSAL, Asked(bins=bins))
+        check_second(q, k, found.lse, CAUSAL, bins)
+
+
+def test_bins_that_begin_anywhere_of_samples_with_positions_before_heads() -> None:
+    x = [x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors(1000, 1003, B=2, H=12, G=3)]
+    found = check(*x, CAUSAL, Asked(entropy=True, bins=bins_of(1000, 1003, 79, 79), top=8))
+    assert found.threshold is not None
+    assert torch.equal(found.threshold, quicker.thresholds_of(*x[:2], sight_of(bound(CAUSAL, *x[:2])), top=8))
+
+
 def test_one_of_both_axes_has_bins_that_begin_anywhere() -> None:
     q, k, v = tensors(1000, 1003, 128)
     for high, wide in ((64, 79), (79, 128), (256, 41), (17, 32)):
@@ -209,11 +225,10 @@ def test_a_faint_bin_beside_a_bright_one() -> None:
     """What lies on the one side of an edge is not what is left of the whole: all queries look at one key beside it."""
     q, k, v = tensors(1000, 1003)
     bins = bins_of(1000, 1003, 79, 79)
-    for key in (78, 79, 553):  # the last of a bin, the first, and the first behind an edge
+    for key in (78, 79, 157, 158):  # the last of a bin and the first of the next, in either block of a tile
         bright = k.clone()
-        bright[:, :, key] = 0
+        bright[:, :, key] = 8
         same = torch.ones_like(q) * 0.25 + q * 1e-2
-        bright[:, :, key] += 4
         found = check(same, bright, v, None, Asked(bins=bins))
         check_second(same, bright, found.lse, None, bins)
 
@@ -301,14 +316,15 @@ def assert_same(found: "Told", expected: "Told", heads: slice = slice(None)) -> 
 def test_many_heads_at_once_again_alone_and_in_groups(wide: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each processor takes several tiles, in whatever order: what is found does not depend on it."""
     q, k, v = tensors(4096, 4096, H=40, G=10)
-    asked = Asked(entropy=True, bins=bins_of(4096, 4096, wide, wide))
+    asked = Asked(entropy=True, bins=bins_of(4096, 4096, wide, wide), top=8)
     first = check(q, k, v, CAUSAL, asked)
     for _ in range(RUNS - 1):
         assert_same(told(q, k, v, CAUSAL, asked), first)
     assert_same(told(q[:, 8:16], k[:, 2:4], v[:, 2:4], CAUSAL, asked), first, slice(8, 16))
     monkeypatch.setattr(room, "ROOM", 1)  # then strips are as many as there are sums: some heads at a time
     assert_same(told(q, k, v, CAUSAL, asked), first)
-    monkeypatch.setattr(quicker, "CACHED", 1)  # one head at a time
+    for name in ("CACHED", "TURNS"):
+        monkeypatch.setattr(quicker, name, 0)  # one head at a time
     assert_same(told(q, k, v, CAUSAL, asked), first)
 
 

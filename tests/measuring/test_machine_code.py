@@ -41,3 +41,4 @@ def test_the_shortest_loop_with_a_product() -> None:
 
 def test_a_third_of_the_exponentials_comes_before_the_last_wait() -> None:
     assert early_exponentials(shortest_loop(CODE)) == pytest.approx(1 / 3)
+    assert early_exponentials([]) is None

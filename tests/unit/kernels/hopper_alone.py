@@ -3,6 +3,7 @@
 Started by test_hopper.py beside it, and by nobody else: what Triton takes for the GPU stays replaced.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,12 +21,23 @@ from torch import Tensor
 
 from benchmarks.without_gpu import PROCESSORS, Kernel, compiled_instead
 from regard.kernels.tiles import Bins
-from regard.kernels.triton import hopper
+from regard.kernels.triton import hopper, pooling
 from regard.kernels.triton.asked import Asked, Told
 from regard.kernels.triton.hopper import bins, cutting, launching
 from regard.kernels.triton.hopper import tensors as room
-from regard.kernels.triton.hopper.crew import POOLING, RECEIVING, ROWS, SEARCHING, TOGETHER, WIDTHS, block_for, crew_for
+from regard.kernels.triton.hopper.crew import (
+    POOLING,
+    RECEIVING,
+    ROWS,
+    SEARCHING,
+    TOGETHER,
+    TURNS,
+    WIDTHS,
+    block_for,
+    crew_for,
+)
 from regard.kernels.triton.hopper.turns import Task, keys_of, place_of, queries_of, tile_at, turns_of
+from regard.kernels.triton.pooling import strips_of_head
 from regard.kernels.triton.sight import Sight
 
 SHARED = 232_448
@@ -143,6 +155,19 @@ def test_the_forward_compiles(name: str, compiled: list[Any]) -> None:
     one = FORWARD[name]
     forward(*one.tensors(), one.sight, one.asked)
     assert_compiled(compiled, one.dtype)
+
+
+@pytest.mark.parametrize(("name", "block"), [("bins anywhere", 64), ("small bins anywhere", 16)])
+def test_numbers_of_a_lane_lie_in_the_order_that_the_assembly_takes(name: str, block: int, compiled: list[Any]) -> None:
+    """Two columns, then the row eight further on, then the next eight columns; blocks last."""
+    one = FORWARD[name]
+    forward(*one.tensors(), one.sight, one.asked)
+    program = compiled[0].asm["ttgir"]
+    (layout,) = set(re.findall(rf"\.pred above.*: tensor<64x{128 // block}x4x{block // 4}xf32, (#\w+)>", program))
+    (registers,) = re.findall(rf"^{layout} = #ttg\.linear<{{register = (\[\[.*?\]\]), lane", program, re.MULTILINE)
+    within = [[0, 0, 0, 2 << i] for i in range((block // 8).bit_length() - 1)]
+    blocks = [[0, 1 << i, 0, 0] for i in range((128 // block).bit_length() - 1)]
+    assert json.loads(registers) == [[0, 0, 0, 1], [8, 0, 0, 0], *within, *blocks]
 
 
 @pytest.mark.parametrize(("work", "how"), AFTERWARDS)
@@ -377,6 +402,9 @@ class Numbers(np.ndarray):
     def permute(self, axes: tuple[int, ...]) -> "Numbers":
         return self.transpose(axes)
 
+    def to(self, dtype: object) -> "Numbers":
+        return self
+
 
 def numbers(x: Any) -> Numbers:
     return np.asarray(x).view(Numbers)
@@ -400,6 +428,10 @@ def added_by_lanes(
 
 ON_CPU = SimpleNamespace(
     SliceLayout=lambda *_: None,
+    BlockedLayout=lambda *_: None,
+    minimum=min,
+    cdiv=lambda a, b: -(-a // b),
+    int64=None,
     arange=lambda first, end, layout: numbers(np.arange(first, end)),
     zeros_like=lambda x: numbers(np.zeros_like(x)),
     where=lambda *x: numbers(np.where(*x))[()],  # a number stays one, which no -= changes for others
@@ -409,6 +441,69 @@ ON_CPU = SimpleNamespace(
     float32=None,
     inline_asm_elementwise=added_by_lanes,
 )
+
+
+@settings(max_examples=30)
+@given(T=st.integers(1, 300), high=st.integers(16, 200), consumers=st.sampled_from([2, 3]), C=st.integers(1, 70))
+def test_bins_of_queries_anywhere_get_what_is_theirs(T: int, high: int, consumers: int, C: int) -> None:
+    """Both functions of the GPU as Python runs them: strips of one head that consumers write, and that are joined."""
+    cut = Bins(high, 1, R=-(-T // high), C=C)
+    tiles = -(-T // (ROWS * consumers)) * consumers
+    weights = np.zeros((tiles * ROWS, C))
+    weights[:T] = np.random.default_rng(T).integers(1, 1000, (T, C))
+    is_whole = ROWS % high == 0
+    of_head = cut.R if is_whole else strips_of_head(T, cut, ROWS)
+    strips = np.full(of_head * C, np.nan)
+
+    def store(places: Numbers, x: Numbers, mask: Numbers) -> None:
+        places, x, mask = np.broadcast_arrays(places, x, mask)
+        strips[places[mask]] = x[mask]
+
+    layout = room._layout_for(cut)
+    for row in range(0, tiles * ROWS, ROWS):
+        scratch = np.vstack([weights[row : row + ROWS].T, np.full((64, ROWS), np.nan)])  # of bins that there are not
+
+        def load(places: Numbers, mask: Numbers, other: float, scratch: np.ndarray = scratch) -> Numbers:
+            return numbers(np.where(mask, scratch.ravel()[places], other))
+
+        here = SimpleNamespace(**vars(ON_CPU), load=load, store=store)
+        pool_rows = FunctionType(bins.pool_rows.fn.__code__, {"gl": here, "float": float})
+        pool = SimpleNamespace(strips=0, of_head=of_head, high=high, wide=1, bins=C)
+        nobody = numbers(np.zeros(ROWS))
+        pool_rows(pool, 0, numbers(0), row, nobody, C, T, False, layout["PIECES"])
+    found = strips.reshape(of_head, C)
+    if not is_whole:
+        found = joined(found, cut)
+    expected = np.pad(weights[:T], ((0, cut.R * high - T), (0, 0))).reshape(cut.R, high, C).sum(1)
+    assert (found == expected).all()
+
+
+def joined(strips: np.ndarray, cut: Bins) -> np.ndarray:
+    """What `join` makes of them, a program after another."""
+    sums = np.full(cut.R * cut.C, np.nan)
+
+    def load(places: np.ndarray, mask: np.ndarray, other: float) -> np.ndarray:
+        return np.where(mask, strips.ravel()[np.where(mask, places, 0)], other)
+
+    def store(places: np.ndarray, x: np.ndarray, mask: np.ndarray) -> None:
+        sums[places[mask]] = x[mask]
+
+    for r in range(cut.R):
+        tl = SimpleNamespace(
+            program_id=lambda axis, r=r: r if axis == 0 else 0,
+            cast=lambda x, dtype: x,
+            int64=None,
+            float32=None,
+            arange=np.arange,
+            zeros=lambda shape, dtype: np.zeros(shape),
+            cdiv=lambda a, b: -(-a // b),
+            minimum=min,
+            load=load,
+            store=store,
+        )
+        join = FunctionType(pooling._join.fn.__code__, {"tl": tl})
+        join(0, 0, len(strips), cut.high, cut.R, cut.C, ROWS, 128)
+    return sums.reshape(cut.R, cut.C)
 
 
 @settings(max_examples=20)
@@ -460,23 +555,51 @@ def test_heads_go_one_by_one_where_the_cache_holds_no_more(
 ) -> None:
     """Each with its own keys and values, and into its own part of what is found."""
     launched: list[Any] = []
+    written: list[int] = []
     kernel = Kernel(lambda grid, task, pool, q, k, v, **_: launched.append((task, q.base, k.base, v.base)))
     monkeypatch.setattr(launching, "forward_kernel", kernel)
-    monkeypatch.setattr(room, "join", lambda *_: None)
+    monkeypatch.setattr(room, "join", lambda *arguments: written.append(arguments[-1].data_ptr()))
+    monkeypatch.setattr(launching, "TURNS", 0)
     x = [torch.cat([one, one]) for one in tensors(512, 512, H=4, G=2)]
     one_head = 2 * x[1][0, 0].nbytes
+    asked = Asked(lse=True, entropy=True, bins=bins, top=8)
     monkeypatch.setattr(launching, "CACHED", one_head)
-    forward(*x, CAUSAL, Asked(lse=True, entropy=True, bins=bins))
+    forward(*x, CAUSAL, asked)
     assert [(task.first, task.heads) for task, *_ in launched] == [(0, 8)]
     launched.clear()
+    written.clear()
     monkeypatch.setattr(launching, "CACHED", one_head - 1)
-    forward(*x, CAUSAL, Asked(lse=True, entropy=True, bins=bins))
+    forward(*x, CAUSAL, asked)
     assert all((task.first, task.heads, task.H) == (0, 1, 1) for task, *_ in launched)
-    places = [[one.data_ptr() for one in (task.out, task.lse, task.entropy, *rest)] for task, *rest in launched]
-    for at, found in enumerate(zip(*places, strict=True)):
-        step = 512 * 4 if at in (1, 2) else 512 * 64 * 2
-        head = [h // 2 if at > 3 else h for h in range(8)]
-        assert [place - found[0] for place in found] == [step * h for h in head]
+
+    def steps(*places: int) -> list[int]:
+        return [place - places[0] for place in places]
+
+    for name in ("lse", "entropy", "threshold"):
+        assert steps(*(getattr(task, name).data_ptr() for task, *_ in launched)) == [512 * 4 * h for h in range(8)]
+    for at, served in enumerate((1, 1, 2, 2)):
+        places = ((task.out, *rest)[at].data_ptr() for task, *rest in launched)
+        assert steps(*places) == [512 * 64 * 2 * (h // served) for h in range(8)]
+    if written:
+        assert bins is not None
+        assert steps(*written) == [4 * bins.R * bins.C * h for h in range(8)]
+
+
+def test_a_head_goes_alone_only_where_it_fills_the_processors(
+    monkeypatch: pytest.MonkeyPatch, processors: None
+) -> None:
+    """A few queries that look at a long past are too few for that."""
+    launched: list[int] = []
+    monkeypatch.setattr(launching, "forward_kernel", Kernel(lambda grid, task, *_, **__: launched.append(task.heads)))
+    monkeypatch.setattr(launching, "CACHED", 0)
+    rows = crew_for(64, Asked(), is_causal=False).rows
+    filling = PROCESSORS * TURNS * rows
+    for T, alone in ((64, False), (filling - rows, False), (filling - rows + 1, True)):
+        launched.clear()
+        x = [one.to("meta") for one in tensors(64, 64)]
+        q = x[0][:, :, :1].expand(-1, -1, T, -1)
+        launching.forward(q, *x[1:], FULL, Told(out=torch.empty(q.shape, device="meta")), scale=0.1, asked=Asked())
+        assert launched == ([1] * 4 if alone else [4])
 
 
 def test_heads_in_groups_are_all_launched(monkeypatch: pytest.MonkeyPatch, processors: None) -> None:

@@ -171,4 +171,4 @@ def _row_tile(
         tl.store(task.entropy + here, tl.where(entropy < 0.0, 0.0, entropy), mask=rows < T)
     if BINS != "":
         close_bins(pool, edges[3], m, mass, ROWS, BINS)
-        pool_rows(pool, head, tile, tl.cdiv(T, ROWS), lse, edges[0], edges[3], T, ROWS, BINS, TALL)
+        pool_rows(pool, head, tile, lse, edges[0], edges[3], T, ROWS, BINS, TALL)

@@ -8,13 +8,15 @@ from regard.kernels.triton import hopper
 from regard.kernels.triton.asked import Asked, Told
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two, programs
 from regard.kernels.triton.forward import Task, forward_kernel
-from regard.kernels.triton.pooling import Pool, join, layout_of, most_touched
+from regard.kernels.triton.pooling import Pool, join, layout_of, strips_of_head
 from regard.kernels.triton.sight import Sight
 from regard.kernels.triton.starting import Inputs, launch
 from regard.kernels.triton.tiles import LOG2E, Limits, parts_of_walk, tensors_in_tiles
 
 ROOM = 2**24
-"""Numbers in all scratch, and in all strips: 64 MiB each, or as much as the map itself, where that is more."""
+"""Numbers in all scratch, and in all strips: 64 MiB each, or as much as the map itself, where that is more, or what one
+head needs.
+"""
 
 
 @torch.no_grad()
@@ -104,15 +106,15 @@ def _empty(q: Tensor, S: int, Ev: int, asked: Asked) -> Told:
 def _with_map(inputs: Inputs, blocks: Blocks, bins: Bins, sums: Tensor) -> None:
     """Writes the sums, (B·H, R, C), heads in groups; scratch is as large as programs are many."""
     heads, tiles = len(sums), -(-inputs.arguments[0].T // blocks.rows)
-    pieces = most_touched(blocks.rows, bins.high)
+    of_head = strips_of_head(inputs.arguments[0].T, bins, blocks.rows)
     room = max(ROOM, sums.numel())
-    group = min(heads, max(1, room // (tiles * pieces * bins.C)))
+    group = min(heads, max(1, room // (of_head * bins.C)))
     running = min(programs(sums.device), tiles * group, max(1, room // (bins.C * blocks.rows)))
     scratch = sums.new_empty((running, bins.C, blocks.rows))
     for first in range(0, heads, group):
         some = min(group, heads - first)
-        strips = sums.new_zeros((some, tiles, pieces, bins.C))
-        pool = Pool(scratch, strips, first, pieces, bins.wide, bins.high, bins.C)
+        strips = sums.new_zeros((some, of_head, bins.C))
+        pool = Pool(scratch, strips, first, of_head, bins.wide, bins.high, bins.C)
         _launch(inputs, pool, blocks, bins, first * tiles, (first + some) * tiles)
         join(strips, bins, blocks.rows, sums[first : first + some])
 

@@ -2,8 +2,8 @@
 
 The sum of p over a bin is stored where the bin ends, as m + log2 Σ p, in scratch of the program's own, [bin, row]:
 what is written together lies together. When the LSE is known, the program reads its scratch again, and the weights'
-sums over the rows that share a bin of queries go to the tile's own strip, [piece, bin]; `join` puts the strips
-together. Programs with scratch take one tile after another, so that scratch does not grow with the text.
+sums over the rows that share a bin of queries go to strips of the tile's own, one for each bin that it touches; `join`
+puts them together. Programs with scratch take one tile after another, so that scratch does not grow with the text.
 
 BINS says how bins of keys lie to tiles of keys:
 "wide"    a bin is some whole tiles
@@ -26,14 +26,14 @@ from regard.kernels.triton.starting import on_device
 class Pool(NamedTuple):
     """What the map needs, as the kernel takes it.
 
-    strips  [head, tile, piece, bin], the first of them of `first_head`
+    strips  [head, tile and bin of queries, bin], the first of them of `first_head`; so many `of_head`: see `join`
     wide    keys of a bin; tall  queries of a bin; bins  of keys
     """
 
     scratch: Any
     strips: Any
     first_head: int
-    pieces: int
+    of_head: int
     wide: int
     tall: int
     bins: int
@@ -55,37 +55,36 @@ def layout_of(bins: Bins, rows: int, keys: int) -> dict[str, Any]:
     return {"BINS": "uneven", "SHARE": -(-keys // bins.wide), "TALL": tall}
 
 
-def most_touched(length: int, step: int) -> int:
-    """How many pieces of size `step` a run of `length` may touch, where runs begin at multiples of their length.
+def strips_of_head(T: int, bins: Bins, rows: int) -> int:
+    """How many strips a head has at most, whose tiles have so many rows.
 
-    >>> most_touched(128, 32), most_touched(32, 128), most_touched(128, 100), most_touched(3, 128)
-    (4, 1, 3, 2)
+    The strip of a tile and a bin of queries lies where their numbers added together say: a tile and the next share one
+    bin at most, so that no two strips have the same place.
     """
-    return max(1, length // step) if length % step == 0 or step % length == 0 else (length - 2) // step + 2
+    return -(-T // rows) + bins.R
 
 
 def join(strips: Tensor, bins: Bins, rows: int, sums: Tensor) -> None:
-    """Writes sums over bins of queries, (heads, R, C): added up from strips of tiles of so many rows, (heads, tiles,
-    pieces, C).
+    """Writes sums over bins of queries, (heads, R, C): added up from strips of tiles of so many rows, (heads,
+    `strips_of_head`, C).
     """
-    heads, tiles, pieces, C = strips.shape
+    heads, of_head, C = strips.shape
     block = min(power_of_two(C), 1024)
     with on_device(sums):
         _join[(heads * bins.R, triton.cdiv(C, block))](
-            strips, sums, tiles, pieces, bins.high, bins.R, C, ROWS=rows, BLOCK=block
+            strips, sums, of_head, bins.high, bins.R, C, ROWS=rows, BLOCK=block
         )
 
 
 @triton.jit
-def _join(strips, sums, tiles, pieces, high, R, C, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+def _join(strips, sums, of_head, high, R, C, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     """One bin of queries: the tiles that it touches, in order, so that sums are the same every time."""
     at = tl.cast(tl.program_id(0), tl.int64)
     head, r = at // R, tl.program_id(0) % R
     bins = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK,), tl.float32)
-    for tile in range(r * high // ROWS, tl.minimum(tl.cdiv((r + 1) * high, ROWS), tiles)):
-        strip = (head * tiles + tile) * pieces + r - tile * ROWS // high
-        total += tl.load(strips + strip * C + bins, mask=bins < C, other=0.0)
+    for tile in range(r * high // ROWS, tl.minimum(tl.cdiv((r + 1) * high, ROWS), of_head - R)):
+        total += tl.load(strips + (head * of_head + tile + r) * C + bins, mask=bins < C, other=0.0)
     tl.store(sums + at * C + bins, total, mask=bins < C)
 
 
@@ -151,14 +150,14 @@ def close_bins(pool, high, m, mass, ROWS: tl.constexpr, BINS: tl.constexpr):
 
 
 @triton.jit
-def pool_rows(pool, head, tile, tiles, lse, low, high, T, ROWS: tl.constexpr, BINS: tl.constexpr, TALL: tl.constexpr):
+def pool_rows(pool, head, tile, lse, low, high, T, ROWS: tl.constexpr, BINS: tl.constexpr, TALL: tl.constexpr):
     """The tile's weights in bins of keys, summed over the rows of each bin of queries. Strips are zero beforehand."""
     AT_ONCE: tl.constexpr = 32
     rows = tile * ROWS + tl.arange(0, ROWS)
     shift = tl.where(lse == float("-inf"), 0.0, lse)
     first = tile * ROWS // pool.tall
     pieces = (tl.minimum(tile * ROWS + ROWS, T) - 1) // pool.tall - first + 1
-    strip = pool.strips + (tl.cast(head - pool.first_head, tl.int64) * tiles + tile) * (pool.pieces * pool.bins)
+    strip = pool.strips + (tl.cast(head - pool.first_head, tl.int64) * pool.of_head + tile + first) * pool.bins
     end = tl.minimum(pool.bins, high // pool.wide + 1)
     if BINS == "narrow":
         end = tl.minimum(pool.bins, high // pool.wide)
@@ -169,7 +168,7 @@ def pool_rows(pool, head, tile, tiles, lse, low, high, T, ROWS: tl.constexpr, BI
         if TALL:
             sums = tl.sum(tl.reshape(weights, (AT_ONCE, ROWS // TALL, TALL)), 2)
             piece = tl.arange(0, ROWS // TALL)[None, :]
-            tl.store(strip + piece * pool.bins + bins, sums, mask=bins < end)
+            tl.store(strip + piece * pool.bins + bins, sums, mask=(bins < end) & (piece < pieces))
         else:
             bins = c + tl.arange(0, AT_ONCE)
             for piece in range(pieces):

@@ -6,22 +6,27 @@ from regard.kernels.tiles import Bins
 from regard.kernels.triton.blocks import blocks_for, power_of_two
 from regard.records import See
 
+SMALLEST = 64
+"""Queries of a tile, at least, where a text is long."""
+
 
 def scratch_for(q: Tensor, k: Tensor, see: See | None, *, later: bool = False) -> int:
     """In bytes, at most. Up to 192 MiB, which a small map may take as well, are not counted.
 
-    The pass that computes needs scratch and strips, each no larger than the map, or than 128 and 64 MiB. A walk that
-    comes `later` keeps a sum for each row of the map, every tile of keys and every bin that this touches.
+    The pass that computes needs scratch and strips, each no larger than the map, or than 128 and 64 MiB; but strips of
+    one head at least, one for each bin of queries and each tile of them. A walk that comes `later` keeps a sum for each
+    row of the map, every tile of keys and every bin that this touches.
     """
     (B, H, T, E), S = q.shape, k.shape[2]
     bins = Bins.of(T, S, see)
     if bins is None:
         return 0
-    numbers = 2 * bins.C  # for a row of the map
+    rows = B * H * bins.R
+    numbers = rows * bins.C + max(rows, bins.R - (-T // SMALLEST)) * bins.C
     if later:
         keys, wide = blocks_for(q.dtype, E, S, T).rows, bins.wide
-        numbers = max(numbers, -(-S // keys) * touched_by(keys, wide))
-    return 4 * B * H * bins.R * numbers
+        numbers = max(numbers, rows * -(-S // keys) * touched_by(keys, wide))
+    return 4 * numbers
 
 
 def touched_by(keys: int, wide: int) -> int:

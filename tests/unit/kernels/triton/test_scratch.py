@@ -3,15 +3,18 @@
 from typing import Any
 
 import pytest
+import torch
 from torch import Tensor
 
 from kernel_calls import tensors
 from regard import See
+from regard.kernels.tiles import Bins
 from regard.kernels.triton import launching, second_map
 from regard.kernels.triton.attention import attention
 from regard.kernels.triton.blocks import blocks_for
+from regard.kernels.triton.hopper.crew import ROWS
 from regard.kernels.triton.observe import observe
-from regard.kernels.triton.pooling import most_touched
+from regard.kernels.triton.pooling import strips_of_head
 from regard.kernels.triton.scratch import scratch_for
 
 SIZES = [(20, 30, 3), (20, 300, 2), (20, 256, 1), (5, 131, 131)]
@@ -51,10 +54,23 @@ def test_the_pass_that_computes(most: int, device: str, monkeypatch: pytest.Monk
     assert found.map is not None
     assert scratch_for(q, k, see) == 2 * found.map.nbytes
     blocks, C = blocks_for(q.dtype, 16, 30, 30), found.map.shape[-1]
-    one_program, one_head = 4 * blocks.rows * C, 4 * most_touched(blocks.rows, -(-30 // most)) * C
+    bins = Bins.of(30, 30, see)
+    assert bins is not None
+    one_program, one_head = 4 * blocks.rows * C, 4 * strips_of_head(30, bins, blocks.rows) * C
     assert max(sizes) <= max(found.map.nbytes, one_program) + max(found.map.nbytes, one_head)
 
 
 def test_without_a_map_there_is_nothing() -> None:
     q, k, _ = tensors(20, 30)
     assert scratch_for(q, k, None) == scratch_for(q, k, See(map=None, received=True), later=True) == 0
+
+
+def test_strips_of_a_long_head_are_counted() -> None:
+    """A map of few rows, of queries without end: it is tiles that are many."""
+    q = torch.empty(1, 1, 2_000_000, 64, dtype=torch.bfloat16, device="meta")
+    see = See(map=1000)
+    bins = Bins.of(2_000_000, 2_000_000, see)
+    assert bins is not None
+    smallest = blocks_for(q.dtype, 64, 2_000_000, 2_000_000, bins.wide).rows
+    strips = 4 * bins.C * max(strips_of_head(2_000_000, bins, rows) for rows in (smallest, ROWS))
+    assert scratch_for(q, q, see) >= strips > 4 * bins.R * bins.C

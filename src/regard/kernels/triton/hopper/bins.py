@@ -15,15 +15,13 @@ class Pool(NamedTuple):
     """What the map needs; without a map the numbers do not matter.
 
     scratch  [program, consumer, bin, query]
-    strips   [head, piece of a consumer's tile, bin], from this launch's first head on; so many `of_head`, and so many
-             `pieces` of a tile where bins of queries share no edges with tiles
-    high, wide  queries and keys of a bin; bins  of keys
+    strips   [head, piece of a consumer's tile, bin], from this launch's first head on; so many `of_head`
+    high     queries of a bin; wide  keys; bins  of keys
     """
 
     scratch: Any
     strips: Any
     of_head: int
-    pieces: int
     high: int
     wide: int
     bins: int
@@ -125,7 +123,7 @@ def pool_rows(pool, scratch, head, row, lse, end, T, RUNNING: gl.constexpr, PIEC
     """The weights of a consumer's queries, from `row` on, in each bin, summed over each piece of the queries: into
     strips of `head`.
 
-    PIECES  so many, of the same height; or 0: they end where bins of queries do
+    PIECES  so many, each a bin of its own; or 0: they end where bins of queries do, and lie as `strips_of_head` says
     end     of the keys that were looked at: no bin behind it holds anything
     """
     ROWS: gl.constexpr = lse.shape[0]
@@ -137,7 +135,9 @@ def pool_rows(pool, scratch, head, row, lse, end, T, RUNNING: gl.constexpr, PIEC
     is_query = row + queries < T
     shift = gl.convert_layout(gl.where(lse == float("-inf"), 0.0, lse), gl.SliceLayout(0, layout))
     shift = gl.where(is_query, shift, 0.0)  # who is not there may have looked at anything
-    strip = row // ROWS * (PIECES if PIECES > 0 else pool.pieces)
+    strip = row // ROWS * PIECES
+    if PIECES == 0:
+        strip = row // ROWS + row // pool.high
     into = pool.strips + (head.to(gl.int64) * pool.of_head + strip) * pool.bins
     looked_at = gl.minimum(pool.bins, gl.cdiv(end, pool.wide))
     for first in range(0, pool.bins, AT_ONCE):
@@ -154,7 +154,7 @@ def pool_rows(pool, scratch, head, row, lse, end, T, RUNNING: gl.constexpr, PIEC
             gl.store(into + pieces * pool.bins + bins, sums, mask=(strip + pieces < pool.of_head) & (bins < pool.bins))
         else:
             begin, piece = row // pool.high * pool.high - row, 0
-            while begin < ROWS:
+            while (begin < gl.minimum(ROWS, T - row)) & (row < T):
                 inside = (queries >= begin) & (queries < begin + pool.high)
                 sums = gl.sum(gl.where(inside[None, :], weights, 0.0), 1)
                 gl.store(into + piece * pool.bins + bins, sums, mask=bins < pool.bins)

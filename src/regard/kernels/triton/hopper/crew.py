@@ -18,6 +18,9 @@ CACHED = 40 * 2**20
 drift apart, and fetch them again and again.
 """
 
+TURNS = 4
+"""So many tiles of queries for each processor has a head at least that goes alone: at its last turn most stand idle."""
+
 KEYS = 128
 """Keys of a tile."""
 
@@ -89,13 +92,9 @@ def crew_for(E: int, asked: Asked, *, is_causal: bool) -> Crew:
         return Crew(consumers=2, stages=2, registers=240, counting="waiting", holding=holding, scatter=uneven)
     two = Crew(consumers=2, stages=3, registers=240)
     three = Crew(consumers=3, stages=2, registers=160)
-    in_tile = 0
-    if asked.bins is not None:
-        in_tile = KEYS // block_for(asked.bins.wide) if uneven else max(1, KEYS // asked.bins.wide)
-    if in_tile > 2:
+    in_tile = 0 if asked.bins is None else max(1, KEYS // asked.bins.wide)
+    if in_tile > 2 or uneven:
         return two._replace(counting="waiting", scatter=True)
-    if uneven:
-        return two._replace(counting="waiting", holding=more, scatter=True)
     if in_tile == 2 and is_causal and more:
         return two._replace(counting="waiting", scatter=not asked.top)
     if in_tile == 2 and asked.entropy and asked.top:

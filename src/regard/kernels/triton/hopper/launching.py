@@ -19,6 +19,7 @@ from regard.kernels.triton.hopper.crew import (
     ROWS,
     SEARCHING,
     TOGETHER,
+    TURNS,
     WIDTHS,
     Crew,
     crew_for,
@@ -31,6 +32,7 @@ from regard.kernels.triton.hopper.tensors import (
     described,
     group_of,
     layout_for,
+    processors,
     programs_for,
     with_map,
 )
@@ -68,20 +70,23 @@ def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, *, scale:
     """`told`, what was asked for written into it, with thresholds. q B H T E, k and v B G S E; a call that `fits`."""
     if 0 < asked.top <= FEW:
         told = told._replace(threshold=torch.empty(q.shape[:3], dtype=torch.float32, device=q.device))
-    if k[0, 0].nbytes + v[0, 0].nbytes <= CACHED:
-        _forward(q, k, v, sight, told, scale=scale, asked=asked)
+    crew = crew_for(q.shape[3], asked, is_causal=sight.right is not None)
+    fills_alone = triton.cdiv(q.shape[2], crew.rows) >= TURNS * processors(q.device)
+    if not fills_alone or k[0, 0].nbytes + v[0, 0].nbytes <= CACHED:
+        _forward(q, k, v, sight, told, crew, scale=scale, asked=asked)
         return told
     served = q.shape[1] // k.shape[1]
     for sample, h in product(range(q.shape[0]), range(q.shape[1])):
         of_queries = slice(sample, sample + 1), slice(h, h + 1)
         of_keys = slice(sample, sample + 1), slice(h // served, h // served + 1)
         one = told._replace(**{name: x[of_queries] for name, x in told._asdict().items() if x is not None})
-        _forward(q[of_queries], k[of_keys], v[of_keys], sight, one, scale=scale, asked=asked)
+        _forward(q[of_queries], k[of_keys], v[of_keys], sight, one, crew, scale=scale, asked=asked)
     return told
 
 
-def _forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, *, scale: float, asked: Asked) -> None:
-    crew = crew_for(q.shape[3], asked, is_causal=sight.right is not None)
+def _forward(
+    q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, crew: Crew, *, scale: float, asked: Asked
+) -> None:
     task = _task(q, k, sight, scale, out=told.out, lse=told.lse, entropy=told.entropy, threshold=told.threshold)
     flags = {
         "LSE": told.lse is not None,
@@ -228,4 +233,4 @@ def _task(
 
 
 def _no_pool(x: Tensor) -> Pool:
-    return Pool(x, x, 1, 1, 1, 1, 1)
+    return Pool(x, x, 1, 1, 1, 1)

@@ -12,8 +12,8 @@ from regard.kernels.triton.hopper.names import sync
 
 @gluon.jit
 def begin_with(pool, last, ROWS: gl.constexpr, PASSING: gl.constexpr, WORK: gl.constexpr):
-    """Nothing found yet: sums by rows and lanes, or maxima of groups; how many survived of each row; the bin of the
-    last key.
+    """Nothing found yet: sums by rows and lanes, or maxima of groups; how many survived of each row; for a map, the bin
+    of the last key.
     """
     nothing = gl.zeros((ROWS, PASSING), gl.float32, gl.NVMMADistributedLayout([3, 0], [4, 1], [16, PASSING, 16]))
     if WORK == "thresholds":

@@ -14,10 +14,10 @@ from regard.kernels.tiles import Bins
 from regard.kernels.triton.hopper.bins import Pool
 from regard.kernels.triton.hopper.crew import KEYS, NARROWEST, ROWS, block_for, share_edges
 from regard.kernels.triton.hopper.turns import Task
-from regard.kernels.triton.pooling import join, layout_of, most_touched
+from regard.kernels.triton.pooling import join, layout_of, strips_of_head
 
 ROOM = 5 * 2**20
-"""Numbers in all strips: 20 MiB, or as much as the map itself, where that is more."""
+"""Numbers in all strips: 20 MiB, or as much as the map itself, where that is more, or one head's."""
 
 SCRATCH = 2**25
 """Numbers in all scratch: 128 MiB, or as much as the map itself. Half of it lets a third of an H200 idle where a map is
@@ -41,11 +41,12 @@ def described(x: Tensor, rows: int) -> TensorDescriptor:
 
 def programs_for(tiles: int, device: torch.device) -> int:
     """One to a processor: it fills it."""
-    return min(tiles, _processors(device))
+    return min(tiles, processors(device))
 
 
 @cache
-def _processors(device: torch.device) -> int:
+def processors(device: torch.device) -> int:
+    """How many the GPU has."""
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
@@ -78,20 +79,17 @@ def with_map(
     """Writes the sums, (B·H, R, C). Where bins of queries are a consumer's tile, or shares of one, it writes them
     itself; else strips, for heads in groups so that they stay few, which are joined.
     """
-    tiles = triton.cdiv(task.T, consumers * ROWS) * consumers
+    tiles = triton.cdiv(task.T, consumers * ROWS)
     is_whole = ROWS % bins.high == 0  # then consumers write the map itself
-    pieces = ROWS // bins.high if is_whole else most_touched(ROWS, bins.high)
-    of_head = bins.R if is_whole else tiles * pieces
+    of_head = bins.R if is_whole else strips_of_head(task.T, bins, ROWS)
     group = task.heads if is_whole else group_of(task.heads, max(ROOM, sums.numel()) // (of_head * bins.C))
     running = max(1, max(SCRATCH, sums.numel()) // (consumers * bins.C * ROWS))  # programs there is scratch for
-    programs = min(running, programs_for(tiles // consumers * group, sums.device))
-    scratch = sums.new_empty((programs, consumers, bins.C, ROWS))
-    strips = sums if is_whole else sums.new_empty((group, tiles, pieces, bins.C))
+    scratch = sums.new_empty((min(running, programs_for(tiles * group, sums.device)), consumers, bins.C, ROWS))
+    strips = sums if is_whole else sums.new_empty((group, of_head, bins.C))
     for first in range(0, task.heads, group):
         some = task._replace(first=first, heads=min(group, task.heads - first))
-        programs = min(len(scratch), programs_for(tiles // consumers * some.heads, sums.device))
-        pool = Pool(scratch, strips, of_head, pieces, bins.high, bins.wide, bins.C)
-        launch(some, pool, programs, _layout_for(bins))
+        programs = min(len(scratch), programs_for(tiles * some.heads, sums.device))
+        launch(some, Pool(scratch, strips, of_head, bins.high, bins.wide, bins.C), programs, _layout_for(bins))
         if not is_whole:
             join(strips[: some.heads], bins, ROWS, sums[first : first + some.heads])
 
@@ -106,5 +104,4 @@ def _layout_for(bins: Bins) -> dict[str, Any]:
     """
     layout = layout_of(bins, ROWS, KEYS)
     share = layout["SHARE"] if share_edges(bins.wide) else block_for(bins.wide)
-    evenly = ROWS % bins.high == 0 or bins.high % ROWS == 0
-    return {"BINS": layout["BINS"], "SHARE": share, "PIECES": max(1, ROWS // bins.high) if evenly else 0}
+    return {"BINS": layout["BINS"], "SHARE": share, "PIECES": 0 if ROWS % bins.high else ROWS // bins.high}

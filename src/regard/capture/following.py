@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.capture.labelling import Spell
+from regard.capture.labelling import Spelling
 from regard.records import Step
 
 Rows = tuple[tuple[str, ...], ...]
@@ -19,13 +19,13 @@ Rows = tuple[tuple[str, ...], ...]
 class Text:
     """What one side of a model has read so far. `total` tokens; `T`, `step` and `ids` are those of the last call."""
 
-    def __init__(self, leader: str, spell: Spell | None) -> None:
+    def __init__(self, leader: str, spelling: Spelling) -> None:
         self.leader = leader
         """The module whose calls are counted: the first that was seen."""
         self.B = self.T = self.total = 0
         self.step: Step | None = None
         self.ids: np.ndarray | None = None
-        self._spell = spell
+        self._spelling = spelling
         self._marks: Tensor | None = None
         self._rows: list[list[str]] | None = None
         self._windows: dict[tuple[int, int], Rows] = {}
@@ -90,13 +90,12 @@ class Text:
 
     def _read(self, ids: np.ndarray | None, start: int) -> None:
         self.ids, self._windows = ids, {}
-        if self._spell is None or ids is None or (self.step is not None and self._rows is None):
-            self._rows = None
-            return
-        new = [self._spell(row) for row in ids.tolist()]
-        if self.step is not None and self._rows is not None:
-            old = self._rows
-            new = [old[parent][:start] + row for parent, row in zip(self.step.parents, new, strict=True)]
+        old, step = self._rows, self.step
+        new = None
+        if ids is not None and (step is None or old is not None):
+            new = self._spelling.words(ids.tolist())
+        if new is not None and step is not None and old is not None:
+            new = [old[parent][:start] + row for parent, row in zip(step.parents, new, strict=True)]
         self._rows = new
 
 

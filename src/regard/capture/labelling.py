@@ -48,6 +48,27 @@ def speller(tokenizer: Any) -> Spell | None:
     return checked
 
 
+class Spelling:
+    """A tokenizer as a watched model asks it, in the middle of its forward: what fails there must not stop the model.
+
+    failed  what went wrong the first time; from then on there are no words
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._spell = speller(tokenizer)
+        self.failed: str | None = None
+
+    def words(self, rows: Sequence[Sequence[int]]) -> list[list[str]] | None:
+        """Of some texts; None where there is no tokenizer, or where it has failed."""
+        if self._spell is None or self.failed is not None:
+            return None
+        try:
+            return [self._spell(row) for row in rows]
+        except Exception as error:  # a function of the user's: anything
+            self.failed = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            return None
+
+
 def token_tables(model: nn.Module) -> set[int]:
     """Where the weights lie that turn the ids of tokens into vectors; not those of positions and the like."""
     told = []

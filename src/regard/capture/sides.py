@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from regard.capture.caught import Caught, CaughtWeights
 from regard.capture.following import Rows, Text
-from regard.capture.labelling import Reading, Spell
+from regard.capture.labelling import Reading, Spelling
 from regard.capture.names import Place, given
 from regard.capture.positions import sees_last
 from regard.records import Kind, Step
@@ -27,9 +27,9 @@ class Seen(NamedTuple):
 class Sides:
     """The texts of a model that is running, one for each side."""
 
-    def __init__(self, model: nn.Module, spell: Spell | None) -> None:
+    def __init__(self, model: nn.Module, spelling: Spelling) -> None:
         self._reading = Reading(model)
-        self._spell = spell
+        self._spelling = spelling
         self._texts: dict[Kind, Text] = {}
         self._moved: Tensor | None = None
 
@@ -54,7 +54,7 @@ class Sides:
             return self._across(B, T, S)
         text = self._texts.get(kind)
         if text is None:
-            text = self._texts[kind] = Text(place.name, self._spell)
+            text = self._texts[kind] = Text(place.name, self._spelling)
         if text.leader == place.name:
             keys = caught.k if isinstance(caught, Caught) and kind != "encoder" else None
             moved = None if self._moved is None or len(self._moved) != B else tuple(self._moved.tolist())

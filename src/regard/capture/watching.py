@@ -18,7 +18,7 @@ from regard.capture.choosing import Chosen
 from regard.capture.heads import by_heads
 from regard.capture.keeping import Keeping
 from regard.capture.kinds import Kinds
-from regard.capture.labelling import speller
+from regard.capture.labelling import Spelling
 from regard.capture.mode import Catching
 from regard.capture.names import Names, Place, is_writing
 from regard.capture.order import Order
@@ -113,7 +113,8 @@ class Watcher:
         self.lowering = Lowering(keep=self.see.qk)
         self.order = Order(self.names)
         self.kinds = Kinds(self.names)
-        self.sides = Sides(model, speller(tokenizer))
+        self._spelling = Spelling(tokenizer)
+        self.sides = Sides(model, self._spelling)
         self.steps = Steps()
         self.later = Later(self.trace)
         self._others: dict[str, int] = {}
@@ -178,6 +179,7 @@ class Watcher:
             self.keeping.left_out(),
             None if misfit is None else say("watch-order", calls=misfit[0], count=misfit[1]),
             say("watch-values", names=_few(self._without_values)) if self._without_values else None,
+            say("watch-no-words", reason=self._spelling.failed) if self._spelling.failed else None,
         ]
         for text in [*said, None if len(self.trace) else self._why_empty()]:
             if text is not None:

@@ -11,6 +11,7 @@ from regard.cli.lines import printable
 from regard.cli.numbers import whole_number
 from regard.cli.readings import tell_of_reading
 from regard.cli.see_command import MODEL, first_line
+from regard.cli.see_command import TEXTS as SHORT
 from regard.cli.streams import given_text, talk, write_json
 from regard.errors import ArgumentError, TooLargeError
 from regard.words import say
@@ -23,7 +24,9 @@ TEXTS = {
     "translation": "Tom loves Mary, and Mary loves Tom.",
     "text": "床前明月光",
 }
-"""Where no text is given: one that says things twice, so that heads that look for such things are found."""
+"""Where no text is given: one that says things twice, so that heads that look for such things are found; for a model
+that reads no more, what `regard see` takes.
+"""
 SHOWN = 20
 
 
@@ -82,7 +85,13 @@ def _run(model: str, given: str | None) -> Ran:
 
     reader = load(model)
     read = TEXTS[reader.settings.task] if given is None else given
-    seen = look_at(reader, read)
+    try:
+        seen = look_at(reader, read)
+    except TooLargeError:
+        if given is not None:
+            raise
+        read = SHORT[reader.settings.task]
+        seen = look_at(reader, read)
     tell_of_reading(reader, read)
     return Ran(seen.text, seen.output, first_line(reader, seen), seen.trace)
 

@@ -13,7 +13,7 @@ from regard.errors import MissingPackageError
 from regard.files import check_place, write_aside
 from regard.trace import Trace
 from regard.views.film import Scene, frame_title
-from regard.views.fonts import drawable, text_style
+from regard.views.fonts import drawable, spoken, text_style
 from regard.views.labels import cut_start, visible
 from regard.views.picture import chosen_language
 from regard.words import Language, language, say, speaking
@@ -35,7 +35,7 @@ def save_gif(
 ) -> None:
     """Write the animated picture, whole or not at all. Raises FileError and MissingPackageError."""
     check_place(path)
-    with speaking(chosen_language(lang)):
+    with speaking(spoken(chosen_language(lang))):
         frames = list(gif_frames(shown, losses))
     durations = [round(1000 / fps)] * (len(frames) - 1) + [_PAUSE_MS]
     first, *rest = frames

@@ -82,7 +82,7 @@ def ticks(
     base = points_of(size)
     if not tokens or cell <= 0:
         return Ticks((), base, (3 * _LETTER if side == "y" else 1) * base / 72)
-    labels = drawable_tokens([cut(visible(token), min(_WIDEST, columns(longest, base))) for token in tokens])
+    labels = drawable_tokens((cut(visible(token), min(_WIDEST, columns(longest, base))) for token in tokens), start)
     widest = max(text_width(label, base) for label in set(labels))
     if side == "x" and widest + _LETTER * base / 72 <= cell:
         return Ticks(tuple(labels), base, line(base), start=start)

@@ -83,14 +83,15 @@ def drawable(texts: Iterable[str]) -> list[str]:
     return shown
 
 
-def drawable_tokens(tokens: Iterable[str]) -> list[str]:
-    """The tokens, or the position of one that holds a character which no font has.
+def drawable_tokens(tokens: Iterable[str], start: int = 0) -> list[str]:
+    """The tokens, or the position of one that holds a character which no font has; that of the first is `start`.
 
-    >>> drawable_tokens(["cat", "\ue000"])
-    ['cat', '#1']
+    >>> drawable_tokens(["cat", "\ue000"], start=7)
+    ['cat', '#8']
     """
     tokens = list(tokens)
-    return [f"#{at}" if BOX in shown and BOX not in tokens[at] else shown for at, shown in enumerate(drawable(tokens))]
+    shown = zip(tokens, drawable(tokens), strict=True)
+    return [f"#{start + at}" if BOX in now and BOX not in token else now for at, (token, now) in enumerate(shown)]
 
 
 def spoken(lang: Language) -> Language:

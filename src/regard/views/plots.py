@@ -270,5 +270,7 @@ def _title(one: Picture, width: int) -> list[str]:
     pieces = [cut_start(visible(record.name), width), say(f"screen-{record.kind}")]
     if record.shape[1] > 1:
         pieces.append(say("screen-head", head=one.head))
+    if record.shape[0] > 1:
+        pieces.append(say("screen-sample", sample=one.sample, count=record.shape[0]))
     pieces += caption.part([record], language())
     return [*pieces, *caption.sink(first_share(one, compute=True), one, language())]

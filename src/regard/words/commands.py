@@ -119,8 +119,9 @@ WORDS: dict[str, Words] = {
     "doctor-no-triton": Words(en="none", zh="无"),
     "doctor-font": Words(en=", Chinese font: {name}", zh="，中文字体：{name}"),
     "doctor-no-font": Words(
-        en=", no Chinese font found: plots would show boxes; install one, for example Noto Sans CJK",
-        zh="，没有找到中文字体：图里会显示成方框；请安装一个，例如 Noto Sans CJK",
+        en=", no Chinese font found: plots write English, and positions in place of Chinese tokens; install one, for "
+        "example Noto Sans CJK",
+        zh="，没有找到中文字体：图里的说明改用英文，中文词元改写位置；请安装一种，例如 Noto Sans CJK",
     ),
     "doctor-missing": Words(
         en="not installed; gives {gives}: pip install 'regard[{extra}]'",

@@ -116,6 +116,12 @@ WORDS: dict[str, Words] = {
         zh="rollout 只把同一侧自注意力的各层相乘；编码器、解码器和交叉注意力不能互乘，而这里有：{kinds}；"
         "请选出一侧，例如 trace.select(kind='encoder').rollout()",
     ),
+    "rollout-runs": Words(
+        en="rollout multiplies the layers of one run, and {name!r} is of a later one; choose one run by a slice such "
+        "as trace[:2], or join the steps of a generation with trace.stitched()",
+        zh="rollout 把同一次运行的各层相乘，而 {name!r} 属于后来的一次；请用切片选出一次运行，例如 trace[:2]，"
+        "生成过程的各步可以先用 trace.stitched() 拼起来",
+    ),
     "rollout-shapes": Words(
         en="rollout multiplies layers, so all must be self-attention of one size, queries as many as keys; "
         "{first!r} has B T S = {wanted}, {name!r} has {found}; choose with trace.select or a slice",

@@ -65,8 +65,9 @@ WORDS: dict[str, Words] = {
         zh="同时把所有层和头写成一个 HTML 网页，用浏览器打开",
     ),
     "help-see-png": Words(
-        en="draw the same heads as a PNG file instead, or as SVG or PDF by its ending (needs matplotlib)",
-        zh="改为把同样的头画成 PNG 文件，或按扩展名画成 SVG、PDF（需要 matplotlib）",
+        en="draw the layers and heads that were chosen, or all, as a PNG file instead, or as SVG or PDF by its ending "
+        "(needs matplotlib)",
+        zh="改为把选中的层和头（没有选就是全部）画成 PNG 文件，或按扩展名画成 SVG、PDF（需要 matplotlib）",
     ),
     "see-best-cross": Words(
         en="decoder layer {layer}, head {head}: the head that aligns best",

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.capture.following import Keys, Text
+from regard.capture.labelling import Spelling
 from regard.records import Step
 
 
@@ -20,7 +21,7 @@ def spelled(text: Text, count: int) -> list[list[str]] | None:
 
 
 def started(texts: list[list[int]]) -> Text:
-    text = Text("h.0", lambda ids: [str(i) for i in ids])
+    text = Text("h.0", Spelling(lambda ids: [str(i) for i in ids]))
     B, T = len(texts), len(texts[0])
     text.advance(keys_of(texts), B, T, T, np.array(texts))
     return text
@@ -93,7 +94,7 @@ def test_another_text_begins_anew() -> None:
 
 
 def test_without_keys_sizes_must_do() -> None:
-    text = Text("h.0", None)
+    text = Text("h.0", Spelling(None))
     text.advance(None, 2, 3, 3, None)
     text.advance(None, 2, 1, 4, None)
     assert text.step == Step(3, (0, 1))

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.capture.caught import Caught
+from regard.capture.labelling import Spelling
 from regard.capture.names import Place
 from regard.capture.sides import Sides
 from regard.records import Kind, Step
@@ -17,7 +18,7 @@ class Model(nn.Module):
 
 def sides() -> tuple[Sides, Model]:
     model = Model()
-    return Sides(model, lambda ids: [str(i) for i in ids]), model
+    return Sides(model, Spelling(lambda ids: [str(i) for i in ids])), model
 
 
 def read(sides: Sides, model: Model, ids: Tensor) -> None:

@@ -157,6 +157,18 @@ def test_a_model_that_runs_in_another_thread(model: Model) -> None:
         elsewhere()
 
 
+@pytest.mark.parametrize("fault", [lambda ids: [["a"][i] for i in ids], lambda ids: ["a"]], ids=["raises", "too few"])
+def test_a_tokenizer_that_fails_does_not_stop_the_model(model: Model, fault: Any) -> None:
+    match = "the tokenizer failed while the model ran"
+    with pytest.warns(UserWarning, match=match) as told, regard.watch(model, fault) as trace:
+        seen = model(IDS)
+        model(IDS)
+    assert len(told) == 1
+    assert torch.equal(seen, model(IDS))
+    assert len(trace) == 4
+    assert {record.keys for record in trace} == {None}
+
+
 def test_nothing_but_others(model: Model) -> None:
     with pytest.warns(UserWarning, match="2 times by something else"), regard.watch(model):
         Model()(IDS)

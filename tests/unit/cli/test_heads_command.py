@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from regard.cli import heads_command
 from regard.language import load
 
 pytestmark = pytest.mark.usefixtures("bundled")
@@ -35,6 +36,14 @@ def test_the_hint_is_about_the_same_text(run) -> None:
     ours = run("heads", "--model", "poet")
     assert run(*shlex.split(ours.err.partition(": regard ")[2])).out.splitlines()[0] == ours.out.splitlines()[0]
     assert run("heads", "-", stdin=b"The cat").err.endswith(" -\n")
+
+
+def test_a_model_that_reads_little_gets_a_shorter_text(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(heads_command.TEXTS, "translation", "cat " * 5000)
+    code, out, _ = run("heads")
+    assert code == 0
+    assert out.startswith("I love you → ")
+    assert run("heads", "cat " * 5000).code == 5
 
 
 def test_the_handmade_heads(run) -> None:

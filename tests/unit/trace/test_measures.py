@@ -160,6 +160,10 @@ def test_rollout_refuses_what_cannot_be_multiplied(monkeypatch: pytest.MonkeyPat
     for records, kinds in (([cross], "cross"), ([square, cross], "self, cross"), (sides, "encoder, decoder")):
         with pytest.raises(ArgumentError, match=rf"cannot be multiplied .* here are: {kinds}; choose one side"):
             Trace(records).rollout()
+    twice = [record_of(np.eye(3), name=name) for name in ("h.0", "h.1", "h.0", "h.1")]
+    with pytest.raises(ArgumentError, match=r"'h\.0#1' is of a later one; .* trace\[:2\]"):
+        Trace(twice).rollout()
+    assert len(Trace(twice)[:2].rollout()) == 1
     with pytest.raises(ArgumentError, match="no records"):
         attention_rollout(Trace())
     bad = np.eye(3)

@@ -13,10 +13,11 @@ from PIL import Image
 from regard import Trace
 from regard.errors import ArgumentError, FileError, MissingPackageError, UnknownNameError
 from regard.reference import softmax
+from regard.views import film_pictures, fonts
 from regard.views.film import Film, Moment, frame_lines, read_film, scene, scene_json, telling_frames
 from regard.views.film_pictures import MOST_FRAMES, _palette, gif_frames, save_gif
 from regard.views.film_player import play
-from regard.words import LANGUAGES
+from regard.words import LANGUAGES, language
 
 TOKENS = ["我", "爱", "language", "<eos>"]
 
@@ -204,6 +205,20 @@ def test_ctrl_c_gives_the_cursor_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # --- an animated picture ----------------------------------------------------------------------------------
+
+
+def test_a_gif_without_a_font_for_chinese_is_in_english(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoken: list[str] = []
+
+    def frames(*_: object) -> list[Image.Image]:
+        spoken.append(language())
+        return [Image.new("P", (2, 2))]
+
+    monkeypatch.setattr(film_pictures, "gif_frames", frames)
+    for has, lang in ((True, "zh"), (False, "en")):
+        monkeypatch.setattr(fonts, "_has", lambda sign, has=has: has)
+        save_gif(scene(a_film(2)), tmp_path / "f.gif", {}, fps=5, lang="zh")
+        assert spoken[-1] == lang
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)

@@ -204,6 +204,21 @@ def test_tokens_are_merged_and_the_prompt_ends_with_a_line() -> None:
     assert ax.lines[0].get_ydata()[0] == 0.5  # type: ignore[index]
 
 
+def test_a_token_that_no_font_has_is_its_position_in_the_text() -> None:
+    record = trace(T=6, S=6, tokens=["\ue000"] * 6)
+    ax = record.plot(rows=slice(3, 5), cols=slice(1, 4))
+    assert isinstance(ax, Axes)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["#3", "#4"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["#1", "#2", "#3"]
+
+
+def test_a_sample_of_several_is_named() -> None:
+    two = Trace.from_weights(softmax(np.zeros((2, 1, 3, 3))), name="h.0.attn")
+    ax = two.plot(sample=1)
+    assert isinstance(ax, Axes)
+    assert ax.get_title() == "h.0.attn · self-attention · sample 1 of 2"
+
+
 def test_without_a_font_for_chinese_words_are_english(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fonts, "_has", lambda sign: ord(sign) < 128)
     ax = trace().plot(lang="zh")

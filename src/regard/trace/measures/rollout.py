@@ -1,5 +1,7 @@
 """Attention rollout: the attention of all layers multiplied, from the last down to what was read."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from regard.axes import part_of
@@ -53,7 +55,22 @@ def _sizes(trace: Trace) -> tuple[int, int]:
         found = (record.shape[0], *record.shape[2:])
         if found != wanted or found[1] != found[2]:
             raise ArgumentError("rollout-shapes", first=first.name, wanted=wanted, name=record.name, found=found)
+    again = _called_again(trace.names)
+    if again is not None:
+        raise ArgumentError("rollout-runs", name=again)
     return wanted[0], wanted[1]
+
+
+def _called_again(names: Sequence[str]) -> str | None:
+    """The first record of a second run, which has the name of a layer with a number behind it.
+
+    Where all have one name nobody can tell: these may be layers that were put together by hand.
+
+    >>> _called_again(["h.0", "h.1", "h.0#1", "h.1#1"]), _called_again(["attention", "attention#1"])
+    ('h.0#1', None)
+    """
+    layers = {name.partition("#")[0] for name in names}
+    return next((name for name in names if "#" in name), None) if len(layers) > 1 else None
 
 
 def _through(rolled: np.ndarray, record: Record) -> np.ndarray:

@@ -75,6 +75,11 @@ WORDS: dict[str, Words] = {
         en="the tokenizer made {found} of {wanted} ids; it must give one string for each",
         zh="分词器把 {wanted} 个编号变成了 {found}；应当每个编号给出一个字符串",
     ),
+    "watch-no-words": Words(
+        en="the tokenizer failed while the model ran, so that tokens have no words here: {reason}; give watch one that "
+        "knows every id",
+        zh="模型运行时分词器出了错，所以这里的词元没有文字：{reason}；请给 watch 一个认识所有编号的分词器",
+    ),
     # --- what fits ---
     "watch-budget": Words(
         en='budget must be a number of bytes, or a text such as "2 GB"; found {value!r}',

@@ -28,8 +28,8 @@ class Ink:
     depth: Depth | None
     """Of the colours; None for shades."""
     scale: Scale
-    thousandths: bool = False
-    """Whether numbers are written in these: weights of long texts are all small."""
+    places: int = 0
+    """Numbers are weights times ten to the power of this, where not 0: weights of long texts are all small."""
 
     @classmethod
     def for_pictures(cls, pictures: Iterable[Picture], depth: Depth | None) -> "Ink":
@@ -57,7 +57,7 @@ class Ink:
     def tile(self, line: Text, value: float, width: int, bare: bool = False) -> None:
         """One weight, so many columns wide, with its number where there is room for one; `bare`: colour only."""
         ground = self.ground(value)
-        content = "" if bare else number(value, self.thousandths) if width > 3 else self._shading(value, width, ground)
+        content = "" if bare else number(value, self.places) if width > 3 else self._shading(value, width, ground)
         if width > 3 and self.depth is None:
             content = (self.shade(value) if value else " ") + content
         style = on(ground) if ground else DIM if value == 0 else Style.null()
@@ -100,20 +100,35 @@ class Ink:
         return swatches
 
 
-def number(value: float, thousandths: bool = False) -> str:
-    """A weight in three columns.
+def places_for(highest: float) -> int:
+    """By which power of ten weights are multiplied, so that two figures of the highest are seen in three columns.
+
+    >>> [places_for(x) for x in (1.0, 0.1, 0.04, 0.0012, 0.0002, 1.4e-5, 0.0)]
+    [0, 0, 3, 3, 5, 5, 0]
+    """
+    if highest >= _SMALL or highest <= 0.0:
+        return 0
+    return next((places for places in range(3, 16, 2) if highest * 10**places >= 1), 15)
+
+
+_SMALL = 0.1
+"""Where no weight reaches it, two figures behind the point say too little."""
+
+
+def number(value: float, places: int = 0) -> str:
+    """A weight in three columns, times ten to the power of `places`.
 
     >>> [number(x) for x in (0.0, 0.4, 0.996, 1.0, 0.001)]
     [' · ', '.40', '1.0', '1.0', '.00']
-    >>> [number(x, thousandths=True) for x in (0.0, 0.04, 0.00123, 0.00001)]
+    >>> [number(x, places=3) for x in (0.0, 0.04, 0.00123, 0.00001)]
     [' · ', ' 40', '1.2', '0.0']
     """
     if value != value:
         return "nan"
     if value == 0:
         return f" {HIDDEN} "
-    if thousandths:
-        small = max(0.0, 1000 * value)
+    if places:
+        small = max(0.0, 10**places * value)
         return f"{small:.1f}" if small < 9.95 else f"{small:3.0f}"
     return "1.0" if value >= 0.995 else f"{max(0.0, value):.2f}"[1:]
 

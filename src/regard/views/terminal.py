@@ -18,7 +18,7 @@ from regard.trace.merging import Merge
 from regard.trace.trace import Colour, Range, ScaleName, Trace
 from regard.views import caption
 from regard.views.colours import Depth
-from regard.views.ink import Ink
+from regard.views.ink import Ink, places_for
 from regard.views.one_head import column_labels, lay_out, notes_on, row_lines
 from regard.views.opening import telling_head, with_layer_named
 from regard.views.overview import layers_by_heads
@@ -30,8 +30,6 @@ from regard.words import Language, say
 NARROWEST = 24
 ALL = "all"
 """As a layer: an overview of all of them, also where one head could be shown whole."""
-_SMALL = 0.1
-"""Where no weight reaches it, two figures behind the point say too little."""
 # For files that cannot hold our signs: each has a neighbour that every encoding has.
 _PLAIN = str.maketrans(
     {"░": ":", "▒": "+", "▓": "#", "█": "@", "·": ".", "∅": "o", "…": "~", "×": "x", "≥": ">", "╌": "-", "–": "-"}
@@ -148,12 +146,14 @@ def _in_full(whole: Picture, width: int, depth: Depth | None, lang: Language, no
     layout = lay_out(whole, width, depth)
     if layout.mode == "numbers":
         cells = layout.drawn.cells
-        are_small = 0.0 < cells.max(where=cells == cells, initial=0.0) < _SMALL
-        ink = Ink(depth, Scale(_SMALL if are_small else 1.0, name=whole.scale), thousandths=bool(are_small))
+        places = places_for(float(cells.max(where=cells == cells, initial=0.0)))
+        ink = Ink(depth, Scale(10.0 ** (2 - places) if places else 1.0, name=whole.scale), places)
     else:
         ink = Ink.for_pictures([layout.drawn], depth)
     lines += [*column_labels(layout), *row_lines(layout, ink), Text(), *ink.legend(width)]
-    told = [say("screen-thousandths", lang)] if ink.thousandths else []
+    told = []
+    if ink.places:
+        told = [say("screen-thousandths" if ink.places == 3 else "screen-times", lang, factor=10**ink.places)]
     return lines + caption.dimmed(caption.flow([*told, *notes_on(whole, layout, lang), *notes], width))
 
 

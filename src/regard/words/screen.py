@@ -34,6 +34,7 @@ WORDS: dict[str, Words] = {
     "screen-blind": Words(en="∅ sees nothing", zh="∅ 什么也看不到"),
     "screen-blind-count": Words(en="{count} rows see nothing", zh="有 {count} 行什么也看不到"),
     "screen-thousandths": Words(en="numbers are thousandths", zh="数字以千分之一为单位"),
+    "screen-times": Words(en="numbers are weights times {factor:,}", zh="数字是权重的 {factor:,} 倍"),
     "screen-bad": Words(en="red or !: NaN", zh="红色或 !：NaN"),
     "screen-nothing": Words(en="nothing to draw: {T} queries, {S} keys", zh="没有可画的内容：{T} 个查询，{S} 个键"),
     "screen-prompt": Words(en="rows of the prompt: {count}", zh="前 {count} 行是提示"),

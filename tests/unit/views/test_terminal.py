@@ -199,6 +199,16 @@ def test_where_all_weights_are_small_numbers_are_thousandths(lang: Language, sai
     assert ".00" in whole
 
 
+@pytest.mark.parametrize(("lang", "said"), [("en", "weights times 100,000"), ("zh", "数字是权重的 100,000 倍")])
+def test_smaller_weights_still_have_two_figures_and_shades(lang: Language, said: str) -> None:
+    weights = np.array([[0.00021, 0.00003, 0.99976], [0.00077, 0.00048, 0.99875]])
+    text = shown(Trace.from_weights(weights), lang=lang, cols=slice(0, 2))
+    assert said in text
+    table = text.split("\n\n")[1].split("\n", 1)[1]
+    assert re.findall(r"[\d.]+", table)[1::1] == ["21", "3.0", "1", "77", "48"]
+    assert len(set(re.findall(r"[░▒▓█]", table))) >= 3
+
+
 def test_seventeen_words_get_numbers_in_eighty_columns() -> None:
     words = [f"w{i}" for i in range(17)]
     assert ".00" in shown(Trace.from_weights(np.full((17, 17), 1 / 17) * 0.02 + np.eye(17) * 0.98, words))

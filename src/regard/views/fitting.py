@@ -6,7 +6,7 @@ Labels at full size first, then smaller ones, then fewer of them. Nothing is kno
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, log10
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _LEAST_POINTS = 6.0
 _LINE = 1.3
 """From one line to the next, in sizes of the font."""
+_DIGIT = 0.64
+"""How wide a digit is, in sizes of the font."""
 _LETTER = 0.58
 """How wide a Latin letter is, in sizes of the font; a Chinese character is less than two of them."""
 _WIDEST = 16
@@ -73,15 +75,21 @@ class Ticks:
 
 
 def ticks(
-    tokens: Sequence[str] | None, side: str, cell: float, size: str, longest: float = 9.0, start: int = 0
+    tokens: Sequence[str] | None,
+    side: str,
+    cell: float,
+    size: str,
+    longest: float = 9.0,
+    start: int = 0,
+    last: int = 0,
 ) -> Ticks:
     """The tokens along cells of so many inches, as large as `size` where they fit; none is longer than `longest`.
 
-    `start` is the position of the first.
+    `start` is the position of the first, and `last` where they end.
     """
     base = points_of(size)
     if not tokens or cell <= 0:
-        return Ticks((), base, (3 * _LETTER if side == "y" else 1) * base / 72)
+        return Ticks((), base, (max(3, len(str(last))) * _DIGIT if side == "y" else 1) * base / 72)
     labels = drawable_tokens((cut(visible(token), min(_WIDEST, columns(longest, base))) for token in tokens), start)
     widest = max(text_width(label, base) for label in set(labels))
     if side == "x" and widest + _LETTER * base / 72 <= cell:
@@ -91,6 +99,12 @@ def ticks(
     points, least = min(base, max(room, _LEAST_POINTS)), min(base, _LEAST_POINTS)
     step = ceil(least / room) if room < least else 1
     return Ticks(tuple(labels), points, widest * points / base, step, upright, start)
+
+
+def room_for_numbers(highest: float, points: float) -> float:
+    """Inches beside a bar of colours for its numbers, the smaller the longer."""
+    behind_point = 2 if highest <= 0 else max(2, ceil(-log10(highest)) + 2)
+    return (2 + behind_point) * _DIGIT * points / 72
 
 
 def cell_size(one: Picture, wide: float, high: float) -> tuple[float, float]:

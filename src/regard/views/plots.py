@@ -26,6 +26,7 @@ from regard.views.fitting import (
     line,
     points_of,
     restore,
+    room_for_numbers,
     shrink,
     ticks,
     wrapped,
@@ -168,11 +169,14 @@ class _Sheet:
     title: str
     below: str
     at_bar: str
+    highest: float
+    """The weight at the end of the bar."""
 
     @property
     def room(self) -> Room:
         points = points_of(self.size)
-        bar = _GAP + _BAR + 2.6 * points / 72 + line(points, _lines(self.at_bar)) if self.at_bar else 0
+        numbers = room_for_numbers(self.highest, points)
+        bar = _GAP + _BAR + numbers + line(points, _lines(self.at_bar)) if self.at_bar else 0
         return Room(
             left=self.y.room + line(points) + 0.25,
             right=bar + 0.1,
@@ -193,7 +197,7 @@ def _sheet(one: Picture, look: Look, wide: float, high: float, size: str = "medi
     wide, high = across * max(1, one.record.shape[3]), down * max(1, one.record.shape[2])
     points = points_of(size)
     x = ticks(one.keys, "x", across, size, max(high / 2, wide / 4), one.origin[1])
-    y = ticks(one.queries, "y", down, size, max(wide / 2, high / 4), one.origin[0])
+    y = ticks(one.queries, "y", down, size, max(wide / 2, high / 4), one.origin[0], one.origin[0] + one.record.shape[2])
     step = max(x.step, y.step)
     told = [*notes([one]), *([say("plot-thinned", step=step)] if step > 1 else [])]
     return _Sheet(
@@ -205,6 +209,7 @@ def _sheet(one: Picture, look: Look, wide: float, high: float, size: str = "medi
         title=wrapped(_title(one, columns(about, points)), about, points),
         below="\n".join([*drawable([say("plot-keys")]), *([wrapped(told, about, points)] if told else [])]),
         at_bar=wrapped(colours_mean(one), high, points) if look.bar and one.cells.size else "",
+        highest=Scale.of([one]).ceiling,
     )
 
 

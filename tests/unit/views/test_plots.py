@@ -13,7 +13,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
-from regard import Trace
+from regard import Mask, See, Trace, attend
 from regard.errors import ArgumentError, MissingPackageError, RegardError
 from regard.records import Kind
 from regard.reference import softmax
@@ -210,6 +210,25 @@ def test_a_token_that_no_font_has_is_its_position_in_the_text() -> None:
     assert isinstance(ax, Axes)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["#3", "#4"]
     assert [label.get_text() for label in ax.get_xticklabels()] == ["#1", "#2", "#3"]
+
+
+@pytest.mark.parametrize("T", [50, 300, 1000, 5000])
+@pytest.mark.parametrize("mask", [None, Mask.causal()], ids=["full", "causal"])
+def test_no_word_of_a_long_map_is_cut_off(T: int, mask: Mask | None) -> None:
+    q = np.random.default_rng(0).standard_normal((1, 1, T, 8)).astype(np.float32)
+    _, record = attend(q, q, q, mask=mask, see=See(map=64))
+    ax = Trace([record]).plot()
+    assert isinstance(ax, Axes)
+    figure = ax.figure
+    figure.draw_without_rendering()
+    renderer = figure.canvas.get_renderer()  # type: ignore[attr-defined]
+    wide, high = figure.get_size_inches() * figure.dpi
+    for words in [ax.xaxis.label, ax.yaxis.label, ax.title, ax.images[0].colorbar.ax.yaxis.label]:  # type: ignore[union-attr]
+        (left, low), (right, top) = words.get_window_extent(renderer).get_points()
+        assert left >= 0, words
+        assert low >= 0, words
+        assert right <= wide, words
+        assert top <= high, words
 
 
 def test_a_sample_of_several_is_named() -> None:

@@ -66,18 +66,19 @@ def part(records: Sequence[Record], lang: Language) -> list[str]:
 
 def cell(drawn: Picture, lang: Language) -> list[str]:
     """What a cell stands for, where it is more than one weight."""
-    if drawn.high == drawn.wide == 1:
-        return []
-    return [say("screen-cell", lang, high=drawn.high, wide=drawn.wide)]
+    return cells([drawn], lang)
 
 
 def cells(drawn: Iterable[Picture], lang: Language) -> list[str]:
-    """The same of several pictures."""
+    """The same of several pictures. The last cells may have less, and look fainter for it."""
+    drawn = list(drawn)
     sizes = {(one.high, one.wide) for one in drawn}
     if not sizes - {(1, 1)}:
         return []
     high, wide = (max(each) for each in zip(*sizes, strict=True))
-    return [say("screen-cell" if len(sizes) == 1 else "screen-cell-most", lang, high=high, wide=wide)]
+    is_ragged = any(one.record.shape[2] % one.high or one.record.shape[3] % one.wide for one in drawn)
+    key = "screen-cell-most" if len(sizes) > 1 else "screen-cell-last" if is_ragged else "screen-cell"
+    return [say(key, lang, high=high, wide=wide)]
 
 
 def hidden(drawn: Iterable[Picture], lang: Language, *, dots: bool) -> list[str]:

@@ -28,6 +28,9 @@ WORDS: dict[str, Words] = {
     "screen-rows-look": Words(en="rows look at columns", zh="行：谁在看；列：被看的"),
     "screen-two-rows": Words(en="two rows a line", zh="每行文字对应上下两行"),
     "screen-cell": Words(en="each cell is {high} × {wide} tokens", zh="每格为 {high} × {wide} 个词元"),
+    "screen-cell-last": Words(
+        en="each cell is {high} × {wide} tokens, the last ones fewer", zh="每格为 {high} × {wide} 个词元，末尾的不足"
+    ),
     "screen-cell-most": Words(en="each cell is up to {high} × {wide} tokens", zh="每格至多 {high} × {wide} 个词元"),
     "screen-hidden": Words(en="dots: hidden or exactly 0", zh="点：不可见，或恰为 0"),
     "screen-hidden-blank": Words(en="blank: hidden or exactly 0", zh="空白：不可见，或恰为 0"),

@@ -231,6 +231,15 @@ def test_no_word_of_a_long_map_is_cut_off(T: int, mask: Mask | None) -> None:
         assert top <= high, words
 
 
+@pytest.mark.parametrize(("T", "last"), [(1024, ""), (1000, ", the last ones fewer")])
+def test_cells_at_the_end_that_are_smaller_are_told(T: int, last: str) -> None:
+    q = np.zeros((1, 1, T, 8), np.float32)
+    _, record = attend(q, q, q, see=See(map=64))
+    ax = Trace([record]).plot()
+    assert isinstance(ax, Axes)
+    assert " ".join(ax.get_xlabel().split()).endswith(f"each cell is 16 × 16 tokens{last}")
+
+
 def test_a_sample_of_several_is_named() -> None:
     two = Trace.from_weights(softmax(np.zeros((2, 1, 3, 3))), name="h.0.attn")
     ax = two.plot(sample=1)

@@ -57,7 +57,7 @@ def self_attention(tell: Tell) -> Demonstration:
             tell(
                 f"“{word}” stands in two places and gives them {own:.3f} and {other:.3f}: "
                 "the same vector scores the same.",
-                f"“{word}”出现在两处，给它们的权重是 {own:.3f} 和 {other:.3f}：向量相同，分数就相同。",
+                f"“{word}”出现在两处，给它们的权重是 {own:.3f} 和 {other:.3f}：向量相同，得分就相同。",
             ),
             tell(
                 f"Its two outputs differ by {apart:.1g}: without positions, attention knows no order.",
@@ -87,15 +87,15 @@ def query_key_value(tell: Tell) -> Demonstration:
         tell("Query, key, value: a search in the library", "查询、键、值：在图书馆找书"),
         Trace.from_weights(weights, queries=[tell("my wish", "我想找的")], keys=books, kind="cross"),
         [
-            tell("scores   Q Kᵀ        ", "分数      Q Kᵀ        ") + spell(scores),
+            tell("scores   Q Kᵀ        ", "得分      Q Kᵀ        ") + spell(scores),
             tell("scaled   Q Kᵀ / √d_k ", "缩放后    Q Kᵀ / √d_k ") + spell(scores / np.sqrt(2)),
             tell("weights  softmax     ", "权重      softmax     ") + spell(weights),
             tell("output   weights · V ", "输出      权重 · V    ") + spell(output),
             tell(
                 f"“{books[1]}” scored {scores[0, 1]:g} and still gets {weights[0, 1]:.1%}: "
                 "a score of 0 is not a weight of 0; only a score of -inf is.",
-                f"“{books[1]}”的分数是 {scores[0, 1]:g}，权重却有 {weights[0, 1]:.1%}："
-                "分数为 0 不等于权重为 0，分数为 -inf 才是。",
+                f"“{books[1]}”的得分是 {scores[0, 1]:g}，权重却有 {weights[0, 1]:.1%}："
+                "得分为 0 不等于权重为 0，得分为 -inf 才是。",
             ),
         ],
     )

@@ -46,7 +46,7 @@ WORDS: dict[str, Words] = {
     ),
     "heads-scale": Words(
         en="0: no more than looking evenly; 1: nothing else.",
-        zh="0：不比均匀地看更多；1：只看这个。",
+        zh="0 表示和均匀地看没有差别，1 表示只看这些。",
     ),
     "heads-not-explanation": Words(
         en="Attention is not explanation: this is where a head looks, not what the model makes of it.\n"
@@ -57,7 +57,7 @@ WORDS: dict[str, Words] = {
     # --- regard heads ---
     "help-heads": Words(
         en="Find heads by what they look at on TEXT: the previous token, the same token, what followed it before, …",
-        zh="在一段文本上按头看向哪里来找头：前一个词元、同一个词元、它上次后面的词元，等等。",
+        zh="在一段文本上，根据每个头看向哪里来挑头：前一个词元、同一个词元、它上次后面的词元，等等。",
     ),
     "help-heads-examples": Words(
         en="Examples:\n"

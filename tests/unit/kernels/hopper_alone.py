@@ -6,7 +6,7 @@ Started by test_hopper.py beside it, and by nobody else: what Triton takes for t
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
@@ -150,7 +150,20 @@ AFTERWARDS = {
 }
 
 
-@pytest.mark.parametrize("name", FORWARD)
+# Each takes seconds; those that are most alike to others are left to `make test-long`.
+ALIKE = {"one key", "one bin", "a threshold", ("map", "wide"), ("map", "narrow"), ("thresholds", "full")}
+
+
+def quick_or_long(names: Iterable[Any]) -> list[Any]:
+    """Cases of a test, by name; of pairs each is two arguments."""
+    for_long = [pytest.mark.long]
+    return [
+        pytest.param(*(name if isinstance(name, tuple) else (name,)), marks=for_long if name in ALIKE else [])
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize("name", quick_or_long(FORWARD))
 def test_the_forward_compiles(name: str, compiled: list[Any]) -> None:
     one = FORWARD[name]
     forward(*one.tensors(), one.sight, one.asked)
@@ -170,7 +183,7 @@ def test_numbers_of_a_lane_lie_in_the_order_that_the_assembly_takes(name: str, b
     assert json.loads(registers) == [[0, 0, 0, 1], [8, 0, 0, 0], *within, *blocks]
 
 
-@pytest.mark.parametrize(("work", "how"), AFTERWARDS)
+@pytest.mark.parametrize(("work", "how"), quick_or_long(AFTERWARDS))
 def test_the_second_pass_compiles(work: str, how: str, compiled: list[Any]) -> None:
     one = AFTERWARDS[work, how]
     second(work, *one.tensors()[:2], one.sight, one.asked)

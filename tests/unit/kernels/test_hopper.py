@@ -13,9 +13,10 @@ import pytest
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton")
-def test_the_forward_on_hopper_compiles_and_shares_out_its_work(tmp_path: Path) -> None:
+@pytest.mark.parametrize("which", ["not long", pytest.param("long", marks=pytest.mark.long)])
+def test_the_forward_on_hopper_compiles_and_shares_out_its_work(which: str, tmp_path: Path) -> None:
     file = Path(__file__).with_name("hopper_alone.py")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", which, str(file)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TRITON_CACHE_DIR": str(tmp_path)}
     environment["TRITON_MOCK_PTX_VERSION"] = "8.6"  # the assembler would be asked for it, and may not be there
     environment["TRITON_DEFAULT_FP_FUSION"] = "1"  # as it is anyway; Triton 3.9 warns where nobody says so

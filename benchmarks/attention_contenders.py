@@ -72,8 +72,9 @@ def ours(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Contend
     mask = Mask.causal().bind((1, setting.H), setting.n, setting.n, q) if setting.causal else None
     bins, scale = Bins.of(setting.n, setting.n, setting.see()), setting.E**-0.5
 
-    def one_pass(**asked: Any) -> Contender:
-        return lambda: forward(q, k, v, sight_of(mask), scale=scale, asked=Asked(**asked))
+    def one_pass(name: str) -> Contender:
+        asked = setting.asked(name)
+        return lambda: forward(q, k, v, sight_of(mask), scale=scale, asked=asked)
 
     def all_passes(**asked: Any) -> Contender:
         see = setting.see(**asked)
@@ -92,9 +93,9 @@ def ours(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Contend
         return of_queries(q, k, known().lse, mask=mask, scale=scale, top=TOP, threshold=known().threshold)
 
     return {
-        "plain": one_pass(),
-        "map": one_pass(lse=True, bins=bins),
-        "entropy": one_pass(lse=True, entropy=True, bins=bins),
+        "plain": one_pass("plain"),
+        "map": one_pass("map"),
+        "entropy": one_pass("entropy"),
         "received": all_passes(received=True),
         "top-8": all_passes(top=TOP),
         "everything": all_passes(entropy=True, received=True, top=TOP),

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from regard import See
 from regard.axes import bin_width
+from regard.kernels.tiles import Bins
+from regard.kernels.triton.asked import Asked
 
 BINS, TOP = 256, 8
 WIDTHS, MASKS = (64, 128), ("causal", "full")
@@ -21,6 +23,13 @@ BESIDE = {
 }
 """Lengths that are shown and not judged, each with its reason."""
 LENGTHS = (*JUDGED, *BESIDE)
+FORWARDS = {
+    "plain": Asked(),
+    "map": Asked(lse=True),
+    "entropy": Asked(lse=True, entropy=True),
+    "everything": Asked(lse=True, entropy=True, top=TOP),
+}
+"""What one pass of ours is asked for; all but the first with a map beside it."""
 
 
 def in_order(lengths: Iterable[int]) -> list[int]:
@@ -64,3 +73,8 @@ class Setting:
 
     def see(self, **asked: Any) -> See:
         return See(map=BINS, sink=False, **asked)
+
+    def asked(self, name: str) -> Asked:
+        """What the pass of this name is asked for, its map included."""
+        bins = None if name == "plain" else Bins.of(self.n, self.n, self.see())
+        return FORWARDS[name]._replace(bins=bins)

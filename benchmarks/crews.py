@@ -19,26 +19,19 @@ from unittest.mock import patch
 
 import torch
 
-from benchmarks.attention_settings import BINS, LENGTHS, MASKS, TOP, WIDTHS, Setting
+from benchmarks.attention_settings import FORWARDS, LENGTHS, MASKS, WIDTHS, Setting
 from benchmarks.commit import with_commit
 from benchmarks.cuda_clock import race, warmed
 from benchmarks.dated import heading, table
 from benchmarks.measure import Contender
-from regard import Mask, See
-from regard.kernels.tiles import Bins, cores
+from regard import Mask
+from regard.kernels.tiles import cores
 from regard.kernels.triton.asked import Asked
 from regard.kernels.triton.hopper import launching
 from regard.kernels.triton.hopper.crew import Crew, crew_for
 from regard.kernels.triton.launching import forward
 from regard.kernels.triton.sight import sight_of
 
-ASKED = {
-    "plain": Asked(),
-    "map": Asked(lse=True),
-    "entropy": Asked(lse=True, entropy=True),
-    "everything": Asked(lse=True, entropy=True, top=TOP),
-}
-"""What a forward is asked for; all but the first with a map beside it."""
 CREWS = {64: ("2w", "2ws", "2whs", "3w", "3ws", "3bs"), 128: ("2w", "2wh", "2ws", "2whs", "2b")}
 STAGES = {(64, 2): 3, (64, 3): 2, (128, 2): 2}
 """By width and consumers: as many as shared memory holds."""
@@ -76,7 +69,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--tokens", nargs="+", type=int, default=LENGTHS)
     parser.add_argument("--widths", nargs="+", type=int, choices=WIDTHS, default=WIDTHS, help="of a head")
     parser.add_argument("--masks", nargs="+", choices=MASKS, default=MASKS)
-    parser.add_argument("--of", nargs="+", choices=tuple(ASKED), default=["map"])
+    parser.add_argument("--of", nargs="+", choices=tuple(FORWARDS), default=["map"])
     parser.add_argument("--crews", nargs="+", help=f"default: by width, {CREWS}")
     parser.add_argument("--seconds", type=float, default=1.5, help="for the rounds of one line")
     parser.add_argument("--compile", action="store_true", help=argparse.SUPPRESS)
@@ -108,7 +101,7 @@ def contenders(trial: Trial, crews: Sequence[str] | None) -> dict[str, Contender
     setting = trial.setting
     q, k, v = setting.tensors(torch.device("cuda"))
     mask = Mask.causal().bind((1, setting.H), setting.n, setting.n, q) if setting.causal else None
-    asked = asked_of(trial)
+    asked = setting.asked(trial.asked)
 
     def by(crew: Crew | None, asked: Asked) -> Contender:
         def run() -> object:
@@ -120,11 +113,6 @@ def contenders(trial: Trial, crews: Sequence[str] | None) -> dict[str, Contender
 
     found = {name: by(crew_called(name, setting.E), asked) for name in crews or CREWS[setting.E]}
     return {"plain": by(None, Asked()), **found}
-
-
-def asked_of(trial: Trial) -> Asked:
-    asked, n = ASKED[trial.asked], trial.setting.n
-    return asked if trial.asked == "plain" else asked._replace(bins=Bins.of(n, n, See(map=BINS)))
 
 
 def compile_ahead(trials: Sequence[Trial], crews: Sequence[str] | None) -> None:
@@ -151,11 +139,12 @@ def rows(trials: Sequence[Trial], options: argparse.Namespace) -> Iterator[tuple
         report(said, trial)
         device = torch.device("cuda")
         found = race(able, seconds=options.seconds, least=5, most=30, device=device)
-        plain, taken = found.median("plain"), crew_for(trial.setting.E, asked_of(trial), is_causal=trial.setting.causal)
+        setting, plain = trial.setting, found.median("plain")
+        taken = crew_for(setting.E, setting.asked(trial.asked), is_causal=setting.causal)
         ratios = []
         for name in found.times:
             if name != "plain":
-                mark = " (taken)" if crew_called(name, trial.setting.E) == taken else ""
+                mark = " (taken)" if crew_called(name, setting.E) == taken else ""
                 ratios.append(f"{name} {found.median(name) / plain:.2f}{mark}")
         yield str(trial), f"{plain * 1e3:.3g}", ", ".join(ratios)
         torch.cuda.empty_cache()

@@ -19,26 +19,16 @@ from typing import Any, NamedTuple
 
 import torch
 import triton
-from torch import Tensor
 
-from benchmarks.attention_settings import BINS, LENGTHS, MASKS, TOP, WIDTHS, Setting
+from benchmarks.attention_settings import FORWARDS, LENGTHS, MASKS, WIDTHS, Setting
 from benchmarks.commit import with_commit
 from benchmarks.dated import heading, table
 from benchmarks.without_gpu import compiled_instead
-from regard import See
-from regard.kernels.tiles import Bins
-from regard.kernels.triton.asked import Asked, Told
+from regard.kernels.triton.asked import room_for
 from regard.kernels.triton.hopper import launching
 from regard.kernels.triton.sight import Sight
 
 HEADINGS = ("kernel", "E", "mask", "tokens", "instructions", "exponentials before the wait, %", "bytes spilled")
-FORWARDS = {
-    "plain": Asked(),
-    "map": Asked(lse=True),
-    "entropy": Asked(lse=True, entropy=True),
-    "everything": Asked(lse=True, entropy=True, top=TOP),
-}
-"""What they are asked for, beside the map."""
 PRODUCT, WAIT, EXPONENTIAL = "HGMMA", "WARPGROUP.DEPBAR", "MUFU.EX2"
 
 
@@ -95,13 +85,13 @@ def rows(settings: Sequence[Setting], keep: Path | None) -> Iterator[tuple[str, 
 def programs(setting: Setting) -> Iterator[tuple[str, str]]:
     """Each kernel by name, as the compiler hands it to the assembler."""
     q, k, v = (torch.empty((1, setting.H, setting.n, setting.E), dtype=torch.bfloat16, device="meta") for _ in "qkv")
-    sight, bins = Sight(right=0) if setting.causal else Sight(), Bins.of(setting.n, setting.n, See(map=BINS))
+    sight, bins = Sight(right=0) if setting.causal else Sight(), setting.asked("map").bins
     assert bins is not None
     options: dict[str, Any] = {"sight": sight, "scale": setting.E**-0.5}
     with compiled_instead() as found:
-        for name, asked in FORWARDS.items():
-            asked = asked if name == "plain" else asked._replace(bins=bins)
-            launching.forward(q, k, v, told=room_for(q, asked), asked=asked, **options)
+        for name in FORWARDS:
+            asked = setting.asked(name)
+            launching.forward(q, k, v, told=room_for(asked, q, v), asked=asked, **options)
             yield name, found[-1].asm["ptx"]
         lse = torch.empty(q.shape[:3], device="meta")
         launching.map_of(q, k, lse, bins=bins, **options)
@@ -110,17 +100,6 @@ def programs(setting: Setting) -> Iterator[tuple[str, str]]:
         yield "received", found[-1].asm["ptx"]
         next(launching.survivors_of(q, k, lse, sight))
         yield "survivors", found[-1].asm["ptx"]
-
-
-def room_for(q: Tensor, asked: Asked) -> Told:
-    """Where a forward writes; nothing is written."""
-    of_rows = q.new_empty(q.shape[:3], dtype=torch.float32)
-    return Told(
-        out=torch.empty_like(q),
-        lse=of_rows if asked.lse else None,
-        entropy=of_rows if asked.entropy else None,
-        sums=of_rows.new_empty(*q.shape[:2], asked.bins.R, asked.bins.C) if asked.bins else None,
-    )
 
 
 def assemble(program: str) -> Assembled:

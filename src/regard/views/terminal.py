@@ -132,8 +132,8 @@ def _chosen(
 def _in_full(whole: Picture, width: int, depth: Depth | None, lang: Language, notes: Iterable[str] = ()) -> list[Text]:
     """One head with its labels, none of the lines wider than `width`.
 
-    Where weights are written in their cells, shades and colours reach to 1, or to a tenth where all weights are below
-    it: they mean the same in every picture, and heads drawn one after another can be compared.
+    Where weights are written in their cells, shades and colours reach to 1, or where all are small to a power of ten:
+    they mean the same in such pictures, and heads drawn one after another can be compared.
     """
     record = whole.record
     pieces = caption.about([record], whole.sample, lang)

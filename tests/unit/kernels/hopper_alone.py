@@ -22,7 +22,7 @@ from torch import Tensor
 from benchmarks.without_gpu import PROCESSORS, Kernel, compiled_instead
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper, pooling
-from regard.kernels.triton.asked import Asked, Told
+from regard.kernels.triton.asked import Asked, Told, room_for
 from regard.kernels.triton.hopper import bins, cutting, launching
 from regard.kernels.triton.hopper import tensors as room
 from regard.kernels.triton.hopper.crew import (
@@ -74,15 +74,8 @@ def compiled() -> Iterator[list[Any]]:
 
 def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, asked: Asked) -> None:
     """A call that fits, with room for what it is asked for."""
-    bins, heads, T = asked.bins, q.shape[:2], q.shape[2]
-    assert launching.fits(q, k, v, sight=sight, scale=0.1, softcap=None, bins=bins)
-    told = Told(
-        out=torch.zeros_like(q),
-        lse=torch.zeros(*heads, T) if asked.lse or bins else None,
-        entropy=torch.zeros(*heads, T) if asked.entropy else None,
-        sums=torch.zeros(*heads, bins.R, bins.C) if bins else None,
-    )
-    launching.forward(q, k, v, sight, told, scale=0.1, asked=asked)
+    assert launching.fits(q, k, v, sight=sight, scale=0.1, softcap=None, bins=asked.bins)
+    launching.forward(q, k, v, sight, room_for(asked, q, v), scale=0.1, asked=asked)
 
 
 def second(work: str, q: Tensor, k: Tensor, sight: Sight, asked: Asked) -> None:

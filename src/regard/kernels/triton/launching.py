@@ -5,7 +5,7 @@ from torch import Tensor
 
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
-from regard.kernels.triton.asked import Asked, Told
+from regard.kernels.triton.asked import Asked, Told, room_for
 from regard.kernels.triton.blocks import Blocks, blocks_for, power_of_two, programs
 from regard.kernels.triton.forward import Task, forward_kernel
 from regard.kernels.triton.pooling import Pool, join, layout_of, strips_of_head
@@ -39,7 +39,7 @@ def forward(
         quick = _by_hopper(q, k, v, sight, scale, softcap, asked)
         if quick is not None:
             return quick
-    told = _empty(q, S, Ev, asked)
+    told = room_for(asked, q, v)
     if is_empty:
         return told
     if scale < 0:
@@ -73,7 +73,7 @@ def _by_hopper(
 
     if not quicker.fits(q, k, v, sight=sight, scale=scale, softcap=softcap, bins=asked.bins):
         return None
-    room = _empty(q, k.shape[2], v.shape[3], asked)
+    room = room_for(asked, q, v)
     return quicker.forward(q, k, v, sight, room, scale=scale, asked=asked)
 
 
@@ -83,24 +83,6 @@ def _inputs(task: Task, q: Tensor, k: Tensor, v: Tensor, limits: Limits, blocks:
     constants |= {"ROWS": blocks.rows, "KEYS": blocks.keys} | parts_of_walk(limits, task.S % blocks.keys == 0)
     tensors, by_engine = tensors_in_tiles((q, blocks.rows), (k, blocks.keys), (v, blocks.keys))
     return Inputs((task, *tensors, limits), constants | {"TMA": by_engine})
-
-
-def _empty(q: Tensor, S: int, Ev: int, asked: Asked) -> Told:
-    """Room for what is asked; what a call without queries or keys leaves as it is: zeros, and an LSE of -inf."""
-    B, H, T, _ = q.shape
-
-    def full(value: float, *shape: int) -> Tensor:
-        room = torch.empty((B, H, *shape), dtype=torch.float32, device=q.device)
-        return room if T and S else room.fill_(value)
-
-    make = q.new_empty if T and S else q.new_zeros
-    return Told(
-        out=make((B, H, T, Ev)),
-        lse=full(-torch.inf, T) if asked.lse or asked.bins else None,
-        maximum=full(-torch.inf, T) if asked.maximum else None,
-        entropy=full(0, T) if asked.entropy else None,
-        sums=full(0, asked.bins.R, asked.bins.C) if asked.bins else None,
-    )
 
 
 def _with_map(inputs: Inputs, blocks: Blocks, bins: Bins, sums: Tensor) -> None:

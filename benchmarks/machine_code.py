@@ -2,10 +2,10 @@
 
 How quick they are hangs on an order that the assembler chooses. Where it waits for the product with values before it
 has begun with the next exponentials, units stand idle by turns, and a kernel may take a tenth longer with not one
-instruction more. For each kernel, of the loop over tiles that all queries see: its instructions; how many in a hundred
-of its exponentials come between the wait for scores and the wait for that product; and how many bytes of registers the
-whole kernel spills. A kernel that serves several lengths is shown at the first. With PYTHONPATH another Triton can be
-asked than the one that is installed.
+instruction more. For each kernel, of the loop over tiles that all queries see: its instructions, and how many of them
+multiply tiles (second walks take two tiles at a time); how many in a hundred of its exponentials come between the wait
+for scores and the wait for that product; and how many bytes of registers the whole kernel spills. A kernel that serves
+several lengths is shown at the first. With PYTHONPATH another Triton can be asked than the one that is installed.
 --widths, --masks, --tokens, --keep FOLDER.
 """
 
@@ -28,7 +28,16 @@ from regard.kernels.triton.asked import room_for
 from regard.kernels.triton.hopper import launching
 from regard.kernels.triton.sight import Sight
 
-HEADINGS = ("kernel", "E", "mask", "tokens", "instructions", "exponentials before the wait, %", "bytes spilled")
+HEADINGS = (
+    "kernel",
+    "E",
+    "mask",
+    "tokens",
+    "instructions",
+    "products",
+    "exponentials before the wait, %",
+    "bytes spilled",
+)
 PRODUCT, WAIT, EXPONENTIAL = "HGMMA", "WARPGROUP.DEPBAR", "MUFU.EX2"
 
 
@@ -73,10 +82,11 @@ def rows(settings: Sequence[Setting], keep: Path | None) -> Iterator[tuple[str, 
                 keep.mkdir(parents=True, exist_ok=True)
                 file = f"{name}_{setting.E}_{setting.mask}_{setting.n}.sass".replace(" ", "-")
                 (keep / file).write_text(assembled.code, encoding="utf-8")
-            loop = shortest_loop(assembled.code)
+            loop = loop_of_seen_tiles(assembled.code)
             early = early_exponentials(loop) if name in FORWARDS else None
             share = "–" if early is None else f"{100 * early:.0f}"
-            yield name, str(setting.E), setting.mask, f"{setting.n:,}", str(len(loop)), share, str(assembled.spilled)
+            counts = str(len(loop)), str(products_in(loop))
+            yield name, str(setting.E), setting.mask, f"{setting.n:,}", *counts, share, str(assembled.spilled)
 
 
 # --- compiling -------------------------------------------------------------------------------------------
@@ -122,8 +132,10 @@ def told_by(command: list[str]) -> str:
 # --- reading ---------------------------------------------------------------------------------------------
 
 
-def shortest_loop(code: str) -> list[str]:
-    """The operations of the shortest loop with a product in it: that of the tiles that everybody sees."""
+def loop_of_seen_tiles(code: str) -> list[str]:
+    """The operations of the loop with the fewest for each product: that of the tiles that everybody sees, which takes
+    one or two of them at a time.
+    """
     operations: list[str] = []
     labels: dict[str, int] = {}
     loops: list[list[str]] = []
@@ -137,7 +149,12 @@ def shortest_loop(code: str) -> list[str]:
             # Backwards, if something holds: from where somebody waits again the way back has no condition.
             if target and target[0] in labels and (condition or "U" in operation):
                 loops.append(operations[labels[target[0]] :])
-    return min((loop for loop in loops if any(one.startswith(PRODUCT) for one in loop)), key=len, default=[])
+    multiplying = [loop for loop in loops if products_in(loop)]
+    return min(multiplying, key=lambda loop: len(loop) / products_in(loop), default=[])
+
+
+def products_in(loop: Sequence[str]) -> int:
+    return sum(one.startswith(PRODUCT) for one in loop)
 
 
 def early_exponentials(loop: Sequence[str]) -> float | None:

@@ -126,21 +126,7 @@ def _row_tile(
         begin, end = part_of_walk(edges, part)
         for start in range(begin, end, KEYS):
             keys = load_rows(k, sample, g, start, S, KEYS, E, BLOCK_E, part == 1, TMA)
-            if part != 1 or task.cap is not None:
-                s = score_tile(queries, tl.trans(keys), task.scale, task.cap, task.cap is not None)
-                if part != 1:
-                    columns = start + tl.arange(0, KEYS)[None, :]
-                    s = tl.where(seen_tile(limits, sample, rows[:, None], columns, T, S), s, float("-inf"))
-                highest = tl.maximum(m, tl.max(s, 1))
-                # Who has seen nothing yet stays at -inf, and -inf - -inf would be NaN.
-                shift = tl.where(highest == float("-inf"), 0.0, highest)
-                x = s - shift[:, None]
-            else:
-                # Scaled after the maximum was found, so that scaling and shifting are one operation.
-                s = tl.dot(queries, tl.trans(keys), input_precision="ieee")
-                highest = tl.maximum(m, tl.max(s, 1) * task.scale)
-                shift = highest
-                x = s * task.scale - shift[:, None]
+            x, highest, shift = _scores_below_maximum(task, limits, queries, keys, m, sample, rows, start, part == 1)
             p = tl.exp2(x)
             fade = tl.exp2(m - shift)
             row_sum = tl.sum(p, 1)
@@ -156,19 +142,51 @@ def _row_tile(
                 mass = add_to_bins(pool, start, p, row_sum, fade, shift, mass, ROWS, KEYS, BINS, SHARE)
             m = highest
 
-    lse = m + tl.log2(total)
-    divisor = tl.where(total == 0.0, 1.0, total)  # who saw nothing gets zeros
-    here = tl.cast(head, tl.int64) * T + rows
-    columns = tl.arange(0, BLOCK_EV)[None, :]
-    out = (acc / divisor[:, None]).to(task.out.dtype.element_ty)
-    tl.store(task.out + here[:, None] * EV + columns, out, mask=(rows < T)[:, None] & (columns < EV))
-    if task.lse is not None:
-        tl.store(task.lse + here, lse * 0.6931471805599453, mask=rows < T)
-    if task.maximum is not None:
-        tl.store(task.maximum + here, m * 0.6931471805599453, mask=rows < T)
-    if task.entropy is not None:
-        entropy = (tl.log2(divisor) - mean / divisor) * 0.6931471805599453
-        tl.store(task.entropy + here, tl.where(entropy < 0.0, 0.0, entropy), mask=rows < T)
+    lse = _tell(task, head, rows, acc, m, total, mean, EV)
     if BINS != "":
         close_bins(pool, edges[3], m, mass, ROWS, BINS)
         pool_rows(pool, head, tile, lse, edges[0], edges[3], T, ROWS, BINS, TALL)
+
+
+@triton.jit
+def _scores_below_maximum(task, limits, queries, keys, m, sample, rows, start, ALL_SEE: tl.constexpr):
+    """The scores of a tile less their shift, the new running maximum, and that shift: the maximum, where there is one.
+
+    start    the first key of the tile
+    ALL_SEE  every query sees every key of it
+    """
+    if not ALL_SEE or task.cap is not None:
+        s = score_tile(queries, tl.trans(keys), task.scale, task.cap, task.cap is not None)
+        if not ALL_SEE:
+            columns = start + tl.arange(0, keys.shape[0])[None, :]
+            s = tl.where(seen_tile(limits, sample, rows[:, None], columns, task.T, task.S), s, float("-inf"))
+        highest = tl.maximum(m, tl.max(s, 1))
+        # Who has seen nothing yet stays at -inf, and -inf - -inf would be NaN.
+        shift = tl.where(highest == float("-inf"), 0.0, highest)
+        x = s - shift[:, None]
+    else:
+        # Scaled after the maximum was found, so that scaling and shifting are one operation.
+        s = tl.dot(queries, tl.trans(keys), input_precision="ieee")
+        highest = tl.maximum(m, tl.max(s, 1) * task.scale)
+        shift = highest
+        x = s * task.scale - shift[:, None]
+    return x, highest, shift
+
+
+@triton.jit
+def _tell(task, head, rows, acc, m, total, mean, EV: tl.constexpr):
+    """Store what was found of these queries; returns their LSE in base 2."""
+    lse = m + tl.log2(total)
+    divisor = tl.where(total == 0.0, 1.0, total)  # who saw nothing gets zeros
+    here, there = tl.cast(head, tl.int64) * task.T + rows, rows < task.T
+    columns = tl.arange(0, acc.shape[1])[None, :]
+    out = (acc / divisor[:, None]).to(task.out.dtype.element_ty)
+    tl.store(task.out + here[:, None] * EV + columns, out, mask=there[:, None] & (columns < EV))
+    if task.lse is not None:
+        tl.store(task.lse + here, lse * 0.6931471805599453, mask=there)
+    if task.maximum is not None:
+        tl.store(task.maximum + here, m * 0.6931471805599453, mask=there)
+    if task.entropy is not None:
+        entropy = (tl.log2(divisor) - mean / divisor) * 0.6931471805599453
+        tl.store(task.entropy + here, tl.where(entropy < 0.0, 0.0, entropy), mask=there)
+    return lse

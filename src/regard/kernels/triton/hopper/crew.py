@@ -88,7 +88,8 @@ def crew_for(E: int, asked: Asked, *, is_causal: bool) -> Crew:
     more = bool(asked.entropy or asked.top)
     uneven = asked.bins is not None and not share_edges(asked.bins.wide)
     if E == 128:
-        holding = uneven or (more and not is_causal)
+        wide = asked.bins is not None and asked.bins.wide >= KEYS
+        holding = uneven or ((more or wide) and not is_causal)
         return Crew(consumers=2, stages=2, registers=240, counting="waiting", holding=holding, scatter=uneven)
     two = Crew(consumers=2, stages=3, registers=240)
     three = Crew(consumers=3, stages=2, registers=160)

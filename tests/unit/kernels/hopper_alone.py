@@ -535,11 +535,12 @@ def test_bins_anywhere_get_what_is_theirs(S: int, wide: int, seed: int) -> None:
     weights[:, :S] = np.random.default_rng(seed).integers(1, 1000, (2, S))  # whole numbers are added without rounding
     pool = SimpleNamespace(wide=wide, bins=-(-S // wide))
     mass, bin = numbers(np.zeros((2, 4))), (S - 1) // wide
+    edge = bin * wide
     for start in range((tiles - 1) * keys, -1, -keys):
         p = numbers(weights[:, start : start + keys].copy())
-        above, below, behind = on_either_side(p, bin, wide, start, block)
+        above, below, edge = on_either_side(p, edge, wide, start, block)
         mass, bin = close_bins(pool, None, above, below, None, mass, bin, start, block, True, True)
-        assert bin == behind, "both count the same bins"
+        assert edge == bin * wide, "both count the same bins"
     assert bin == -1
     assert not mass.any()
     assert sorted(stored) == list(range(pool.bins))

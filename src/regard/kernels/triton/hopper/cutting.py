@@ -12,11 +12,11 @@ from regard.kernels.triton.hopper.bins import bins_of, store_bins
 
 
 @gluon.jit
-def on_either_side(p, bin, wide, start, BLOCK: gl.constexpr):
+def on_either_side(p, edge, wide, start, BLOCK: gl.constexpr):
     """Of each block of a tile, [ROWS, blocks, lanes]: the sum above the place where a bin begins, and the one below it;
-    and the bin that is open behind the tile. Where none begins all is above.
+    and the edge behind the tile. Where none begins all is above.
 
-    bin  the one that the tile's last key is in
+    edge  the first key of the bin that the tile's last key is in: subtracting is quicker than multiplying each time
     """
     ROWS: gl.constexpr = p.shape[0]
     BLOCKS: gl.constexpr = p.shape[1] // BLOCK
@@ -26,9 +26,9 @@ def on_either_side(p, bin, wide, start, BLOCK: gl.constexpr):
     lanes = gl.arange(0, 4, gl.SliceLayout(0, gl.SliceLayout(1, gl.SliceLayout(3, layout))))[None, None, :, None]
     begins = gl.zeros_like(blocks)
     for i in gl.static_range(BLOCKS):
-        column = bin * wide - start - (BLOCKS - 1 - i) * BLOCK
+        column = edge - start - (BLOCKS - 1 - i) * BLOCK
         begins = gl.where(blocks == BLOCKS - 1 - i, column, begins)
-        bin -= gl.where(column >= 0, 1, 0)
+        edge -= gl.where(column >= 0, wide, 0)
     PACK: gl.constexpr = BLOCK // 2
     arguments = [x, begins - lanes * 2]
     sums = gl.inline_asm_elementwise(_add(PACK), _operands(PACK), arguments, gl.float32, is_pure=True, pack=PACK)
@@ -36,7 +36,7 @@ def on_either_side(p, bin, wide, start, BLOCK: gl.constexpr):
     each = each[None, None, None, :]
     # The first two of each lane, where `_add` leaves them: to add -0.0 is to do nothing.
     above, below = gl.sum(gl.where(each == 0, sums, -0.0), 3), gl.sum(gl.where(each == 1, sums, -0.0), 3)
-    return above, below, bin
+    return above, below, edge
 
 
 _SUMS = "a0", "b0", "a1", "b1"

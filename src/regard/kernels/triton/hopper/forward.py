@@ -157,7 +157,8 @@ def _consume(
             lanes = gl.zeros_like(gl.sum(by_lanes(nothing, 1), 1))
             bin = (gl.minimum(tiles * KEYS, task.S) - 1) // pool.wide  # of the last key
             so_far = (lanes, lanes, lanes, bin)
-            found = (gl.zeros((ROWS, E), gl.float32, output), unseen, group_maxima(nothing) + float("-inf"), bin)
+            best = group_maxima(nothing) + float("-inf")
+            found = (gl.zeros((ROWS, E), gl.float32, output), unseen, best, bin * pool.wide)
             mbarrier.wait(q_full.index(0), turn & 1)
             for part in gl.static_range(2):
                 begin, end = partly, tiles
@@ -187,7 +188,7 @@ def _walk(
     """What was found, with the tiles from `begin` to `end` added, counted from the last: one of them at least."""
     _, _, k_full, k_empty, v_full, v_empty = barriers
     KEYS: gl.constexpr = keys.shape[1]
-    acc, m, best, bin = found
+    acc, m, best, edge = found
     scores: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, KEYS, 16])
     output: gl.constexpr = acc.type.layout
     as_left: gl.constexpr = gl.DotOperandLayout(0, output, 2)
@@ -198,7 +199,9 @@ def _walk(
     s = warpgroup_mma(own, keys.index(i).permute((1, 0)), nothing, use_acc=False, is_async=True)
     s = warpgroup_mma_wait(0, deps=(s,))
     mbarrier.arrive(k_empty.index(i))
-    p, m, best, bin, weighed = weigh(task, pool, s, m, best, bin, row, start, MASKED, CAUSAL, ENTROPY, TOP, BINS, SHARE)
+    p, m, best, edge, weighed = weigh(
+        task, pool, s, m, best, edge, row, start, MASKED, CAUSAL, ENTROPY, TOP, BINS, SHARE
+    )
     left = gl.convert_layout(p.to(values.dtype), as_left)
     acc = acc * gl.convert_layout(weighed[2], gl.SliceLayout(1, output))[:, None]
     for t in range(begin + 1, end):
@@ -213,8 +216,8 @@ def _walk(
         mbarrier.arrive(k_empty.index(i))
         if COUNTING == "before":
             so_far = count(pool, so_far, weighed, scratch, start + KEYS, ENTROPY, BINS, SHARE, SCATTER)
-        p, m, best, bin, weighed = weigh(
-            task, pool, s, m, best, bin, row, start, MASKED, CAUSAL, ENTROPY, TOP, BINS, SHARE
+        p, m, best, edge, weighed = weigh(
+            task, pool, s, m, best, edge, row, start, MASKED, CAUSAL, ENTROPY, TOP, BINS, SHARE
         )
         if HOLDING:
             wait_for(v_full, used + t - 1, STAGES)  # known to be there: what stands before a branch stays before it
@@ -227,7 +230,7 @@ def _walk(
     so_far = count(pool, so_far, weighed, scratch, (tiles - end) * KEYS, ENTROPY, BINS, SHARE, SCATTER)
     acc = warpgroup_mma_wait(0, deps=(product,))
     mbarrier.arrive(v_empty.index(j))
-    return (acc, m, best, bin), so_far
+    return (acc, m, best, edge), so_far
 
 
 @gluon.jit

@@ -80,7 +80,7 @@ def read(
             parts = by_lanes(p, p.shape[1] // SHARE)
             store_bins(pool, scratch, parts, bound, start // SHARE, bins_of(parts), False, False)
         elif BINS == "uneven":
-            above, below, _ = on_either_side(p, bin, pool.wide, start, SHARE)
+            above, below, _ = on_either_side(p, bin * pool.wide, pool.wide, start, SHARE)
             sums, bin = close_bins(pool, scratch, above, below, bound, sums, bin, start, SHARE, False, False)
         else:
             sums += gl.convert_layout(gl.sum(by_lanes(p, 1), 1), sums.type.layout)

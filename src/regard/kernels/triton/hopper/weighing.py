@@ -18,7 +18,7 @@ def weigh(
     s,
     m,
     best,
-    bin,
+    edge,
     row,
     start,
     MASKED: gl.constexpr,
@@ -28,11 +28,11 @@ def weigh(
     BINS: gl.constexpr,
     SHARE: gl.constexpr,
 ):
-    """p = 2^(s − m), the new maximum, that of each group of keys, the bin that is open then, and what is counted: see
+    """p = 2^(s − m), the new maximum, that of each group of keys, the edge behind the tile, and what is counted: see
     `count`.
 
     row, start  the first query and the first key of the tile
-    bin         the one of the tile's last key; only where bins share no edges with tiles
+    edge        see `on_either_side`; only where bins share none with tiles
     """
     scores: gl.constexpr = s.type.layout
     if MASKED:
@@ -52,7 +52,7 @@ def weigh(
     x = s * task.scale - shift[:, None]
     p = gl.exp2(x)
     if BINS == "uneven":
-        parts, below, bin = on_either_side(p, bin, pool.wide, start, SHARE)
+        parts, below, edge = on_either_side(p, edge, pool.wide, start, SHARE)
     else:
         parts = by_lanes(p, s.shape[1] // SHARE if BINS == "narrow" else 1)
         below = parts
@@ -62,7 +62,7 @@ def weigh(
             x = gl.where(x == float("-inf"), 0.0, x)
         mean = by_lanes(p * x, 1)
     moved = m - shift
-    return p, highest, best, bin, (shift, moved, gl.exp2(moved), parts, below, mean)
+    return p, highest, best, edge, (shift, moved, gl.exp2(moved), parts, below, mean)
 
 
 @gluon.jit

@@ -95,7 +95,8 @@ class Process:
             while left > 0 and (chunk := os.read(pipe.fileno(), 1 << 16)):
                 left -= len(chunk)
                 self._events.put(("heard", chunk))
-        self._events.put(("heard", b"") if left > 0 else ("flood", b""))
+            # Before the pipe is closed, or the program's complaint about that might be heard first.
+            self._events.put(("heard", b"") if left > 0 else ("flood", b""))
 
     def _collect(self, pipe: IO[bytes]) -> None:
         left = self.limits.output
@@ -103,8 +104,8 @@ class Process:
             while left >= 0 and (chunk := os.read(pipe.fileno(), 1 << 16)):
                 self.printed += chunk[:left]
                 left -= len(chunk)
-        if left < 0:
-            self._events.put(("flood", b""))
+            if left < 0:
+                self._events.put(("flood", b""))
 
     # --- what it says ---
 

@@ -87,6 +87,33 @@ def test_a_loop_ends_at_the_clock() -> None:
     assert time.monotonic() - began < 5  # a second, NumPy's own loading on a busy machine, and the end
 
 
+@pytest.mark.parametrize("task", ["_collect", "_listen"])
+def test_too_much_is_told_before_the_pipe_is_closed(task: str) -> None:
+    """Else the program might complain about a broken pipe, and be heard first."""
+    told: list[str] = []
+
+    class Pipe:
+        def __enter__(self) -> None:
+            pass
+
+        def __exit__(self, *_: object) -> None:
+            while not running._events.empty():
+                told.append(running._events.get()[0])
+
+        def fileno(self) -> int:
+            return end
+
+    running = process.Process(b"", Limits(output=3, answers=3), fenced=False)
+    end, other = os.pipe()
+    try:
+        os.write(other, b"four")
+        getattr(running, task)(Pipe())
+    finally:
+        os.close(end)
+        os.close(other)
+    assert told[-1] == "flood"
+
+
 def test_calculating_in_threads_ends_by_cpu_time() -> None:
     source = "import hashlib, threading\ndef f():\n    while True: hashlib.sha256(bytes(1 << 20))\n"
     outcome = run(source, [call("f")], "numpy", Limits(wall=30.0, cpu=0.5))

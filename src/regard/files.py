@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from regard.errors import ArgumentError, FileError
+from regard.words import Listed
 
 TRACE = ".safetensors"
 PICTURES = (".png", ".svg", ".pdf")
@@ -71,7 +72,7 @@ def ending_of(target: Path, *endings: str) -> str:
     found = target.suffix.lower() or endings[0]
     if found not in endings:
         better = target.with_suffix(endings[0])
-        raise ArgumentError("file-ending", path=str(target), endings=", ".join(endings), better=str(better))
+        raise ArgumentError("file-ending", path=str(target), endings=Listed(endings), better=str(better))
     return found
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from regard.words import LANGUAGES, Words, catalogue, language, say, speaking
+from regard.errors import ArgumentError
+from regard.words import LANGUAGES, Listed, Words, catalogue, language, say, speaking
 
 SOURCE = Path(__file__).parents[2] / "src"
 CATALOGUE = catalogue()
@@ -174,3 +175,26 @@ def test_the_punctuation_test_can_fail() -> None:
 def test_words_need_both_languages() -> None:
     with pytest.raises(TypeError):
         Words(en="only one")  # type: ignore[call-arg]
+
+
+def test_what_is_listed_is_joined_as_the_language_does() -> None:
+    error = ArgumentError("unknown-choice", name="kind", value="x", choices=Listed(["self", "cross"]))
+    assert error.text("en").endswith("choose one of: self, cross")
+    assert error.text("zh").endswith("可选：self、cross")
+
+
+def test_of_many_a_few_are_listed() -> None:
+    assert Listed.few(range(3), 3) == (0, 1, 2)
+    assert Listed.few(range(4), 3) == (0, 1, 2, "…")
+    assert not Listed.few([])
+
+
+def test_no_sentence_is_given_a_list_that_is_already_joined() -> None:
+    """A comma between two names is right in one language only."""
+    wrong = []
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and re.search(r"(Error|\bsay)$", ast.unparse(node.func)):
+                given = (one.value for one in node.keywords if isinstance(one.value, ast.Call))
+                wrong += [f"{path.name}:{node.lineno}" for one in given if ast.unparse(one.func) == "', '.join"]
+    assert not wrong

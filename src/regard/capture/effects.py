@@ -16,7 +16,7 @@ from regard.capture.editing import edit
 from regard.capture.labelling import speller
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.kinds import is_whole
-from regard.words import Language, language, say
+from regard.words import Language, Listed, language, say
 
 KINDS = ("silence", "cut", "freeze")
 
@@ -124,8 +124,8 @@ def _check(model: nn.Module, edits: Any) -> None:
     if model.training:
         raise ArgumentError("effect-training")
     if not isinstance(edits, Mapping) or not set(edits) <= set(KINDS):
-        found = ", ".join(map(str, edits)) if isinstance(edits, Mapping) else type(edits).__name__
-        raise ArgumentError("effect-edits", choices=", ".join(KINDS), found=found)
+        found = Listed(edits) if isinstance(edits, Mapping) else type(edits).__name__
+        raise ArgumentError("effect-edits", choices=Listed(KINDS), found=found)
 
 
 def _call(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -5,7 +5,6 @@ Here the parts meet: `mode` catches, `names` and `kinds` say whose attention it 
 """
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -29,7 +28,7 @@ from regard.capture.steps import Later, Steps
 from regard.errors import ArgumentError
 from regard.records import Kind, Record, See, Step
 from regard.trace import Trace
-from regard.words import say
+from regard.words import Listed, say
 
 
 def watch(
@@ -178,7 +177,7 @@ class Watcher:
         said = [
             self.keeping.left_out(),
             None if misfit is None else say("watch-order", calls=misfit[0], count=misfit[1]),
-            say("watch-values", names=_few(self._without_values)) if self._without_values else None,
+            say("watch-values", names=Listed.few(self._without_values, 3)) if self._without_values else None,
             say("watch-no-words", reason=self._spelling.failed) if self._spelling.failed else None,
         ]
         for text in [*said, None if len(self.trace) else self._why_empty()]:
@@ -188,15 +187,10 @@ class Watcher:
     def _why_empty(self) -> str:
         names = [name for name in self._others if name]
         if names:
-            return say("watch-saw-other-layers", names=_few(names))
+            return say("watch-saw-other-layers", names=Listed.few(names, 3))
         if self._others:
             return say("watch-saw-others", count=self._others[""])
         return say("watch-saw-nothing")
-
-
-def _few(names: Iterable[str]) -> str:
-    first = list(names)
-    return ", ".join(first[:3]) + (", …" if len(first) > 3 else "")
 
 
 def _check(model: Any, see: Any) -> None:

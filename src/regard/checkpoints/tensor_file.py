@@ -20,6 +20,7 @@ from regard.errors import DtypeError, FileError
 from regard.files import reason_of
 from regard.kinds import Array, to_numpy
 from regard.memory import spell
+from regard.words import Listed
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int8": "I8"}
 """Numbers as we call them and as the format does; int8 means something only beside a scale (`quantised.py`)."""
@@ -130,8 +131,8 @@ def _entry(path: Path, name: str, about: Any) -> Entry:
     raise FileError("model-garbled", path=str(path), place=name)
 
 
-def _choices() -> str:
-    return ", ".join(DTYPES)
+def _choices() -> Listed:
+    return Listed(DTYPES)
 
 
 # --- writing ---------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from regard.cli.see_command import see
 from regard.cli.train_command import train
 from regard.cli.translate_command import translate
 from regard.errors import ArgumentError, UnknownNameError
+from regard.words import Listed
 
 
 class Command(TyperCommand):
@@ -50,7 +51,7 @@ class Group(TyperGroup):
             near = get_close_matches(asked, names, n=1)
             key = "cli-command-unknown-near" if near else "cli-command-unknown"
             raise UnknownNameError(
-                key, asked=asked, nearest=near[0] if near else "", names=", ".join(names), command=ctx.command_path
+                key, asked=asked, nearest=near[0] if near else "", names=Listed(names), command=ctx.command_path
             )
         return super().resolve_command(ctx, args)
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.cli.numbers import is_count
 from regard.errors import ArgumentError
-from regard.words import say
+from regard.words import Listed, say
 
 if TYPE_CHECKING:
     from regard.records import Record
@@ -24,7 +24,7 @@ class Asked(NamedTuple):
     def check(self) -> None:
         """What no model could answer is told before one runs."""
         if self.kind not in (None, *KINDS):
-            raise ArgumentError("option-unknown", option="--kind", asked=self.kind, choices=", ".join(KINDS))
+            raise ArgumentError("option-unknown", option="--kind", asked=self.kind, choices=Listed(KINDS))
         for option, value, words in (("--layer", self.layer, (ALL,)), ("--head", self.head, (ALL, MEAN))):
             if value is not None and value not in words and not is_count(value):
                 raise ArgumentError("see-choice", option=option, found=value, words=say("see-or").join(words))
@@ -56,7 +56,7 @@ def choose(trace: "Trace", asked: Asked, best: tuple[int, int] | None) -> Chosen
     kind = asked.kind or main
     records = [record for record in trace if record.kind == kind]
     if not records:
-        raise ArgumentError("see-kind", asked=kind, kinds=", ".join(kinds))
+        raise ArgumentError("see-kind", asked=kind, kinds=Listed(kinds))
     if kind != main:
         best = None
     layers, heads = list(range(len(records))), None

@@ -8,7 +8,7 @@ import typer
 
 from regard.cli.streams import talk, write_json
 from regard.errors import ArgumentError
-from regard.words import say
+from regard.words import Listed, say
 
 if TYPE_CHECKING:
     from regard.recipes.evaluating import Result
@@ -103,8 +103,7 @@ def _write(path: Path, results: list["Result"]) -> None:
     from regard.files import write_aside
 
     if len(results) != 1 or results[0].hypotheses is None:
-        sets = ", ".join(result.set for result in results)
-        raise ArgumentError("evaluate-output-one", sets=sets)
+        raise ArgumentError("evaluate-output-one", sets=Listed(result.set for result in results))
     lines = (" ".join(text.splitlines()) for text in results[0].hypotheses)
     content = "".join(f"{line}\n" for line in lines).encode()
     write_aside(path, lambda aside: aside.write_bytes(content))

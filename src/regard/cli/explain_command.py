@@ -7,6 +7,7 @@ import typer
 from regard.cli.matrices import read_mask, read_matrix
 from regard.cli.streams import read_stdin, write_json
 from regard.errors import ArgumentError
+from regard.words import Listed
 
 if TYPE_CHECKING:
     from regard.masks import Mask
@@ -40,8 +41,8 @@ def _matrices(given: dict[str, str | None]) -> dict[str, str]:
     """All three as given, or the tutorial's."""
     found = {name: text for name, text in given.items() if text is not None}
     if found and len(found) < len(given):
-        missing = ", ".join(name for name in given if name not in found)
-        raise ArgumentError("cli-matrices-together", found=", ".join(found), missing=missing)
+        missing = Listed(name for name in given if name not in found)
+        raise ArgumentError("cli-matrices-together", found=Listed(found), missing=missing)
     return found or TUTORIAL
 
 
@@ -49,7 +50,7 @@ def _without_stdin(texts: dict[str, str]) -> dict[str, str]:
     """The same with `-` replaced by what stdin holds; it can be read only once."""
     wanting = [name for name, text in texts.items() if text.strip() == "-"]
     if len(wanting) > 1:
-        raise ArgumentError("cli-stdin-twice", options=", ".join(wanting))
+        raise ArgumentError("cli-stdin-twice", options=Listed(wanting))
     return {name: read_stdin() if name in wanting else text for name, text in texts.items()}
 
 

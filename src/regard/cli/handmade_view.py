@@ -7,7 +7,7 @@ from regard.cli.choosing import record_as_json
 from regard.cli.numbers import is_count
 from regard.cli.streams import talk, write_json
 from regard.errors import ArgumentError, TooLargeError, UnknownNameError
-from regard.words import say
+from regard.words import Listed, say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -89,5 +89,5 @@ def _heads(asked: str | None, names: tuple[str, ...]) -> list[int]:
         return [names.index(asked)]
     if is_count(asked) and int(asked) < len(names):
         return [int(asked)]
-    heads = ", ".join(f"{number} ({name})" for number, name in enumerate(names))
+    heads = Listed(f"{number} ({name})" for number, name in enumerate(names))
     raise UnknownNameError("cli-head-unknown", asked=asked, heads=heads)

@@ -8,6 +8,7 @@ from typing import get_args
 
 from regard.errors import ArgumentError
 from regard.spacing import Pairing, buckets_per_side, check_base, check_counts, check_pairing, is_number
+from regard.words import Listed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,7 +113,7 @@ class Rotary:
                 "config-kind",
                 name="scaling",
                 found=type(self.scaling).__name__,
-                choices=", ".join(kind.__name__ for kind in get_args(Scaling)) + ", None",
+                choices=Listed([*(kind.__name__ for kind in get_args(Scaling)), None]),
             )
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 from regard.errors import ArgumentError
 from regard.spacing import check_counts, is_number
+from regard.words import Listed
 
 Window = int | None | tuple[int | None, ...]
 
@@ -142,4 +143,4 @@ def _check_switches(style: object, *names: str) -> None:
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
-        raise ArgumentError("unknown-choice", name=name, value=value, choices=", ".join(choices))
+        raise ArgumentError("unknown-choice", name=name, value=value, choices=Listed(choices))

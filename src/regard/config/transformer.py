@@ -14,6 +14,7 @@ from regard.config.positions import Learned, Positions, Rotary, Sinusoidal
 from regard.config.styles import AttentionStyle, Biases, Embeddings, Norm, Output, check_dropout
 from regard.errors import ArgumentError, IndivisibleError, ShapeError, UnknownNameError
 from regard.spacing import check_counts
+from regard.words import Listed
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu", "geglu_tanh"]
 Bend = Literal["relu", "gelu", "gelu_tanh", "silu"]
@@ -175,7 +176,7 @@ def _preset(name: str, size: str, changes: dict[str, Any], **style: Any) -> Tran
     """A preset's style and size with the caller's changes on top; `n_layers` means every stack that it has."""
     table = sizes.SIZES[name]
     if not isinstance(size, str) or size not in table:
-        raise ArgumentError("unknown-choice", name="size", value=size, choices=", ".join(table))
+        raise ArgumentError("unknown-choice", name="size", value=size, choices=Listed(table))
     values = style | table[size]
     stacks = [stack for stack in ("n_encoder_layers", "n_decoder_layers") if stack in values]
     if "n_layers" in changes:
@@ -201,10 +202,10 @@ def _check_kinds(config: TransformerConfig) -> None:
     ):
         found = getattr(config, name)
         if not isinstance(found, kinds):
-            choices = ", ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+            choices = Listed("None" if kind is type(None) else kind.__name__ for kind in kinds)
             raise ArgumentError("config-kind", name=name, found=type(found).__name__, choices=choices)
     if config.activation not in get_args(Activation):
-        choices = ", ".join(get_args(Activation))
+        choices = Listed(get_args(Activation))
         raise ArgumentError("unknown-choice", name="activation", value=config.activation, choices=choices)
 
 
@@ -249,12 +250,12 @@ def check_head_count(d_model: int, n_heads: int) -> None:
         dividing = {*small, *(d_model // n for n in small)}
         near = sorted(sorted(dividing, key=lambda n: (abs(n - n_heads), n))[:3])
         values = {name: error.values[name] for name in ("d_model", "n_heads", "below", "above")}
-        raise IndivisibleError("heads-swapped", **values, counts=", ".join(map(str, near))) from None
+        raise IndivisibleError("heads-swapped", **values, counts=Listed(near)) from None
 
 
 def check_groups(n_heads: int, n_kv_heads: int) -> None:
     """Each key/value head serves equally many query heads."""
     check_counts(n_heads=(n_heads, 1), n_kv_heads=(n_kv_heads, 1))
     if n_heads % n_kv_heads:
-        dividing = ", ".join(str(n) for n in range(1, n_heads + 1) if n_heads % n == 0)
+        dividing = Listed(n for n in range(1, n_heads + 1) if n_heads % n == 0)
         raise ShapeError("config-groups", n_heads=n_heads, n_kv_heads=n_kv_heads, counts=dividing)

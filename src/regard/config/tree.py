@@ -26,6 +26,7 @@ from regard.config.positions import (
 )
 from regard.config.transformer import TransformerConfig
 from regard.errors import ArgumentError
+from regard.words import Listed
 
 KINDS: dict[str, type] = {
     "sinusoidal": Sinusoidal,
@@ -119,7 +120,7 @@ def _read_choice(found: Any, choices: Sequence[str], place: str) -> str:
     if not isinstance(found, str):
         raise _wrong(found, (str,), place)
     if found not in choices:
-        raise ArgumentError("unknown-choice", name=place, value=found[:40], choices=", ".join(choices))
+        raise ArgumentError("unknown-choice", name=place, value=found[:40], choices=Listed(choices))
     return found
 
 
@@ -132,10 +133,10 @@ def _read_object(found: dict[Any, Any], classes: list[Any], place: str) -> Any:
     known = [*tag, *hints]
     missing = [name for name in known if name not in found]
     if missing:
-        raise ArgumentError("tree-missing", place=place, missing=", ".join(missing))
+        raise ArgumentError("tree-missing", place=place, missing=Listed(missing))
     unknown = [shortened(name) for name in found if name not in known]
     if unknown:
-        raise ArgumentError("tree-unknown", place=place, unknown=", ".join(unknown[:5]), known=", ".join(known))
+        raise ArgumentError("tree-unknown", place=place, unknown=Listed(unknown[:5]), known=Listed(known))
     return chosen(**{name: _read(found[name], hint, f"{place}.{name}") for name, hint in hints.items()})
 
 
@@ -150,4 +151,4 @@ def _wrong(found: Any, kinds: tuple[Any, ...], place: str) -> ArgumentError:
     wanted = ("object" if is_dataclass(kind) else _JSON.get(get_origin(kind) or kind, kind.__name__) for kind in kinds)
     # Only what is surely short is spelt out: Python refuses to write a number of a million digits.
     spelt = shortened(found) if isinstance(found, str | float) else _JSON.get(type(found), type(found).__name__)
-    return ArgumentError("tree-type", place=place, wanted=", ".join(dict.fromkeys(wanted)), found=spelt)
+    return ArgumentError("tree-type", place=place, wanted=Listed(dict.fromkeys(wanted)), found=spelt)

@@ -10,6 +10,7 @@ from regard.axes import Shape
 from regard.config.positions import Learned, Relative
 from regard.config.transformer import GATES, TransformerConfig
 from regard.errors import ShapeError, UnknownNameError
+from regard.words import Listed
 
 Shapes = dict[str, Shape]
 
@@ -39,7 +40,7 @@ def check_weights(found: Mapping[str, Shape], config: TransformerConfig) -> None
     wrong = [name for name, shape in wanted.items() if tuple(found[name]) != shape]
     if wrong:
         spelled = (f"{name} {tuple(found[name])} ≠ {wanted[name]}" for name in wrong)
-        raise ShapeError("weights-shape", count=len(wrong), names=few(spelled))
+        raise ShapeError("weights-shape", count=len(wrong), names=Listed.few(spelled))
 
 
 def check_weight_names(found: Iterable[str], config: TransformerConfig) -> None:
@@ -48,16 +49,10 @@ def check_weight_names(found: Iterable[str], config: TransformerConfig) -> None:
     there = set(names)
     missing = [name for name in wanted if name not in there]
     if missing:
-        raise UnknownNameError("weights-missing", count=len(missing), names=few(missing))
+        raise UnknownNameError("weights-missing", count=len(missing), names=Listed.few(missing))
     unexpected = [name for name in names if name not in wanted]
     if unexpected:
-        raise UnknownNameError("weights-unexpected", count=len(unexpected), names=few(unexpected))
-
-
-def few(names: Iterable[str], most: int = 5) -> str:
-    """The first few, and a sign that there are more."""
-    listed = list(names)
-    return ", ".join(listed[:most]) + (", …" if len(listed) > most else "")
+        raise UnknownNameError("weights-unexpected", count=len(unexpected), names=Listed.few(unexpected))
 
 
 def _embeddings(config: TransformerConfig) -> Shapes:

@@ -21,6 +21,7 @@ from regard.course.exercise import Exercise
 from regard.course.grading.judging import grade
 from regard.course.grading.verdict import Verdict
 from regard.errors import ArgumentError
+from regard.words import Listed
 
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -32,7 +33,7 @@ def check(id: str, *answers: Any, seed: int | None = None) -> Verdict:
     """
     asked = exercise(id)
     if not answers:
-        raise ArgumentError("check-nothing", id=asked.id, names=", ".join(_targets(asked)) or "text")
+        raise ArgumentError("check-nothing", id=asked.id, names=Listed(_targets(asked)) or "text")
     if asked.sheet is not None:
         if not isinstance(answers[0], str):
             raise ArgumentError("check-sheet", id=asked.id)

@@ -9,6 +9,7 @@ from regard.dispatch.remember import record_of, require_room_for
 from regard.errors import BackendError, UnknownNameError
 from regard.kinds import Array
 from regard.records import See, Statistics
+from regard.words import Listed
 
 
 def attend(
@@ -101,7 +102,7 @@ def choose(call: Call, name: str) -> Backend:
     named = next((one for one in every if one.name == name), None)
     if named is None:
         kind = "torch" if call.is_torch else "NumPy"
-        raise UnknownNameError("backend-unknown", asked=name, kind=kind, names=", ".join(b.name for b in every))
+        raise UnknownNameError("backend-unknown", asked=name, kind=kind, names=Listed(b.name for b in every))
     answer: Answer = named.answer(call)
     if not answer.yes:
         raise BackendError("backend-refuses", name=name, reason=str(answer), chosen=first.name)

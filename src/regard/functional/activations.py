@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.errors import ArgumentError
+from regard.words import Listed
 
 Approximate = Literal["none", "tanh"]
 ActivationName = Literal["relu", "gelu", "gelu_tanh", "silu"]
@@ -64,7 +65,7 @@ ACTIVATIONS: dict[ActivationName, ActivationFunction] = {
 def activation_called(name: ActivationName) -> ActivationFunction:
     """The activation of that name; ArgumentError with the choices where there is none."""
     if name not in ACTIVATIONS:
-        raise ArgumentError("unknown-choice", name="activation", value=name, choices=", ".join(ACTIVATIONS))
+        raise ArgumentError("unknown-choice", name="activation", value=name, choices=Listed(ACTIVATIONS))
     return ACTIVATIONS[name]
 
 

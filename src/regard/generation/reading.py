@@ -11,6 +11,7 @@ from regard.generation.prompts import Rows, check_ids, check_room, left_padded, 
 from regard.kinds import Array
 from regard.masks import Mask
 from regard.spacing import check_counts
+from regard.words import Listed
 
 
 def prefill(decoding: Decoding, prompts: Any, chunk: int | None = None) -> Array:
@@ -110,7 +111,7 @@ def check_begun(sources: Any, options: dict[str, Any]) -> None:
     """Nothing may be given that is decided when a model begins."""
     given = options if sources is None else ["sources", *options]
     if given:
-        raise ArgumentError("session-begun", names=", ".join(given))
+        raise ArgumentError("session-begun", names=Listed(given))
 
 
 def _begun(model: Begins, options: dict[str, Any], *source: Any) -> Decoding:
@@ -134,4 +135,4 @@ def _check_options(model: Begins, options: dict[str, Any], beside: tuple[str, ..
     unknown = {name: value for name, value in options.items() if name not in known}
     check_not_sampling(unknown)
     if unknown:
-        raise ArgumentError("begin-option", name=next(iter(unknown)), known=", ".join((*beside, *known)))
+        raise ArgumentError("begin-option", name=next(iter(unknown)), known=Listed((*beside, *known)))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from regard.checkpoints.model_folder import model_of
 from regard.errors import FileError
+from regard.words import Listed
 
 BUNDLED = ("translator", "poet")
 """English to Chinese; Tang poems. What they can do stands in the README.md beside each."""
@@ -16,7 +17,7 @@ def find_model(source: str | os.PathLike[str]) -> Path:
     """The folder of a model: a bundled one's by its name, a folder's own, or of a run the one that holds its model."""
     folder = bundled(str(source)) if source in BUNDLED else Path(source)
     if not (os.fspath(source) and folder.exists()):
-        raise FileError("language-no-folder", found=str(source), names=", ".join(BUNDLED))
+        raise FileError("language-no-folder", found=str(source), names=Listed(BUNDLED))
     return model_of(folder)
 
 

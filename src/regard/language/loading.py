@@ -12,6 +12,7 @@ from regard.language.model import LanguageModel
 from regard.language.settings import read_settings
 from regard.reference import Transformer
 from regard.text.tokenizer import Tokenizer
+from regard.words import Listed
 
 TOKENIZER, SETTINGS = "tokenizer.json", "generation_config.json"
 Backend = Literal["numpy", "torch"]
@@ -27,7 +28,7 @@ def load(source: str | os.PathLike[str], *, backend: Backend = "numpy") -> Langu
     Raises FileError with the file and what is wrong with it.
     """
     if backend not in get_args(Backend):
-        raise ArgumentError("unknown-choice", name="backend", value=backend, choices=", ".join(get_args(Backend)))
+        raise ArgumentError("unknown-choice", name="backend", value=backend, choices=Listed(get_args(Backend)))
     folder = find_model(source)
     stored = read_model(folder)
     config = stored.config

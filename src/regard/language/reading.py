@@ -16,7 +16,7 @@ from regard.errors import ArgumentError
 from regard.text.spelling import spelled
 from regard.text.tidy import is_chinese, tidy
 from regard.text.tokenizer import Tokenizer
-from regard.words import say
+from regard.words import Listed, say
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel
@@ -58,8 +58,7 @@ def warn_of_strange(model: "LanguageModel", text: str | Sequence[str]) -> None:
 
 def told(model: "LanguageModel", strange: Sequence[str]) -> str:
     """The sentence about what a model does not know."""
-    shown = ", ".join(_beginning(piece) for piece in strange[:_SHOWN])
-    return say("text-strange", name=model.name, found=shown + (", …" if len(strange) > _SHOWN else ""))
+    return say("text-strange", name=model.name, found=Listed.few(map(_beginning, strange), _SHOWN))
 
 
 def check_text(text: Any) -> None:

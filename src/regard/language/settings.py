@@ -15,6 +15,7 @@ from regard.config import TransformerConfig
 from regard.errors import FileError
 from regard.kinds import is_whole
 from regard.spacing import is_number
+from regard.words import Listed
 
 Task = Literal["translation", "text"]
 
@@ -97,7 +98,7 @@ def read_settings(path: Path | None, config: TransformerConfig) -> Settings:
         raise _refused(path, "JSON", given, "{…}")
     unknown = sorted(set(given) - set(FIELDS))
     if unknown:
-        raise FileError("settings-unknown", path=str(path), found=unknown[0][:80], known=", ".join(FIELDS))
+        raise FileError("settings-unknown", path=str(path), found=unknown[0][:80], known=Listed(FIELDS))
     found: dict[str, Any] = {"task": task}
     for place, value in given.items():
         name, fits, wanted = FIELDS[place]

@@ -10,6 +10,7 @@ from regard.errors import ArgumentError, TooLargeError
 from regard.generation import Sampling, generate
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.reading import check_text, unknown_characters
+from regard.words import Listed
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel
@@ -102,7 +103,7 @@ def form_of(settings: "Settings", prompt: str, form: str | None) -> str:
     called = {name: header.rstrip("｜|:：") for name, header in forms.items()}
     found = next((name for name in forms if form in (name, called[name], forms[name])), None)
     if found is None:
-        raise ArgumentError("generate-form", form=form, choices=", ".join(map(" ".join, called.items())))
+        raise ArgumentError("generate-form", form=form, choices=Listed(map(" ".join, called.items())))
     return found
 
 

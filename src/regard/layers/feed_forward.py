@@ -9,6 +9,7 @@ from regard.errors import ArgumentError
 from regard.functional.activations import ACTIVATIONS, activation_called
 from regard.layers.linear import Linear
 from regard.spacing import check_counts
+from regard.words import Listed
 
 
 class FeedForward(nn.Module):
@@ -30,7 +31,7 @@ class FeedForward(nn.Module):
     ) -> None:
         super().__init__()
         if not isinstance(activation, str) or activation not in {*ACTIVATIONS, *GATES}:
-            choices = ", ".join((*ACTIVATIONS, *GATES))
+            choices = Listed((*ACTIVATIONS, *GATES))
             raise ArgumentError("unknown-choice", name="activation", value=activation, choices=choices)
         check_counts(d_model=(d_model, 1), d_ff=(1 if d_ff is None else d_ff, 1))
         check_dropout(dropout)

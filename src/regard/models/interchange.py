@@ -13,7 +13,6 @@ from torch import nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from regard.config import AttentionStyle, Biases, Norm, TransformerConfig
-from regard.config.weights import few
 from regard.errors import ArgumentError
 from regard.functional.activations import ACTIVATIONS
 from regard.layers import FeedForward, LayerNorm, MultiHeadAttention, NoPositions
@@ -22,6 +21,7 @@ from regard.models.block import Block
 from regard.models.stacks import Stack
 from regard.models.transformer import Transformer
 from regard.spacing import check_counts
+from regard.words import Listed
 
 TheirLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 Theirs = nn.MultiheadAttention | TheirLayer | nn.Transformer
@@ -167,7 +167,7 @@ def _fill(frame: nn.Module, weights: dict[str, nn.Parameter], origin: nn.Module)
     wrong = wanted ^ {(name, weight.shape) for name, weight in weights.items()}
     if wrong:
         names = sorted({name for name, _ in wrong})
-        raise _refusal("interchange-weights", origin, count=len(names), names=few(names))
+        raise _refusal("interchange-weights", origin, count=len(names), names=Listed.few(names))
     for name, weight in weights.items():
         place, _, last = name.rpartition(".")
         setattr(frame.get_submodule(place), last, weight)
@@ -225,7 +225,7 @@ def _activation(module: nn.Module, given: Any) -> Any:
         if any(given is one or type(given) is one for one in (*known, ACTIVATIONS[name])):  # type: ignore[index]
             return name
     found = getattr(given, "__name__", type(given).__name__)
-    raise _refusal("interchange-value", module, name="activation", found=found, wanted=", ".join(CALLED))
+    raise _refusal("interchange-value", module, name="activation", found=found, wanted=Listed(CALLED))
 
 
 def _their_frame(ours: Ours) -> Theirs:
@@ -299,7 +299,7 @@ def _check_ours(module: nn.Module) -> None:
 
 def _check_class(module: nn.Module, known: tuple[type, ...], call: str) -> None:
     if type(module) not in known:
-        choices = ", ".join(kind.__name__ for kind in known)
+        choices = Listed(kind.__name__ for kind in known)
         raise ArgumentError("interchange-class", call=call, choices=choices, found=type(module).__name__)
 
 
@@ -321,14 +321,14 @@ def _check_parts(module: nn.Module) -> None:
         names.setdefault(id(weight), []).append(name)
     for shared in names.values():
         if len(shared) > 1:
-            raise _refusal("interchange-shared", module, names=", ".join(shared[:3]))
+            raise _refusal("interchange-shared", module, names=Listed(shared[:3]))
 
 
 def _same(module: nn.Module, name: str, values: Iterable[T]) -> T:
     """The one value of all parts; ArgumentError where there are several."""
     first, *others = dict.fromkeys(values)
     if others:
-        raise _refusal("interchange-several", module, name=name, found=", ".join(map(str, (first, *others))))
+        raise _refusal("interchange-several", module, name=name, found=Listed((first, *others)))
     return first
 
 

@@ -43,7 +43,7 @@ from regard.text.corpus import RECORDS, TABLES, Corpus
 from regard.training.batches import BlockBatches
 from regard.training.ranks import chosen_device
 from regard.training.sealed import read_sealed
-from regard.words import say
+from regard.words import Listed, say
 
 Notes = tuple[str, ...]
 """What has to be said about a set."""
@@ -113,7 +113,7 @@ def evaluate(folder: str | os.PathLike[str], asked: Asked) -> Iterator[Result]:
 
 def _refuse_splits(asked: Asked, data: str) -> None:
     if asked.splits:
-        raise ArgumentError("evaluate-split-one", split=", ".join(asked.splits), data=data)
+        raise ArgumentError("evaluate-split-one", split=Listed(asked.splits), data=data)
 
 
 # --- translators -----------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from regard.trace import Looking, Trace
 from regard.training.batches import Batch, PairBatches
 from regard.training.durable import refusal
 from regard.training.objective import Forward
+from regard.words import Listed
 
 
 class Scene(NamedTuple):
@@ -85,6 +86,6 @@ def _chosen(trace: Trace, patterns: tuple[str, ...]) -> Trace:
     """The records whose names fit one of the patterns; all where there is none."""
     records = [each for each in trace if not patterns or any(fnmatch(each.name or "", one) for one in patterns)]
     if not records:
-        names = ", ".join(str(each.name) for each in trace)
-        raise ArgumentError("film-layers", patterns=", ".join(patterns), names=names)
+        names = Listed(each.name for each in trace)
+        raise ArgumentError("film-layers", patterns=Listed(patterns), names=names)
     return Trace(records)

@@ -12,6 +12,7 @@ from regard.recipes.recipe import DataSpec
 from regard.text.corpus import RECORDS, TABLES, Corpus, read_lines, read_pairs, read_text
 from regard.text.moses import prepare
 from regard.text.simplified import simplified
+from regard.words import Listed
 
 OWN_VALID_SHARE = 0.05
 """Of a file of one's own, what is held out where the recipe says nothing."""
@@ -85,7 +86,7 @@ def files_below(folder: Path, patterns: Sequence[str]) -> list[Path]:
     """The files that the patterns name; FileError where there is none."""
     found = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
     if not found:
-        raise FileError("data-absent", path=", ".join(str(folder / pattern) for pattern in patterns))
+        raise FileError("data-absent", path=Listed(str(folder / pattern) for pattern in patterns))
     return found
 
 

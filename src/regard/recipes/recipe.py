@@ -19,7 +19,7 @@ from regard.files import reason_of
 from regard.recipes.toml_values import Table, check_keys, parse_value, plain_table, read_table, write_toml
 from regard.spacing import check_counts
 from regard.training.plan import Plan
-from regard.words import Words
+from regard.words import Listed, Words
 
 Task = Literal["translation", "language", "synthetic"]
 TokenizerKind = Literal["characters", "words", "pieces", "bytes"]
@@ -180,7 +180,7 @@ class Recipe:
         }
         missing = [place for place, value in needed[self.task].items() if not value]
         if missing:
-            raise ArgumentError("recipe-task-needs", task=self.task, missing=", ".join(missing))
+            raise ArgumentError("recipe-task-needs", task=self.task, missing=Listed(missing))
         if self.puzzle is not None and self.task != "synthetic":
             raise ArgumentError("recipe-puzzle-unneeded", task=self.task)
         if self.puzzle is not None and self.puzzle.n_tokens > data.max_len:
@@ -210,7 +210,7 @@ def read_recipe(recipe: str | os.PathLike[str], changes: Mapping[str, str] | Non
         name, text = path.stem, _text_of(path)
     else:
         nearest = get_close_matches(name, _built_in(), n=1, cutoff=0.0)[0]
-        raise UnknownNameError("recipe-unknown", asked=name, nearest=nearest, known=", ".join(_built_in()))
+        raise UnknownNameError("recipe-unknown", asked=name, nearest=nearest, known=Listed(_built_in()))
     try:
         table = {"name": name} | tomllib.loads(text)
         found: Recipe = read_table(Recipe, table, "")
@@ -314,9 +314,9 @@ def config_of(recipe: Recipe, vocab_size: int) -> TransformerConfig:
     table = dict(recipe.model)
     preset, size = table.pop("preset", None), table.pop("size", None)
     if not isinstance(preset, str) or preset not in SIZES:
-        raise ArgumentError("unknown-choice", name="model.preset", value=preset, choices=", ".join(SIZES))
+        raise ArgumentError("unknown-choice", name="model.preset", value=preset, choices=Listed(SIZES))
     if size is not None and size not in SIZES[preset]:
-        raise ArgumentError("unknown-choice", name="model.size", value=size, choices=", ".join(SIZES[preset]))
+        raise ArgumentError("unknown-choice", name="model.size", value=size, choices=Listed(SIZES[preset]))
     base: TransformerConfig = getattr(TransformerConfig, preset)(*[size] if size is not None else [])
     known = [*TransformerConfig.__dataclass_fields__, "n_layers"]
     check_keys(table, known, "model")

@@ -44,6 +44,7 @@ from regard.training.loop import Moment, Outcome, Task, fit
 from regard.training.ranks import Ranks, joined
 from regard.training.sealed import check_hashes, hash_of, read_sealed, write_sealed
 from regard.training.validation import validation_loss
+from regard.words import Listed
 
 FREE = ("name", "about", "film", "evaluation")
 """Parts of a recipe that may change between two parts of a run: they do not touch the training."""
@@ -150,7 +151,7 @@ def _make_folder(out: Path) -> None:
     except OSError as error:
         raise refusal(error, out, 0) from error
     if strange and not (out / RECIPE).exists():
-        raise FileError("run-not-ours", path=str(out), found=", ".join(sorted(strange)[:3]))
+        raise FileError("run-not-ours", path=str(out), found=Listed(sorted(strange)[:3]))
 
 
 def _check_same(recipe: Recipe, out: Path) -> None:
@@ -159,7 +160,7 @@ def _check_same(recipe: Recipe, out: Path) -> None:
         return
     changed = [key for key in differences(read_recipe(out / RECIPE), recipe) if key.partition(".")[0] not in FREE]
     if changed:
-        raise FileError("run-other-recipe", path=str(out), keys=", ".join(changed[:5]))
+        raise FileError("run-other-recipe", path=str(out), keys=Listed(changed[:5]))
 
 
 def _finished(out: Path) -> Ending | None:

@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from regard.config.transformer import ELSEWHERE
 from regard.config.tree import KINDS, MOST
 from regard.errors import ArgumentError, UnknownNameError
+from regard.words import Listed
 
 Table = dict[str, Any]
 _WORD_OF = {kind: word for word, kind in KINDS.items()}
@@ -47,7 +48,7 @@ def read_table(kind: Any, table: Any, place: str, base: Any = None) -> Any:
     needed = [field.name for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING]
     missing = [name for name in needed if name not in values]
     if missing:
-        raise ArgumentError("recipe-missing", place=place or "recipe", missing=", ".join(missing))
+        raise ArgumentError("recipe-missing", place=place or "recipe", missing=Listed(missing))
     return kind(**values)
 
 
@@ -58,7 +59,7 @@ def check_keys(table: Mapping[str, Any], known: Any, place: str) -> None:
             theirs = ELSEWHERE.get(asked)
             nearest = theirs if theirs in known else get_close_matches(asked, known, n=1, cutoff=0.0)[0]
             raise UnknownNameError(
-                "recipe-unknown-key", place=place or "recipe", asked=asked, nearest=nearest, known=", ".join(known)
+                "recipe-unknown-key", place=place or "recipe", asked=asked, nearest=nearest, known=Listed(known)
             )
 
 
@@ -93,7 +94,7 @@ def _read_choice(found: Any, choices: tuple[str, ...], place: str) -> str:
     if not isinstance(found, str):
         raise _wrong(found, (str,), place)
     if found not in choices:
-        raise ArgumentError("unknown-choice", name=place, value=found[:40], choices=", ".join(choices))
+        raise ArgumentError("unknown-choice", name=place, value=found[:40], choices=Listed(choices))
     return found
 
 
@@ -136,7 +137,7 @@ def _wrong(found: Any, kinds: tuple[Any, ...], place: str) -> ArgumentError:
     origins = (get_origin(kind) or kind for kind in kinds)
     wanted = dict.fromkeys(_TOML.get(kind, "table") for kind in origins)
     spelt = shortened(found) if isinstance(found, str | float) else _TOML.get(type(found), type(found).__name__)
-    return ArgumentError("recipe-type", place=place, wanted=", ".join(wanted), found=spelt)
+    return ArgumentError("recipe-type", place=place, wanted=Listed(wanted), found=spelt)
 
 
 # --- as the command line gives them, and as TOML ---------------------------------------------------------

@@ -13,6 +13,7 @@ import numpy as np
 from regard.errors import ArgumentError, ShapeError
 from regard.reference.arrays import array_likes
 from regard.reference.exponentials import computing_dtype
+from regard.words import Listed
 
 Approximate = Literal["none", "tanh"]
 ActivationName = Literal["relu", "gelu", "gelu_tanh", "silu"]
@@ -127,7 +128,7 @@ def activation_called(name: ActivationName) -> Activation:
     [0, 1]
     """
     if name not in ACTIVATIONS:
-        raise ArgumentError("unknown-choice", name="activation", value=name, choices=", ".join(ACTIVATIONS))
+        raise ArgumentError("unknown-choice", name="activation", value=name, choices=Listed(ACTIVATIONS))
     return ACTIVATIONS[name]
 
 

@@ -23,6 +23,7 @@ from regard.reference.cache import KeysAndValues
 from regard.reference.decoding import Decoding
 from regard.reference.ends import embed, logits_of
 from regard.reference.inputs import given_ids, given_mask, given_positions, given_segments, kept_keys
+from regard.words import Listed
 
 
 class Transformer:
@@ -43,7 +44,7 @@ class Transformer:
         check_weights({name: weight.shape for name, weight in self.weights.items()}, config)
         dtypes = sorted({str(weight.dtype) for weight in self.weights.values()})
         if len(dtypes) != 1 or dtypes[0] not in ("float16", "float32", "float64"):
-            raise DtypeError("weights-dtype", found=", ".join(dtypes))
+            raise DtypeError("weights-dtype", found=Listed(dtypes))
 
     @np.errstate(over="ignore", invalid="ignore")
     def __call__(

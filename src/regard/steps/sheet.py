@@ -15,7 +15,7 @@ from regard.steps.calculation import Calculation
 from regard.steps.numbers import grid, spell
 from regard.steps.script import script
 from regard.steps.telling import details
-from regard.words import Language, say
+from regard.words import Language, Listed, say
 
 # key -> (symbol, the array of the calculation, name of its rows, name of its columns)
 ORDER: dict[str, tuple[str, str, str, str | None]] = {
@@ -144,8 +144,7 @@ class Steps(Sequence[Step]):
         for step in self._steps:
             if at in (step.key, step.symbol):
                 return step
-        keys = ", ".join(step.key for step in self._steps)
-        raise UnknownNameError("explain-no-step", asked=at, names=keys)
+        raise UnknownNameError("explain-no-step", asked=at, names=Listed(step.key for step in self._steps))
 
     def __len__(self) -> int:
         return len(self._steps)

@@ -11,7 +11,7 @@ import numpy as np
 
 from regard.steps.calculation import Calculation
 from regard.steps.numbers import factor, spell, total, vector
-from regard.words import Language, say
+from regard.words import Language, Listed, say
 
 LINES = 12
 """At most so many sums are spelled out per step."""
@@ -148,12 +148,10 @@ def _cut(lines: Lines, count: int, lang: Language | None) -> Lines:
         yield say("hand-more", lang, count=count - shown)
 
 
-def _names(chosen: np.ndarray) -> str:
+def _names(chosen: np.ndarray) -> Listed:
     """The chosen keys by name; of many, the first ones.
 
     >>> _names(np.array([True, False, True]))
-    'k0, k2'
+    ('k0', 'k2')
     """
-    at = np.flatnonzero(chosen)
-    names = [f"k{j}" for j in at[:8]]
-    return ", ".join([*names, "..."] if len(at) > 8 else names)
+    return Listed.few((f"k{j}" for j in np.flatnonzero(chosen)), 8)

@@ -20,6 +20,7 @@ from typing import TypeAlias, TypeVar
 
 from regard.errors import ArgumentError, FileError
 from regard.files import reason_of
+from regard.words import Listed
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Parse: TypeAlias = Callable[[str], Iterable[str]]
@@ -188,7 +189,7 @@ def read_pairs(paths: Paths, *, skip_bad: bool = False, columns: Sequence[int | 
         _take_parallel(reading, found[0], found[1])
         return reading.corpus(found)
     if plain and len(found) > 1:
-        raise ArgumentError("corpus-two-files", found=", ".join(map(str, found)))
+        raise ArgumentError("corpus-two-files", found=Listed(found))
     for path in found:
         parse = _record(*(columns or ("source", "target"))) if _suffix(path) in RECORDS else _table(2, columns)
         reading.take(str(path), reading.lines_of(path), parse)
@@ -285,7 +286,7 @@ def _record(*fields: int | str) -> Parse:
             raise BadLineError("corpus-no-record", found=type(record).__name__)
         for name in fields:
             if not isinstance(record.get(name), str):
-                raise BadLineError("corpus-no-field", wanted=name, found=", ".join(list(record)[:8]))
+                raise BadLineError("corpus-no-field", wanted=name, found=Listed(list(record)[:8]))
         row = tuple(record[name] for name in fields)
         try:
             "".join(row).encode()

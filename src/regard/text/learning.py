@@ -20,6 +20,7 @@ from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tok
 from regard.errors import ArgumentError
 from regard.text.pieces import MARK
 from regard.text.tokenizer import Tokenizer
+from regard.words import Listed
 
 Kind = Literal["characters", "words", "pieces", "bytes"]
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
@@ -54,7 +55,7 @@ def learn_tokenizer(
     ['lo', ' lo', ' low', ' lowe']
     """
     if kind not in get_args(Kind):
-        raise ArgumentError("unknown-choice", name="kind", value=kind, choices=", ".join(get_args(Kind)))
+        raise ArgumentError("unknown-choice", name="kind", value=kind, choices=Listed(get_args(Kind)))
     if len(set(specials)) != len(specials) or "" in specials:
         raise ArgumentError("learn-specials", found=list(specials))
     if kind in ("words", "pieces") and UNKNOWN not in specials:

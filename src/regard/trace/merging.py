@@ -15,6 +15,7 @@ from regard.kinds import to_kind_of, to_numpy
 from regard.records import Record
 from regard.text.pieces import character_groups, spelled, token_bytes, word_groups
 from regard.trace.pooling import pool, pool_at
+from regard.words import Listed
 
 Merge = Literal["tokens", "characters", "words"]
 _GROUPS: dict[str, Callable[[Sequence[bytes]], list[slice]]] = {"characters": character_groups, "words": word_groups}
@@ -67,7 +68,7 @@ def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
     ((('unlikely', 'yes'),), [[1.0, 0.0], [0.0, 1.0]])
     """
     if by not in get_args(Merge):
-        raise ArgumentError("option-unknown", option="merge", asked=by, choices=", ".join(get_args(Merge)))
+        raise ArgumentError("option-unknown", option="merge", asked=by, choices=Listed(get_args(Merge)))
     queries, keys = (
         _Side.of(rows, by, sample, length)
         for rows, length in zip((record.queries, record.keys), record.shape[2:], strict=True)

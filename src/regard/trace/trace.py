@@ -15,7 +15,7 @@ from regard.files import PAGES, ending_of
 from regard.records import Kind, Record
 from regard.trace.merging import Merge, merged
 from regard.trace.weights import KINDS, is_layers, mean_of_heads, record_of
-from regard.words import Language
+from regard.words import Language, Listed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,7 +138,7 @@ class Trace:
         if len(fitting) == 1:
             return self._by_name[fitting[0]]
         if fitting:
-            raise ArgumentError("record-ambiguous", asked=asked, names=", ".join(fitting))
+            raise ArgumentError("record-ambiguous", asked=asked, names=Listed(fitting))
         near = get_close_matches(asked, self._by_name, n=1, cutoff=0.0)
         if near:
             raise UnknownNameError("record-unknown", asked=asked, nearest=near[0], count=len(self))
@@ -147,7 +147,7 @@ class Trace:
     def select(self, kind: Kind | None = None, name: str | None = None) -> "Trace":
         """The records of one kind, or whose name fits a pattern such as `"decoder.*"`, or both."""
         if kind is not None and kind not in KINDS:
-            raise ArgumentError("kind-unknown", asked=kind, kinds=", ".join(KINDS))
+            raise ArgumentError("kind-unknown", asked=kind, kinds=Listed(KINDS))
         return Trace(
             record
             for record in self

@@ -12,6 +12,7 @@ from regard.errors import ArgumentError, DtypeError
 from regard.kinds import Array, is_tensor, to_kind_of, to_numpy
 from regard.records import Kind, Record, See
 from regard.trace.pooling import pool
+from regard.words import Listed
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -33,7 +34,7 @@ def record_of(
     Raises DtypeError for anything but floating-point numbers, ArgumentError where a row is no row of weights.
     """
     if kind not in KINDS:
-        raise ArgumentError("kind-unknown", asked=kind, kinds=", ".join(KINDS))
+        raise ArgumentError("kind-unknown", asked=kind, kinds=Listed(KINDS))
     see = See(map=map)
     given, four = _four_axes(weights)
     _check(four, step=_STEPS.get(str(given.dtype).removeprefix("torch."), 0.0))

@@ -18,6 +18,7 @@ from regard.files import reason_of
 from regard.memory import spell
 from regard.training import durable
 from regard.training.durable import Digest
+from regard.words import Listed
 
 FORMAT, VERSION = "regard-checkpoint", 1
 MANIFEST = "manifest.json"
@@ -72,7 +73,7 @@ def _digests(path: Path, step: int) -> dict[str, Digest]:
                 raise FileError("checkpoint-step", path=str(path), found=found)
             if set(files) != set(FILES):
                 names = ", ".join(sorted(files))[:200]
-                raise FileError("checkpoint-files", path=str(path), found=names, wanted=", ".join(FILES))
+                raise FileError("checkpoint-files", path=str(path), found=names, wanted=Listed(FILES))
             return {name: _digest(path, name, file) for name, file in files.items()}
     raise FileError("checkpoint-garbled", path=str(path), place=", ".join(sorted(about))[:80])
 

@@ -5,6 +5,7 @@ from typing import Literal, get_args
 
 from regard.errors import ArgumentError
 from regard.spacing import check_counts, is_number
+from regard.words import Listed
 
 ScheduleName = Literal["constant", "inverse-sqrt", "cosine"]
 Precision = Literal["float32", "bfloat16"]
@@ -71,7 +72,7 @@ class Plan:
         check_counts(**{f"training.{name}": (getattr(self, name), least) for name, least in counts.items()})
         for name, kind in (("schedule", ScheduleName), ("precision", Precision), ("final", FinalModel)):
             if (value := getattr(self, name)) not in get_args(kind):
-                choices = ", ".join(get_args(kind))
+                choices = Listed(get_args(kind))
                 raise ArgumentError("unknown-choice", name=f"training.{name}", value=value, choices=choices)
         for name, low, high in (
             ("lr", 0.0, 100.0),

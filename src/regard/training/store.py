@@ -26,6 +26,7 @@ from regard.spacing import check_counts
 from regard.training import durable
 from regard.training.json_line import json_bytes
 from regard.training.manifest import LARGEST_JSON, MODEL, OPTIMIZER, STATE, read_json, verify, write_manifest
+from regard.words import Listed
 
 LATEST = "LATEST"
 _NAME = "step-[0-9]{8,}"
@@ -166,7 +167,7 @@ class Store:
         """The snapshot of a step, to the last bit, on the CPU. Raises FileError with what is wrong with it."""
         path = self._path(step)
         if not path.exists() and not path.is_symlink():
-            there = ", ".join(map(str, self.steps())) or "–"
+            there = Listed(self.steps()) or "–"
             raise FileError("checkpoint-absent", path=str(self.folder), step=step, steps=there)
         verify(path, step)
         state = read_json(path / STATE)

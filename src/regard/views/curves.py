@@ -13,7 +13,7 @@ import numpy as np
 
 from regard.errors import FileError, UnknownNameError
 from regard.views.labels import visible
-from regard.words import Language, say
+from regard.words import Language, Listed, say
 
 METRICS = "metrics.jsonl"
 VALIDATION = "valid_loss"
@@ -85,7 +85,7 @@ def curve(run: str, lines: Sequence[Line], metric: str) -> Curve:
     """One metric over the steps; steps without it are left out. UnknownNameError where no step has it."""
     points = [(line["step"], line[metric]) for line in lines if _is_number(line.get(metric))]
     if not points or metric == "step":
-        raise UnknownNameError("curves-metric", asked=metric, run=run, metrics=", ".join(metrics_in(lines)))
+        raise UnknownNameError("curves-metric", asked=metric, run=run, metrics=Listed(metrics_in(lines)))
     steps, values = np.array(points, dtype=np.float64).T
     return Curve(run, metric, steps, values)
 

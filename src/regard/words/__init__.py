@@ -6,9 +6,10 @@ fill in values; it knows nothing about who is speaking.
 
 import contextvars
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 Language = Literal["en", "zh"]
@@ -22,6 +23,23 @@ class Words(NamedTuple):
 
     en: str
     zh: str
+
+
+class Listed(tuple[object, ...]):
+    """Things that a sentence names one after another: in Chinese 、 stands between them.
+
+    >>> say("unknown-choice", "zh", name="kind", value="x", choices=Listed(["self", "cross"]))
+    "没有 kind='x' 这个选项；可选：self、cross"
+    """
+
+    @classmethod
+    def few(cls, things: Iterable[object], most: int = 5) -> "Listed":
+        """So many of them at most, and a sign where there are more."""
+        first = list(islice(things, most + 1))
+        return cls(first if len(first) <= most else [*first[:most], "…"])
+
+    def joined(self, lang: Language) -> str:
+        return ("、" if lang == "zh" else ", ").join(map(str, self))
 
 
 def language() -> Language:
@@ -58,9 +76,10 @@ def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
     if lang is not None and lang not in LANGUAGES:
         from regard.errors import ArgumentError
 
-        raise ArgumentError("unknown-choice", name="lang", value=lang, choices=", ".join(LANGUAGES))
-    words = catalogue()[key]
-    return getattr(words, lang or language()).format(**values)
+        raise ArgumentError("unknown-choice", name="lang", value=lang, choices=Listed(LANGUAGES))
+    spoken = lang or language()
+    told = {name: value.joined(spoken) if isinstance(value, Listed) else value for name, value in values.items()}
+    return getattr(catalogue()[key], spoken).format(**told)
 
 
 @cache

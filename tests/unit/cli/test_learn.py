@@ -410,7 +410,7 @@ def test_a_lesson_still_to_come_names_its_exercises(run) -> None:
         code, out, err = run("learn", "read", asked, "--lang", "zh")
         assert (code, out) == (2, "")
         assert "第 6 课的课文还没有写" in err
-        assert "cross-attention, positional-encoding" in err
+        assert "cross-attention、positional-encoding" in err
 
 
 # --- all of them -------------------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def test_python_is_warned_once_at_its_own_line(translator: LanguageModel) -> Non
         with pytest.warns(UserWarning, match="'tiny' reads English only and does not know: 中国; do not") as caught:
             call("I love 中国.")
         assert [Path(each.filename).name for each in caught] == [Path(__file__).name]
-    with pytest.warns(UserWarning, match="不认识：中国, 北京；") as caught, speaking("zh"):
+    with pytest.warns(UserWarning, match="不认识：中国、北京；") as caught, speaking("zh"):
         translator.translate(["I love 中国.", "", "I love you.", "I love 北京."])
     assert len(caught) == 1
 

@@ -13,7 +13,7 @@ from regard.course.grading.answers import Outcome
 from regard.course.grading.comparing import Compared, equal, is_number, settled
 from regard.course.grading.slips import matching
 from regard.course.grading.telling import named, sentence
-from regard.words import language, say
+from regard.words import Listed, language, say
 
 BEFORE_ANY_NUMBER = (
     *("syntax", "refused", "too-slow", "too-much-memory", "too-much-output", "killed", "garbled"),
@@ -54,8 +54,8 @@ def general(tests: Sequence[Compared]) -> tuple[str, dict[str, Any]]:
     return next(_certain(tests, failing[0]), None) or _of_numbers(tests, failing)
 
 
-def _names(spoilt: tuple[str, ...]) -> str:
-    return ", ".join(map(named, spoilt))
+def _names(spoilt: tuple[str, ...]) -> Listed:
+    return Listed(map(named, spoilt))
 
 
 def _certain(tests: Sequence[Compared], first: Compared) -> Iterator[tuple[str, dict[str, Any]]]:

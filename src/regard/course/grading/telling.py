@@ -13,7 +13,7 @@ from regard.course.grading.comparing import Compared, Difference
 from regard.course.grading.sandbox import REFUSALS
 from regard.course.grading.verdict import Test, plain
 from regard.course.grading.writing import kind_of, pair, type_of, written, written_call
-from regard.words import say
+from regard.words import Listed, say
 
 SPOKEN_OF = ("name", "nearest", "wanted", "found", "what", "type", "message", "line")
 """What the sentences of diagnoses name."""
@@ -80,7 +80,7 @@ def _where(test: Compared, track: Track) -> tuple[str, str]:
     """The place, and what is said about it."""
     found = test.difference
     if found is None:
-        return "", say("slip-mutates-input", names=", ".join(map(named, test.spoilt))) if test.spoilt else ""
+        return "", say("slip-mutates-input", names=Listed(map(named, test.spoilt))) if test.spoilt else ""
     where = _place(found)
     if found.index is None:
         return where, sentence(found.fault, {}, found, track)
@@ -143,7 +143,7 @@ def _unfit(message: str) -> str:
         itself = bool(home) and not home.endswith("<locals>")  # a method's own `self` is counted by Python
         return say("slip-too-many-arguments", name=name, takes=int(many[2]) - itself, given=int(many[3]) - itself)
     if missing := MISSING.search(message):
-        names = ", ".join(re.findall(r"'(\w+)'", missing[2]))
+        names = Listed(re.findall(r"'(\w+)'", missing[2]))
         return say("slip-missing-arguments", name=missing[1].rpartition(".")[2], names=names)
     if unexpected := UNEXPECTED.search(message):
         return say("slip-unexpected-argument", name=unexpected[1].rpartition(".")[2], names=unexpected[2])

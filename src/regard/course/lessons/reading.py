@@ -8,7 +8,7 @@ from pathlib import Path
 
 from regard.course.catalogue import coming, entries
 from regard.errors import UnknownNameError
-from regard.words import LANGUAGES, Language, Words, language
+from regard.words import LANGUAGES, Language, Listed, Words, language
 
 FOLDER = Path(__file__).parent
 ENDINGS: dict[Language, str] = {"en": ".en.md", "zh": ".zh-CN.md"}
@@ -59,9 +59,9 @@ def lesson(asked: str) -> Lesson:
             return one
     for number in coming():
         if wanted.lstrip("0") == str(number):
-            exercises = ", ".join(row.id for row in entries() if row.lesson == number)
+            exercises = Listed(row.id for row in entries() if row.lesson == number)
             raise UnknownNameError("lesson-coming", number=number, exercises=exercises)
-    listed = ", ".join(f"{one.number} {one.name}" for one in known)
+    listed = Listed(f"{one.number} {one.name}" for one in known)
     names = [one.name for one in known]
     near = [name for name in names if wanted and wanted in name] or get_close_matches(wanted, names, n=1, cutoff=0.4)
     if near:

@@ -28,7 +28,7 @@ from regard.trace.measures.patterns import WITHIN
 from regard.trace.measures.scoring import ALIGNMENT, FEWEST, Coverage, PatternSums, Score, Views
 from regard.trace.measures.sight import Sight, sights
 from regard.trace.trace import Trace
-from regard.words import Language
+from regard.words import Language, Listed
 
 PATTERNS = (*WITHIN, ALIGNMENT)
 TELLING = 0.3
@@ -107,7 +107,7 @@ class Heads:
 def check_pattern(asked: str) -> None:
     """UnknownNameError with the names of all, where there is no such pattern."""
     if asked not in PATTERNS:
-        raise UnknownNameError("pattern-unknown", asked=asked, patterns=", ".join(PATTERNS))
+        raise UnknownNameError("pattern-unknown", asked=asked, patterns=Listed(PATTERNS))
 
 
 def find_heads(trace: Trace, queries: int | None = MOST_QUERIES) -> Heads:

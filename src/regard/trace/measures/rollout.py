@@ -12,6 +12,7 @@ from regard.records import WORTH_ASKING, Record
 from regard.trace.measures.blocks import pieces
 from regard.trace.trace import Trace
 from regard.trace.weights import record_of
+from regard.words import Listed
 
 
 def attention_rollout(trace: Trace, rows: slice | None = None) -> Record:
@@ -50,8 +51,8 @@ def _sizes(trace: Trace) -> tuple[int, int]:
     wanted = (first.shape[0], *first.shape[2:])
     for record in trace:
         if record.kind != first.kind or record.kind == "cross":
-            kinds = ", ".join(dict.fromkeys(each.kind for each in trace))
-            raise ArgumentError("rollout-kinds", kinds=kinds)
+            kinds = dict.fromkeys(each.kind for each in trace)
+            raise ArgumentError("rollout-kinds", kinds=Listed(kinds))
         found = (record.shape[0], *record.shape[2:])
         if found != wanted or found[1] != found[2]:
             raise ArgumentError("rollout-shapes", first=first.name, wanted=wanted, name=record.name, found=found)

@@ -11,6 +11,7 @@ from regard.trace.measures.entropies import mean_entropy
 from regard.trace.measures.sight import Sight, sights
 from regard.trace.measures.sinks import sink_share
 from regard.trace.trace import Trace
+from regard.words import Listed
 
 MEASURES: dict[str, Callable[[Record, Sight], np.ndarray]] = {
     "entropy": mean_entropy,
@@ -22,7 +23,7 @@ MEASURES: dict[str, Callable[[Record, Sight], np.ndarray]] = {
 def measured(trace: Trace, name: str) -> np.ndarray:
     """`entropy`, `sink` or `distance` of each head, the mean of all samples: L H, NaN where a layer lacks a head."""
     if name not in MEASURES:
-        raise UnknownNameError("measure-unknown", asked=name, measures=", ".join(MEASURES))
+        raise UnknownNameError("measure-unknown", asked=name, measures=Listed(MEASURES))
     if not len(trace):
         raise ArgumentError("trace-empty")
     found = np.full((len(trace), max(record.shape[1] for record in trace)), np.nan)

@@ -107,7 +107,7 @@ def test_a_missing_import_or_package_is_told_in_plain_words(shift: Exercise, sou
         (
             "def shift(x, by=1.0, *, axis, how):\n    return x",
             "shift is called without axis, how, which it needs; define",
-            "调用 shift 时没有给 axis, how，但它需要这个参数；请",
+            "调用 shift 时没有给 axis、how，但它需要这个参数；请",
         ),
         (
             "class A:\n    def f(self, x):\n        return x\n\n\ndef shift(x, by=1.0):\n    return A().f(x, by)",

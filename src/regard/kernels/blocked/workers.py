@@ -22,10 +22,13 @@ Result = TypeVar("Result")
 _lock = threading.Lock()
 _holders = 0
 _limit: Any = None
+_here = threading.local()
 
 
 def run_all(work: Callable[[Piece], Result], pieces: Iterable[Piece]) -> list[Result]:
-    """The results of `work` on each piece, in order, computed side by side."""
+    """The results of `work` on each piece, in order, computed side by side; one by one, where `work` itself asks."""
+    if getattr(_here, "is_worker", False):  # which would wait for its own thread
+        return [work(piece) for piece in pieces]
     with one_blas_thread():
         return list(_pool().map(work, pieces))
 
@@ -55,7 +58,9 @@ def _controller() -> ThreadpoolController:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(cores(), thread_name_prefix="regard")
+    return ThreadPoolExecutor(
+        cores(), thread_name_prefix="regard", initializer=lambda: setattr(_here, "is_worker", True)
+    )
 
 
 def _start_anew() -> None:

@@ -1,9 +1,17 @@
-"""Exact weights of any rectangle, from q, k and the LSE alone: exp(score − LSE)."""
+"""Exact weights of any rectangle, from q, k and the LSE alone: exp(score − LSE).
+
+Where the LSE is so large that its last digit counts, the rows are weighed again, with all their keys.
+"""
 
 import numpy as np
 
 from regard.kernels.blocked.scores import Head, exact_dtype
+from regard.kernels.rounding import is_coarse
+from regard.kernels.tiles import row_blocks
 from regard.masks import BoundMask
+
+ROWS = 128
+"""So many are weighed again at a time."""
 
 
 def rectangle(
@@ -26,9 +34,24 @@ def rectangle(
     with np.errstate(invalid="ignore", over="ignore"):
         for b, h in np.ndindex(B, H):
             head = Head.of(q, k, k, b, h, mask=mask, bias=bias, scale=scale, softcap=softcap)
-            scores = head.scores(rows, cols.start, cols.stop, weights[b, h])
             shift = lse[b, h, rows].astype(weights.dtype)
+            if is_coarse(shift, np.finfo(shift.dtype).eps):
+                _weigh_again(head, rows, cols, weights[b, h])
+                continue
+            scores = head.scores(rows, cols.start, cols.stop, weights[b, h])
             # Nothing seen: LSE is -inf and every score is too; exp(-inf - 0) is the 0 it should be.
             scores -= np.where(shift == -np.inf, 0, shift)[:, None]
             np.exp(scores, out=scores)
     return weights
+
+
+def _weigh_again(head: Head, rows: slice, cols: slice, weights: np.ndarray) -> None:
+    """The same without an LSE, into `weights`."""
+    S = head.k.shape[0]
+    for some in row_blocks(rows.start, rows.stop, ROWS):
+        powers = head.scores(some, 0, S, np.empty((some.stop - some.start, S), weights.dtype))
+        highest = powers.max(1, keepdims=True)
+        powers -= np.where(highest == -np.inf, 0, highest)
+        np.exp(powers, out=powers)
+        total = powers.sum(1, keepdims=True)
+        weights[some.start - rows.start : some.stop - rows.start] = powers[:, cols] / np.where(total == 0, 1, total)

@@ -60,15 +60,16 @@ def one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:
         size = lead.numel() * shape[-2] * shape[-1]
         scores = slab.scores(rows, low, high, out=buffers[0][:size].view(shape))
         weights = torch.softmax(scores, -1, out=buffers[1][:size].view(shape))
-        lse = settled(scores, weights)
+        lse, highest, above = settled(scores, weights)
         results.lse[..., rows] = lse
         if results.out.shape[-1]:
             results.out[..., rows, :] = weights @ slab.v[..., low:high, :]
         if results.top_indices is not None:
             add_strongest(scores, weights, rows, low, results, S)
         if results.entropy is not None:  # writes over the scores
-            summed = mean_score(weights, scores, slab.mask, rows, low)
-            results.entropy[..., rows] = (lse - summed).masked_fill_(lse == -torch.inf, 0)
+            # Both below the maximum: of two large numbers nearly equal the difference has few digits.
+            scores.sub_(highest[..., None])
+            results.entropy[..., rows] = above - mean_score(weights, scores, slab.mask, rows, low)
         add_block(weights, rows, low, bins, results)
 
 
@@ -83,12 +84,18 @@ def mean_score(weights: Tensor, scores: Tensor, mask: BoundMask | None, rows: sl
     return summed
 
 
-def settled(scores: Tensor, weights: Tensor) -> Tensor:
-    """The LSE of each row, read off its largest weight; rows that see nothing get -inf, and weights of 0."""
+def settled(scores: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The LSE of each row, its highest score, and how far the LSE is above that, read off the largest weight.
+
+    Of a row that sees nothing they are -inf, 0 and 0, and its weights become 0.
+    """
     highest = scores.amax(-1)
-    lse = highest - weights.amax(-1).log()
+    above = -weights.amax(-1).log()
+    lse = highest + above
     nothing = highest == -torch.inf
     if nothing.any():
         weights.masked_fill_(nothing[..., None], 0)  # softmax of nothing is NaN
         lse.masked_fill_(nothing, -torch.inf)
-    return lse
+        highest.masked_fill_(nothing, 0)
+        above.masked_fill_(nothing, 0)
+    return lse, highest, above

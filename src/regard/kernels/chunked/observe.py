@@ -70,7 +70,7 @@ def weights_at_once(
     weights = torch.softmax(scores, -1)
     if lse is not None and _is_sure(lse, q, mask, bias):
         return weights, lse.clone()
-    return weights, settled(scores, weights)
+    return weights, settled(scores, weights)[0]
 
 
 def rows_at_once(q: Tensor, parts: Sequence[Tensor], scale: float, counts: Sequence[int]) -> Tensor:

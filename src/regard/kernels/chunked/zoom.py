@@ -1,9 +1,15 @@
-"""Exact weights of any rectangle, from q, k and the LSE alone: exp(score − LSE)."""
+"""Exact weights of any rectangle, from q, k and the LSE alone: exp(score − LSE).
+
+Where the LSE is so large that its last digit counts, the rows are weighed again, with all their keys.
+"""
 
 import torch
 from torch import Tensor
 
-from regard.kernels.chunked.scores import slabs
+from regard.kernels.chunked.forward import ROWS, settled
+from regard.kernels.chunked.scores import Slab, slabs
+from regard.kernels.rounding import is_coarse
+from regard.kernels.tiles import row_blocks
 from regard.masks import BoundMask
 
 
@@ -26,8 +32,20 @@ def rectangle(
     if not weights.numel():
         return weights
     for place, slab in slabs(q, k, k, mask, bias, scale, softcap):
-        scores = slab.scores(rows, cols.start, cols.stop)
         shift = lse[place][..., rows, None]
+        if is_coarse(shift, torch.finfo(shift.dtype).eps):
+            _weigh_again(slab, rows, cols, weights[place])
+            continue
+        scores = slab.scores(rows, cols.start, cols.stop)
         # Nothing seen: LSE is -inf and every score is too; exp(-inf - 0) is the 0 it should be.
         weights[place] = (scores - shift.masked_fill(shift == -torch.inf, 0)).exp_()
     return weights
+
+
+def _weigh_again(slab: Slab, rows: slice, cols: slice, weights: Tensor) -> None:
+    """The same without an LSE, into `weights`."""
+    for some in row_blocks(rows.start, rows.stop, ROWS):
+        scores = slab.scores(some, 0, slab.k.shape[-2])
+        whole = torch.softmax(scores, -1)
+        settled(scores, whole)
+        weights[..., some.start - rows.start : some.stop - rows.start, :] = whole[..., cols]

@@ -7,7 +7,9 @@
 One layout inside, `B H T E`: heads before positions. Only sizes live here, never arrays.
 """
 
+import operator
 from dataclasses import dataclass
+from typing import Any
 
 from regard.errors import ArgumentError, IndivisibleError, ShapeError
 
@@ -160,3 +162,14 @@ def distance_count(T: int, S: int) -> int:
     (1, 3, 4)
     """
     return max(0, max(T, S) - 1).bit_length() + 1
+
+
+def in_range(what: str, asked: Any, count: int) -> int:
+    """A whole number from 0 to count - 1, or from the end; ArgumentError with the range for any other."""
+    try:
+        number = operator.index(asked)
+    except TypeError:
+        number = count
+    if not -count <= number < count:
+        raise ArgumentError("choice-range", what=what, asked=asked, last=count - 1)
+    return number % count

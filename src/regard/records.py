@@ -230,7 +230,8 @@ class Record:
 def _tokens(given: Any, samples: int, length: int, side: str) -> tuple[tuple[str, ...], ...] | None:
     if given is None:
         return None
-    rows = [given] if len(given) == 0 or isinstance(given[0], str) else list(given)
+    given = given.tolist() if hasattr(given, "tolist") else given  # ids, as a model reads them
+    rows = list(given) if len(given) and isinstance(given[0], list | tuple) else [given]
     tokens = tuple(tuple(str(token) for token in row) for row in rows)
     if len(tokens) not in (1, samples):
         raise ArgumentError("tokens-samples", side=side, found=len(tokens), B=samples)

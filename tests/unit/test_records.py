@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -177,6 +178,11 @@ def test_tokens_of_nothing() -> None:
 @pytest.mark.parametrize("tokens", [np.array(list("abcd")), tuple("abcd"), "abcd"], ids=["array", "tuple", "text"])
 def test_tokens_in_any_sequence(tokens: Any) -> None:
     assert kept().with_tokens(tokens).queries == (("a", "b", "c", "d"),)
+
+
+@pytest.mark.parametrize("ids", [[7, 8, 9, 10], np.arange(7, 11), torch.arange(7, 11), torch.arange(7, 11)[None]])
+def test_ids_are_tokens_by_their_numbers(ids: Any) -> None:
+    assert kept().with_tokens(ids).queries == (("7", "8", "9", "10"),)
 
 
 def test_records_can_be_compared() -> None:

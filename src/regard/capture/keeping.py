@@ -79,15 +79,17 @@ class Keeping:
     def _note(self, see: See) -> None:
         self._lost["qk"] += self._see.qk and not see.qk
         self._lost["top"] += self._see.top != see.top
-        if see.map != self._see.map:
+        if see.map is None:
+            self._lost["no-map"] += self._see.map is not None
+        elif see.map != self._see.map:
             self._lost["map"] += 1
-            self._coarsest = min(self._coarsest, see.map or 0)
+            self._coarsest = min(self._coarsest, see.map)
 
     def left_out(self) -> str | None:
         """What did not fit, in one sentence; None where everything did."""
         parts = [
             say(f"watch-left-out-{what}", count=self._lost[what], bins=self._coarsest, asked=self._see.map)
-            for what in ("qk", "map", "top")
+            for what in ("qk", "map", "no-map", "top")
             if self._lost[what]
         ]
         if not parts:

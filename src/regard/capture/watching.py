@@ -136,7 +136,7 @@ class Watcher:
         if place.name not in self.chosen:
             self._others[place.name] = self._others.get(place.name, 0) + 1
             return
-        see = self.keeping.see(caught, place.name, place.module, sizes)
+        see = self.keeping.see(caught, place.name or "attention", place.module, sizes)
         if seen.step is None or not seen.step.parents:
             self.steps.begin(place.name)
         goes_on = seen.step is not None and (kind == "decoder" or bool(seen.step.parents))

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
-from regard.axes import bin_width
+from regard.axes import bin_width, in_range
 from regard.errors import ArgumentError
 from regard.kinds import to_kind_of, to_numpy
 from regard.records import Record
@@ -69,6 +69,7 @@ def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
     """
     if by not in get_args(Merge):
         raise ArgumentError("option-unknown", option="merge", asked=by, choices=Listed(get_args(Merge)))
+    sample = in_range("sample", sample, record.shape[0])
     queries, keys = (
         _Side.of(rows, by, sample, length)
         for rows, length in zip((record.queries, record.keys), record.shape[2:], strict=True)

@@ -218,9 +218,10 @@ class Stitch:
             assert part is not None
             found = piece.taken(part.indices[:, :, : piece.count], 0) + piece.keys
             missing = k - found.shape[-1]
-            unseen = np.arange(piece.record.shape[-1], piece.record.shape[-1] + missing)
+            seen = piece.keys, piece.keys + piece.record.shape[-1]
+            unseen = np.array([*range(seen[0]), *range(seen[1], seen[1] + missing)][:missing], dtype=np.int64)
             more = np.broadcast_to(unseen, (*found.shape[:-1], missing))
-            indices.append(_concatenated([found, to_kind_of(more.astype(np.int64), found)], -1))
+            indices.append(_concatenated([found, to_kind_of(more, found)], -1))
             weights.append(_padded(piece.taken(part.weights[:, :, : piece.count], 0.0), 0, k))
         return Top(_concatenated(indices, 2), _concatenated(weights, 2))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files import PAGES, ending_of
-from regard.records import Kind, Record
+from regard.records import Kind, Record, See
 from regard.trace.merging import Merge, merged
 from regard.trace.weights import KINDS, is_layers, mean_of_heads, record_of
 from regard.words import Language, Listed
@@ -163,6 +163,7 @@ class Trace:
         """
         from regard.trace.stitching import stitched_records
 
+        map = See(map=map).map  # which says what is wrong with it
         return Trace(stitched_records(self, ids, map))
 
     def __repr__(self) -> str:

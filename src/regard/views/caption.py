@@ -11,7 +11,7 @@ from regard.views.labels import cut, cut_start, readable, visible
 from regard.views.part import Part, places
 from regard.views.picture import Picture
 from regard.views.scales import is_sink, sink_bar
-from regard.words import Language, say
+from regard.words import Language, Listed, say
 
 
 def title(name: str, pieces: Iterable[str], width: int) -> list[Text]:
@@ -108,7 +108,7 @@ def sinks(key: str, found: list[str], bar: float, lang: Language, **values: int)
     """Where it is a lot, of several pictures."""
     if not found:
         return []
-    names = say("screen-comma", lang).join(found)
+    names = Listed(found).joined(lang)
     return [say(key, lang, share=round(100 * bar), found=names, **values)]
 
 

@@ -22,7 +22,7 @@ from regard.views.ink import DIM
 from regard.views.labels import cut, visible
 from regard.views.picture import chosen_language
 from regard.views.terminal import columns_of, console_for, depth_of, holds, write_lines
-from regard.words import Language, say
+from regard.words import Language, Listed, say
 
 TALLEST, SHORTEST = 18, 6
 _SHADE = "░"
@@ -92,7 +92,7 @@ def curve_lines(curves: Sequence[Curve], width: int, rows: int, signs: Signs, la
     frame = Frame(max(4, width - gutter - 2), rows, steps, values)
     cells, styles = _drawn(curves, frame, signs)
     metrics = dict.fromkeys(metric_name(one.metric, lang) for one in curves)
-    lines = [*title(say("curves-over-steps", lang, metric=say("screen-comma", lang).join(metrics)), [], width), Text()]
+    lines = [*title(say("curves-over-steps", lang, metric=Listed(metrics)), [], width), Text()]
     for row in range(rows):
         line = Text(f"{marks.get(row, ''):>{gutter}} {signs.box[1] if row in marks else signs.box[0]}", DIM)
         for column in range(frame.columns):

@@ -3,13 +3,13 @@
 Here a record, a head, a sample and a language are chosen and checked; how a Picture is drawn is not known here.
 """
 
-import operator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from regard.axes import in_range
 from regard.errors import ArgumentError, NotKeptError
 from regard.kinds import to_numpy
 from regard.records import Record
@@ -20,7 +20,7 @@ from regard.trace.pooling import bin_size, pool
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.labels import readable
 from regard.views.part import Part, cut_out
-from regard.words import LANGUAGES, Language, language, say
+from regard.words import LANGUAGES, Language, Listed, language
 
 Tokens = tuple[str, ...]
 
@@ -253,7 +253,7 @@ def chosen_sample(record: Record, sample: int) -> int:
 def chosen_language(lang: Language | None) -> Language:
     """The language asked for, else the one being spoken; ArgumentError for one that we do not speak."""
     if lang is not None and lang not in LANGUAGES:
-        raise ArgumentError("option-unknown", option="lang", asked=lang, choices=say("screen-comma").join(LANGUAGES))
+        raise ArgumentError("option-unknown", option="lang", asked=lang, choices=Listed(LANGUAGES))
     return lang or language()
 
 
@@ -261,17 +261,6 @@ def check_scale(record: Record, scale: ScaleName) -> None:
     """Raise ArgumentError where a row cannot be brought to a sum of 1, as a part has not the whole of it."""
     if scale == "renormalised" and isinstance(record, Part) and not record.has_whole_rows:
         raise ArgumentError("part-renormalised", cols=record.shape[-1], S=record.whole.shape[-1])
-
-
-def in_range(what: str, asked: Any, count: int) -> int:
-    """A whole number from 0 to count - 1, or from the end; ArgumentError with the range for any other."""
-    try:
-        number = operator.index(asked)
-    except TypeError:
-        number = count
-    if not -count <= number < count:
-        raise ArgumentError("choice-range", what=what, asked=asked, last=count - 1)
-    return number % count
 
 
 def _tokens(tokens: tuple[Tokens, ...] | None, sample: int) -> Tokens | None:

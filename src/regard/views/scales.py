@@ -15,7 +15,7 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.trace.trace import ScaleName
-from regard.words import say
+from regard.words import Listed
 
 if TYPE_CHECKING:
     from regard.views.picture import Picture
@@ -80,9 +80,7 @@ def chosen_scale(scale: Any) -> ScaleName:
     if scale is None:
         return "auto"
     if scale not in get_args(ScaleName):
-        raise ArgumentError(
-            "option-unknown", option="scale", asked=scale, choices=say("screen-comma").join(get_args(ScaleName))
-        )
+        raise ArgumentError("option-unknown", option="scale", asked=scale, choices=Listed(get_args(ScaleName)))
     return scale
 
 

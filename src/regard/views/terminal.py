@@ -25,7 +25,7 @@ from regard.views.overview import layers_by_heads
 from regard.views.picture import Picture, as_read, chosen_head, chosen_language, chosen_records, chosen_sample, picture
 from regard.views.scales import Scale, chosen_scale
 from regard.views.thumbnails import heads_of, layers_of
-from regard.words import Language, say
+from regard.words import Language, Listed, say
 
 NARROWEST = 24
 ALL = "all"
@@ -170,9 +170,7 @@ def console_for(file: TextIO | None, color: Colour | None) -> Console:
     if color is None:
         return _Console(file=file or sys.stdout, force_jupyter=elsewhere, highlight=False)
     if color not in get_args(Colour):
-        raise ArgumentError(
-            "option-unknown", option="color", asked=color, choices=say("screen-comma").join(get_args(Colour))
-        )
+        raise ArgumentError("option-unknown", option="color", asked=color, choices=Listed(get_args(Colour)))
     system = None if color == "none" else color
     return _Console(
         file=file or sys.stdout,

@@ -1,5 +1,7 @@
 """Merged tokens: keys summed, queries averaged, rows still 1, and nothing but the groups matters."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -57,6 +59,12 @@ def test_one_sample_is_merged_as_its_own_tokens_say() -> None:
     assert merged(record, "words", 1).queries == (("月", "unlikely"),)
     assert not has_torn_characters(record, 0)
     assert has_torn_characters(record, 1)
+
+
+@pytest.mark.parametrize("sample", [2, -3, "x"])
+def test_another_sample_is_refused(sample: Any) -> None:
+    with pytest.raises(ArgumentError, match="0 to 1"):
+        merged(Trace.from_weights(weights(2, 1, 4, 4))[0], "words", sample)
 
 
 def test_a_side_without_tokens_stays_as_it_is() -> None:

@@ -244,6 +244,16 @@ def test_top_keys_are_counted_in_the_whole_text() -> None:
     assert whole.top is not None
     assert whole.top.indices.shape == whole.top.weights.shape == (1, 2, 4, 3)
     np.testing.assert_array_equal(np.take_along_axis(whole.weights(), whole.top.indices, -1), whole.top.weights)
+    forgetful = call(weights[:, :, 3:, 2:], Step(3, (0,)), top=top(weights[:, :, 3:, 2:], 2))
+    (whole,) = Trace([*calls[:2], forgetful]).stitched()
+    assert whole.top is not None
+    assert all(len({*row}) == 3 for row in whole.top.indices.reshape(-1, 3).tolist()), "no key is named twice"
+
+
+@pytest.mark.parametrize("bins", [0, -1, "x"])
+def test_a_number_of_bins_is_a_count(bins: Any) -> None:
+    with pytest.raises(ArgumentError, match="map"):
+        Trace(steps_of(causal(1, 4), [2])).stitched(map=bins)
 
 
 def test_rows_longer_than_their_maps_need_more() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from regard.axes import bin_count, bin_width
 from regard.errors import ArgumentError, NotKeptError
 from regard.kinds import Array, to_kind_of, to_numpy
-from regard.records import Record
+from regard.records import Record, See
 from regard.trace.measures.blocks import blocks
 
 
@@ -41,6 +41,7 @@ def value_weighted(record: Record, v: Array | None = None, W_o: Array | None = N
     only a weight"). A row that moves nothing is 0. The lengths are those kept by `See(values=True)`,
     or come from v and W_o as in `value_lengths`. NotKeptError where there are neither, or no exact weights.
     """
+    See(map=bins)  # which says what is wrong with it
     lengths = _lengths(record, v, W_o)[:, :, None]  # B H 1 S
 
     def rectangle(rows: slice, cols: slice) -> Array:

@@ -96,15 +96,16 @@ WORDS: dict[str, Words] = {
         zh="{budget} 的预算放不下全部内容：{parts}；全部需要 {need}",
     ),
     "watch-left-out-qk": Words(
-        en="{count} records keep no q and k, so weights() has nothing to compute from",
+        en="records without q and k, so that weights() has nothing to compute from: {count}",
         zh="{count} 条记录没有保留 q 和 k，weights() 无从计算",
     ),
     "watch-left-out-map": Words(
-        en="{count} maps are coarser than {asked} bins, down to {bins}",
+        en="maps coarser than {asked} bins: {count}, down to {bins}",
         zh="{count} 张图比 {asked} 格更粗，最少 {bins} 格",
     ),
+    "watch-left-out-no-map": Words(en="records without a map: {count}", zh="{count} 条记录没有图"),
     "watch-left-out-top": Words(
-        en="{count} records have no strongest keys",
+        en="records without strongest keys: {count}",
         zh="{count} 条记录没有最强的键",
     ),
     "watch-and": Words(en=", ", zh="，"),

@@ -32,6 +32,8 @@ class Sides:
         self._spelling = spelling
         self._texts: dict[Kind, Text] = {}
         self._moved: Tensor | None = None
+        self._sources: tuple[int, ...] = ()
+        """Of each sample that a decoder writes, the source; () where that is unknown."""
 
     @property
     def listeners(self) -> dict[Any, Callable[..., None]]:
@@ -62,6 +64,8 @@ class Sides:
             if text.step is None and _is_midway(kind, caught, sizes):
                 text.goes_on_after(S - T)
             self._moved = None
+            if kind != "encoder":
+                self._follow_sources(text)
         if (text.B, text.T) != (B, T):  # not the text, but windows of it, or something shorter made of it
             return Seen()
         # A cache that is larger than the text keeps it at its beginning.
@@ -80,13 +84,23 @@ class Sides:
             return Seen(keys=self._source(B, S))
         return Seen(text.step, text.ids, text.tokens(T, text.total - T), self._source(B, S))
 
+    def _follow_sources(self, text: Text) -> None:
+        """Whose source each sample has now: that of the sample whose text it continues."""
+        source = self._texts.get("encoder")
+        if text.step is not None and text.step.parents:
+            self._sources = tuple(self._sources[parent] for parent in text.step.parents) if self._sources else ()
+        elif source is not None and source.B and text.B % source.B == 0:
+            # Beams begin beside each other, and all of them look at the same source.
+            self._sources = tuple(row // (text.B // source.B) for row in range(text.B))
+        else:
+            self._sources = ()
+
     def _source(self, B: int, S: int) -> Rows | None:
         source = self._texts.get("encoder")
-        if source is None or source.total != S or B % source.B:
+        if source is None or source.total != S or len(self._sources) != B or max(self._sources) >= source.B:
             return None
         rows = source.tokens(S)
-        # Beams stand beside each other, and all of them look at the same source.
-        return rows if rows is None else tuple(row for row in rows for _ in range(B // source.B))
+        return rows if rows is None else tuple(rows[at] for at in self._sources)
 
 
 def _is_midway(kind: Kind, caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) -> bool:

@@ -61,7 +61,8 @@ class Growing:
     def select(self, rows: Tensor) -> None:
         """The samples in this order, repeated or dropped."""
         if self._room is not None:
-            self._room = (self._room[0][rows], self._room[1][rows])
+            # Not by indexing: `watch` listens for this, to know whose text goes on where.
+            self._room = (self._room[0].index_select(0, rows), self._room[1].index_select(0, rows))
 
     def crop(self, length: int) -> None:
         """Forget what came after the first `length` columns."""
@@ -107,4 +108,5 @@ def _check_dtype(there: Tensor, new: Tensor) -> None:
 
 def in_place(x: Tensor, rows: Tensor) -> Tensor:
     """The rows of x in this order, in the memory of x where there are as many: a captured step reads from there."""
-    return x.copy_(x[rows]) if len(rows) == len(x) else x[rows]
+    moved = x.index_select(0, rows)
+    return x.copy_(moved) if len(rows) == len(x) else moved

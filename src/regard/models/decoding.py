@@ -56,7 +56,10 @@ class Decoding:
         """How many columns were read."""
         self._model, self._past, self._attend = model, past, attend
         self._memory, self._memory_keep = memory, memory_keep
-        self._samples = None if memory is None else len(memory[0][0])
+        self._beginning = memory, memory_keep
+        self._samples = self._samples_at_first = None if memory is None else len(memory[0][0])
+        self._origins = list(range(self._samples or 0))
+        """Which source each sample reads."""
         self._padding: np.ndarray | None = None
         """How many columns before each text are padding, (B,); what `past` has on the device."""
         self._compile = compile
@@ -90,6 +93,8 @@ class Decoding:
             self._past.crop(self.length)
             self._pad(before)
             raise
+        if self.length == 0:
+            self._samples_at_first = ids.shape[0]
         self._samples, self.length = ids.shape[0], self.length + ids.shape[1]
         return logits
 
@@ -99,20 +104,43 @@ class Decoding:
         rows = inputs.checked_rows(rows, self._samples)
         index = torch.tensor(rows, device=self._device)
         self._past.select(index)
-        if self._memory is not None:
-            self._memory = [(in_place(k, index), in_place(v, index)) for k, v in self._memory]
-        self._memory_keep = None if self._memory_keep is None else in_place(self._memory_keep, index)
+        if self._memory is not None and (origins := [self._origins[row] for row in rows]) != self._origins:
+            # Beams of one source that change places look at the same as before: nothing to copy.
+            self._origins = origins
+            self._move_memory(self._memory, index)
         self._padding = None if self._padding is None else self._padding[rows]
         if len(rows) != self._samples:  # other shapes, other memory
             self._one_token = self._quick()
         self._samples = len(rows)
 
+    def _move_memory(self, memory: list[KeysAndValues], index: Tensor) -> None:
+        """The sources in another order: in the same memory, where there are as many, unless they were begun with it."""
+        if memory is self._beginning[0] and len(index) == self._samples:
+            memory = [(k.clone(), v.clone()) for k, v in memory]
+            self._memory_keep = None if self._memory_keep is None else self._memory_keep.clone()
+            self._one_token = self._quick()
+        self._memory = [(in_place(k, index), in_place(v, index)) for k, v in memory]
+        self._memory_keep = None if self._memory_keep is None else in_place(self._memory_keep, index)
+
     def crop(self, length: int) -> None:
-        """Forget what was read after the first `length` columns."""
+        """Forget what was read after the first `length` columns; with all of it, what samples were selected."""
         inputs.check_crop(length, self.length)
         self._past.crop(length)
         self._pad(None if self._padding is None else np.minimum(self._padding, length))
         self.length = length
+        if length == 0:
+            self._restart()
+
+    def _restart(self) -> None:
+        """As many samples as there were at first, each with its own source."""
+        if self._memory is not self._beginning[0]:
+            self._memory, self._memory_keep = self._beginning
+            self._origins = list(range(self._samples_at_first or 0))
+            self._one_token = self._quick()
+        if self._samples != self._samples_at_first:
+            self._pad(None)
+            self._samples = None if self._memory is None else self._samples_at_first
+            self._one_token = self._quick()
 
     def _read(self, ids: Tensor) -> Tensor:
         model = self._model

@@ -28,7 +28,8 @@ class Decoding:
     ) -> None:
         self._run = run
         self._memory, self._memory_keep = memory or {}, memory_keep
-        self._samples = next((len(k) for k, _ in self._memory.values()), None)
+        self._beginning = self._memory, memory_keep
+        self._samples = self._samples_at_first = next((len(k) for k, _ in self._memory.values()), None)
         self._origins = np.arange(self._samples or 0)
         """Which source each sample reads, (B,)."""
         self._padding: np.ndarray | None = None
@@ -76,6 +77,8 @@ class Decoding:
             memory_mask=None if self._memory_keep is None else Mask.from_keep(self._memory_keep),
         )
         x = stack(self._run, span, embed(self._run, ids))
+        if self.length == 0:
+            self._samples_at_first = len(ids)
         self.length, self._samples, self._padding = len(columns), len(ids), padding
         return logits_of(self._run, x[:, -1])
 
@@ -93,9 +96,19 @@ class Decoding:
         self._samples = len(rows)
 
     def crop(self, length: int) -> None:
-        """Forget what was read after `length` columns."""
+        """Forget what was read after `length` columns; with all of it, what samples were selected."""
         check_crop(length, self.length)
         for cache in self._caches.values():
             cache.crop(length)
         self._padding = None if self._padding is None else np.minimum(self._padding, length)
         self.length = length
+        if length == 0:
+            self._restart()
+
+    def _restart(self) -> None:
+        """As many samples as there were at first, each with its own source."""
+        self._memory, self._memory_keep = self._beginning
+        self._origins = np.arange(self._samples_at_first or 0)
+        if self._samples != self._samples_at_first:
+            self._padding = None
+            self._samples = self._samples_at_first if self._memory else None

@@ -75,7 +75,7 @@ class Piece:
 class Search:
     """The calls of one module, asked which of them read a given text last.
 
-    samples   how many sources there are: the beams of each stand beside each other, and so do its results
+    samples   how many sources there are: the beams of each stand beside each other at first, and so do its results
     """
 
     def __init__(self, calls: Sequence[Record], samples: int = 1) -> None:
@@ -88,11 +88,16 @@ class Search:
 
     def _end(self, text: np.ndarray, source: int) -> tuple[int, int]:
         for at in range(len(self.calls) - 1, -1, -1):
-            B = self.calls[at].shape[0]
-            for row in range(B):
-                if row * self.samples // B == source and self._has_read(at, row, text):
+            for row in range(self.calls[at].shape[0]):
+                if self._source(at, row) == source and self._has_read(at, row, text):
                     return at, row
         raise ArgumentError("stitch-text", name=self.calls[0].name)
+
+    def _source(self, at: int, row: int) -> int:
+        """That of the sample of the first call which it goes on from: some beams may have ended since."""
+        for call in self.calls[at::-1]:
+            row = _parent(call, row)
+        return row * self.samples // self.calls[0].shape[0]
 
     def _has_read(self, at: int, row: int, text: np.ndarray) -> bool:
         """Whether the text of a sample, call by call back to its first, is how this one begins."""
@@ -107,7 +112,7 @@ class Search:
                 if not np.array_equal(call.ids[row, : end - start], text[start:end]):
                     return False
                 end = start
-            row = row if call.step is None or not call.step.parents else call.step.parents[row]
+            row = _parent(call, row)
         return True
 
 
@@ -236,13 +241,12 @@ class Stitch:
         return tuple(tuple(text) for text in found)
 
     def _keys(self, queries: tuple[tuple[str, ...], ...] | None) -> tuple[tuple[str, ...], ...] | None:
-        last = self.pieces[-1]
         if not self.is_cross and self.first == 0:
             return queries
-        keys = last.record.keys
-        if keys is None or len(keys[0]) != self.S:
+        piece = self.pieces[0 if self.is_cross else -1]  # of a source all is there from the beginning
+        keys, rows = piece.record.keys, piece.rows.tolist()
+        if keys is None or len(keys[0]) != self.S or min(rows) < 0:
             return None
-        rows = self.pieces[0].rows.tolist()
         return keys if len(keys) == 1 else tuple(keys[row] for row in rows)
 
 
@@ -272,6 +276,11 @@ def _check_parents(before: Record, call: Record, parents: tuple[int, ...]) -> No
     count, most = call.shape[0], before.shape[0]
     if len(parents) != count or not all(0 <= parent < most for parent in parents):
         raise ArgumentError("stitch-parents", name=call.name, parents=list(parents), count=count, before=most)
+
+
+def _parent(call: Record, row: int) -> int:
+    """The sample of the call before that a sample goes on from."""
+    return row if call.step is None or not call.step.parents else call.step.parents[row]
 
 
 def _module(call: Record) -> str:

@@ -122,6 +122,22 @@ def test_what_was_read_can_be_taken_back(model: Transformer, begin: Callable[...
         assert_close(decoding.step(ids[:, length:]), whole(model, ids, source)[:, -1], "logits")
 
 
+@pytest.mark.parametrize("rows", [[1, 0], [0, 0, 1, 1, 1], [1]])
+def test_what_was_selected_is_taken_back_with_everything(
+    model: Transformer, begin: Callable[..., Decoding], rows: list[int]
+) -> None:
+    """The sources, and how many there are: the same text read again gives the same, though padded at first."""
+    ids, source = ids_of(model.config), source_of(model.config)
+    keep = torch.ones_like(ids, dtype=torch.bool)
+    keep[1, :3] = False
+    decoding = begin(source)
+    first = decoding.step(ids, keep).clone()
+    decoding.select(rows)
+    decoding.step(ids[rows, :2])
+    decoding.crop(0)
+    assert_close(decoding.step(ids, keep), first, "logits")
+
+
 def test_a_step_that_was_stopped_half_way_is_forgotten(model: Transformer, begin: Callable[..., Decoding]) -> None:
     ids, source = ids_of(model.config), source_of(model.config)
     last = model.decoder.layers[-1]

@@ -119,6 +119,21 @@ def test_a_text_can_be_taken_up_again(name: str, padded: bool) -> None:
     assert_same(decoding.step(ids), model(ids, source)[:, -1])
 
 
+@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize("rows", [[1, 0, 2], [0, 0, 1, 1, 2], [1]])
+def test_what_was_selected_is_taken_back_with_everything(name: str, rows: list[int]) -> None:
+    model = model_called(name)
+    ids, source = texts_of(model)
+    keep = np.ones((B, T), bool)
+    keep[1, :2] = False
+    decoding = model.begin(source)
+    first = decoding.step(ids, keep)
+    decoding.select(rows)
+    decoding.step(ids[rows, :2])
+    decoding.crop(0)
+    assert_same(decoding.step(ids, keep), first)
+
+
 def test_padding_is_taken_back_too() -> None:
     model = model_called("llama")
     ids, _ = texts_of(model)

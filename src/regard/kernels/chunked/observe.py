@@ -11,7 +11,7 @@ from torch import Tensor
 
 from regard.kernels.chunked.forward import one_slab, settled
 from regard.kernels.chunked.results import allocate, finish
-from regard.kernels.chunked.scores import Slab, slabs
+from regard.kernels.chunked.scores import Slab, exact_dtype, slabs
 from regard.kernels.chunked.workers import run_all
 from regard.kernels.tiles import Bins
 from regard.masks import BoundMask
@@ -89,7 +89,7 @@ def _together(
     q: Tensor, k: Tensor, mask: BoundMask | None, bias: Tensor | None, scale: float, softcap: float | None
 ) -> Slab:
     """All heads of all samples, keys as they lie: a copy of them costs as much as a row of scores."""
-    exact = torch.float64 if q.dtype == torch.float64 else torch.float32
+    exact = exact_dtype(q)
     q, k = q.to(exact) * scale, k.to(exact)
     return Slab(q, k, k, mask, None if bias is None else bias.to(exact), softcap)
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from regard.axes import distance_count
+from regard.kernels.chunked.scores import exact_dtype
 from regard.kernels.tiles import Bins, by_distance
 from regard.records import See, Statistics, Top
 
@@ -39,7 +40,7 @@ class Results:
 
 def allocate(q: Tensor, S: int, Ev: int, bins: Bins | None, see: See | None) -> Results:
     """Room for what `see` asks for, and for an output Ev wide."""
-    exact = torch.float64 if q.dtype == torch.float64 else torch.float32
+    exact = exact_dtype(q)
     B, H, T, _ = q.shape
     results = Results(
         out=q.new_zeros((B, H, T, Ev)),

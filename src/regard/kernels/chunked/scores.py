@@ -95,6 +95,11 @@ def _outside(left: int | None, right: int | None, ahead: int, height: int, width
     return hidden if right is None else hidden | (keys > queries + right)
 
 
+def exact_dtype(x: Tensor) -> torch.dtype:
+    """What to compute in: float64 for float64, float32 for the rest."""
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
 def slabs(
     q: Tensor,
     k: Tensor,
@@ -105,7 +110,7 @@ def slabs(
     softcap: float | None,
 ) -> list[tuple[tuple[int, ...], "Slab"]]:
     """What is computed together, with its place among B H. In float32 at least; heads on the CPU one by one."""
-    exact = torch.float64 if q.dtype == torch.float64 else torch.float32
+    exact = exact_dtype(q)
     B, H = q.shape[:2]
     served = H // max(1, k.shape[1])
     # One layout, so that rounding does not depend on how the caller's memory lies.

@@ -83,8 +83,13 @@ def _powers(c: Calculation, lang: Language | None) -> Lines:
 
 def _sums(c: Calculation, lang: Language | None) -> Lines:
     S = c.powers.shape[1]
-    lines = (f"q{i}: {total((spell(x) for x in row), S)} = {spell(c.sums[i, 0])}" for i, row in enumerate(c.powers))
-    return _cut(lines, len(c.powers), lang)
+
+    def lines() -> Lines:
+        for i, row in enumerate(c.powers):
+            added = f"{total((spell(x) for x in row), S)} = {spell(c.sums[i, 0])}"
+            yield say("hand-row", lang, row=i, sum=added)
+
+    return _cut(lines(), len(c.powers), lang)
 
 
 def _weights(c: Calculation, lang: Language | None) -> Lines:
@@ -117,7 +122,7 @@ def _output(c: Calculation, lang: Language | None) -> Lines:
                 yield say("hand-output-zero" if blind[i] else "hand-output-nothing", lang, row=i)
             else:
                 terms = (f"{spell(weight)}·{vector(c.v[j])}" for j, weight in enumerate(row))
-                yield f"q{i}: {total(terms, S)} = {vector(c.output[i])}"
+                yield say("hand-row", lang, row=i, sum=f"{total(terms, S)} = {vector(c.output[i])}")
 
     return _cut(lines(), len(c.weights), lang)
 

@@ -114,7 +114,7 @@ WORDS: dict[str, Words] = {
     ),
     "effect-title": Words(
         en="next token: moved by {kl:.4g} nats (KL of before to after)",
-        zh="下一个词元：移动了 {kl:.4g} nats（编辑前对编辑后的 KL 散度）",
+        zh="下一个词元的分布变化了 {kl:.4g} 奈特（编辑前对编辑后的 KL 散度）",
     ),
     "effect-sample": Words(en="sample {sample}, ", zh="样本 {sample}，"),
     "effect-token-column": Words(en="token", zh="词元"),

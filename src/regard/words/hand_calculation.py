@@ -111,6 +111,7 @@ WORDS: dict[str, Words] = {
         en="q{row} meets nan or inf, in itself or in a key it may look at: its whole row is nan",
         zh="q{row} 遇到了 nan 或 inf（在自己身上，或在它能看的键里）：整行都是 nan",
     ),
+    "hand-row": Words(en="q{row}: {sum}", zh="q{row}：{sum}"),
     "hand-highest": Words(
         en="q{row}: subtract {highest}",
         zh="q{row}：减去 {highest}",

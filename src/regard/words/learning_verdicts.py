@@ -58,7 +58,7 @@ WORDS: dict[str, Words] = {
         en="{title}: {passed} of {count} answers right", zh="{title}：{count} 个答案对了 {passed} 个"
     ),
     "sheet-nothing-run": Words(en="{title}: the sheet could not be read", zh="{title}：答题纸没能读懂"),
-    "sheet-first": Words(en="The first that is not right: {name}", zh="第一个不对的：{name}"),
+    "sheet-first": Words(en="The first that is not right: {name}", zh="第一处错误：{name}"),
     "sheet-got": Words(en="you typed", zh="你填的是"),
     "sheet-tolerance": Words(en="allowed: ± {tolerance}", zh="允许的误差：± {tolerance}"),
     # --- the lines of a verdict ---

@@ -100,6 +100,7 @@ def test_the_table(model: Transformer) -> None:
     was, now = (float(side) for side in moved.probability)
     assert row.split()[2:] == [f"{was:.4f}", f"{now:.4f}", f"{now - was:+.4f}".replace("-", "−")]
     assert "Attention is not explanation" in english
+    assert chinese.startswith(f"下一个词元的分布变化了 {float(moved.kl):.4g} 奈特")
     assert "编辑前" in chinese
     assert "注意力不等于解释" in chinese
     assert str(moved) == repr(moved) == moved.text()

@@ -63,7 +63,7 @@ def test_a_torch_that_cannot_be_imported(found: dict[str, Any]) -> None:
     ("terminal", "said"),
     [
         ({"colors": "truecolor"}, "colours: truecolor"),
-        ({"colors": None, "no_color": True}, "because of NO_COLOR"),
+        ({"colors": None, "no_color": True}, "(NO_COLOR is set)"),
         ({"colors": None}, "stdout is not a terminal"),
         ({"colors": None, "is_terminal": True}, "a terminal without colours"),
     ],
@@ -71,6 +71,12 @@ def test_a_torch_that_cannot_be_imported(found: dict[str, Any]) -> None:
 def test_colours(found: dict[str, Any], terminal: dict[str, Any], said: str) -> None:
     plain = {"is_terminal": False, "no_color": False, "columns": 80, "encoding": "utf-8"}
     assert said in report({**found, "terminal": {**plain, **terminal}})
+
+
+def test_the_terminal_in_chinese(found: dict[str, Any]) -> None:
+    terminal = {"is_terminal": False, "colors": None, "no_color": False, "columns": 80, "encoding": "utf-8"}
+    with speaking("zh"):
+        assert "80 列，utf-8；不使用颜色（标准输出不是终端）" in report({**found, "terminal": terminal})
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,9 @@ class Sheet:
     slips: Sequence[SheetSlip]
     reveal: Callable[[int, Language], str] | None = None
     """What is shown once the answers are right: the picture that was to be foretold."""
+    remark: Callable[[int, str, Any, Language], str | None] | None = None
+    """What can be told of a wrong answer that is no known slip, by seed, field and what was typed (of words their
+    letters alone, in capitals)."""
 
 
 # --- an exercise -------------------------------------------------------------------------------------------

@@ -172,6 +172,27 @@ def test_letters_are_counted() -> None:
         assert judged("order-the-flow", "seed = 11\norder = ADI").diagnosis == "order 需要 9 个字母；现在有 3 个"
 
 
+def test_a_step_before_one_that_it_needs_is_named() -> None:
+    letter = ordering.letters(11)
+    early = [*ordering.RIGHT]
+    early.remove("merge")
+    early.insert(2, "merge")  # before the scores: no slip that we know
+    typed = ", ".join(letter[step].lower() for step in early)
+    merge, gather = letter["merge"], letter["gather"]
+    with speaking("en"):
+        verdict = judged("order-the-flow", f'seed = 11\norder = "{typed}"')
+    assert verdict.slip == "unknown"
+    assert verdict.diagnosis == f"{merge} uses what {gather} makes, so it cannot stand before {gather}"
+    with speaking("zh"):
+        verdict = judged("order-the-flow", f'seed = 11\norder = "{typed}"')
+    assert verdict.diagnosis == f"{merge} 要用到 {gather} 的结果，不能排在 {gather} 前面"
+
+
+def test_letters_that_are_no_boxes_get_no_remark() -> None:
+    verdict = judged("order-the-flow", 'seed = 11\norder = "AABCDEFGH"')
+    assert "no slip that we know" in str(verdict.diagnosis)
+
+
 # --- find the head -----------------------------------------------------------------------------------------
 
 
@@ -189,3 +210,20 @@ def test_find_the_head_takes_less_than_three_seconds() -> None:
     finding.asked.cache_clear()
     text = (RIGHT / "find-the-head" / "best.toml").read_text(encoding="utf-8")
     assert min(judged("find-the-head", text).seconds for _ in range(2)) < 3
+
+
+def test_a_head_that_looks_there_less_is_held_against_the_best() -> None:
+    scores = finding.asked(0)["ahead"]
+    layer, head = next(place for place in scores.ranked[len(scores.right) :] if _is_no_slip(place))
+    weight, best = scores.found[layer, head], scores.found.max()
+    typed = f"seed = 0\nahead = [{layer}, {head}]"
+    with speaking("zh"):
+        told = judged("find-the-head", typed).diagnosis
+    assert told == f"头 [{layer}, {head}] 落在所问位置上的平均权重是 {weight:.2f}，最好的头是 {best:.2f}"
+    with speaking("en"):
+        assert f"mean weight of {weight:.2f}" in str(judged("find-the-head", typed).diagnosis)
+        assert "no slip that we know" in str(judged("find-the-head", "seed = 0\nahead = [77, 7]").diagnosis)
+
+
+def _is_no_slip(place: finding.Place) -> bool:
+    return all(slip.answers(0).get("ahead") != list(place) for slip in finding.SLIPS)

@@ -160,7 +160,14 @@ def _diagnosed(
     if found not in (None, wanted):
         key = "sheet-letters" if _wordy(first.expected) else "sheet-numbers"
         return "wrong-count", say(key, name=first.name, wanted=wanted, found=found)
-    return "unknown", say("sheet-unknown", name=first.name)
+    return "unknown", _remark(exercise.sheet, first, typed, seed) or say("sheet-unknown", name=first.name)
+
+
+def _remark(sheet: Sheet, first: Field, typed: Mapping[str, Any], seed: int) -> str | None:
+    given = answer(typed, first.name)
+    if _wordy(first.expected):
+        given = _letters(given).upper()
+    return None if sheet.remark is None else sheet.remark(seed, first.name, given, language())
 
 
 def _count(value: Any, wordy: bool | None = None) -> int | None:

@@ -46,6 +46,10 @@ QUESTIONS = {
         zh="写诗的模型：每个字最看重前一个字。",
     ),
 }
+MEASURED = Words(
+    en="head {place} puts a mean weight of {weight:.2f} on the places that are asked for, the best head {best:.2f}",
+    zh="头 {place} 落在所问位置上的平均权重是 {weight:.2f}，最好的头是 {best:.2f}",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +127,7 @@ def make(seed: int, lang: Language) -> str:
         "ahead": see.format(kind="cross"),
         "back": see.format(kind="cross"),
         "first": see.format(kind="decoder"),
-        "previous": f'regard see "{prompt(seed)}" --model poet --layer all --head all',
+        "previous": f'regard see "{prompt(seed)}" --model poet --html poet.html',  # 48 heads: too many for a screen
     }
     lines = [getattr(HEAD, lang), f"seed = {seed}"]
     for name, question in QUESTIONS.items():
@@ -166,7 +170,6 @@ def turned(id: str, wrong: Callable[[int, int, Scores], Place]) -> SheetSlip:
 
 
 SLIPS = (
-    slip("not-the-best", asked),
     turned("counted-from-one", lambda layer, head, scores: (layer + 1, head + 1)),
     turned("layer-from-one", lambda layer, head, scores: (layer + 1, head)),
     turned("head-from-one", lambda layer, head, scores: (layer, head + 1)),
@@ -181,7 +184,16 @@ SLIPS = (
     slip("previous-for-first", lambda seed: {"first": previous(translator(), "decoder")}),
     slip("first-for-previous", lambda seed: {"previous": first(poet(prompt(seed)), "decoder")}),
     slip("itself-for-previous", lambda seed: {"previous": itself(poet(prompt(seed)), "decoder")}),
-    slip("weakest", lambda seed: {name: scores.ranked[::-1] for name, scores in asked(seed).items()}),
 )
 
-SHEET = Sheet(make, fields, SLIPS)
+
+def measured(seed: int, name: str, typed: object, lang: Language) -> str | None:
+    """How much a head looks there, beside the best; None for what is no head of the model."""
+    found = asked(seed)[name].found
+    place = next((place for place in np.ndindex(found.shape) if list(place) == typed), None)
+    if place is None:
+        return None
+    return str(getattr(MEASURED, lang)).format(place=list(place), weight=found[place], best=found.max())
+
+
+SHEET = Sheet(make, fields, SLIPS, remark=measured)

@@ -4,6 +4,7 @@ Scaling and masking may change places (-inf divided by √d_k is -inf); every ot
 """
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,6 +24,12 @@ STEPS = {
 }
 RIGHT = tuple(STEPS)
 """In order, as the formula is written."""
+NEEDS = {after: (before,) for before, after in pairwise(RIGHT)} | {"mask": ("score",), "softmax": ("scale", "mask")}
+"""Whose results a step uses."""
+TOO_EARLY = Words(
+    en="{step} uses what {needed} makes, so it cannot stand before {needed}",
+    zh="{step} 要用到 {needed} 的结果，不能排在 {needed} 前面",
+)
 
 HEAD = Words(
     en='# Multi-head self-attention in nine steps, shuffled. Type the letters in order: order = "ABCDEFGHI".\n',
@@ -99,4 +106,17 @@ def slips(id: str, order: tuple[str, ...]) -> list[SheetSlip]:
     return [SheetSlip(id, typing(each)) for each in (both(order) if beside else [order])]
 
 
-SHEET = Sheet(make, fields, [slip for id, order in WRONG for slip in slips(id, order)])
+def too_early(seed: int, name: str, typed: str, lang: Language) -> str | None:
+    """The first step that stands before one it needs; None where there is none, or a letter is not a box's."""
+    letter = letters(seed)
+    if sorted(typed) != sorted(letter.values()):
+        return None
+    place = {step: typed.index(letter[step]) for step in STEPS}
+    for step in sorted(NEEDS, key=place.__getitem__):
+        for needed in NEEDS[step]:
+            if place[step] < place[needed]:
+                return str(getattr(TOO_EARLY, lang)).format(step=letter[step], needed=letter[needed])
+    return None
+
+
+SHEET = Sheet(make, fields, [slip for id, order in WRONG for slip in slips(id, order)], remark=too_early)

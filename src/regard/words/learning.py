@@ -157,8 +157,8 @@ WORDS: dict[str, Words] = {
         zh="还是没思路？看下一步：regard learn hint {exercise}",
     ),
     "hint-last": Words(
-        en="That was the last hint. To see a right answer: regard learn solution {exercise} --give-up",
-        zh="提示到此为止。想看参考答案：regard learn solution {exercise} --give-up",
+        en="That was the last hint. To see a right answer: regard learn solution {exercise}",
+        zh="提示到此为止。想看参考答案：regard learn solution {exercise}",
     ),
     # --- solution ---
     "help-learn-solution": Words(

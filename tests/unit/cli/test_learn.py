@@ -253,6 +253,13 @@ def test_hints_come_one_by_one(run) -> None:
     assert ProgressFile().read().work("softmax").hints == 3
 
 
+def test_who_has_passed_need_not_give_up(run) -> None:
+    assert "regard learn solution softmax --give-up" in run("learn", "hint", "softmax", "--step", "3").err
+    ProgressFile().checked("softmax", True)
+    err = run("learn", "hint", "softmax", "--step", "3").err
+    assert "regard learn solution softmax\n" in err
+
+
 def test_a_hint_by_its_number(run) -> None:
     told = json.loads(run("learn", "hint", "softmax", "--step", "2", "--json").out)
     assert told == {"id": "softmax", "step": 2, "of": 3, "hint": "formula"}

@@ -26,7 +26,8 @@ def hint(
         raise ArgumentError("hint-step", exercise=exercise.id, count=len(hints), found=wanted)
 
     book = ProgressFile(tell=talk)
-    given = wanted or min(book.read().work(exercise.id).hints + 1, len(hints))
+    before = book.read().work(exercise.id)
+    given = wanted or min(before.hints + 1, len(hints))
     book.change(
         lambda progress: progress.with_work(
             exercise.id, replace(work := progress.work(exercise.id), hints=max(work.hints, given))
@@ -37,6 +38,7 @@ def hint(
         return
     print(f"{say('hint-head', step=given, count=len(hints))}\n{hints[given - 1].strip()}", flush=True)
     if given == len(hints):
-        talk(say("hint-last", exercise=exercise.id))
+        is_open = before.passed_at is not None or before.gave_up  # then `solution` asks for nothing more
+        talk(say("hint-last", exercise=exercise.id if is_open else f"{exercise.id} --give-up"))
     else:  # where nothing is kept, a plain call would give the first one again
         talk(say("hint-more", exercise=exercise.id if book.is_kept else f"{exercise.id} --step {given + 1}"))

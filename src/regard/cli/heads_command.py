@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from regard.trace.measures import Head, Heads
 
 TEXTS = {
-    "translation": "Tom loves Mary, and Mary loves Tom.",
+    "translation": "He likes tea and she likes tea, too.",
     "text": "床前明月光",
 }
 """Where no text is given: one that says things twice, so that heads that look for such things are found; for a model

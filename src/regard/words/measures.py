@@ -3,18 +3,18 @@
 from regard.words import Words
 
 WORDS: dict[str, Words] = {
-    # --- what heads do ---
-    "pattern-previous": Words(en="previous token", zh="前一个词元"),
-    "pattern-itself": Words(en="the token itself", zh="词元自己"),
-    "pattern-first": Words(en="first token", zh="第一个词元"),
-    "pattern-same": Words(en="same token elsewhere", zh="别处的同一个词元"),
+    # --- what heads do; in both languages with the name that --find takes ---
+    "pattern-previous": Words(en="previous token", zh="前一个词元 previous"),
+    "pattern-itself": Words(en="the token itself", zh="词元自己 itself"),
+    "pattern-first": Words(en="first token", zh="第一个词元 first"),
+    "pattern-same": Words(en="same token elsewhere", zh="别处的同一个词元 same"),
     "pattern-induction": Words(
         en="what followed this token before (induction)",
-        zh="此词元上次出现时后面的词元（归纳头）",
+        zh="此词元上次出现后的词元 induction",
     ),
-    "pattern-local": Words(en="neighbours", zh="邻近的词元"),
-    "pattern-separator": Words(en="punctuation and separators", zh="标点和分隔符"),
-    "pattern-alignment": Words(en="a key of its own (alignment)", zh="各看各的键（对齐）"),
+    "pattern-local": Words(en="neighbours (local)", zh="邻近的词元 local"),
+    "pattern-separator": Words(en="punctuation and separators", zh="标点和分隔符 separator"),
+    "pattern-alignment": Words(en="a key of its own (alignment)", zh="每个查询看不同的键 alignment"),
     # --- the table ---
     "heads-title": Words(
         en="What {count} heads look at, measured on {queries} queries",
@@ -32,7 +32,7 @@ WORDS: dict[str, Words] = {
     "heads-more": Words(en="… and {count} more", zh="……还有 {count} 个"),
     "heads-none": Words(
         en="heads that do none of this (every score below {bar}): {count}",
-        zh="另有 {count} 个头都不属于以上几类（各项得分都低于 {bar}）",
+        zh="另有 {count} 个头不属于以上任何一类（各项得分都低于 {bar}）",
     ),
     "heads-untold": Words(
         en="heads left out, because neither this text nor its labels can tell: {count}",
@@ -45,8 +45,9 @@ WORDS: dict[str, Words] = {
         "或自己起名：Trace(record.with_tokens(tokens, tokens) for record in trace)",
     ),
     "heads-scale": Words(
-        en="0: no more than looking evenly; 1: nothing else.",
-        zh="0 表示和均匀地看没有差别，1 表示只看这些。",
+        en="0: no more than looking evenly; 1: nothing else.\n"
+        "The same token elsewhere: 1 is also looking evenly at it and at the token itself.",
+        zh="0 表示和均匀地看没有差别，1 表示只看这些。\n别处的同一个词元：均匀地看自己和别处相同的词元，也得 1。",
     ),
     "heads-not-explanation": Words(
         en="Attention is not explanation: this is where a head looks, not what the model makes of it.\n"

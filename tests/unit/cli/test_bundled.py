@@ -12,6 +12,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 EMOJI, CHINESE, CONTROL = "😀🎉👍", "我爱你", "\x00\x07\x1b\x7f\x9b"
 WORDS = "The old man walked to the market and bought some fish for dinner. " * 385
@@ -49,6 +50,18 @@ def test_see(run, lang: str) -> None:
     assert ("aligns best" if lang == "en" else "对齐最好") in named
     for sign in CHINESE:  # each of them has a row
         assert any(line.split()[:1] == [sign] for line in out.splitlines())
+
+
+def test_heads_shows_a_translation_that_is_right_and_heads_of_many_kinds(run) -> None:
+    told = json.loads(run("heads", "--json").out)
+    assert (told["text"], told["output"]) == ("He likes tea and she likes tea, too.", "他喜欢茶，她也喜欢茶。")
+    assert {"previous", "same", "induction", "alignment"} <= {head["looks_at"] for head in told["heads"]}
+
+
+def test_the_table_of_heads_names_what_find_takes_in_chinese_too(run) -> None:
+    out = run("heads", "--lang", "zh", "--find", "separator").out
+    assert "标点和分隔符 separator" in out
+    assert max(cell_len(line) for line in run("heads", "--lang", "zh", "--count", "100").out.splitlines()) <= 84
 
 
 def test_see_as_json(run) -> None:

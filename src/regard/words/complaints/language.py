@@ -70,8 +70,9 @@ WORDS: dict[str, Words] = {
     ),
     "generate-unknown": Words(
         en="the model {name!r} does not know: {found} ({count} in all); it knows only what its training text "
-        "has, which for the poet is simplified Chinese",
-        zh="模型 {name!r} 不认识：{found}（共 {count} 个）；它只认识训练文本里出现过的字，poet 只认识简体字",
+        "has; most traditional characters are unknown to the poet (a few variants are known)",
+        zh="模型 {name!r} 不认识：{found}（共 {count} 个）；它只认识训练文本里出现过的字，"
+        "poet 对繁体字大多不认识（个别异体字例外）",
     ),
     "generate-too-long": Words(
         en="the text is {found} tokens long, and the model can read {most} at once: give a shorter one",

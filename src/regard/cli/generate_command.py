@@ -7,9 +7,12 @@ import typer
 
 from regard.cli.lines import printable
 from regard.cli.numbers import positive_number, whole_number
-from regard.cli.streams import read_stdin, write_json
+from regard.cli.streams import read_stdin, talk, write_json
+from regard.words import say
 
 MODEL = "poet"
+MOST_SHOWN = 48
+"""Characters of a prompt that is written anew: a poem of eight short lines."""
 _ENDS = re.compile(r"(?<=[。！？])(?=[^”’』」）\n])")
 
 
@@ -35,6 +38,7 @@ def generate(
         given = read_stdin().strip()
 
     from regard.language import load
+    from regard.language.writing import with_marks
 
     writer = load(model)
     outputs = []
@@ -48,6 +52,8 @@ def generate(
             print(in_lines(output), flush=True)
     if as_json:
         write_json({"model": writer.name, "prompt": given, "outputs": outputs})
+    if written := with_marks(writer.settings, given, form):
+        talk(say("generate-no-marks", written=written if len(written) <= MOST_SHOWN else f"{written[:MOST_SHOWN]}…"))
 
 
 def in_lines(text: str) -> str:

@@ -4,6 +4,7 @@ A text begins where another has ended: training packs texts one after the other,
 """
 
 import re
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import ArgumentError, TooLargeError
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from regard.language.settings import Settings
 
 _LINE = re.compile(r"\w*")
+_LENGTH = re.compile(r"[1-9]\d*(?=x)")
+"""Characters in a line, in the name of a form: 5x4."""
 _FULL_WIDTH = dict(zip(",.?!;", "，。？！；", strict=True))
 """How Chinese writes the marks of an English keyboard."""
 
@@ -105,6 +108,28 @@ def form_of(settings: "Settings", prompt: str, form: str | None) -> str:
     if found is None:
         raise ArgumentError("generate-form", form=form, choices=Listed(map(" ".join, called.items())))
     return found
+
+
+def with_marks(settings: "Settings", prompt: str, form: str | None = None) -> str | None:
+    """Several lines without punctuation, as they should be written; None for another prompt.
+
+    >>> from regard.language.settings import Settings
+    >>> poet = Settings(task="text", forms={"5x4": "五绝｜", "7x4": "七绝｜"})
+    >>> with_marks(poet, "床前明月光疑是地上霜"), with_marks(poet, "朝辞白帝彩云间千里江陵一日还")
+    ('床前明月光，疑是地上霜', '朝辞白帝彩云间，千里江陵一日还')
+    >>> with_marks(poet, "明月"), with_marks(poet, "床前明月光，疑是地上霜")
+    (None, None)
+    """
+    line = "".join(prompt.split())  # the poet has no spaces
+    if not settings.forms or not line or not _LINE.fullmatch(line):
+        return None
+    names = [form_of(settings, line, form), *settings.forms]  # the form that is meant comes first
+    lengths = [int(found[0]) for name in names if (found := _LENGTH.match(name))]
+    if not lengths or len(line) <= lengths[0]:
+        return None
+    length = next((each for each in lengths if each < len(line) and len(line) % each == 0), lengths[0])
+    lines = (line[at : at + length] for at in range(0, len(line), length))
+    return "".join(each + mark for each, mark in zip(lines, cycle("，。"), strict=False))[:-1]
 
 
 def go_on(model: "LanguageModel", start: Prompt, asked: Sampling, max_new: int | None = None) -> list[int]:

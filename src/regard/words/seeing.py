@@ -266,6 +266,10 @@ WORDS: dict[str, Words] = {
         en="write so many texts, with this seed and those after it",
         zh="写几篇：种子从 --seed 起依次加一",
     ),
+    "generate-no-marks": Words(
+        en="the prompt has no punctuation, so it is read as one line; write it for example as “{written}”",
+        zh="提示里没有标点，被当成一句；请加上标点，例如写成“{written}”",
+    ),
     "help-generate-model": Words(
         en="poet, or the folder of a model or a run; poet without it",
         zh="poet（写诗），或模型、训练所在的文件夹；不写则用 poet",

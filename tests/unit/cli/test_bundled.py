@@ -64,6 +64,29 @@ def test_the_table_of_heads_names_what_find_takes_in_chinese_too(run) -> None:
     assert max(cell_len(line) for line in run("heads", "--lang", "zh", "--count", "100").out.splitlines()) <= 84
 
 
+@pytest.mark.parametrize(
+    ("prompt", "form", "written"),
+    [
+        (["床前明月光疑是地上霜"], None, "床前明月光，疑是地上霜"),
+        (["床前明月光", "疑是地上霜"], None, "床前明月光，疑是地上霜"),
+        (["朝辞白帝彩云间千里江陵一日还"], None, "朝辞白帝彩云间，千里江陵一日还"),
+        (["春眠不觉晓处处闻啼鸟夜来"], "五绝", "春眠不觉晓，处处闻啼鸟。夜来"),
+        (["床前明月光疑是地上霜"], "7x4", "床前明月光，疑是地上霜"),
+        (["明月松间照清泉"], "5x4", "明月松间照，清泉"),
+        (["明月松间照清泉"], None, None),
+        (["明月松间照"], "7x4", None),
+        (["床前明月光，疑是地上霜"], None, None),
+        ([], None, None),
+    ],
+)
+def test_lines_without_punctuation_are_told(run, prompt: list[str], form: str | None, written: str | None) -> None:
+    asked = [] if form is None else ["--form", form]
+    code, out, err = run("generate", *prompt, *asked, "--lang", "zh")
+    assert code == 0
+    assert out
+    assert err == ("" if written is None else f"提示里没有标点，被当成一句；请加上标点，例如写成“{written}”\n")
+
+
 def test_see_as_json(run) -> None:
     told = json.loads(run("see", "I love you", "--json").out)
     assert told.keys() == {"model", "text", "output", "records"}

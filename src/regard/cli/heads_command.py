@@ -9,7 +9,7 @@ from regard.cli.handmade_view import MOST_WORDS
 from regard.cli.handmade_view import NAME as HANDMADE
 from regard.cli.lines import printable
 from regard.cli.numbers import whole_number
-from regard.cli.readings import tell_of_reading
+from regard.cli.readings import load_reader, tell_of_reading
 from regard.cli.see_command import MODEL, first_line
 from regard.cli.see_command import TEXTS as SHORT
 from regard.cli.streams import given_text, talk, write_json
@@ -80,10 +80,9 @@ def _run(model: str, given: str | None) -> Ran:
         talk(say("see-handmade"))
         return Ran(sentence, None, " ".join(words), look(words).trace)
 
-    from regard.language import load
     from regard.language.seeing import look as look_at
 
-    reader = load(model)
+    reader = load_reader(model)
     read = TEXTS[reader.settings.task] if given is None else given
     try:
         seen = look_at(reader, read)

@@ -1,13 +1,27 @@
-"""What is told about how a model read a text: that it was spelled otherwise, and what of it the model does not know."""
+"""A model that reads, and what is told about it: a text spelled otherwise, and what the model does not know."""
 
 from typing import TYPE_CHECKING
 
+from regard.cli.handmade_view import NAME as HANDMADE
 from regard.cli.lines import one_line
 from regard.cli.streams import talk
-from regard.words import say
+from regard.errors import FileError
+from regard.words import Listed, say
 
 if TYPE_CHECKING:
     from regard.language import LanguageModel
+
+
+def load_reader(name: str) -> "LanguageModel":
+    """The model to be looked at; where there is none, the one built by hand is named among those that there are."""
+    from regard.language import BUNDLED, load
+
+    try:
+        return load(name)
+    except FileError as error:
+        if error.key != "language-no-folder":
+            raise
+        raise FileError(error.key, **error.values | {"names": Listed((*BUNDLED, HANDMADE))}) from error
 
 
 def tell_of_reading(model: "LanguageModel", text: str) -> None:

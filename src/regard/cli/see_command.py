@@ -12,7 +12,7 @@ from regard.cli.handmade_view import NAME as HANDMADE
 from regard.cli.handmade_view import keep, see_handmade
 from regard.cli.lines import one_line, tell_of_file
 from regard.cli.numbers import whole_number
-from regard.cli.readings import tell_of_reading
+from regard.cli.readings import load_reader, tell_of_reading
 from regard.cli.streams import given_text, talk, write_json
 from regard.errors import ArgumentError, TooLargeError
 from regard.files import PAGES, PICTURES, TRACE, ending_of
@@ -59,10 +59,9 @@ def see(
     asked = Asked(kind, layer, head)
     asked.check()
 
-    from regard.language import load
     from regard.language.seeing import look
 
-    reader = load(model)
+    reader = load_reader(model)
     given = given_text(text)
     read = TEXTS[reader.settings.task] if given is None else given.strip()
     seen = look(reader, read, output=output)

@@ -39,9 +39,9 @@ def train(
     if recipe is None:
         _list(as_json)
         return
+    chosen = _read(recipe, changes or [], seed)
     if out is None:
         raise ArgumentError("train-needs-out", recipe=recipe)
-    chosen = _read(recipe, changes or [], seed)
     seconds = None if timeout is None else _seconds(timeout)
     is_first = os.environ.get("RANK", "0") == "0"
 

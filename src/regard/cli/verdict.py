@@ -15,6 +15,8 @@ USAGE, FILE, NO_ROOM, OUR_MISTAKE, INTERRUPTED = 2, 3, 5, 70, 130
 
 # Known everywhere, though no command lists them: see `entry`.
 GENERAL = ("--lang", "--debug", "--help")
+BY_ENDING = ("--svg", "--pdf")
+"""What --png writes too, by the ending of its file."""
 
 
 def judge(error: BaseException) -> tuple[str | None, int]:
@@ -42,7 +44,10 @@ def usage_sentence(error: Any) -> str:
     kind = type(error).__name__
     if kind == "NoSuchOption":
         asked = error.option_name
-        near = get_close_matches(asked, [*_options(context), *GENERAL], n=1, cutoff=0.7)
+        options = _options(context)
+        near = get_close_matches(asked, [*options, *GENERAL], n=1, cutoff=0.7)
+        if asked in BY_ENDING and "--png" in options:
+            near = [f"--png {say('metavar-file')}.{asked.removeprefix('--')}"]
         if near:
             return say("cli-option-unknown-near", option=asked, nearest=near[0], command=command)
         return say("cli-option-unknown", option=asked, command=command)

@@ -30,6 +30,8 @@ _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
 _LETTERS = 2.5
 """Letters in a token: less where most words are French, German or none at all; of dev.tsv in 2 sentences of 1,002."""
 _SHOWN = 5
+_FEW = 64
+"""Tokens of a vocabulary that can be named in one sentence."""
 
 
 class Reading(NamedTuple):
@@ -77,8 +79,16 @@ def readable(model: "LanguageModel", text: str) -> str:
         raise ArgumentError("translate-chinese", found=_beginning(plain))
     found = _written(model, plain)
     if not found:
-        raise ArgumentError("translate-unreadable", found=_beginning(plain))
+        raise _unreadable(model, _beginning(plain))
     return found
+
+
+def _unreadable(model: "LanguageModel", found: str) -> ArgumentError:
+    """With the characters that the model knows, where these are few: a puzzle's letters, or its digits."""
+    if _english(model) or model.tokenizer.vocab_size > _FEW:
+        return ArgumentError("translate-unreadable", found=found)
+    pieces = model.tokenizer.pieces(range(model.tokenizer.vocab_size))
+    return ArgumentError("translate-unreadable-few", found=found, known=" ".join(p for p in pieces if len(p) == 1))
 
 
 def _written(model: "LanguageModel", plain: str) -> str:
@@ -107,7 +117,12 @@ def _strange(model: "LanguageModel", plain: str) -> list[str]:
     rest = _written(model, _OTHER_SCRIPTS.sub(" ", _NO_WORDS.sub(" ", plain)))
     words = _WORD.findall(rest)
     tokens = map(len, model.tokenizer.encode_all(words))
-    unknown = [word for word, count in zip(words, tokens, strict=True) if count > 1 and len(word) < _LETTERS * count]
+    given = {word.lower(): word for word in _WORD.findall(plain)}  # as typed, before any capital was put right
+    unknown = [
+        given.get(word.lower(), word)
+        for word, count in zip(words, tokens, strict=True)
+        if count > 1 and len(word) < _LETTERS * count
+    ]
     return list(dict.fromkeys(certain + unknown if 2 * len(unknown) > len(words) else certain))
 
 

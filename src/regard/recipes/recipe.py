@@ -209,8 +209,11 @@ def read_recipe(recipe: str | os.PathLike[str], changes: Mapping[str, str] | Non
     elif path.suffix == ".toml" or path.is_file():
         name, text = path.stem, _text_of(path)
     else:
-        nearest = get_close_matches(name, _built_in(), n=1, cutoff=0.0)[0]
-        raise UnknownNameError("recipe-unknown", asked=name, nearest=nearest, known=Listed(_built_in()))
+        known = Listed(_built_in())
+        near = get_close_matches(name, _built_in(), n=1)
+        if not near:
+            raise UnknownNameError("recipe-unknown", asked=name, known=known)
+        raise UnknownNameError("recipe-unknown-near", asked=name, nearest=near[0], known=known)
     try:
         table = {"name": name} | tomllib.loads(text)
         found: Recipe = read_table(Recipe, table, "")

@@ -37,9 +37,10 @@ WORDS: dict[str, Words] = {
         zh="encoder 或 decoder：文本看自己；cross：译文看原文；不写时，有 cross 就用 cross",
     ),
     "help-layer": Words(
-        en="one layer, counted from 0, or all; without it, that of the head that is shown, or with --head all where the "
-        "model names no best one",
-        zh="第几层（从 0 数起），或 all 表示全部；不写则取所显示的头所在的层；模型没有指明最好的头而写了 --head 时取全部",
+        en="one layer, counted from 0, or all; without it, that of the head that is shown, or with --head all where "
+        "the model names no best one",
+        zh="第几层（从 0 数起），或 all 表示全部；不写则取所显示的头所在的层；"
+        "模型没有指明最好的头而写了 --head 时取全部",
     ),
     "help-head": Words(
         en="one head in full, counted from 0, all of them one after another, or their mean; without it, with "
@@ -67,8 +68,8 @@ WORDS: dict[str, Words] = {
         zh="同时把所有层和头写成一个 HTML 网页，用浏览器打开",
     ),
     "help-see-png": Words(
-        en="draw the layers and heads that were chosen as a PNG file instead, or as SVG or PDF by its ending; without a "
-        "choice, the head that aligns best, or all where the model names none (needs matplotlib)",
+        en="draw the layers and heads that were chosen as a PNG file instead, or as SVG or PDF by its ending; without "
+        "a choice, the head that aligns best, or all where the model names none (needs matplotlib)",
         zh="改为把选中的层和头画成 PNG 文件，或按扩展名画成 SVG、PDF；没有选时画对齐最好的头，"
         "模型没有指明就画全部（需要 matplotlib）",
     ),

@@ -208,7 +208,11 @@ def test_png_needs_matplotlib_and_a_folder(run, tmp_path: Path, monkeypatch: pyt
         (["--width", "x"], 2, "--width must be a whole number of at least 24; found 'x'"),
         (["--width", "19"], 2, "--width must be"),
         (["--width", "9" * 5000], 2, "--width must be"),
-        (["--model", "nowhere"], 3, "nowhere"),
+        (
+            ["--model", "nowhere"],
+            3,
+            "models that come with regard are: translator, poet, handmade",
+        ),
         (["我爱你"], 2, "Chinese already"),
         ([" \x00\x1b "], 2, "nothing to translate"),
         (["😀"], 2, "knows none of the characters"),

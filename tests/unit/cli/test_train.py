@@ -102,6 +102,7 @@ def test_alone_it_lists_the_recipes(run: Run, monkeypatch: pytest.MonkeyPatch) -
     [
         (("copi", "--out", "OUT"), "copy", "copy"),
         (("copy",), "regard train copy needs --out", "需要 --out"),
+        (("nope",), "there is no recipe 'nope'; known are: ", "没有名为 'nope' 的配方；现有："),
         (("copy", "--out", "OUT", "--set", "training.steps"), "--set takes KEY=VALUE", "--set 的形式是 键=值"),
         (("copy", "--out", "OUT", "--set", "=3"), "--set takes KEY=VALUE", "--set 的形式是 键=值"),
         (("copy", "--out", "OUT", "--set", "training.stepz=3"), "steps", "steps"),

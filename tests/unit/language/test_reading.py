@@ -57,6 +57,7 @@ def test_sentences_that_are_written_well_are_read_as_they_stand(bundled: Languag
         ("Bonjour le monde", ("Bonjour", "monde")),
         ("Ich liebe dich", ("Ich", "dich")),
         ("3+4", ("3+4",)),
+        ("http://example.com asdfgh qwerty", ("http://example.com", "asdfgh", "qwerty")),  # as typed
         ("See https://example.com/a?b=1 or ask me@example.org.", ("https://example.com/a?b=1", "me@example.org.")),
         ("I met Xiaoming and Kyrgyz riders.", ()),  # most of it is known
         ("$3.50", ()),

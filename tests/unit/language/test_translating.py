@@ -84,6 +84,14 @@ def test_what_cannot_be_read_is_said_in_one_line(translator: LanguageModel, text
         assert len(caught.value.text(lang)) < 200
 
 
+def test_a_model_of_few_characters_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = regard.load(translator_folder(tmp_path / "m", source_language="fr"))
+    monkeypatch.setattr("regard.language.reading._FEW", model.tokenizer.vocab_size)
+    with pytest.raises(ArgumentError, match=r"knows none of the characters in '😀': it knows only .*c.*t") as caught:
+        model.translate("😀")
+    assert "它只认识 " in caught.value.text("zh")
+
+
 @pytest.mark.parametrize(
     ("text", "found"), [(b"cat", "bytes"), ([b"cat"], "bytes"), (None, "NoneType"), (["a", 5], "int"), ({"a"}, "set")]
 )

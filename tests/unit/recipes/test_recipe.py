@@ -199,6 +199,9 @@ def test_any_number_comes_back_from_toml(tmp_path_factory: pytest.TempPathFactor
 def test_a_name_that_is_none_suggests_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match=r"no recipe 'multi30k-en-dee'; the nearest is 'multi30k-en-de'"):
         read_recipe("multi30k-en-dee")
+    with pytest.raises(UnknownNameError, match="no recipe 'nope'; known are: ") as caught:
+        read_recipe("nope")
+    assert "nearest" not in str(caught.value), "nothing is like it"
     with pytest.raises(UnknownNameError):
         read_recipe("../catalogue/copy")
 

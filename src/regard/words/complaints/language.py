@@ -59,6 +59,10 @@ WORDS: dict[str, Words] = {
         en="the model knows none of the characters in {found!r}: give a sentence in words",
         zh="{found!r} 里没有模型认识的字符：请用文字写一个句子",
     ),
+    "translate-unreadable-few": Words(
+        en="the model knows none of the characters in {found!r}: it knows only {known}",
+        zh="{found!r} 里没有模型认识的字符：它只认识 {known}",
+    ),
     "text-strange": Words(
         en="the model {name!r} reads English only and does not know: {found}; do not trust what it makes of that",
         zh="模型 {name!r} 只读英文，不认识：{found}；这部分的结果不可信",

@@ -82,6 +82,10 @@ WORDS: dict[str, Words] = {
     ),
     # --- recipes ---
     "recipe-unknown": Words(
+        en="there is no recipe {asked!r}; known are: {known}; or give the path of a .toml file",
+        zh="没有名为 {asked!r} 的配方；现有：{known}；也可给出 .toml 文件的路径",
+    ),
+    "recipe-unknown-near": Words(
         en="there is no recipe {asked!r}; the nearest is {nearest!r}. Known are: {known}; "
         "or give the path of a .toml file",
         zh="没有名为 {asked!r} 的配方；最接近的是 {nearest!r}。现有：{known}；也可给出 .toml 文件的路径",

@@ -145,7 +145,7 @@ def _course(state: State, lang: Language) -> list[str]:
         pieces.append(say("training-loss", lang, loss=loss_text(state.losses[-1])))
     if state.validated is not None:
         loss, best = loss_text(state.validated.loss), loss_text(state.validated.best)
-        pieces.append(say("training-validation", lang, loss=loss, best=best))
+        pieces.append(say("training-validation", lang, loss=loss, step=f"{state.validated.step:,}", best=best))
     return pieces
 
 

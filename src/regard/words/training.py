@@ -314,7 +314,9 @@ WORDS: dict[str, Words] = {
     "training-preparing": Words(en="reading the data", zh="正在读取数据"),
     "training-step": Words(en="step {step} of {steps}", zh="第 {step}/{steps} 步"),
     "training-loss": Words(en="loss {loss}", zh="损失 {loss}"),
-    "training-validation": Words(en="validation {loss} (best {best})", zh="验证损失 {loss}（最好 {best}）"),
+    "training-validation": Words(
+        en="validation {loss} at step {step} (best {best})", zh="验证损失 {loss}（第 {step} 步；最好 {best}）"
+    ),
     "training-lr": Words(en="learning rate {lr}", zh="学习率 {lr}"),
     "training-speed": Words(en="{speed} tokens/s", zh="每秒 {speed} 个词元"),
     "training-share": Words(en="{share} % of the measured peak", zh="达到实测峰值的 {share}%"),

@@ -70,8 +70,9 @@ def test_a_run_in_plain_lines() -> None:
         ),
     ) == [
         "copy: 2,600,000 parameters on cpu, ranks: 2, steps: 1,000",
-        "step 2 of 1,000, loss 2.5000, validation 2.2500 (best 2.0000), learning rate 1.00e-03, 12,346 tokens/s, "
-        "43.1 % of the measured peak, last checkpoint: step 1, skipped steps (loss not finite): 1, 1:02:05 left",
+        "step 2 of 1,000, loss 2.5000, validation 2.2500 at step 2 (best 2.0000), learning rate 1.00e-03, "
+        "12,346 tokens/s, 43.1 % of the measured peak, last checkpoint: step 1, skipped steps (loss not finite): 1, "
+        "1:02:05 left",
         "finished: 2 steps done",
         "validation loss of the final model 2.1250, the best on the way 1.1e-05 at step 1,000",
     ]
@@ -81,7 +82,7 @@ def test_the_same_in_chinese() -> None:
     lines = said(STARTED, step(1), Validated(step=1, loss=2.25, best=2.0), lang="zh")
     assert lines == [
         "copy：2,600,000 个参数，设备 cpu，进程数 2，共 1,000 步",
-        "第 1/1,000 步，损失 2.5000，验证损失 2.2500（最好 2.0000），学习率 1.00e-03，每秒 12,346 个词元，"
+        "第 1/1,000 步，损失 2.5000，验证损失 2.2500（第 1 步；最好 2.0000），学习率 1.00e-03，每秒 12,346 个词元，"
         "达到实测峰值的 43.1%，还需 1:02:05",
     ]
 
@@ -175,7 +176,7 @@ def test_the_panel() -> None:
     assert drawn(a_state(), 90) == [
         "多语言-recipe · step 500 of 1,000 · 1:01 so far · 1:02:05 left",
         "━" * 37 + "─" * 37 + "  50%",
-        "loss 2.0100 ███▇▇▇▇▆▆▆▆▆▅▅▅▅▄▄▄▄▃▃▃▃▃▂▂▂▂▁▁▁ · validation 2.0000 (best 1.9000)",
+        "loss 2.0100 ███▇▇▇▇▆▆▆▆▆▅▅▅▅▄▄▄▄▃▃▃▃▃▂▂▂▂▁▁▁ · validation 2.0000 at step 400 (best 1.9000)",
         "learning rate 1.00e-03 · 12,346 tokens/s · 43.1 % of the measured peak",
         "last checkpoint: step 400 · skipped steps (loss not finite): 3",
     ]

@@ -15,7 +15,7 @@ from regard.views.curves import VALIDATION, Curve, metric_name, thin, value_rang
 from regard.views.fonts import drawable, spoken, text_style
 from regard.views.labels import cut, visible
 from regard.views.picture import chosen_language
-from regard.words import Language, say
+from regard.words import Language, Listed, say
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,7 +42,7 @@ def plot_curves(curves: Sequence[Curve], lang: Language | None = None) -> "Figur
         _draw(axes, one, runs.index(one.run), len(runs) > 1, lang)
     low, high = value_range(curves)
     axes.set_ylim(low - 0.06 * (high - low), high + 0.06 * (high - low))
-    metrics = say("screen-comma", lang).join(dict.fromkeys(metric_name(one.metric, lang) for one in curves))
+    metrics = Listed(dict.fromkeys(metric_name(one.metric, lang) for one in curves)).joined(lang)
     pieces = [metrics] if len(runs) > 1 else [cut(visible(runs[0]), _WIDEST_NAME), metrics]
     axes.set_title(_text(" · ".join(pieces)), **text_style())
     axes.set_xlabel(_text(say("curves-step", lang)), **text_style())

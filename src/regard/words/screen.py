@@ -70,7 +70,6 @@ WORDS: dict[str, Words] = {
         en="first token receives over {share} % in {found} of {count} heads",
         zh="{count} 个头中有 {found} 个把 {share}% 以上的注意力给了第一个词元",
     ),
-    "screen-comma": Words(en=", ", zh="、"),
     "screen-tokens": Words(en="tokens: ", zh="词元："),
     "screen-queries": Words(en="queries: ", zh="查询："),
     "screen-keys": Words(en="keys: ", zh="键："),

@@ -1,10 +1,11 @@
 """A text as it grows under a model that remembers: which call goes on from which, and whose text each sample has.
 
 Told by the keys themselves. A cache that was carried on shows the keys of the call before, sample by sample, wherever
-it put them; a beam search that moved its samples about has moved their keys with them.
+it put them; a beam search that moved its samples about has moved their keys with them. Values do as well: a cache
+treats them as it does keys, and of a model that makes its own softmax they are all that is seen.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -39,7 +40,7 @@ class Text:
         ids: np.ndarray | None,
         moved: tuple[int, ...] | None = None,
     ) -> None:
-        """The leader was called: with T new tokens, after others or anew. keys B G S E, where they are known.
+        """The leader was called: with T new tokens, after others or anew. keys or values B G S E, where known.
 
         `moved` is an order that samples of some cache were put in before: believed where keys do not speak against it.
         """
@@ -73,19 +74,13 @@ class Text:
         """Where this call's tokens stand and whose text each sample continues; None where it begins anew."""
         if marks is None or self._marks is None:  # only sizes to go by
             return Step(self.total, moved) if (self.B, self.total + T) == (B, S) else None
-        old, length = self._marks, self._marks.shape[1]
-        kept = S - T
-        ways = []
-        if length >= self.total <= kept:  # it grows, or has room to spare: everything stays in its place
-            ways.append((self.total, old[:, : self.total], marks[:, : self.total]))
-        if 0 < kept <= length:  # it has begun to forget
-            ways.append((self.total, old[:, length - kept :], marks[:, :kept]))
-        if 0 < kept < length:  # it was cut back
-            ways.append((kept, old[:, :kept], marks[:, :kept]))
-        for start, before, now in ways:
-            parents = _parents(before, now, moved)
+        old = self._marks[:, : self.total]  # not the room that a cache may have to spare
+        length = old.shape[1]
+        now = marks[:, : min(S - T, length)]
+        for end in _ends(old, now):
+            parents = _parents(old[:, end - now.shape[1] : end], now, moved)
             if parents is not None:
-                return Step(start, parents)
+                return Step(self.total - length + end, parents)
         return None
 
     def _read(self, ids: np.ndarray | None, start: int) -> None:
@@ -97,6 +92,19 @@ class Text:
         if new is not None and step is not None and old is not None:
             new = [old[parent][:start] + row for parent, row in zip(step.parents, new, strict=True)]
         self._rows = new
+
+
+def _ends(old: Tensor, now: Tensor) -> Iterator[int]:
+    """Up to where the old marks, B L 2, may be there still, as the n marks now: the latest first.
+
+    To their end, where a text only grows; the oldest may have been forgotten. Or it was cut back, to a beginning or to
+    what a window shows of one.
+    """
+    length, n = old.shape[1], now.shape[1]
+    yield length
+    if n < length:
+        like_the_last = (old[:, n - 1 : -1] == now[:1, -1:]).all(-1).any(0)
+        yield from (like_the_last.nonzero().flatten().flip(0) + n).tolist()
 
 
 def _marks(keys: Tensor) -> Tensor:

@@ -58,7 +58,7 @@ class Sides:
         if text is None:
             text = self._texts[kind] = Text(place.name, self._spelling)
         if text.leader == place.name:
-            keys = caught.k if isinstance(caught, Caught) and kind != "encoder" else None
+            keys = None if kind == "encoder" else _remembered(caught, B)
             moved = None if self._moved is None or len(self._moved) != B else tuple(self._moved.tolist())
             text.advance(keys, B, T, S, self._ids(place.module, B, T), moved)
             if text.step is None and _is_midway(kind, caught, sizes):
@@ -101,6 +101,14 @@ class Sides:
             return None
         rows = source.tokens(S)
         return rows if rows is None else tuple(rows[at] for at in self._sources)
+
+
+def _remembered(caught: Caught | CaughtWeights, B: int) -> Tensor | None:
+    """What a cache holds of each key, B G S E: the key, or its value where the model made its own softmax."""
+    if isinstance(caught, Caught):
+        return caught.k
+    v = caught.v if caught.v is None or caught.v.dim() > 2 else caught.v[None]
+    return v.flatten(0, -3).unflatten(0, (B, -1)) if v is not None and v.shape[:-2].numel() % B == 0 else None
 
 
 def _is_midway(kind: Kind, caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) -> bool:

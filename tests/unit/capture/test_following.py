@@ -85,6 +85,24 @@ def test_a_cache_that_was_cut_back() -> None:
     assert (text.total, spelled(text, 4)) == (4, [list("1278")])
 
 
+def test_a_cache_that_forgets_and_was_cut_back() -> None:
+    text = started([[1, 2, 3, 4, 5, 6]])
+    advance(text, [[1, 2, 3, 4, 7, 8]], 2, keys_of([[1, 2, 3, 4, 7, 8]])[:, :, 2:])
+    assert text.step == Step(4, (0,))
+    advance(text, [[1, 2, 3, 4, 7, 9]], 1, keys_of([[1, 2, 3, 4, 7, 9]])[:, :, 3:])
+    assert text.step == Step(5, (0,))
+    assert spelled(text, 6) == [list("123479")]
+
+
+def test_keys_without_positions_are_cut_back_as_little_as_can_be() -> None:
+    """As values are: the same words twice look the same."""
+    text = Text("h.0", Spelling(None))
+    words = torch.tensor([1.0, 2, 1, 2, 5])[None, None, :, None]
+    text.advance(words, 1, 5, 5, None)
+    text.advance(torch.tensor([1.0, 2, 7])[None, None, :, None], 1, 1, 3, None)
+    assert text.step == Step(4, (0,))
+
+
 def test_another_text_begins_anew() -> None:
     text = started([[1, 2, 3]])
     advance(text, [[7, 8, 9]], 3)

@@ -1,9 +1,10 @@
 """Encoder and decoder, each with its text."""
 
+import pytest
 import torch
 from torch import Tensor, nn
 
-from regard.capture.caught import Caught
+from regard.capture.caught import Caught, CaughtWeights
 from regard.capture.labelling import Spelling
 from regard.capture.names import Place
 from regard.capture.sides import Sides
@@ -79,3 +80,22 @@ def test_an_order_that_a_cache_was_put_in() -> None:
     assert told(each, "decoder", 2, 1, 5)[0] == Step(4, (0, 1))
     move(torch.zeros(5, 3), 0, torch.tensor([1, 0]))  # something else
     assert told(each, "decoder", 2, 1, 6)[0] == Step(5, (0, 1))
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+def test_values_tell_where_a_model_makes_its_own_softmax(heads: int) -> None:
+    """A window of three: keys are not seen, and sizes say nothing of the tokens that it forgot."""
+    each, _ = sides()
+    values = torch.rand(2, heads, 6, 4)
+
+    def step(start: int, stop: int, T: int) -> object:
+        weights = torch.ones(2, heads, T, stop - start)
+        v = values[:, :, start:stop].flatten(0, 1)
+        found = each.told(
+            Place("a", nn.Identity()), "decoder", CaughtWeights(weights, None, v=v), (2, heads, T, stop - start)
+        )
+        return found.step
+
+    assert step(0, 4, 4) is None
+    assert step(2, 5, 1) == Step(4, (0, 1))
+    assert step(3, 6, 1) == Step(5, (0, 1))

@@ -329,6 +329,11 @@ MODELS = {
     "mistral": lambda: transformers.MistralForCausalLM(
         transformers.MistralConfig(vocab_size=50, num_key_value_heads=2, sliding_window=4, **SIZES, **TOKENS)
     ),
+    "gemma2": lambda: transformers.Gemma2ForCausalLM(  # eager: a layer with a window, then one without
+        transformers.Gemma2Config(
+            vocab_size=50, num_key_value_heads=2, head_dim=8, sliding_window=4, initializer_range=0.3, **SIZES, **TOKENS
+        )
+    ),
     "bart": bart,
 }
 
@@ -448,4 +453,20 @@ def test_an_assistant_s_attention_is_not_the_model_s_and_what_is_taken_back_is_l
     weights = in_one_go(model, prompt, text)["decoder"]
     for record, expected in zip(trace.stitched(), weights, strict=True):
         T = record.shape[2]
+        assert (record.weights() - expected[:, :, :T, :T]).abs().max() <= 1e-5
+
+
+@pytest.mark.parametrize("name", ["mistral", "gemma2"])
+def test_a_window_that_is_cut_back(name: str) -> None:
+    """Guesses that were wrong are taken back from a cache that has forgotten how the text begins."""
+    model = built(name)
+    prompt = torch.randint(3, 50, (1, 5)).repeat(1, 2)
+    with regard.watch(model, names_of) as trace:
+        text = model.generate(prompt, max_new_tokens=8, do_sample=False, prompt_lookup_num_tokens=3)
+    calls = [record.shape[2] for record in trace if record.name.startswith("model.layers.0")]
+    assert sum(calls) > text.shape[1], "something was taken back"
+    whole = trace.stitched(text)
+    for record, expected in zip(whole, in_one_go(model, prompt, text)["decoder"], strict=True):
+        T = record.shape[2]
+        assert record.queries == (tuple(names_of(text[0, :T].tolist())),)
         assert (record.weights() - expected[:, :, :T, :T]).abs().max() <= 1e-5

@@ -6,7 +6,8 @@ looked at.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,11 @@ class Spelling:
         self._spell = speller(tokenizer)
         self.failed: str | None = None
 
+    @property
+    def speaks(self) -> bool:
+        """Whether there are words at all."""
+        return self._spell is not None and self.failed is None
+
     def words(self, rows: Sequence[Sequence[int]]) -> list[list[str]] | None:
         """Of some texts; None where there is no tokenizer, or where it has failed."""
         if self._spell is None or self.failed is not None:
@@ -85,38 +91,92 @@ def token_tables(model: nn.Module) -> set[int]:
     return {weight.data_ptr() for weight in tables}
 
 
+@dataclass(slots=True, eq=False)
+class _Ids:
+    """Ids that wait, the table that they were looked up in, and the modules that took others of their size instead."""
+
+    ids: Tensor
+    table: int
+    passed_by: set[str] = field(default_factory=set)
+
+
 class Reading:
     """The ids that were read and wait for their attention; asked for by batch and length."""
 
     def __init__(self, model: nn.Module) -> None:
         self._tables = token_tables(model)
-        self._waiting: list[Tensor] = []
+        self._waiting: list[_Ids] = []
         self.has_seen_any = False
+        self.guessed = False
+        """Whether ids of several tables fitted an attention once, and nothing told which of them are its tokens."""
 
     def see(self, table: Tensor, ids: Tensor) -> None:
         """An embedding was asked for ids."""
         if ids.dim() in (1, 2) and table.data_ptr() in self._tables:
             self.has_seen_any = True
             # What nobody took of an earlier run is not what the next attention is about.
-            self._waiting = [*self._waiting[-3:], ids.detach().clone()]
+            self._waiting = [*self._waiting[-3:], _Ids(ids.detach().clone(), table.data_ptr())]
 
-    def take(self, B: int, T: int, *, positions_first: bool = False) -> np.ndarray | None:
-        """The ids (B, T) that have waited longest of those of this size."""
-        for at, ids in enumerate(self._waiting):
-            found = _laid_out(ids, B, T, positions_first)
+    def take(
+        self,
+        B: int,
+        T: int,
+        *,
+        positions_first: bool = False,
+        by: str = "",
+        given: Callable[[], Iterable[tuple[str, Tensor]]] = tuple,
+    ) -> np.ndarray | None:
+        """The ids (B, T) that have waited longest of those of this size; of several, those that the model was given.
+
+        by      the module that asks. What it once left for others is not what it reads the next time: a table that
+                counts something else is asked for as many ids.
+        given   what the model was called with
+        """
+        fitting: list[tuple[_Ids, np.ndarray]] = []
+        for one in self._waiting:
+            found = _laid_out(one.ids, B, T, positions_first)
             if found is not None:
-                del self._waiting[at]
-                return found.cpu().numpy()
-        return None
+                fitting.append((one, found.cpu().numpy()))
+        chosen = self._chosen(fitting, by, given, positions_first) if fitting else None
+        for one, _ in fitting:
+            one.passed_by.add(by)
+        if chosen is None:
+            return None
+        self._waiting.remove(chosen[0])
+        return chosen[1]
+
+    def _chosen(
+        self,
+        fitting: list[tuple[_Ids, np.ndarray]],
+        by: str,
+        given: Callable[[], Iterable[tuple[str, Tensor]]],
+        positions_first: bool,
+    ) -> tuple[_Ids, np.ndarray] | None:
+        fresh = [pair for pair in fitting if by not in pair[0].passed_by]
+        if len(fitting) == len(fresh) == 1:
+            return fresh[0]
+        B, T = fitting[0][1].shape
+        known = [ids.cpu().numpy() for ids in _ids_among(given(), B, T, positions_first)]
+        told = [pair for pair in fitting if any(np.array_equal(pair[1], ids) for ids in known)]
+        if not told and len({one.table for one, _ in fresh}) > 1:
+            self.guessed = True
+        likeliest = [pair for pair in told if by not in pair[0].passed_by] or fresh or told
+        return likeliest[0] if likeliest else None
 
     def guess(self, given: Iterable[tuple[str, Tensor]], B: int, T: int) -> np.ndarray | None:
         """Ids of this size among what a model was called with: compiled, it shows no embedding."""
-        for name, tensor in given:
-            if tensor.dtype in (torch.int64, torch.int32) and not _OTHER_ARGUMENTS.search(name):
-                found = _laid_out(tensor, B, T, positions_first=False) if tensor.dim() in (1, 2) else None
-                if found is not None:
-                    return found.cpu().numpy()
+        for ids in _ids_among(given, B, T):
+            return ids.cpu().numpy()
         return None
+
+
+def _ids_among(given: Iterable[tuple[str, Tensor]], B: int, T: int, positions_first: bool = False) -> Iterator[Tensor]:
+    """What may be ids of this size among the arguments of a model."""
+    for name, tensor in given:
+        if tensor.dtype in (torch.int64, torch.int32) and not _OTHER_ARGUMENTS.search(name):
+            found = _laid_out(tensor, B, T, positions_first) if tensor.dim() in (1, 2) else None
+            if found is not None:
+                yield found
 
 
 def _laid_out(ids: Tensor, B: int, T: int, positions_first: bool) -> Tensor | None:

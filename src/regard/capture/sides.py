@@ -60,7 +60,7 @@ class Sides:
         if text.leader == place.name:
             keys = None if kind == "encoder" else _remembered(caught, B)
             moved = None if self._moved is None or len(self._moved) != B else tuple(self._moved.tolist())
-            text.advance(keys, B, T, S, self._ids(place.module, B, T), moved)
+            text.advance(keys, B, T, S, self._ids(place, B, T), moved)
             if text.step is None and _is_midway(kind, caught, sizes):
                 text.goes_on_after(S - T)
             self._moved = None
@@ -72,10 +72,16 @@ class Sides:
         keys_from = 0 if text.total < S else None
         return Seen(text.step, text.ids, text.tokens(T, text.total - T), text.tokens(S, keys_from))
 
-    def _ids(self, module: nn.Module, B: int, T: int) -> np.ndarray | None:
+    @property
+    def guessed(self) -> bool:
+        """Whether nothing told once which ids, of several tables, are tokens."""
+        return self._reading.guessed
+
+    def _ids(self, place: Place, B: int, T: int) -> np.ndarray | None:
         if not self._reading.has_seen_any:
             return self._reading.guess(given(), B, T)
-        return self._reading.take(B, T, positions_first=getattr(module, "batch_first", None) is False)
+        positions_first = getattr(place.module, "batch_first", None) is False
+        return self._reading.take(B, T, positions_first=positions_first, by=place.name, given=given)
 
     def _across(self, B: int, T: int, S: int) -> Seen:
         """A decoder looks at what the encoder made of the source."""

@@ -179,6 +179,7 @@ class Watcher:
             None if misfit is None else say("watch-order", calls=misfit[0], count=misfit[1]),
             say("watch-values", names=Listed.few(self._without_values, 3)) if self._without_values else None,
             say("watch-no-words", reason=self._spelling.failed) if self._spelling.failed else None,
+            say("watch-tables") if self.sides.guessed and self._spelling.speaks else None,
         ]
         for text in [*said, None if len(self.trace) else self._why_empty()]:
             if text is not None:

@@ -94,6 +94,55 @@ def test_ids_wait_for_an_attention_of_their_size() -> None:
     assert read.take(2, 3) is None
 
 
+class TwoTables(nn.Module):
+    """The names of its tables do not say which of them is asked for tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tok, self.where = nn.Embedding(9, 4), nn.Embedding(9, 4)
+
+
+@pytest.mark.parametrize("order", [("tok", "where"), ("where", "tok")])
+def test_of_several_tables_the_one_that_was_asked_for_what_the_model_was_given(order: tuple[str, str]) -> None:
+    model = TwoTables()
+    read = Reading(model)
+    for ids in torch.tensor([[5, 6, 7]]), torch.tensor([[8, 3, 4]]), torch.tensor([[5, 6, 7]]):
+        asked = {"tok": ids, "where": torch.arange(3)[None]}
+        for name in order:
+            read.see(getattr(model, name).weight, asked[name])
+        taken = read.take(1, 3, by="h.0", given=lambda ids=ids: [("x", ids.int())])
+        assert taken is not None
+        assert taken.tolist() == ids.tolist()
+        assert read.take(1, 3, by="h.0") is None, "what was left is not what the same module reads next"
+    assert not read.guessed
+
+
+def test_nothing_tells_which_table_it_is() -> None:
+    model = TwoTables()
+    read = Reading(model)
+    for ids in torch.tensor([[5, 6, 7]]), torch.tensor([[8, 3, 4]]):
+        read.see(model.tok.weight, ids)
+        read.see(model.where.weight, torch.arange(3)[None])
+        taken = read.take(1, 3, by="h.0")
+        assert taken is not None
+        assert taken.tolist() == ids.tolist()
+        assert read.guessed
+
+
+def test_two_texts_that_are_looked_up_before_the_first_is_read() -> None:
+    """Source and target of the same size; or two texts that one module reads in turn."""
+    for second_reader in ("decoder", "encoder"):
+        read, model = reading()
+        one, two = torch.tensor([[5, 6]]), torch.tensor([[7, 8]])
+        given = [("source", one), ("goal", two)]
+        read.see(model.tok_emb.weight, one)
+        read.see(model.tok_emb.weight, two)
+        for by, expected in (("encoder", one), (second_reader, two)):
+            taken = read.take(1, 2, by=by, given=lambda given=given: given)
+            assert taken is not None
+            assert taken.tolist() == expected.tolist()
+
+
 def test_ids_are_copied() -> None:
     read, model = reading()
     ids = torch.zeros(1, 2, dtype=torch.long)

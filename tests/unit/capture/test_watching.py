@@ -300,6 +300,38 @@ def test_nn_transformer_with_positions_first() -> None:
     assert trace[2].keys == trace[0].keys
 
 
+class TwoTables(nn.Module):
+    """Tokens and places, in tables of one size; the names do not say which is which."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.where, self.tok = nn.Embedding(20, 8), nn.Embedding(20, 8)
+        self.attn = nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, x: Any) -> Tensor:
+        y = self.where(torch.arange(len(x[0]))[None]) + self.tok(torch.as_tensor(x))
+        return self.attn(y, y, y, need_weights=False)[0]
+
+
+def test_tokens_are_what_the_model_was_given_and_not_what_another_table_was_asked_for() -> None:
+    model = TwoTables().eval()
+    texts = [[11, 12, 13], [14, 15, 16], [17, 18, 19]]
+    with torch.no_grad(), regard.watch(model, names_of) as trace:
+        for text in texts:
+            model(torch.tensor([text]))
+    assert [record.queries for record in trace] == [(tuple(names_of(text)),) for text in texts]
+
+
+def test_it_is_said_where_nothing_tells_tokens_from_the_ids_of_another_table() -> None:
+    model = TwoTables().eval()
+    with torch.no_grad(), pytest.warns(UserWarning, match="several embedding tables"), regard.watch(model, names_of):
+        model([[11, 12, 13]])
+    model.get_input_embeddings = lambda: model.tok  # type: ignore[assignment]
+    with torch.no_grad(), regard.watch(model, names_of) as trace:
+        model([[11, 12, 13]])
+    assert trace[0].queries == (tuple(names_of([11, 12, 13])),)
+
+
 # --- generation ------------------------------------------------------------------------------------------
 
 TOKENS = {"bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0}

@@ -75,6 +75,13 @@ WORDS: dict[str, Words] = {
         en="the tokenizer made {found} of {wanted} ids; it must give one string for each",
         zh="分词器把 {wanted} 个编号变成了 {found}；应当每个编号给出一个字符串",
     ),
+    "watch-tables": Words(
+        en="ids of several embedding tables fitted the same attention, and none of them are what the model was called "
+        "with, so tokens may be labelled by the wrong ones; give the model get_input_embeddings(), which returns the "
+        "table of its tokens",
+        zh="有几个嵌入表查的编号大小都合适，又都不是调用模型时给的输入，词元的文字可能取错了；"
+        "请给模型加上 get_input_embeddings()，返回词元的嵌入表",
+    ),
     "watch-no-words": Words(
         en="the tokenizer failed while the model ran, so that tokens have no words here: {reason}; give watch one that "
         "knows every id",

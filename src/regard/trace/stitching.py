@@ -20,34 +20,98 @@ NUMBERS_AT_ONCE = 2**22
 """Weights that are made at a time while a map is pooled: 16 MiB."""
 
 
+Ends = Sequence[tuple[int, int]]
+"""For each text, the call that read it last, and the sample of that call."""
+
+
 def stitched_records(records: Iterable[Record], ids: Any = None, map: int | None = 256) -> list[Record]:
     """One Record for each text that a module went through; what was one call stays as it is.
 
-    ids   the texts to follow, N L, as a search returned them; else those that were alive at the last step
+    ids   the texts to follow, N L, as a search returned them: of each module one Record, of the run that read most of
+          them; else those that were alive at the last step of each run
     """
-    runs: dict[str, list[Record]] = {}
-    texts: list[list[Record]] = []
+    runs = _runs(records)
+    if ids is None:
+        return [_stitched(run, None, map) for run in runs]
+    return [_stitched(run, ends, map) for run, ends in _asked_for(runs, to_numpy(ids))]
+
+
+@dataclass(slots=True, eq=False)
+class Run:
+    """The calls of one module over one text. `number` is the place of the first among all records.
+
+    samples   how many sources there are: the beams of each stand beside each other at first, and so do its results
+    """
+
+    calls: list[Record]
+    number: int
+    samples: int
+
+    @property
+    def module(self) -> str:
+        return _module(self.calls[0])
+
+    @property
+    def is_encoder(self) -> bool:
+        return self.calls[0].kind == "encoder"
+
+    def rows_until(self, at: int) -> int:
+        """How many rows there are once a call has been made."""
+        return _start(self.calls[at]) + self.calls[at].shape[2] - _start(self.calls[0])
+
+
+def _runs(records: Iterable[Record]) -> list[Run]:
+    latest: dict[str, Run] = {}
+    runs: list[Run] = []
     samples = 1
-    for record in records:
+    for number, record in enumerate(records):
         if record.kind == "encoder":
             samples = record.shape[0]
         module = _module(record)
-        if record.step is None or not record.step.parents or module not in runs:
-            runs[module] = []
-            texts.append(runs[module])
+        if record.step is None or not record.step.parents or module not in latest:
+            latest[module] = Run([record], number, samples)
+            runs.append(latest[module])
         else:
-            _check_parents(runs[module][-1], record, record.step.parents)
-        runs[module].append(record)
-    return [_stitched(text, ids, samples, map) for text in texts]
+            _check_parents(latest[module].calls[-1], record, record.step.parents)
+            latest[module].calls.append(record)
+    return runs
 
 
-def _stitched(calls: Sequence[Record], ids: Any, samples: int, map: int | None) -> Record:
-    if calls[0].kind == "encoder" or (len(calls) == 1 and ids is None):
-        return calls[0].named(_module(calls[0]))
-    last = len(calls) - 1
-    search = Search(calls, samples)
-    ends = [(last, row) for row in range(calls[last].shape[0])] if ids is None else search.ends(to_numpy(ids))
-    return Stitch(calls, ends).record(map)
+def _asked_for(runs: Sequence[Run], texts: np.ndarray) -> list[tuple[Run, Ends | None]]:
+    """Of each module the run that read most of these texts, the latest of equals; of encoders those that it looks at.
+
+    Without a cache every step reads the text from its beginning; the last of them is all there is to know.
+    """
+    found: dict[str, tuple[int, Run, Ends]] = {}
+    unread: dict[str, ArgumentError] = {}
+    for run in runs:
+        if run.is_encoder:
+            continue
+        try:
+            ends = Search(run).ends(texts)
+        except ArgumentError as error:
+            unread.setdefault(run.module, error)
+            continue
+        rows = sum(run.rows_until(at) for at, _ in ends)
+        if run.module not in found or rows >= found[run.module][0]:
+            found[run.module] = rows, run, ends
+    for module, why in unread.items():
+        if module not in found:
+            raise why
+    if not found:
+        return [(run, None) for run in runs]
+    chosen: dict[int, tuple[Run, Ends | None]] = {run.number: (run, ends) for _, run, ends in found.values()}
+    for start in list(chosen):
+        before = {run.module: run for run in runs if run.is_encoder and run.number < start}
+        chosen |= {run.number: (run, None) for run in before.values()}
+    return [chosen[number] for number in sorted(chosen)]
+
+
+def _stitched(run: Run, ends: Ends | None, map: int | None) -> Record:
+    calls, last = run.calls, len(run.calls) - 1
+    if run.is_encoder or (last == 0 and ends is None):
+        return calls[0].named(run.module)
+    return Stitch(calls, ends or [(last, row) for row in range(calls[last].shape[0])]).record(map)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +137,12 @@ class Piece:
 
 
 class Search:
-    """The calls of one module, asked which of them read a given text last.
+    """The calls of one module, asked which of them read a given text last."""
 
-    samples   how many sources there are: the beams of each stand beside each other at first, and so do its results
-    """
+    def __init__(self, run: Run) -> None:
+        self.calls, self.samples = run.calls, run.samples
 
-    def __init__(self, calls: Sequence[Record], samples: int = 1) -> None:
-        self.calls, self.samples = calls, samples
-
-    def ends(self, texts: np.ndarray) -> list[tuple[int, int]]:
+    def ends(self, texts: np.ndarray) -> Ends:
         """For each text, the last call that read a beginning of it, and the sample that did."""
         N = len(texts)
         return [self._end(text, n * self.samples // N) for n, text in enumerate(texts)]
@@ -119,7 +180,7 @@ class Search:
 class Stitch:
     """The calls of one module over one text, and for each sample of the whole the call and the row where it ends."""
 
-    def __init__(self, calls: Sequence[Record], ends: Sequence[tuple[int, int]]) -> None:
+    def __init__(self, calls: Sequence[Record], ends: Ends) -> None:
         self.pieces = _pieces(calls, ends)
         last = self.pieces[-1]
         self.first = self.pieces[0].start
@@ -250,7 +311,7 @@ class Stitch:
         return keys if len(keys) == 1 else tuple(keys[row] for row in rows)
 
 
-def _pieces(calls: Sequence[Record], ends: Sequence[tuple[int, int]]) -> list[Piece]:
+def _pieces(calls: Sequence[Record], ends: Ends) -> list[Piece]:
     """From the last call back to the first, each sample to its ancestor; what was taken back is left out."""
     pieces: list[Piece] = []
     rows = np.full(len(ends), -1)

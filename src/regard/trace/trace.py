@@ -157,8 +157,10 @@ class Trace:
     def stitched(self, ids: Any = None, map: int | None = 256) -> "Trace":
         """The steps of a text that was written with a cache, put together: one Record for each module.
 
-        Each Record is the whole matrix, its `prompt` the number of queries that were read before writing began. Beams
-        are followed: `ids`, what `generate` returned, says which of them; without it, those alive at the last step.
+        Each Record is the whole matrix, its `prompt` the number of queries that the first call read: the whole prompt,
+        unless that was read in pieces. Beams are followed: `ids`, what `generate` returned, says which of them, and
+        which text where several were written; without it, those alive at the last step of each. Without a cache every
+        step is a text of its own, of which `ids` finds the longest.
         Raises NotKeptError where rows are longer than their maps and nothing was kept to compute them from.
         """
         from regard.trace.stitching import stitched_records

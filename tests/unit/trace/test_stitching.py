@@ -172,6 +172,63 @@ def test_a_text_that_nobody_read() -> None:
     assert error.value.key == "stitch-no-ids"
 
 
+# --- several texts in one trace --------------------------------------------------------------------------
+
+
+def written(weights: np.ndarray, ids: list[int], name: str = "h.0.attn", kind: str = "decoder") -> list[Record]:
+    """Two tokens read, then one at a time."""
+    cuts = list(range(2, weights.shape[2]))
+    calls = []
+    for record in steps_of(weights, cuts):
+        start, T = (record.step.start if record.step else 0), record.shape[2]
+        calls.append(record.changed(ids=np.array([ids[start : start + T]]), name=name, kind=kind))
+    return calls
+
+
+def test_of_several_texts_the_one_that_was_asked_for() -> None:
+    """They have their prompt in common, so that each run has read a beginning of either."""
+    one, two = causal(1, 5, seed=1), causal(1, 4, seed=2)
+    first, second = written(one, [7, 8, 1, 2, 3]), written(two, [7, 8, 4, 5])
+    trace = Trace([*first, *second])
+    for ids, weights in (([7, 8, 1, 2, 3, 9], one), ([7, 8, 4, 5, 9, 9], two)):
+        (whole,) = trace.stitched(np.array([ids]))
+        assert whole.name == "h.0.attn"
+        np.testing.assert_array_equal(whole.weights(), weights)
+    assert len(trace.stitched()) == 2
+    with pytest.raises(ArgumentError) as error:
+        trace.stitched(np.array([[8, 7, 1]]))
+    assert error.value.key == "stitch-text"
+
+
+def test_a_text_comes_with_its_own_source() -> None:
+    sources = [call(causal(B, 3, seed=B), name="encoder.0", kind="encoder") for B in (1, 2)]
+    first = written(causal(1, 4, seed=1), [7, 8, 1, 2])
+    w = causal(2, 2, seed=3)
+    second = call(w, ids=np.array([[7, 9], [7, 9]]))
+    trace = Trace([sources[0], *first, sources[1], second])
+    found = trace.stitched(np.array([[7, 8, 1, 2]]))
+    assert found.names == ["encoder.0", "h.0.attn"]
+    assert found[0].map is sources[0].map
+    found = trace.stitched(np.array([[7, 9], [7, 9]]))
+    assert found[0].map is sources[1].map
+    np.testing.assert_array_equal(found[1].weights(), w)
+
+
+def test_without_a_cache_the_longest_call_is_the_text() -> None:
+    weights = causal(1, 4)
+    calls = [call(weights[:, :, :T, :T], ids=np.array([[7, 8, 1, 2][:T]])) for T in (2, 3, 4)]
+    (whole,) = Trace(calls).stitched(np.array([[7, 8, 1, 2, 3]]))
+    np.testing.assert_array_equal(whole.weights(), weights)
+    assert len(Trace(calls).stitched()) == 3, "nobody said which"
+
+
+def test_ids_without_the_prompt() -> None:
+    """As Whisper's generate returns them: the error says what to do."""
+    trace = Trace(written(causal(1, 4), [7, 8, 1, 2]))
+    with pytest.raises(ArgumentError, match="no ids where it leaves the prompt out"):
+        trace.stitched(np.array([[1, 2, 3]]))
+
+
 # --- caches, and what is not a text ---------------------------------------------------------------------
 
 

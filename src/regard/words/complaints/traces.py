@@ -15,9 +15,10 @@ WORDS: dict[str, Words] = {
         zh="矩形由不带步长的切片给出，例如 slice(0, 64)；现在是 {found}",
     ),
     "stitch-text": Words(
-        en="no call of {name!r} read a beginning of one of these texts; give the ids that generate returned, "
-        "prompt included",
-        zh="{name!r} 的各次调用都没有读过其中某个文本的开头；请给出 generate 返回的编号，包括提示部分",
+        en="no call of {name!r} read a beginning of one of these texts; give the ids that one generate returned, "
+        "prompt included, or no ids where it leaves the prompt out, as Whisper's does",
+        zh="{name!r} 的各次调用都没有读过其中某个文本的开头；请给出一次 generate 返回的编号，包括提示部分；"
+        "如果 generate 不返回提示部分（如 Whisper），请不带 ids 调用 stitched()",
     ),
     "stitch-no-ids": Words(
         en="the ids that {name!r} read were not seen, so a text cannot be found by them; stitch without ids",

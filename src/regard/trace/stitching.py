@@ -4,6 +4,7 @@ A step leaves one row of weights, as wide as the text was then. Beams changed pl
 those of its ancestors. Which call goes on from which is in the records; nothing here runs a model.
 """
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from regard.errors import ArgumentError
 from regard.kinds import Array, to_kind_of, to_numpy
 from regard.records import Record, Top
 from regard.trace.pooling import pool
+from regard.words import say
 
 NUMBERS_AT_ONCE = 2**22
 """Weights that are made at a time while a map is pooled: 16 MiB."""
@@ -31,6 +33,9 @@ def stitched_records(records: Iterable[Record], ids: Any = None, map: int | None
           them; else those that were alive at the last step of each run
     """
     runs = _runs(records)
+    lost = next((run for run in runs if _was_lost(run, runs)), None)
+    if lost is not None:
+        warnings.warn(say("stitch-in-turn", name=lost.module), stacklevel=3)  # at the call of Trace.stitched
     if ids is None:
         return [_stitched(run, None, map) for run in runs]
     return [_stitched(run, ends, map) for run, ends in _asked_for(runs, to_numpy(ids))]
@@ -57,7 +62,7 @@ class Run:
 
     def rows_until(self, at: int) -> int:
         """How many rows there are once a call has been made."""
-        return _start(self.calls[at]) + self.calls[at].shape[2] - _start(self.calls[0])
+        return _end(self.calls[at]) - _start(self.calls[0])
 
 
 def _runs(records: Iterable[Record]) -> list[Run]:
@@ -75,6 +80,15 @@ def _runs(records: Iterable[Record]) -> list[Run]:
             _check_parents(latest[module].calls[-1], record, record.step.parents)
             latest[module].calls.append(record)
     return runs
+
+
+def _was_lost(run: Run, runs: Sequence[Run]) -> bool:
+    """Whether it seems to go on from a text that is there, but was not the module's last: two are written in turn."""
+    step = run.calls[0].step
+    if step is None or step.parents:
+        return False
+    before = [one for one in runs if one.module == run.module and one.number < run.number]
+    return any(_end(one.calls[-1]) == step.start for one in before[:-1])
 
 
 def _asked_for(runs: Sequence[Run], texts: np.ndarray) -> list[tuple[Run, Ends | None]]:
@@ -162,7 +176,7 @@ class Search:
 
     def _has_read(self, at: int, row: int, text: np.ndarray) -> bool:
         """Whether the text of a sample, call by call back to its first, is how this one begins."""
-        end = _start(self.calls[at]) + self.calls[at].shape[2]
+        end = _end(self.calls[at])
         if end > len(text):
             return False
         for call in self.calls[at::-1]:
@@ -351,6 +365,10 @@ def _module(call: Record) -> str:
 
 def _start(call: Record) -> int:
     return 0 if call.step is None else call.step.start
+
+
+def _end(call: Record) -> int:
+    return _start(call) + call.shape[2]
 
 
 def _concatenated(parts: Sequence[Array], axis: int) -> Array:

@@ -94,6 +94,21 @@ def test_two_rests_are_two_texts() -> None:
     assert (found[2].weights() - other[0][:, :, 5:]).abs().max() <= 1e-5
 
 
+@pytest.mark.parametrize("road", ["sdpa", "eager"])
+def test_two_caches_in_turn(road: str) -> None:
+    """Nothing is put together that does not belong together, and it is said."""
+    model, text = built("llama"), torch.randint(3, 50, (2, LENGTH))
+    model.set_attn_implementation(road)
+    with torch.no_grad(), regard.watch(model) as trace:
+        caches = [model(row[None, :PROMPT], use_cache=True).past_key_values for row in text]
+        for at in (PROMPT, PROMPT + 1):
+            for row, cache in zip(text, caches, strict=True):
+                model(row[None, at : at + 1], past_key_values=cache, use_cache=True)
+    with pytest.warns(UserWarning, match="written in turn"):
+        found = trace.stitched()
+    assert [record.shape[2] for record in found] == [PROMPT] * 4 + [1] * 8
+
+
 @pytest.mark.parametrize("qk", [False, True])
 def test_steps_are_saved_with_their_weights(qk: bool, tmp_path: Path) -> None:
     model, prompt = built("llama"), torch.randint(3, 50, (2, PROMPT))

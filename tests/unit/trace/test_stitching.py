@@ -214,6 +214,16 @@ def test_a_text_comes_with_its_own_source() -> None:
     np.testing.assert_array_equal(found[1].weights(), w)
 
 
+def test_texts_that_are_written_in_turn_are_told() -> None:
+    one, two = causal(1, 4, seed=1), causal(1, 4, seed=2)
+    begun = [call(weights[:, :, :3, :3]) for weights in (one, two)]
+    rest = [call(weights[:, :, 3:], Step(3, ())) for weights in (one, two)]
+    with pytest.warns(UserWarning, match="a call of 'h.0.attn' seems to go on") as told:
+        found = Trace([*begun, *rest]).stitched()
+    assert len(found) == 4
+    assert told[0].filename == __file__
+
+
 def test_without_a_cache_the_longest_call_is_the_text() -> None:
     weights = causal(1, 4)
     calls = [call(weights[:, :, :T, :T], ids=np.array([[7, 8, 1, 2][:T]])) for T in (2, 3, 4)]

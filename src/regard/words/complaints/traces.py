@@ -24,6 +24,12 @@ WORDS: dict[str, Words] = {
         en="the ids that {name!r} read were not seen, so a text cannot be found by them; stitch without ids",
         zh="没有看到 {name!r} 读入的编号，无法按编号找到文本；请不带 ids 调用 stitched()",
     ),
+    "stitch-in-turn": Words(
+        en="a call of {name!r} seems to go on from a text that was not the last before it, as where texts are written "
+        "in turn; rows of such texts are not put together: watch one text at a time",
+        zh="{name!r} 有一次调用，接着的似乎不是紧挨在前面的那段文本，比如几段文本轮流着写；"
+        "这样的文本没有拼到一起：请一次只观察一段文本",
+    ),
     "stitch-parents": Words(
         en="{name!r} has {count} samples and goes on from samples {parents} of the call before, which has {before}; "
         "stitch a trace that holds every call of a text",

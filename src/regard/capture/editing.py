@@ -231,6 +231,7 @@ _ROADS: dict[Any, Callable[..., Any]] = {
     torch.ops.higher_order.flex_attention: Editing.flex,
     F.multi_head_attention_forward: Editing.through,
     Tensor.backward: Editing.through,
+    torch.autograd.backward: Editing.through,
     torch.autograd.grad: Editing.through,
     F.softmax: Editing.softmax,
     torch.softmax: Editing.softmax,

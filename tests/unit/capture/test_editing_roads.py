@@ -146,6 +146,18 @@ def test_checkpointed_activations_are_edited_alike(model: Model) -> None:
         gradients(model, checkpoint(model, x, use_reentrant=False))
 
 
+@pytest.mark.parametrize("backward", [Tensor.backward, torch.autograd.backward])
+def test_checkpointed_activations_are_edited_alike_by_backward(model: Model, backward: Any) -> None:
+    found = []
+    for run in (model, lambda x: checkpoint(model, x, use_reentrant=False)):
+        torch.manual_seed(0)
+        x = inputs()
+        with edit(model, silence={"layers.0.attn": [0]}):
+            backward(run(x).sum())
+        found.append(x.grad)
+    assert_close(found[1], found[0], "gradient")
+
+
 def test_a_frozen_pattern_lets_gradients_through_to_the_values(model: Model) -> None:
     x, pattern = inputs(), torch.rand(2, H, 7, 7).softmax(-1)
     with edit(model, freeze={"0.attn": pattern}):

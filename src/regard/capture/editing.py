@@ -20,11 +20,14 @@ from torch.overrides import TorchFunctionMode
 from regard.capture.edits import Edit, asked_for
 from regard.capture.heads import NAMES, by_heads
 from regard.capture.kinds import told_kind
+from regard.capture.mode import going_back
 from regard.capture.names import Names
 from regard.capture.positions import Positions
 from regard.capture.surgery import edited_attention, edited_softmax, masking
+from regard.capture.taking import Call, Taking
 from regard.capture.uncompiled import uncompiled
 from regard.errors import ArgumentError, UnknownNameError
+from regard.words import Listed
 
 _active: ContextVar[tuple["Editing", ...]] = ContextVar("regard_edits", default=())
 """The edits of this thread, outermost first. The innermost does the work of all."""
@@ -38,7 +41,8 @@ def edit(model: nn.Module, silence: Any = None, cut: Any = None, freeze: Any = N
              where. The other keys share the weight; a query that is left with none gets zero.
     freeze   {name: weights, or a Record that kept them}: looked at like this, whatever the scores say
 
-    A name means every call of its module; `name#2` only the third. Positions below 0 count from the end.
+    A name means every call of its module; `name#2` only the third. Positions below 0 count from the end. Every softmax
+    of a module counts as a call; where one of them was edited that is no attention, a gate perhaps, this is said.
     Raises where an edit could not be made, at the latest when the block ends. If activations are checkpointed,
     `backward` belongs inside the block too.
 
@@ -64,7 +68,7 @@ def _edited(names: Names, edits: list[Edit]) -> Iterator[None]:
     mode = Editing(names, edits)
     token = _active.set((*_active.get(), mode))
     try:
-        with uncompiled(), mode:  # compiled code would neither see us nor be seen
+        with uncompiled(), mode.taking, mode:  # compiled code would neither see us nor be seen
             yield
     finally:
         _active.reset(token)
@@ -79,6 +83,13 @@ class Here:
     module: nn.Module = field(default_factory=nn.Module)
     edits: list[Edit] = field(default_factory=list)
     first: int | None = 0
+    calls: list[tuple[Taking, Call]] = field(default_factory=list)
+    """What this call is in each of the active blocks."""
+
+    def remember(self, shape: tuple[int, ...], weights: Tensor | None = None) -> None:
+        """The call, its (…, T, S), and what its softmax gave; None for what is attention anyway."""
+        for taking, call in self.calls:
+            taking.add(call, shape, weights)
 
     def require_heads(self, shape: tuple[int, ...]) -> None:
         """Raise where four axes are not B H · ·, as far as the module tells its heads."""
@@ -93,6 +104,7 @@ class Editing(TorchFunctionMode):
     def __init__(self, names: Names, edits: list[Edit]) -> None:
         super().__init__()
         self._names, self._edits = names, edits
+        self.taking = Taking()
         self._calls: dict[str, int] = {}
         self._columns: dict[str, int] = {}
         self._positions = Positions()
@@ -111,6 +123,7 @@ class Editing(TorchFunctionMode):
         mask = options.get("attn_mask")
         masked = mask is not None or options.get("is_causal", False)
         here = self._here(query.shape[-2], key.shape[-2], mask, masked)
+        here.remember((*query.shape[:-1], key.shape[-2]))
         if not here.edits:
             return func(query, key, value, *args, **kwargs)
         here.require_heads(query.shape)
@@ -123,6 +136,7 @@ class Editing(TorchFunctionMode):
     def flex(self, func: Any, query: Tensor, key: Tensor, value: Tensor, score_mod: Any, *rest: Any) -> Any:
         """A call of `flex_attention`: (output, log-sum-exp, largest scores)."""
         here = self._here(query.shape[-2], key.shape[-2], None)
+        here.remember((*query.shape[:-1], key.shape[-2]))
         if not here.edits:
             return func(query, key, value, score_mod, *rest)
         beside: list[Tensor] = []
@@ -144,7 +158,9 @@ class Editing(TorchFunctionMode):
         hiding = input[..., : input.shape[-1] - sinks]
         here = self._here(hiding.shape[-2], hiding.shape[-1], hiding)
         if not here.edits:
-            return func(input, *args, **kwargs)
+            weights = func(input, *args, **kwargs)
+            here.remember(weights.shape, weights)
+            return weights
         dim = args[0] if args else kwargs.get("dim")
         if dim not in (-1, input.dim() - 1):
             raise ArgumentError("edit-axis", asked=here.name, shape=tuple(input.shape), dim=dim)
@@ -152,7 +168,9 @@ class Editing(TorchFunctionMode):
         scores = by_heads(input, here.module)
         dtype = next((value for value in (*args, *kwargs.values()) if isinstance(value, torch.dtype)), None)
         weights = edited_softmax(scores, here.edits, dtype, here.first, sinks)
-        return weights.reshape(input.shape)
+        weights = weights.reshape(input.shape)
+        here.remember(weights.shape, weights)
+        return weights
 
     def through(self, func: Any, *args: Any, **kwargs: Any) -> Any:
         """A function of PyTorch's that computes attention inside, or computes it again in a backward pass.
@@ -170,14 +188,16 @@ class Editing(TorchFunctionMode):
 
     def _here(self, T: int, S: int, hiding: Tensor | None, masked: bool = True) -> Here:
         """The module that is running, with the edits of all active modes that are meant for it."""
-        here = Here()
+        here, calls = Here(), []
         for mode in _active.get() or (self,):
             place = mode._names.innermost()
             if place is not None:
                 first = mode._first(place.name, T, S, hiding, masked)
                 edits = mode._next_call(place.name)
+                calls.append((mode.taking, Call(place.name, mode._calls[place.name], edits)))
                 if edits:
                     here = Here(place.name, place.module, here.edits + edits, first)
+        here.calls = [] if going_back() else calls  # where nothing is followed
         return here
 
     def _first(self, name: str, T: int, S: int, hiding: Tensor | None, masked: bool) -> int | None:
@@ -201,7 +221,7 @@ class Editing(TorchFunctionMode):
         for edit in edits:
             edit.done = True
         # Checkpointed layers run once more in the backward pass; which of their calls is repeated, nobody can tell.
-        if torch._C._current_graph_task_id() != -1:
+        if going_back():
             for edit in self._edits:
                 if name in edit.modules and edit.number is not None:
                     raise ArgumentError("edit-call-again", asked=edit.asked)
@@ -220,6 +240,11 @@ class Editing(TorchFunctionMode):
                 edge = tuple(ends) if head is None else (head, *ends)
                 T, S = edit.largest
                 raise ArgumentError("edit-edge-missed", asked=edit.asked, edge=edge, T=T, S=S)
+            misedited = self.taking.misedited(edit)
+            if misedited is not None:
+                call, others = misedited
+                meant = Listed.few([repr(other.asked) for other in others], 3)
+                raise ArgumentError("edit-gate", asked=edit.asked, call=call.asked, shape=call.shape, meant=meant)
 
 
 def _never(_: Any) -> bool:

@@ -78,7 +78,7 @@ class Catching(TorchDispatchMode):
             with Aside():
                 self._softmaxes.save(args)
         reader = READERS[func]
-        if self._answer and reader in FUSED and not _going_back():
+        if self._answer and reader in FUSED and not going_back():
             given = named(func, args, kwargs)
             if may_answer(given):
                 return self._answered(reader, func, args, kwargs, given)
@@ -88,7 +88,7 @@ class Catching(TorchDispatchMode):
         else:
             result = func(*args, **kwargs)
         if reader is not None or func in SOFTMAXES or func in self._listeners:
-            if not _going_back():
+            if not going_back():
                 self._look(reader, func, args, kwargs, result)
         elif following and (caught := self._softmaxes.follow(func, args, result)) is not None:
             with Aside():
@@ -120,7 +120,7 @@ class Catching(TorchDispatchMode):
                 self._listeners[func](*args)
 
 
-def _going_back() -> bool:
+def going_back() -> bool:
     """Whether a backward pass is running: activation checkpointing computes layers again there, which is no news."""
     return torch._C._current_graph_task_id() != -1
 

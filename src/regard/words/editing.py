@@ -72,6 +72,13 @@ WORDS: dict[str, Words] = {
         "call that repeats; leave the number out, or switch checkpointing off",
         zh="{asked!r} 指某一次调用，但激活检查点正在重新计算，无法判断重复的是哪一次；请去掉序号，或关闭检查点",
     ),
+    "edit-gate": Words(
+        en="the edit of {asked!r} fell on {call!r}, a softmax of shape {shape} that is no attention, for no values are "
+        "weighed with it: a gate, perhaps. The outputs are not what you asked for; name the calls that are "
+        "attention: {meant}",
+        zh="对 {asked!r} 的编辑落到了 {call!r} 上：这个 softmax（形状 {shape}）不是注意力，没有用来给值加权，"
+        "可能是门控。模型的输出因此不是所要的结果；请写明是注意力的调用：{meant}",
+    ),
     # --- what was not met ---
     "edit-nothing-seen": Words(
         en="{asked!r} was not edited: this thread computed no attention of this model inside the block that can be. "

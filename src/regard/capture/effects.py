@@ -4,6 +4,7 @@ This is what a picture of attention cannot tell: whether anything depends on it.
 (Jain & Wallace, 2019); an effect is at least a fact about this model on this input.
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -111,10 +112,13 @@ def effect(
     """
     _check(model, edits)
     args, kwargs = _call(inputs)
+    given = _named(model, args) | kwargs
+    if given.get("past_key_values") is not None:  # the first run would fill it for the second
+        raise ArgumentError("effect-cache")
     with torch.no_grad():
-        before = _next(model(*args, **kwargs), kwargs)
+        before = _next(model(*args, **kwargs), given)
         with edit(model, **edits):
-            after = _next(model(*args, **kwargs), kwargs)
+            after = _next(model(*args, **kwargs), given)
     return Effect(before, after, _chosen(token, before), _speller(tokenizer))
 
 
@@ -131,14 +135,21 @@ def _check(model: nn.Module, edits: Any) -> None:
 def _call(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Positional and named arguments."""
     if isinstance(inputs, Mapping):
-        if inputs.get("past_key_values") is not None:  # the first run would fill it for the second
-            raise ArgumentError("effect-cache")
         return (), dict(inputs)
     if isinstance(inputs, Tensor):
         return (inputs,), {}
     if isinstance(inputs, tuple):
         return inputs, {}
     raise DtypeError("effect-inputs", found=type(inputs).__name__)
+
+
+def _named(model: nn.Module, args: tuple[Any, ...]) -> dict[str, Any]:
+    """Positional arguments by the names that the model has for them; none where it has none, or not so many."""
+    forward = getattr(model, "_orig_mod", model).forward  # a compiled model takes whatever it is given
+    try:
+        return inspect.signature(forward).bind_partial(*args).arguments
+    except (TypeError, ValueError):  # the model itself will say what is wrong
+        return {}
 
 
 def _next(out: Any, given: Mapping[str, Any]) -> Tensor:

@@ -84,10 +84,22 @@ def test_what_models_return(model: Transformer, wrap: Any) -> None:
 
 def test_padding_at_the_end_is_not_what_speaks_next(model: Transformer) -> None:
     keep = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
-    moved = effect(Answering(model, lambda x: x).eval(), {"input_ids": IDS, "attention_mask": keep}, SILENCE)
+    answering = Answering(model, lambda x: x).eval()
+    moved = effect(answering, {"input_ids": IDS, "attention_mask": keep}, SILENCE)
     with torch.no_grad():
         logits = model(IDS)
     assert_close(moved.before, torch.stack([logits[0, 3], logits[1, 1]]).double().log_softmax(-1))
+    for run in (answering, torch.compile(answering, backend="eager")):
+        assert_same_bits(effect(run, (IDS, keep), SILENCE).before, moved.before)  # type: ignore[arg-type]
+
+
+def test_a_cache_is_refused_by_its_place_too(model: Transformer) -> None:
+    class Caching(Answering):
+        def forward(self, input_ids: Tensor, past_key_values: Any = None) -> Any:
+            return self.wrap(self.inner(input_ids))
+
+    with pytest.raises(ArgumentError, match="past_key_values"):
+        effect(Caching(model, lambda x: x).eval(), (IDS, ()), SILENCE)
 
 
 def test_the_table(model: Transformer) -> None:

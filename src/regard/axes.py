@@ -9,6 +9,7 @@ One layout inside, `B H T E`: heads before positions. Only sizes live here, neve
 
 import operator
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from regard.errors import ArgumentError, IndivisibleError, ShapeError
@@ -91,14 +92,20 @@ def fits(found: Shape, wanted: Shape) -> bool:
     )
 
 
-def part_of(part: slice | None, length: int) -> slice:
-    """A slice of `length` positions with plain ends, 0 ≤ start ≤ stop ≤ length; a step, or no slice at all, raises.
+def part_of(part: slice | range | None, length: int) -> slice:
+    """A slice of `length` positions with plain ends, 0 ≤ start ≤ stop ≤ length.
 
-    >>> part_of(slice(-2, None), 5), part_of(None, 5)
-    (slice(3, 5, None), slice(0, 5, None))
+    What is outside is left out, as in NumPy. ArgumentError for what is no slice or range, and where it has a step.
+
+    >>> part_of(slice(-2, None), 5), part_of(range(2, 9), 5), part_of(None, 5)
+    (slice(3, 5, None), slice(2, 5, None), slice(0, 5, None))
     """
     if part is None:
         return slice(0, length)
+    if isinstance(part, Integral) and not isinstance(part, bool):
+        raise ArgumentError("rectangle-one", found=part, next=None if part == -1 else int(part) + 1)
+    if isinstance(part, range) and part.start >= 0:  # one that begins below 0 counts through it, and not from the end
+        part = slice(part.start, max(part.start, part.stop), part.step)
     if not isinstance(part, slice) or part.step not in (None, 1):
         raise ArgumentError("rectangle-step", found=part)
     start, stop, _ = part.indices(length)

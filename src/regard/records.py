@@ -182,9 +182,11 @@ class Record:
         fused = ", fused" if self.fused else ""
         return f"Record({self.name!r}, {self.kind}, shape={self.shape}{fused}, holds: {', '.join(kept) or 'nothing'})"
 
-    def weights(self, rows: slice | None = None, cols: slice | None = None) -> Array:
+    def weights(self, rows: slice | range | None = None, cols: slice | range | None = None) -> Array:
         """The exact weights of a rectangle, B H rows cols, computed now from the kept q, k and LSE.
 
+        `rows` and `cols` are slices or ranges without a step. They cut as NumPy's do: what lies outside is left out,
+        so that a rectangle wholly outside is empty.
         Raises NotKeptError with the fix when nothing was kept to compute them from.
         """
         T, S = self.shape[-2:]

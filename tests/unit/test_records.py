@@ -2,6 +2,7 @@
 
 import dataclasses
 import pickle
+import re
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,25 @@ def test_a_step_is_refused(step: int) -> None:
             kept().weights(*arguments)
         assert caught.value.key == "rectangle-step"
     kept().weights(slice(0, 2, 1))
+
+
+@pytest.mark.parametrize("part", [range(1, 3), range(2, 99), range(3, 1), range(2, -1), range(50, 60)])
+def test_a_range_is_the_slice_of_the_same_positions(part: range) -> None:
+    among = [position for position in part if position < 4]
+    np.testing.assert_array_equal(kept().weights(rows=part), WEIGHTS[:, :, among])
+    np.testing.assert_array_equal(kept().weights(cols=part), WEIGHTS[..., [at for at in part if at < 5]])
+
+
+@pytest.mark.parametrize("part", [range(0, 4, 2), range(3, 0, -1), range(-2, 2), [1, 2], True])
+def test_what_is_no_slice_and_no_range_from_0_up_is_refused(part: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"slices or ranges without a step, such as slice\(0, 64\)"):
+        kept().weights(rows=part)
+
+
+@pytest.mark.parametrize(("row", "fix"), [(3, "slice(3, 4)"), (-1, "slice(-1, None)"), (np.int64(-2), "slice(-2, -1)")])
+def test_one_row_is_told_as_a_slice(row: Any, fix: str) -> None:
+    with pytest.raises(ArgumentError, match=re.escape(fix)):
+        kept().weights(row)
 
 
 def test_a_row_number_is_a_row_or_our_error() -> None:

@@ -200,7 +200,7 @@ class Trace:
 
         return measured(self, name)
 
-    def rollout(self, rows: slice | None = None) -> "Trace":
+    def rollout(self, rows: Range = None) -> "Trace":
         """The attention of all layers multiplied, residuals included: a Trace of one record (Abnar and Zuidema 2020).
 
         All records must be self-attention of one size: `trace.select(kind="encoder").rollout().show()`.

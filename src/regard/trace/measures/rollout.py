@@ -15,7 +15,7 @@ from regard.trace.weights import record_of
 from regard.words import Listed
 
 
-def attention_rollout(trace: Trace, rows: slice | None = None) -> Record:
+def attention_rollout(trace: Trace, rows: slice | range | None = None) -> Record:
     """How much of each token read is in each place of the last layer, if attention and residual mix half and half.
 
     Ã = ½ I + ½ mean over heads of A, and the rollout is Ã of the last layer times … times Ã of the first (Abnar and

@@ -11,8 +11,13 @@ WORDS: dict[str, Words] = {
         "请事先要求保留：see=See(qk=True)，存文件时用 trace.save(path, qk=True)",
     ),
     "rectangle-step": Words(
-        en="a rectangle is given by slices without a step, such as slice(0, 64); found {found}",
-        zh="矩形由不带步长的切片给出，例如 slice(0, 64)；现在是 {found}",
+        en="a rectangle is given by slices or ranges without a step, such as slice(0, 64) or range(0, 64); "
+        "found {found}",
+        zh="矩形由不带步长的切片或 range 给出，例如 slice(0, 64) 或 range(0, 64)；现在是 {found}",
+    ),
+    "rectangle-one": Words(
+        en="a rectangle is given by slices or ranges; for position {found} alone write slice({found}, {next})",
+        zh="矩形由切片或 range 给出；只要第 {found} 个位置，请写 slice({found}, {next})",
     ),
     "stitch-text": Words(
         en="no call of {name!r} read a beginning of one of these texts; give the ids that one generate returned, "

@@ -298,7 +298,7 @@ def test_a_coarse_map_alone_is_refused_with_the_fix() -> None:
 
 
 def test_bad_questions_get_one_sentence() -> None:
-    with pytest.raises(ArgumentError, match="no records"):
+    with pytest.raises(ArgumentError, match="no records, so it has nothing to tell"):
         find_heads(Trace())
     for wrong in (0, 1.5, "all"):
         with pytest.raises(ArgumentError, match=f"queries={wrong!r}"):

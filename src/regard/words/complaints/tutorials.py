@@ -116,9 +116,9 @@ WORDS: dict[str, Words] = {
         zh="记录可按编号、名字或切片查找；现在给的是 {found}",
     ),
     "trace-empty": Words(
-        en="this trace holds no records, so there is nothing to draw: "
+        en="this trace holds no records, so it has nothing to tell: "
         "nothing was run while it watched, or select() matched nothing",
-        zh="这个 Trace 里没有记录，没有可画的内容：观察期间没有运行模型，或 select() 什么也没选中",
+        zh="这个 Trace 里没有记录，没有可看的内容：观察期间没有运行模型，或 select() 什么也没选中",
     ),
     "map-not-kept": Words(
         en="record {name!r} keeps no map, so it cannot be drawn; ask for one: see=See(map=256)",

@@ -143,7 +143,8 @@ class Record:
     sink      B H, the mean weight of the first key
     distance  B H D, the share of the weight at distance |query − key| of 0, 1, 2–3, 4–7, …; the last query stands at
               the last key
-              Both are means over the queries that see something, and 0 where none does.
+              Both are means over the queries that see something, and 0 where none does. They know nothing of padding:
+              its queries count, and a padding key may be the first. `Trace.measure` leaves padding out.
     values    B H S, the length of the vector that each key adds where it is looked at with weight 1
     """
 

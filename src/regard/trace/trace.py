@@ -195,7 +195,11 @@ class Trace:
         return find_heads(self, queries)
 
     def measure(self, name: str) -> "np.ndarray":
-        """`"entropy"`, `"sink"` or `"distance"` of every head, the mean of all queries and samples: L H."""
+        """`"entropy"`, `"sink"` or `"distance"` of every head: L H.
+
+        First the mean over the queries of each sample, padding left out, then the mean over samples: each text counts
+        once, however long it is.
+        """
         from regard.trace.measures.table import measured
 
         return measured(self, name)

@@ -309,6 +309,15 @@ def resting() -> dict[str, Trace]:
     return found
 
 
+def test_what_a_record_kept_knows_nothing_of_padding(resting: dict[str, Trace]) -> None:
+    share = resting["alone"].measure("sink")
+    with_padding = resting["right"][0].weights()[0, 0, :, 0].mean()
+    for side, kept in (("alone", share[0, 0]), ("left", 0), ("right", with_padding)):
+        assert_close(resting[side].measure("sink"), share, "statistic")
+        assert_close(np.asarray(resting[side][0].sink)[0, 0], np.asarray(kept), "statistic")
+    assert with_padding < share[0, 0] - 0.01
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_what_the_first_token_receives(resting: dict[str, Trace], lang: str) -> None:
     share = f"{100 * resting['alone'].measure('sink')[0, 0]:.0f}"

@@ -21,7 +21,10 @@ MEASURES: dict[str, Callable[[Record, Sight], np.ndarray]] = {
 
 
 def measured(trace: Trace, name: str) -> np.ndarray:
-    """`entropy`, `sink` or `distance` of each head, the mean of all samples: L H, NaN where a layer lacks a head."""
+    """`entropy`, `sink` or `distance` of each head, L H: the mean over samples of what each sample has by itself.
+
+    NaN where a layer lacks a head.
+    """
     if name not in MEASURES:
         raise UnknownNameError("measure-unknown", asked=name, measures=Listed(MEASURES))
     if not len(trace):

@@ -57,17 +57,23 @@ def _fitting(item: Any, names: list[str]) -> list[str]:
 
 
 def _numbered(asked: int, names: list[str]) -> list[str]:
-    """The modules with that number in the outermost lists: in T5, `block.1` and not `block.0.layer.1`."""
-    numbers: dict[int, list[str]] = {}
+    """The modules with that number in the outermost lists: in T5, `block.1` and not `block.0.layer.1`.
+
+    Below 0 one counts from the end of each list: an encoder and a decoder may not be of one length.
+    """
+    lists: dict[str, dict[int, str]] = {}
     for name in names:
         outside, _, last = name.rpartition(".")
         if last.isdecimal() and not any(part.isdecimal() for part in outside.split(".")):
-            numbers.setdefault(int(last), []).append(name)
-    if not numbers:
+            lists.setdefault(outside, {})[int(last)] = name
+    if not lists:
         raise UnknownNameError("watch-layers-unnumbered", asked=asked)
-    if asked not in numbers:
+    wanted = [(layers, asked if asked >= 0 else max(layers) + 1 + asked) for layers in lists.values()]
+    found = [layers[number] for layers, number in wanted if number in layers]
+    if not found:
+        numbers = [number for layers in lists.values() for number in layers]
         raise UnknownNameError("watch-layer-number", asked=asked, first=min(numbers), last=max(numbers))
-    return numbers[asked]
+    return found
 
 
 def unknown(asked: str, names: Sequence[str]) -> UnknownNameError:

@@ -38,7 +38,7 @@ def watch(
 
     tokenizer   names the tokens: Hugging Face's, regard's, or a function from a list of ids to a list of strings
     see         what each Record holds
-    layers      only these modules: names, ends of names, patterns, or numbers of layers
+    layers      only these modules: names, ends of names, patterns, or numbers of layers, -1 for the last; [] for none
     budget      how many bytes the Trace may take
 
     Outputs, gradients and random numbers are those of the model alone, unless `See(fused=True)` lets outputs differ in

@@ -29,6 +29,8 @@ def meant(layers: Any) -> list[str]:
         ("*.attn", ["h.0.attn", "h.1.attn", "h.10.attn"]),
         (1, ["h.1.attn"]),
         ([0, 10], ["h.0.attn", "h.10.attn"]),
+        (-1, ["h.10.attn"]),
+        ([0, -10], ["h.0.attn", "h.1.attn"]),
         ([], []),
     ],
 )
@@ -73,13 +75,21 @@ def test_a_name_that_is_like_none_suggests_none(asked: str) -> None:
         Chosen(asked, NAMES)
 
 
-@pytest.mark.parametrize("asked", [2, 100, -1])
+@pytest.mark.parametrize("asked", [2, 100, -2, -12])
 def test_a_number_too_far_tells_those_that_there_are(asked: int) -> None:
-    with pytest.raises(UnknownNameError, match=f"there is no layer {asked}; .* numbered 0 to 10") as error:
+    with pytest.raises(
+        UnknownNameError, match=f"there is no layer {asked}; .* numbered 0 to 10, or from -1 back"
+    ) as error:
         Chosen([0, asked], NAMES)
     assert error.value.key == "watch-layer-number"
     with pytest.raises(UnknownNameError, match=f"there is no layer {asked}: .* no numbered layers; choose by name"):
         Chosen(asked, ["attn", "attn.out_proj"])
+
+
+def test_the_last_layer_is_that_of_each_list() -> None:
+    names = [f"{side}.layers.{layer}" for side, count in (("encoder", 6), ("decoder", 2)) for layer in range(count)]
+    chosen = Chosen(-1, names)
+    assert [name for name in names if name in chosen] == ["encoder.layers.5", "decoder.layers.1"]
 
 
 @pytest.mark.parametrize("number", [0, 1])

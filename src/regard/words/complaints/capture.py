@@ -43,9 +43,9 @@ WORDS: dict[str, Words] = {
         "名字都在 trace.names 里",
     ),
     "watch-layer-number": Words(
-        en="there is no layer {asked}; the layers of this model are numbered {first} to {last}, and what is inside of "
-        "them is chosen by name",
-        zh="没有第 {asked} 层；该模型的层号是 {first} 到 {last}，层里面的模块请按名字选",
+        en="there is no layer {asked}; the layers of this model are numbered {first} to {last}, or from -1 back, and "
+        "what is inside of them is chosen by name",
+        zh="没有第 {asked} 层；该模型的层号是 {first} 到 {last}（也可从 -1 倒数），层里面的模块请按名字选",
     ),
     "watch-layers-unnumbered": Words(
         en="there is no layer {asked}: this model has no numbered layers; choose by name",

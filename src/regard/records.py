@@ -183,6 +183,16 @@ class Record:
         fused = ", fused" if self.fused else ""
         return f"Record({self.name!r}, {self.kind}, shape={self.shape}{fused}, holds: {', '.join(kept) or 'nothing'})"
 
+    @property
+    def map_is_exact(self) -> bool:
+        """Whether the map has a bin for every query and key, and so is the weights themselves."""
+        return self.map is not None and tuple(self.map.shape[-2:]) == tuple(self.shape[-2:])
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether `weights` can give what it is asked for."""
+        return self.rectangle is not None or self.map_is_exact
+
     def weights(self, rows: slice | range | None = None, cols: slice | range | None = None) -> Array:
         """The exact weights of a rectangle, B H rows cols, computed now from the kept q, k and LSE.
 
@@ -197,7 +207,7 @@ class Record:
             if prod(shape) > WORTH_ASKING:
                 require(4 * prod(shape), key="weights-too-large", shape=shape, free=self._free_on_gpu())
             return self.rectangle(rows, cols)
-        if self.map is not None and tuple(self.map.shape[-2:]) == (T, S):
+        if self.map is not None and self.map_is_exact:
             return self.map[..., rows, cols]
         raise NotKeptError("weights-not-kept", name=self.name, T=T, S=S)
 

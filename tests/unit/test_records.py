@@ -149,6 +149,12 @@ def test_a_row_number_is_a_row_or_our_error() -> None:
         np.testing.assert_array_equal(found.reshape(2, 3, 5), WEIGHTS[:, :, row])
 
 
+def test_a_record_tells_whether_it_has_weights() -> None:
+    coarse, exact = (Record(shape=(2, 3, 4, 5), map=np.zeros((2, 3, *size))) for size in ((2, 2), (4, 5)))
+    assert [record.has_weights for record in (kept(), exact, coarse, Record(shape=(1, 1, 4, 5)))] == [1, 1, 0, 0]
+    assert [record.map_is_exact for record in (kept(), exact, coarse)] == [0, 1, 0]
+
+
 def test_what_was_not_kept_says_how_to_keep_it() -> None:
     for record in (Record(shape=(1, 1, 4, 5)), Record(shape=(1, 1, 4, 5), map=np.zeros((1, 1, 2, 2)))):
         with pytest.raises(NotKeptError, match="qk=True"):

@@ -91,7 +91,7 @@ class Steps:
         else:
             end = min(start + T, S)
             keys.add(Step(start, parents or tuple(range(B))), _copy(caught.k[:, :, end - T : end]))
-        return record if _has_weights(record) else record.changed(rectangle=_rectangle(caught, record, keys))
+        return record if record.has_weights else record.changed(rectangle=_rectangle(caught, record, keys))
 
     def across(self, name: str, caught: Caught, record: Record) -> Record:
         """The same where the keys stay what they are, as those of a source do while its translation is written."""
@@ -99,14 +99,7 @@ class Steps:
         if keys is None or not torch.equal(keys.until(1), caught.k):
             keys = self._keys[name] = Keys()
             keys.add(Step(0, tuple(range(record.shape[0]))), _copy(caught.k))
-        return record if _has_weights(record) else record.changed(rectangle=_rectangle(caught, record, keys))
-
-
-def _has_weights(record: Record) -> bool:
-    """Whether the map is fine enough to be the weights, or they can be had in some other way."""
-    return record.rectangle is not None or (
-        record.map is not None and tuple(record.map.shape[-2:]) == record.shape[-2:]
-    )
+        return record if record.has_weights else record.changed(rectangle=_rectangle(caught, record, keys))
 
 
 def _rectangle(caught: Caught, record: Record, keys: Keys) -> Rectangle:

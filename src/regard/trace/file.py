@@ -120,7 +120,7 @@ def _kept(record: Record) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]
     if "weights" in kept:
         return {}, {"kept.weights": to_numpy(kept["weights"])}
     if "q" not in kept:
-        if record.map is not None and tuple(record.map.shape[-2:]) == tuple(record.shape[-2:]):
+        if record.map_is_exact:
             return None, {}
         if record.rectangle is not None and prod(record.shape) <= WORTH_ASKING:
             # A step of a text has its keys from the calls before it; its row is less than they are.

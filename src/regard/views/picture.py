@@ -230,8 +230,7 @@ def as_read(
         if merge not in (None, "tokens"):
             raise ArgumentError("part-merged", merge=merge)
         return cut_out(record, sample, rows, cols), sample
-    exact = record.map is not None and tuple(record.map.shape[-2:]) == record.shape[-2:]
-    if merge == "tokens" or (merge is None and not (exact and has_torn_characters(record, sample))):
+    if merge == "tokens" or (merge is None and not (record.map_is_exact and has_torn_characters(record, sample))):
         return record, sample
     return merged(record, merge or "characters", sample), 0
 

@@ -54,11 +54,6 @@ def sees_anything(lse: Array) -> np.ndarray:
     return np.isfinite(found) & (found > LOWEST)
 
 
-def has_weights(record: Record) -> bool:
-    """Whether exact weights can be had."""
-    return record.rectangle is not None or (record.map is not None and record.map.shape[-2:] == record.shape[-2:])
-
-
 def pieces(record: Record, most: int | None = None) -> list[slice]:
     """The rows of each block."""
     B, H, T, S = record.shape

@@ -6,7 +6,7 @@ from regard.errors import NotKeptError
 from regard.kinds import to_numpy
 from regard.records import Record
 from regard.reference.statistics import entropy
-from regard.trace.measures.blocks import has_weights, sees_anything
+from regard.trace.measures.blocks import sees_anything
 from regard.trace.measures.sight import Sight
 
 
@@ -24,7 +24,7 @@ def mean_entropy(record: Record, sight: Sight | None = None) -> np.ndarray:
     if record.entropy is not None and record.lse is not None:
         looking = sees_anything(record.lse) & sight.queries[:, None]
         return _mean(np.where(looking, to_numpy(record.entropy), 0).sum(-1), looking.sum(-1))
-    if not has_weights(record):
+    if not record.has_weights:
         raise NotKeptError("entropy-not-kept", name=record.name)
     B, H = record.shape[:2]
     total, count = np.zeros((B, H)), np.zeros((B, H), int)

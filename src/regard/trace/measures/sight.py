@@ -10,7 +10,7 @@ import numpy as np
 from regard.kinds import to_numpy
 from regard.masks import BoundMask, Mask
 from regard.records import Record
-from regard.trace.measures.blocks import Block, blocks, has_weights, is_across, pieces, places
+from regard.trace.measures.blocks import Block, blocks, is_across, pieces, places
 from regard.trace.measures.outline import Outline, outlined
 from regard.trace.pooling import bin_size
 
@@ -114,7 +114,7 @@ def _keys_seen(record: Record, bound: BoundMask) -> np.ndarray:
 def _outline(record: Record) -> Outline:
     """By exact weights, else by statistics, which tell of keys only."""
     B, H, T, S = record.shape
-    if has_weights(record):
+    if record.has_weights:
         return outlined(record)
     seen = np.ones((B, S), bool)
     if record.received is not None:

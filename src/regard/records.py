@@ -240,6 +240,15 @@ class Record:
         )
 
 
+def tokens_of(rows: tuple[tuple[str, ...], ...], sample: int) -> tuple[str, ...]:
+    """The tokens of one sample, from one tuple per sample or one for all.
+
+    >>> tokens_of((("I", "see"),), 3), tokens_of((("I", "see"), ("you", "do")), 1)
+    (('I', 'see'), ('you', 'do'))
+    """
+    return rows[sample if len(rows) > 1 else 0]
+
+
 def _tokens(given: Any, samples: int, length: int, side: str) -> tuple[tuple[str, ...], ...] | None:
     if given is None:
         return None

@@ -12,7 +12,7 @@ import numpy as np
 from regard.axes import bin_width, in_range
 from regard.errors import ArgumentError
 from regard.kinds import to_kind_of, to_numpy
-from regard.records import Record
+from regard.records import Record, tokens_of
 from regard.text.pieces import character_groups, spelled, token_bytes, word_groups
 from regard.trace.pooling import pool, pool_at
 from regard.words import Listed
@@ -32,7 +32,7 @@ class _Side(NamedTuple):
     def of(cls, rows: tuple[tuple[str, ...], ...] | None, by: Merge, sample: int, length: int) -> "_Side":
         if rows is None:
             return cls(np.arange(length), None)
-        tokens = rows[sample if len(rows) > 1 else 0]
+        tokens = tokens_of(rows, sample)
         if by == "tokens":
             return cls(np.arange(length), list(tokens))
         pieces = token_bytes(tokens)
@@ -49,7 +49,7 @@ def has_torn_characters(record: Record, sample: int) -> bool:
     def torn(rows: tuple[tuple[str, ...], ...] | None) -> bool:
         if not rows:
             return False
-        tokens = rows[sample if len(rows) > 1 else 0]
+        tokens = tokens_of(rows, sample)
         return len(character_groups(token_bytes(tokens))) < len(tokens)
 
     return torn(record.queries) or torn(record.keys)

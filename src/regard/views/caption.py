@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
-from regard.records import Record
+from regard.records import Record, tokens_of
 from regard.views.ink import BOLD, DIM
 from regard.views.labels import cut, cut_start, readable, visible
 from regard.views.part import Part, places
@@ -118,7 +118,7 @@ def tokens(record: Record, sample: int, lang: Language, width: int) -> list[Text
     def line(key: str, rows: tuple[tuple[str, ...], ...] | None) -> list[Text]:
         if rows is None:
             return []
-        text = " ".join(visible(token) for token in readable(rows[sample if len(rows) > 1 else 0][:width]))
+        text = " ".join(visible(token) for token in readable(tokens_of(rows, sample)[:width]))
         return [Text(cut(f"{say(key, lang)}{text}", width), DIM)]
 
     if record.queries == record.keys:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
-from regard.records import Record
+from regard.records import Record, tokens_of
 from regard.trace.measures.heads import find_heads
 from regard.trace.trace import Trace
 from regard.views.labels import readable
@@ -111,7 +111,7 @@ def both_texts(records: Sequence[Record], sample: int) -> tuple[str, str] | None
     """
     for record in records if all(record.step is None for record in records) else []:
         if record.kind == "cross" and record.keys is not None and record.queries is not None:
-            sides = (rows[sample if len(rows) > 1 else 0] for rows in (record.keys, record.queries))
+            sides = (tokens_of(rows, sample) for rows in (record.keys, record.queries))
             source, target = (_joined(readable(row)) for row in sides)
             return source, target
     return None

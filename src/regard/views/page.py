@@ -18,7 +18,7 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.files import check_place, write_aside
-from regard.records import Record
+from regard.records import Record, tokens_of
 from regard.trace.merging import Merge
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views.colours import paint
@@ -175,7 +175,7 @@ def _part(record: Record) -> dict[str, Any] | None:
 
 def _tokens(rows: tuple[tuple[str, ...], ...], heads: list[Picture]) -> tuple[str, ...]:
     """A label for each token of one side."""
-    tokens = rows[heads[0].sample if heads and len(rows) > 1 else 0]
+    tokens = tokens_of(rows, heads[0].sample if heads else 0)
     return tuple(cut(visible(token), _WIDEST_LABEL) for token in readable(tokens))
 
 

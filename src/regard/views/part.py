@@ -12,7 +12,7 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.kinds import to_numpy
-from regard.records import Record
+from regard.records import Record, tokens_of
 from regard.trace.trace import Range
 from regard.views.labels import readable
 
@@ -110,7 +110,7 @@ def _checked(name: str, asked: Range, length: int, record: str) -> slice:
 
 def _tokens(rows: tuple[tuple[str, ...], ...] | None, sample: int, span: slice) -> tuple[tuple[str, ...]] | None:
     """Read before they are cut: how a vocabulary spells is told by all tokens, not by a few."""
-    return None if rows is None else (readable(rows[sample if len(rows) > 1 else 0])[span],)
+    return None if rows is None else (readable(tokens_of(rows, sample))[span],)
 
 
 def _looking(record: Record, rows: slice) -> np.ndarray:

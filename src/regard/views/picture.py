@@ -12,7 +12,7 @@ import numpy as np
 from regard.axes import in_range
 from regard.errors import ArgumentError, NotKeptError
 from regard.kinds import to_numpy
-from regard.records import Record
+from regard.records import Record, tokens_of
 from regard.trace.measures.blocks import sees_anything
 from regard.trace.measures.sight import Sight
 from regard.trace.merging import Merge, has_torn_characters, merged
@@ -263,4 +263,4 @@ def check_scale(record: Record, scale: ScaleName) -> None:
 
 
 def _tokens(tokens: tuple[Tokens, ...] | None, sample: int) -> Tokens | None:
-    return None if tokens is None else readable(tokens[sample if len(tokens) > 1 else 0])
+    return None if tokens is None else readable(tokens_of(tokens, sample))

@@ -35,7 +35,7 @@ from regard.views.picture import (
     first_share,
     picture,
 )
-from regard.views.scales import DECADES, SINK, chosen_scale
+from regard.views.scales import DECADES, NEGLIGIBLE, SINK, chosen_scale
 from regard.words import LANGUAGES, Language, catalogue, say
 from regard.words.page import WORDS as PAGE_WORDS
 
@@ -102,7 +102,7 @@ def page(
         "texts": both_texts(given, samples[0]),
         "words": {each: _words(each) for each in LANGUAGES},
         "colours": [paint(step / (_COLOURS - 1)).rgb for step in range(_COLOURS)],
-        "rules": {"sink": SINK, "decades": DECADES},
+        "rules": {"sink": SINK, "negligible": NEGLIGIBLE, "decades": DECADES},
         "labels": list(labels),
         "records": records,
     }

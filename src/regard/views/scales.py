@@ -1,7 +1,8 @@
 """From weights to lightness: which weight gets the last colour, and how the others rise towards it.
 
 auto          by the square root, as small weights are the most of any attention; where the first token takes a
-              large share of everything (a sink), the scale is made for the others, and it may exceed it
+              large share of everything (a sink), the scale is made for the others, and it may exceed it; unless
+              these have next to nothing, which no colour should make look like much
 linear, log   as their names say; log over four powers of ten
 renormalised  without the first token, the other weights of each row brought to a sum of 1
 hidden        without the first token, the other weights as they are
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 SINK = 0.3
 """A first key that receives more than this share of all attention is pointed out, if the text is not too short."""
+NEGLIGIBLE = 0.1
+"""Weights below so many even shares of a row are next to nothing, where there are larger ones."""
 DECADES = 4
 MANY = 400
 """From so many cells on, the strongest hundredth of them may share the last colour."""
@@ -41,21 +44,14 @@ class Scale:
         """Made for what is drawn: the largest weight, or of many the one that 99 % stay below; or as told."""
         drawn = list(pictures)
         name = drawn[0].scale if drawn else "auto"
-        bar = sink_bar(drawn)
         seen = _weights(one.cells for one in drawn)
         if not seen.size:
             return cls(ceiling or 1.0, name=name)
         if ceiling is not None:
             return cls(ceiling, bool(ceiling < seen.max()), name)
-        if name == "auto":
-            others = _weights(
-                np.delete(one.cells, one.first_column, axis=1) if is_sink(one.first, bar) else one.cells
-                for one in drawn
-            )
-        else:
-            others = seen
-        others = others if others.size else seen
-        ceiling = float(np.quantile(others, 0.99) if others.size >= MANY and name != "linear" else others.max())
+        ceiling = _highest(_beside_sinks(drawn) if name == "auto" else seen, name)
+        if ceiling < NEGLIGIBLE / max(one.cells.shape[1] for one in drawn):
+            ceiling = float(seen.max())
         # As shown: a ceiling that reads the same as the highest clips nothing that a reader could tell.
         return cls(ceiling, f"{ceiling:.2g}" != f"{seen.max():.2g}", name)
 
@@ -92,6 +88,21 @@ def sink_bar(pictures: "Iterable[Picture]") -> float:
 def is_sink(share: float | None, bar: float) -> bool:
     """Whether the first key receives a lot."""
     return share is not None and share > bar
+
+
+def _beside_sinks(pictures: "list[Picture]") -> np.ndarray:
+    """The weights of all keys that are no sinks."""
+    bar = sink_bar(pictures)
+    return _weights(
+        np.delete(one.cells, one.first_column, axis=1) if is_sink(one.first, bar) else one.cells for one in pictures
+    )
+
+
+def _highest(weights: np.ndarray, name: ScaleName) -> float:
+    """The largest weight, or of many the one that 99 % stay below; 0 where there is none."""
+    if weights.size >= MANY and name != "linear":
+        return float(np.quantile(weights, 0.99))
+    return float(weights.max(initial=0.0))
 
 
 def _weights(pictures: Iterable[np.ndarray]) -> np.ndarray:

@@ -39,8 +39,8 @@ WORDS: dict[str, Words] = {
         zh="词元已合并成词：键相加，查询取平均",
     ),
     "page-clipped": Words(
-        en="{ceiling} and more, up to {highest}, share the last colour: the scale is made for the other tokens",
-        zh="{ceiling} 及以上（最大 {highest}）颜色相同：色阶是为其他词元定的",
+        en="weights ≥ {ceiling} (up to {highest}) share the last colour: the scale is set without the first token",
+        zh="≥ {ceiling} 的权重（最大 {highest}）颜色相同：色阶按首词元以外的权重确定",
     ),
     "page-nothing": Words(en="nothing to draw: {T} queries, {S} keys", zh="没有可画的内容：{T} 个查询，{S} 个键"),
     # --- reading a cell ---

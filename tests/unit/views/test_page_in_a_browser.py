@@ -45,6 +45,9 @@ setTimeout(() => {
   const mark = style("--mark").match(/[0-9a-f]{2}/g).map((part) => parseInt(part, 16)).join();
   const pixels = kept.getContext("2d").getImageData(0, 0, kept.width, kept.height).data;
   document.body.dataset.pointed = pixels.some((_, i) => i % 4 === 0 && pixels.slice(i, i + 3).join() === mark);
+  const levels = [...state.cells].filter((value) => value > 0).map((value) => levelOf(value, state.ceiling));
+  [document.body.dataset.brightest, document.body.dataset.faintest] =
+    [Math.max(...levels), Math.min(...levels)].map((level) => (Math.floor(10 * level) / 10).toFixed(2));
   document.body.dataset.labels = JSON.stringify([state.layout.beside, state.layout.above]);
 }, 2000);
 </script>"""
@@ -123,6 +126,26 @@ def test_a_part_is_named_by_its_true_positions(tokens: list[str] | None, tmp_pat
     assert "查询 200–209，键 150–169（全图 300 × 300）" in found
     assert re.search(r'id="cell"[^>]*>查询 (w209 \()?209\)? → ', found)
     assert "renormalised" not in re.findall(r'id="scale".*?</select>', found, flags=re.DOTALL)[0]
+
+
+def first_token(share: float) -> Trace:
+    """Every query rests on the first of five, and looks at the others evenly."""
+    weights = np.full((5, 5), (1 - share) / 4)
+    weights[:, 0] = share
+    return Trace.from_weights(weights, TOKENS)
+
+
+def test_next_to_nothing_is_dark_and_the_strongest_key_is_chosen(tmp_path: Path) -> None:
+    found = opened(first_token(0.9998), tmp_path, "zh")
+    assert (told(found, "brightest"), told(found, "faintest")) == ("1.00", "0.00")
+    assert re.search(r'id="clipped"></p>', found)
+    assert "查询 光 (4) → 键 床 (0) · 权重 1.000" in found
+
+
+def test_weights_that_share_a_colour_are_named(tmp_path: Path) -> None:
+    found = opened(first_token(0.8), tmp_path, "zh")
+    assert "≥ 0.050 的权重（最大 0.80）颜色相同：色阶按首词元以外的权重确定" in found
+    assert told(found, "brightest") == "1.00"
 
 
 def test_a_script_that_stumbles_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,21 @@ def test_a_sink_is_all_there_is_to_see() -> None:
     assert scale_of(Trace.from_weights(np.zeros((3, 3)))).ceiling == 1.0
 
 
+@pytest.mark.parametrize("T", [2, 5, 26, 200])
+def test_what_is_next_to_nothing_beside_a_sink_does_not_look_like_much(T: int) -> None:
+    """The others of a row had 0.00017 together, and the brightest colour."""
+    found = scale_of(sink(T, share=0.99983))
+    assert found.ceiling == pytest.approx(0.99983)
+    assert not found.clipped
+    assert found.level(0.00017) < 0.02
+
+
+def test_a_few_strong_weights_among_very_many_set_the_scale() -> None:
+    """A head that looks at itself: 300 weights of 90,000, all the others next to nothing."""
+    found = scale_of(Trace.from_weights(np.eye(300) * (1 - 3e-4) + 1e-6))
+    assert found.ceiling == pytest.approx(1, abs=1e-3)
+
+
 def test_without_the_first_token() -> None:
     hidden, again = (picture(sink()[0], 0, 0, name) for name in ("hidden", "renormalised"))
     assert not hidden.cells[:, 0].any()

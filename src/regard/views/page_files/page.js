@@ -29,11 +29,10 @@ async function start() {
   begin();
 }
 
-/** The last query at what it looks at most, the first token aside: more to see than the corner. */
+/** The last query, which has the most to look at, and the key it looks at most. */
 function begin() {
-  const { R, C, firstColumn } = current(), line = [...state.cells.subarray((R - 1) * C, R * C)];
-  const others = line.map((value, i) => (value > 0 && i !== firstColumn ? value : 0));
-  if (R && C) pick(R - 1, others.some((value) => value > 0) ? others.indexOf(Math.max(...others)) : firstColumn, false);
+  const { R, C } = current(), line = state.cells.subarray((R - 1) * C, R * C);
+  if (R && C) pick(R - 1, line.reduce((best, value, i) => (value > line[best] ? i : best), 0), false);
 }
 
 /** What the address asks for, #layer=3&head=5; where it does not, the head that the page was told to open at. */

@@ -35,7 +35,7 @@ from regard.views.picture import (
     first_share,
     picture,
 )
-from regard.views.scales import DECADES, NEGLIGIBLE, SINK, chosen_scale
+from regard.views.scales import DECADES, NEGLIGIBLE, SINK, TIMES_EVEN, chosen_scale
 from regard.words import LANGUAGES, Language, catalogue, say
 from regard.words.page import WORDS as PAGE_WORDS
 
@@ -102,7 +102,7 @@ def page(
         "texts": both_texts(given, samples[0]),
         "words": {each: _words(each) for each in LANGUAGES},
         "colours": [paint(step / (_COLOURS - 1)).rgb for step in range(_COLOURS)],
-        "rules": {"sink": SINK, "negligible": NEGLIGIBLE, "decades": DECADES},
+        "rules": {"sink": SINK, "timesEven": TIMES_EVEN, "negligible": NEGLIGIBLE, "decades": DECADES},
         "labels": list(labels),
         "records": records,
     }
@@ -159,7 +159,7 @@ def _described(record: Record, heads: list[Picture], labels: dict[tuple[str, ...
         "keys": keys,
         "prompt": record.prompt,
         "firstColumn": heads[0].first_column if heads else 0,
-        "length": heads[0].length if heads else S,
+        "even": round(heads[0].even, 4) if heads else 0,
         "first": [None if share is None else round(share, 4) for share in shares],
     }
 

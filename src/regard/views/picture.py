@@ -13,7 +13,7 @@ from regard.axes import in_range
 from regard.errors import ArgumentError, NotKeptError
 from regard.kinds import to_numpy
 from regard.records import Record, tokens_of
-from regard.trace.measures.blocks import sees_anything
+from regard.trace.measures.blocks import pieces, sees_anything
 from regard.trace.measures.sight import Sight
 from regard.trace.merging import Merge, has_torn_characters, merged
 from regard.trace.pooling import bin_size, pool
@@ -57,9 +57,11 @@ class Picture:
         return (record.rows.start, record.cols.start) if isinstance(record, Part) else (0, 0)
 
     @property
-    def length(self) -> int:
-        """How many keys there are, padding not among them."""
-        return int(_text(self.record).length[self.sample])
+    def even(self) -> float:
+        """The share that the first key would receive, if each query looked evenly at all it may see."""
+        text = _text(self.record)
+        shares = text.even[self.sample, text.queries[self.sample]]
+        return float(np.nanmean(shares)) if np.isfinite(shares).any() else 0.0
 
     @property
     def queries(self) -> Tokens | None:
@@ -123,13 +125,16 @@ class _Text(NamedTuple):
 
     first: np.ndarray
     """B: its first key."""
-    length: np.ndarray
-    """B: how many keys it has."""
+    even: np.ndarray
+    """B T: what a query that looks evenly gives to the first key; NaN of one that sees nothing."""
     queries: np.ndarray
     """B T"""
     padded: np.ndarray
     """B"""
 
+
+_LONG = 256
+"""From so many keys on a first token that gets 30 % stands out, whoever may see it."""
 
 _TEXTS: WeakKeyDictionary[Record, _Text] = WeakKeyDictionary()
 """Of records that were drawn: found out once for all heads."""
@@ -138,11 +143,24 @@ _TEXTS: WeakKeyDictionary[Record, _Text] = WeakKeyDictionary()
 def _text(record: Record) -> _Text:
     if isinstance(record, Part):
         text = _text(record.whole)
-        return text._replace(queries=text.queries[:, record.rows])
+        return text._replace(queries=text.queries[:, record.rows], even=text.even[:, record.rows])
     if record not in _TEXTS:
         sight = Sight(record)
-        _TEXTS[record] = _Text(sight.first, sight.keys.sum(1), sight.queries, sight.padded)
+        _TEXTS[record] = _Text(sight.first, _even(sight), sight.queries, sight.padded)
     return _TEXTS[record]
+
+
+def _even(sight: Sight) -> np.ndarray:
+    """B T: as said above; of a long text, where it is little under any of the usual masks, as if all were seen."""
+    B, _, T, S = sight.record.shape
+    shares = np.full((B, T), np.nan)
+    if S > _LONG:
+        return np.broadcast_to(1 / np.maximum(1, sight.keys.sum(1, keepdims=True)), (B, T))
+    for rows in pieces(sight.record) if S else ():
+        seen = np.any(sight.of(rows), axis=1)  # B r S
+        count = seen.sum(-1)
+        np.divide(seen[np.arange(B), :, sight.first], count, out=shares[:, rows], where=count > 0)
+    return shares
 
 
 def _looking(record: Record, head: int, sample: int, cells: np.ndarray) -> np.ndarray:

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from regard.views.picture import Picture
 
 SINK = 0.3
-"""A first key that receives more than this share of all attention is pointed out, if the text is not too short."""
+"""A first key that receives more than this share of all attention is pointed out,"""
+TIMES_EVEN = 1.5
+"""and more than so many times what it receives from a head that looks evenly: of a short text that is much already."""
 NEGLIGIBLE = 0.1
 """Weights below so many even shares of a row are next to nothing, where there are larger ones."""
 DECADES = 4
@@ -81,8 +83,8 @@ def chosen_scale(scale: Any) -> ScaleName:
 
 
 def sink_bar(pictures: "Iterable[Picture]") -> float:
-    """The share above which a first key stands out: `SINK`, and twice an even share of the shortest text."""
-    return max([SINK, *(2 / length for one in pictures if (length := one.length))])
+    """The share above which a first key stands out in each of the pictures."""
+    return max([SINK, *(TIMES_EVEN * one.even for one in pictures)])
 
 
 def is_sink(share: float | None, bar: float) -> bool:

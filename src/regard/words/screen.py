@@ -60,15 +60,15 @@ WORDS: dict[str, Words] = {
     "screen-first": Words(en="first token receives {share} %", zh="第一个词元得到 {share}% 的注意力"),
     "screen-first-heads": Words(
         en="first token receives over {share} % in heads: {found}",
-        zh="第一个词元得到 {share}% 以上注意力的头：{found}",
+        zh="把 {share}% 以上的注意力放在第一个词元上的头：{found}",
     ),
     "screen-first-layers": Words(
         en="first token receives over {share} % in layers: {found}",
-        zh="第一个词元得到 {share}% 以上注意力的层：{found}",
+        zh="把 {share}% 以上的注意力放在第一个词元上的层：{found}",
     ),
     "screen-first-count": Words(
         en="first token receives over {share} % in {found} of {count} heads",
-        zh="{count} 个头中有 {found} 个把 {share}% 以上的注意力给了第一个词元",
+        zh="{count} 个头中有 {found} 个把 {share}% 以上的注意力放在第一个词元上",
     ),
     "screen-tokens": Words(en="tokens: ", zh="词元："),
     "screen-queries": Words(en="queries: ", zh="查询："),

@@ -23,7 +23,7 @@ function cellsOf(record, head) {
 
 /** The weight that gets the last colour: the largest; where the first token takes much, the largest of the others. */
 function ceilingOf(record, head, cells) {
-  const bar = Math.max(data.rules.sink, 2 / Math.max(1, record.length));
+  const bar = Math.max(data.rules.sink, data.rules.timesEven * record.even);
   const sink = state.scale === "auto" && (record.first[head] ?? 0) > bar;
   const largest = (skipped) => cells.reduce((a, b, i) => (b > a && !(skipped && i % record.C === record.firstColumn) ? b : a), 0);
   const others = largest(sink), least = data.rules.negligible / record.C;

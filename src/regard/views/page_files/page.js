@@ -4,7 +4,7 @@
 
 /** @typedef {{name: string, kind: string, heads: number, T: number, S: number, R: number, C: number, high: number,
  *   wide: number, part: {rows: string, cols: string, T: number, S: number, top: number, left: number}|null,
- *   queries: number|null, keys: number|null, firstColumn: number, length: number,
+ *   queries: number|null, keys: number|null, firstColumn: number, even: number,
  *   first: (number|null)[], sample: number, samples: number, merged: string|null, prompt: number|null,
  *   titles: Object<string, string>, offset: number}} Attention */
 

@@ -32,7 +32,6 @@ FLAGS = [
     "--disable-dev-shm-usage",
     "--enable-logging=stderr",
     "--virtual-time-budget=5000",
-    "--window-size=1180,800",
     "--dump-dom",
 ]
 TOKENS = ["床", "前", "明", "月", "光"]
@@ -49,19 +48,26 @@ setTimeout(() => {
   [document.body.dataset.brightest, document.body.dataset.faintest] =
     [Math.max(...levels), Math.min(...levels)].map((level) => (Math.floor(10 * level) / 10).toFixed(2));
   document.body.dataset.labels = JSON.stringify([state.layout.beside, state.layout.above]);
+  document.body.style.width = `${innerWidth - 80}px`;  // as where somebody makes the window narrower
 }, 2000);
+setTimeout(() => {
+  const edge = document.body.getBoundingClientRect().right, all = [...document.querySelectorAll("body *:not(#map)")];
+  const beyond = all.filter((one) => one.getBoundingClientRect().right > edge);
+  document.body.dataset.beyond = beyond.map((one) => one.id || one.tagName).join();
+}, 3000);
 </script>"""
 """What the picture is like, told where it can be read: pixels are not part of a page's text."""
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium, or REGARD_CHROMIUM to say where it is")
 
 
-def opened(trace: Trace, folder: Path, lang: Language, **options: Any) -> str:
+def opened(trace: Trace, folder: Path, lang: Language, wide: int = 1180, **options: Any) -> str:
     """The page as it is after its script has run; whatever its console said fails the test."""
     path = folder / "page.html"
     trace.html(path, lang=lang, **options)
     path.write_text(path.read_text(encoding="utf-8").replace("</html>", PROBE + "</html>"), encoding="utf-8")
-    command = [str(CHROMIUM), *FLAGS, f"--user-data-dir={folder / 'profile'}", path.as_uri()]
+    where = f"--window-size={wide},800", f"--user-data-dir={folder / 'profile'}"
+    command = [str(CHROMIUM), *FLAGS, *where, path.as_uri()]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=120, check=True)
     assert not re.findall(r"^.*CONSOLE.*$", done.stderr, flags=re.MULTILINE)
     return done.stdout
@@ -126,6 +132,14 @@ def test_a_part_is_named_by_its_true_positions(tokens: list[str] | None, tmp_pat
     assert "查询 200–209，键 150–169（全图 300 × 300）" in found
     assert re.search(r'id="cell"[^>]*>查询 (w209 \()?209\)? → ', found)
     assert "renormalised" not in re.findall(r'id="scale".*?</select>', found, flags=re.DOTALL)[0]
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+@pytest.mark.parametrize("wide", [420, 700, 1180])
+def test_only_the_map_may_go_beyond_the_edge_of_a_narrow_page(wide: int, lang: Language, tmp_path: Path) -> None:
+    tokens = ["travelled", "across", "the", "mountains", "明月"] * 12
+    weights = softmax(np.random.default_rng(0).normal(size=(9, 60, 60)))
+    assert told(opened(Trace.from_weights(weights, tokens), tmp_path, lang, wide), "beyond") == ""
 
 
 def first_token(share: float) -> Trace:

@@ -245,7 +245,8 @@ function listen() {
   $("map").onclick = (event) => { const at = cellUnder(event); if (at) pick(...at, !state.pinned); };
   document.onkeydown = onKey;
   matchMedia("(prefers-color-scheme: dark)").onchange = draw;
-  new ResizeObserver(drawMap).observe($("middle"));
+  // In the next frame: a map that is drawn changes the size of what is observed.
+  new ResizeObserver(() => requestAnimationFrame(drawMap)).observe($("middle"));
 }
 
 function theme() {

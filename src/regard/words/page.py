@@ -9,12 +9,12 @@ WORDS: dict[str, Words] = {
     "page-head": Words(en="Head", zh="头"),
     "page-heads": Words(en="Heads of this layer", zh="这一层的头"),
     "page-scale": Words(en="Colours", zh="颜色"),
-    "page-auto": Words(en="square root, whatever the first token takes", zh="平方根，不受首词元影响"),
+    "page-auto": Words(en="square root, whatever the first token takes", zh="平方根（色阶不计首词元）"),
     "page-linear": Words(en="linear", zh="线性"),
     "page-log": Words(en="logarithmic", zh="对数"),
     "page-renormalised": Words(en="without the first token, rows sum to 1", zh="略去首词元，每行重新归一"),
     "page-hidden": Words(en="without the first token", zh="略去首词元"),
-    "page-theme": Words(en="Light or dark", zh="浅色或深色"),
+    "page-theme": Words(en="Light or dark", zh="切换深浅色"),
     "page-picture": Words(en="Save picture", zh="保存图片"),
     # --- what it is of ---
     "page-kind-self": Words(en="self-attention", zh="自注意力"),
@@ -61,7 +61,7 @@ WORDS: dict[str, Words] = {
         en="Keys: arrows move in the map, with Shift by ten; brackets change the head, comma and full stop the layer, "
         "c colours, l language, d light or dark; a click holds a cell, Esc lets it go",
         zh="按键：在图上用方向键移动，加 Shift 一次十格；方括号换头，逗号和句号换层，c 换颜色，l 换语言，d 换深浅；"
-        "点击可固定一格，Esc 放开",
+        "点击可固定一格，Esc 取消固定",
     ),
     "page-honest": Words(
         en="A weight says where a head read from, not why the model answered as it did. To test a reason, silence "

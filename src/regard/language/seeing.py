@@ -56,7 +56,9 @@ def _translation(model: "LanguageModel", text: str, output: str | None, looking:
         _check_length(model, len(written) + 1)
     ids, source = [tokenizer.special("bos"), *written], [*source, tokenizer.special("eos")]
     _run(model, looking, ids, source)
-    return Seen(text, output, looking.label(labels(model, ids), labels(model, source)))
+    trace = looking.label(labels(model, ids), labels(model, source))
+    trace.texts = text, output
+    return Seen(text, output, trace)
 
 
 def _continuation(model: "LanguageModel", text: str, output: str | None, looking: Looking) -> Seen:

@@ -45,6 +45,8 @@ class Trace:
         self._counts: dict[str, int] = {}
         self.before_looking: Callable[[], None] | None = None
         """Makes what records still lack, while a watch goes on; called before anybody looks at one."""
+        self.texts: tuple[str, str] | None = None
+        """What was read and what was written, word for word, where somebody told: tokens may not tell spaces."""
         for record in [records] if isinstance(records, Record) else records:
             self.append(record)
 
@@ -123,7 +125,7 @@ class Trace:
         if isinstance(key, str):
             return self._records[self._named(key)]
         if isinstance(key, slice):
-            return Trace(self._records[key])
+            return self._part(self._records[key])
         try:
             return self._records[key]
         except IndexError:
@@ -148,11 +150,17 @@ class Trace:
         """The records of one kind, or whose name fits a pattern such as `"decoder.*"`, or both."""
         if kind is not None and kind not in KINDS:
             raise ArgumentError("kind-unknown", asked=kind, kinds=Listed(KINDS))
-        return Trace(
+        return self._part(
             record
             for record in self
             if (kind is None or record.kind == kind) and (name is None or fnmatchcase(record.name, name))
         )
+
+    def _part(self, records: Iterable[Record]) -> "Trace":
+        """Some of the records, of the same texts."""
+        part = Trace(records)
+        part.texts = self.texts
+        return part
 
     def stitched(self, ids: Any = None, map: int | None = 256) -> "Trace":
         """The steps of a text that was written with a cache, put together: one Record for each module.

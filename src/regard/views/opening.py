@@ -102,7 +102,8 @@ def with_layer_named(record: Record, lang: Language) -> Record:
 def both_texts(records: Sequence[Record], sample: int) -> tuple[str, str] | None:
     """The text and what was made of it, as their tokens tell; None where no record looks from one to the other.
 
-    None too where the second was written step by step: each record then has a part of it only.
+    None too where the second was written step by step: each record then has a part of it only. Where no token has a
+    space, each is taken for a word.
 
     >>> import numpy as np
     >>> tokens = ["我", "爱", "你", "。"], ["I", "love", "you", "."]

@@ -99,7 +99,7 @@ def page(
         "scale": how,
         "scales": [each for each in get_args(ScaleName) if each != "renormalised" or _have_whole_rows(parts)],
         "open": telling_head(given if parts else [record for record, _ in read]),
-        "texts": both_texts(given, samples[0]),
+        "texts": trace.texts or both_texts(given, samples[0]),
         "words": {each: _words(each) for each in LANGUAGES},
         "colours": [paint(step / (_COLOURS - 1)).rgb for step in range(_COLOURS)],
         "rules": {"sink": SINK, "timesEven": TIMES_EVEN, "negligible": NEGLIGIBLE, "decades": DECADES},

@@ -32,6 +32,15 @@ def test_a_translation_with_all_its_attention(translator: LanguageModel) -> None
     np.testing.assert_allclose(cross.weights().sum(-1), 1, rtol=1e-5)
 
 
+def test_the_page_has_the_text_as_it_was_written(translator: LanguageModel, tmp_path: Path) -> None:
+    """Words of several tokens had spaces inside: labels tell no spaces."""
+    seen = translator.see("The cathome", output="我爱你。")
+    assert len(seen.trace["0.cross_attention"].keys[0]) > 3  # type: ignore[index]
+    for number, trace in enumerate((seen.trace, seen.trace.select("decoder"), seen.trace[-1:])):
+        trace.html(tmp_path / f"{number}.html")
+        assert '"texts":["The cathome","我爱你。"]' in (tmp_path / f"{number}.html").read_text(encoding="utf-8")
+
+
 def test_it_is_the_run_that_was_asked_for(translator: LanguageModel) -> None:
     tokenizer = translator.tokenizer
     seen = translator.see("The cat", output="我爱你。")

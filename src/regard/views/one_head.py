@@ -35,6 +35,8 @@ _LARGE, _LARGE_TILE = 6, 7
 """So few rows are drawn large in colour: three lines each, in tiles at least so wide."""
 _FEW_ROWS = 12
 """So few rows of pixels get a whole line each."""
+_WIDEST_SCREEN = 300
+"""Wider terminals are nobody's: a page is the better advice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +223,7 @@ def notes_on(whole: Picture, layout: Layout, lang: Language) -> list[str]:
     if layout.mode == "pixels" and len(drawn.cells) > _FEW_ROWS:
         notes.append(say("screen-two-rows", lang))
     notes += caption.hidden([drawn], lang, dots=layout.mode != "pixels")
+    notes += _where_words_are(whole, layout, lang)
     blind = int((drawn.looking == 0).sum())
     if blind and layout.mode == "pixels":
         notes.append(say("screen-blind-count", lang, count=blind))
@@ -229,3 +232,15 @@ def notes_on(whole: Picture, layout: Layout, lang: Language) -> list[str]:
     if layout.mode != "numbers" and (drawn.cells != drawn.cells).any():
         notes.append(say("screen-bad", lang))
     return [*notes, *caption.scaling(whole, lang), *caption.sink(first_share(whole, compute=True), whole, lang)]
+
+
+def _where_words_are(whole: Picture, layout: Layout, lang: Language) -> list[str]:
+    """How to see the tokens over the columns, where there are tokens and only their positions had room."""
+    if whole.keys is None or (layout.cell > 1 and layout.drawn.keys is not None):
+        return []
+    C = whole.cells.shape[1]
+    longest = max(cell_len(label) for label in _row_names(whole.fitted(MOST_LINES, C)))
+    needed = longest + 3 + 2 * C
+    if needed > _WIDEST_SCREEN:
+        return [say("screen-positions-page", lang)]
+    return [say("screen-positions", lang, width=needed)]

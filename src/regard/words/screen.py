@@ -34,6 +34,14 @@ WORDS: dict[str, Words] = {
     "screen-cell-most": Words(en="each cell is up to {high} × {wide} tokens", zh="每格至多 {high} × {wide} 个词元"),
     "screen-hidden": Words(en="dots: hidden or exactly 0", zh="点：不可见，或恰为 0"),
     "screen-hidden-blank": Words(en="blank: hidden or exactly 0", zh="空白：不可见，或恰为 0"),
+    # `width` and `html` are what these are called in Python and, with two dashes, in the shell.
+    "screen-positions": Words(
+        en="columns are numbered: width {width}, or html, shows their words",
+        zh="列上只标位置：width 设为 {width}，或改用 html，可看到词元",
+    ),
+    "screen-positions-page": Words(
+        en="columns are numbered: html shows their words", zh="列上只标位置：改用 html 可看到词元"
+    ),
     "screen-blind": Words(en="∅ sees nothing", zh="∅ 什么也看不到"),
     "screen-blind-count": Words(en="{count} rows see nothing", zh="有 {count} 行什么也看不到"),
     "screen-thousandths": Words(en="numbers are thousandths", zh="数字以千分之一为单位"),

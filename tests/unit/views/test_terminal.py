@@ -252,6 +252,27 @@ def test_narrow_cells_get_upright_labels() -> None:
     assert "≥" in text  # no numbers, so a legend
 
 
+@pytest.mark.parametrize("color", ["none", "truecolor"])
+@pytest.mark.parametrize("T", [49, 100])
+def test_where_columns_are_numbered_the_width_for_words_is_told(T: int, color: str) -> None:
+    tokens = [f"word{i}" for i in range(T)]
+    trace = Trace.from_weights(causal(T), tokens)
+    text = ANSI.sub("", shown(trace, color=color))
+    width = int(re.findall(r"columns are numbered: width (\d+), or html, shows their words", text)[0])
+    assert f"width 设为 {width}，或改用 html" in ANSI.sub("", shown(trace, color=color, lang="zh"))
+    wide = ANSI.sub("", shown(trace, color=color, width=width))
+    assert "numbered" not in wide
+    assert re.search(r"^ +(w ){9,}", wide, flags=re.MULTILINE)  # written downwards
+    assert "numbered" in ANSI.sub("", shown(trace, color=color, width=2 * T))
+
+
+def test_where_no_screen_is_wide_enough_a_page_is() -> None:
+    trace = Trace.from_weights(causal(200), [f"word{i}" for i in range(200)])
+    assert "columns are numbered: html shows their words" in shown(trace)
+    assert "改用 html 可看到词元" in shown(trace, lang="zh")
+    assert "numbered" not in shown(Trace.from_weights(causal(200)))  # there are no words
+
+
 def test_larger_than_the_screen_is_pooled_and_says_so() -> None:
     text = shown(Trace.from_weights(causal(200)))
     assert "each cell is 6 × 6 tokens" in text

@@ -20,6 +20,9 @@ _STEPS = {"bfloat16": 2.0**-7, "float16": 2.0**-8}
 """How far the sum of a row may be off, because each of its weights was rounded."""
 
 
+_MEAN = ".mean"
+
+
 def record_of(
     weights: Any,
     queries: Any = None,
@@ -65,7 +68,7 @@ def mean_of_heads(record: Record) -> Record:
     exact = record.rectangle
     return Record(
         shape=(record.shape[0], 1, *record.shape[2:]),
-        name=f"{record.name}.mean",
+        name=record.name + _MEAN,
         kind=record.kind,
         map=None if record.map is None else _mean(record.map),
         sink=None if record.sink is None else _mean(record.sink),
@@ -74,6 +77,20 @@ def mean_of_heads(record: Record) -> Record:
         prompt=record.prompt,
         rectangle=None if exact is None else lambda rows, cols: _mean(exact(rows, cols)),
     )
+
+
+def is_mean(record: Record) -> bool:
+    """Whether it is a mean of heads, by its name."""
+    return record.shape[1] == 1 and record.name.endswith(_MEAN)
+
+
+def without_mean(name: str) -> str:
+    """The name of the record whose mean it is.
+
+    >>> without_mean("h.0.attn.mean")
+    'h.0.attn'
+    """
+    return name.removesuffix(_MEAN)
 
 
 def _mean(heads: Array) -> Array:

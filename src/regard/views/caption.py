@@ -6,6 +6,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from regard.records import Record, tokens_of
+from regard.trace.weights import is_mean, without_mean
 from regard.views.ink import BOLD, DIM
 from regard.views.labels import cut, cut_start, readable, visible
 from regard.views.part import Part, places
@@ -31,6 +32,18 @@ def flow(pieces: Iterable[str], width: int) -> list[Text]:
         else:
             lines.append(piece)
     return [Text(line) for line in lines]
+
+
+def name_of(record: Record) -> str:
+    """The path of the module, as it can be shown; that a mean is one is told by `head_of`."""
+    return visible(without_mean(record.name) if is_mean(record) else record.name)
+
+
+def head_of(record: Record, head: int, lang: Language) -> list[str]:
+    """Which head it is, of a record that has several; or that it is the mean of them."""
+    if is_mean(record):
+        return [say("screen-mean", lang)]
+    return [say("screen-head", lang, head=head)] if record.shape[1] > 1 else []
 
 
 def prompt(record: Record, lang: Language) -> list[str]:

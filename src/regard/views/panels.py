@@ -254,11 +254,11 @@ def _records(grid: Grid) -> list[Record]:
 def _about(grid: Grid, small: bool, width: int) -> list[str]:
     """What the whole is of: the name that all share, kinds, the head where there is one, and sinks."""
     records, everything = _records(grid), [one for row in grid for one in row]
-    _, pattern = short_names([visible(record.name) for record in records])
+    _, pattern = short_names([caption.name_of(record) for record in records])
     pieces = [] if pattern.count("*") > 1 else [cut_start(pattern, width)]
     pieces += dict.fromkeys(say(f"screen-{record.kind}") for record in records)
-    if not _are_heads(grid) and records[0].shape[1] > 1:
-        pieces.append(say("screen-head", head=everything[0].head))
+    if not _are_heads(grid):
+        pieces += caption.head_of(records[0], everything[0].head, language())
     pieces += caption.part(records, language())
     if small:
         bar = sink_bar(everything)

@@ -33,7 +33,7 @@ from regard.views.fitting import (
 )
 from regard.views.fonts import drawable, spoken, text_style
 from regard.views.heatmap import FLATTEST, Look, beyond, colours_mean, draw_cells, notes
-from regard.views.labels import cut_start, visible
+from regard.views.labels import cut_start
 from regard.views.panels import draw_panels
 from regard.views.part import Part
 from regard.views.picture import (
@@ -272,9 +272,8 @@ def _draw(ax: "Axes", one: Picture, look: Look, sheet: _Sheet) -> None:
 def _title(one: Picture, width: int) -> list[str]:
     """What it is of; of a long name the end, where names differ."""
     record = one.record
-    pieces = [cut_start(visible(record.name), width), say(f"screen-{record.kind}")]
-    if record.shape[1] > 1:
-        pieces.append(say("screen-head", head=one.head))
+    pieces = [cut_start(caption.name_of(record), width), say(f"screen-{record.kind}")]
+    pieces += caption.head_of(record, one.head, language())
     if record.shape[0] > 1:
         pieces.append(say("screen-sample", sample=one.sample, count=record.shape[0]))
     pieces += caption.part([record], language())

@@ -139,7 +139,9 @@ def _in_full(whole: Picture, width: int, depth: Depth | None, lang: Language, no
     pieces = caption.about([record], whole.sample, lang)
     if record.shape[1] > 1:
         pieces.insert(1, say("screen-head-of", lang, head=whole.head, count=record.shape[1]))
-    lines = [*caption.title(record.name, pieces, width), Text()]
+    else:
+        pieces[1:1] = caption.head_of(record, whole.head, lang)
+    lines = [*caption.title(caption.name_of(record), pieces, width), Text()]
     if not whole.cells.size:
         T, S = record.shape[-2:]
         return [*lines, *caption.flow([say("screen-nothing", lang, T=T, S=S)], width)]

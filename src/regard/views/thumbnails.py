@@ -14,7 +14,7 @@ from regard.trace.trace import ScaleName
 from regard.views import caption
 from regard.views.colours import Depth
 from regard.views.ink import BOLD, Ink
-from regard.views.labels import cut_start, pad, short_names, visible
+from regard.views.labels import cut_start, pad, short_names
 from regard.views.picture import Picture, picture
 from regard.views.scales import is_sink, sink_bar
 from regard.words import Language, say
@@ -91,8 +91,9 @@ def layers_of(
 ) -> list[Text]:
     """The same head of several records."""
     wholes = [picture(*each, scale) for each in zip(records, heads, samples, strict=True)]
-    names, pattern = short_names([visible(record.name) for record in records])
-    pieces = [say("screen-head", lang, head=heads[0]), say("screen-layers", lang, count=len(records))]
+    names, pattern = short_names([caption.name_of(record) for record in records])
+    which = caption.head_of(records[0], heads[0], lang) or [say("screen-head", lang, head=heads[0])]
+    pieces = [*which, say("screen-layers", lang, count=len(records))]
     pieces += caption.part(records, lang)
     lines = [*caption.title(pattern, pieces, width), Text()]
     bar = sink_bar(wholes)

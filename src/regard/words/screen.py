@@ -17,6 +17,7 @@ WORDS: dict[str, Words] = {
     "screen-layers": Words(en="{count} layers", zh="{count} 层"),
     "screen-sample": Words(en="sample {sample} of {count}", zh="样本 {sample}（共 {count} 个）"),
     "screen-head": Words(en="head {head}", zh="头 {head}"),
+    "screen-mean": Words(en="mean of all heads", zh="各头平均"),
     "screen-head-column": Words(en="head", zh="头"),
     "screen-layer": Words(en="layer {layer}", zh="层 {layer}"),
     "screen-layer-of-kind": Words(en="layer {layer} · {kind}", zh="第 {layer} 层 · {kind}"),

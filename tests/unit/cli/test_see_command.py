@@ -109,9 +109,8 @@ def test_json_and_the_picture_choose_alike(run, options: list[str], drawn: list[
     overview = "--head" not in options and len(drawn[0][2]) > 1
     for one in found if not overview else []:
         for head in one["heads"]:
-            ending = ".mean · " if head == "mean" else " · "
-            assert f"{one['name']}{ending}" in out
-            assert head == "mean" or f"head {head} of " in out
+            assert f"{one['name']} · " in out
+            assert ("mean of all heads" if head == "mean" else f"head {head} of ") in out
     if overview and len(found) == 1:
         assert "cross-attention · 4 heads" in out
     elif overview:

@@ -115,7 +115,7 @@ def test_the_mean_of_all_heads_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None
     trace = Trace([Trace.from_weights(np.stack([even, sharp]), name=f"h.{n}")[0] for n in range(2)])
     out = io.StringIO()
     trace.show("1", "mean", file=out, lang="en")
-    assert out.getvalue().startswith("h.1.mean · self-attention")
+    assert out.getvalue().startswith("h.1 · self-attention · mean of all heads")
     assert out.getvalue().count(".75") == out.getvalue().count(".25") == 2
     monkeypatch.setattr("regard.views.plots.plot", lambda drawn, layer, head, *_, **__: (drawn.names, layer, head))
     assert trace.plot(0, "mean") == (["h.0.mean"], None, 0)

@@ -182,6 +182,19 @@ def test_a_sink_is_told_and_does_not_set_the_scale() -> None:
     assert grid[0, 1].get_title() == "头 1 · 首词元 90%"
 
 
+@pytest.mark.parametrize(("lang", "said"), [("en", "mean of all heads"), ("zh", "各头平均")])
+def test_a_mean_is_told_in_words(lang: Any, said: str) -> None:
+    layers = Trace([Trace.from_weights(np.full((2, 3, 3), 1 / 3), name=f"h.{at}.attn")[0] for at in range(2)])
+    one, both = layers.plot(0, "mean", lang=lang), layers.plot(head="mean", lang=lang)
+    assert isinstance(one, Axes)
+    assert isinstance(both, np.ndarray)
+    above = both[0, 0].figure.get_suptitle()
+    for title in (one.get_title(), above):
+        assert said in title.replace("\n", " ")
+        assert ".mean" not in title
+    assert above.startswith("h.*.attn")
+
+
 @pytest.mark.parametrize("scale", ["linear", "log", "renormalised", "hidden"])
 def test_every_scale_is_drawn_and_hides_what_is_hidden(scale: ScaleName, tmp_path: Path) -> None:
     w = softmax(np.where(np.tri(4, dtype=bool), np.random.default_rng(0).normal(size=(4, 4)), -np.inf))

@@ -284,6 +284,9 @@ class Trace:
     ) -> "Axes | np.ndarray":
         """Draw with matplotlib; the Axes, or an array of them where there are several pictures. The rest as `show`.
 
+            trace.plot(0, head=0).figure.savefig("head.png")      # one head: an Axes
+            trace.plot(0)[0, 0].figure.savefig("heads.png")       # all heads of a layer: an array, two axes
+
         `vmax` is the weight of the last colour: the same in two figures, and they can be compared. `cmap` names the
         colours; without `colorbar` nothing explains them.
         """

@@ -182,6 +182,13 @@ def test_a_sink_is_told_and_does_not_set_the_scale() -> None:
     assert grid[0, 1].get_title() == "头 1 · 首词元 90%"
 
 
+def test_one_head_and_several_are_saved_as_the_documents_say(tmp_path: Path) -> None:
+    drawn = Trace.from_weights(np.full((5, 3, 3), 1 / 3))
+    for axes, name in ((drawn.plot(0, head=0), "head.png"), (drawn.plot(0)[0, 0], "heads.png")):  # type: ignore[index]
+        axes.figure.savefig(tmp_path / name)  # type: ignore[union-attr]
+        assert (tmp_path / name).stat().st_size > 1000
+
+
 @pytest.mark.parametrize(("lang", "said"), [("en", "mean of all heads"), ("zh", "各头平均")])
 def test_a_mean_is_told_in_words(lang: Any, said: str) -> None:
     layers = Trace([Trace.from_weights(np.full((2, 3, 3), 1 / 3), name=f"h.{at}.attn")[0] for at in range(2)])

@@ -11,11 +11,11 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
-from torch._C import _len_torch_dispatch_stack
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.capture.answering import may_answer, results_of
+from regard.capture.aside import Aside
 from regard.capture.caught import Caught, CaughtWeights, Output
 from regard.capture.inside import are_plain, autocast_inside, call_composed, is_composed
 from regard.capture.operators import FUSED, READERS, Reader, named
@@ -123,31 +123,3 @@ class Catching(TorchDispatchMode):
 def going_back() -> bool:
     """Whether a backward pass is running: activation checkpointing computes layers again there, which is no news."""
     return torch._C._current_graph_task_id() != -1
-
-
-class Aside:
-    """Another watch around us must not see how we look; nor must autograd or autocast.
-
-    A class, not a generator: it is entered for every attention of every step.
-    """
-
-    __slots__ = ("_autocast", "_grad", "_modes")
-
-    def __enter__(self) -> None:
-        self._modes = _disable_current_modes() if _len_torch_dispatch_stack() else None
-        if self._modes is not None:
-            self._modes.__enter__()
-        self._grad = torch.is_grad_enabled()
-        if self._grad:
-            torch._C._set_grad_enabled(False)
-        self._autocast = torch._C._DisableAutocast() if torch._C._is_any_autocast_enabled() else None
-        if self._autocast is not None:
-            self._autocast.__enter__()
-
-    def __exit__(self, *raised: Any) -> None:
-        if self._autocast is not None:
-            self._autocast.__exit__(*raised)
-        if self._grad:
-            torch._C._set_grad_enabled(True)
-        if self._modes is not None:
-            self._modes.__exit__(*raised)

@@ -1,10 +1,12 @@
 """Softmaxes that models make themselves: which of them are attention is told by what becomes of them.
 
 A result that goes on into a product with something that is no parameter, summed over the axis of the softmax, is
-attention. On the way there it may be cast, viewed, masked, sliced, dropped; the weights are those before dropout.
-Not known are a softmax written as exponentials over their sum, and weights that are cut into a band (Longformer).
+attention. On the way there it may be cast, viewed, masked, sliced, dropped; the weights are those before dropout. What
+else is computed of them, to be logged, is another form of them, which no product takes. Not known are a softmax written
+as exponentials over their sum, and weights that are cut into a band (Longformer).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from regard.capture.aside import Aside
 from regard.capture.caught import CaughtWeights
+from regard.capture.forms import Form, changed, copied, key_of, original
 
 aten = torch.ops.aten
 
@@ -23,8 +27,9 @@ SOFTMAXES = {aten._softmax.default, aten._safe_softmax.default}
 LEFT_FACTOR = {aten.bmm.default: 0, aten.mm.default: 0, aten.baddbmm.default: 1, aten.addmm.default: 1}
 COPIES = {aten.clone.default, aten._to_copy.default}
 DROPOUT, NOISE, IN_PLACE = aten.native_dropout.default, aten.bernoulli_.float, aten.mul_.Tensor
+CUT = aten.slice.Tensor
 CHANGES = {
-    aten.slice.Tensor,
+    CUT,
     aten.mul.Tensor,
     aten.div.Tensor,
     aten.add.Tensor,
@@ -44,22 +49,21 @@ CHANGES = {
 
 @dataclass(slots=True, eq=False)
 class _Followed:
-    """One softmax on its way: its weights as they are now, and every storage that holds them in some form."""
+    """One softmax on its way, in all its forms, by storage; of one storage the last that was made comes last."""
 
-    weights: Tensor  # …, T, S
-    lse: Tensor | None
+    rows: int
     turned: bool  # the softmax was not along the last axis
-    storages: dict[int, StorageWeakRef] = field(default_factory=dict)  # held weakly, and so never given to another
-    mixed: bool = False  # a layer has mixed the heads, and laid them out as it liked
-    dropped: bool = False
-    age: int = 0
+    begun: int
+    forms: dict[int, list[Form]] = field(default_factory=dict)
 
-    def add(self, tensor: Any) -> None:
-        if isinstance(tensor, Tensor) and torch._C._has_storage(tensor):
-            self.storages[_key(tensor)] = StorageWeakRef(tensor.untyped_storage())
+    def all_of(self, tensor: Any) -> list[Form]:
+        """The forms that share the storage of `tensor`."""
+        return self.forms.get(key_of(tensor), []) if isinstance(tensor, Tensor) else []
 
-    def __contains__(self, tensor: Any) -> bool:
-        return isinstance(tensor, Tensor) and _key(tensor) in self.storages
+    def form_of(self, tensor: Any) -> Form | None:
+        """The form that `tensor` is, or else is part of; None where it has nothing to do with this softmax."""
+        found = self.all_of(tensor)
+        return next((form for form in reversed(found) if form.fits(tensor)), found[0] if found else None)
 
 
 class Softmaxes:
@@ -69,13 +73,16 @@ class Softmaxes:
         self.followed: list[_Followed] = []
         """Those that are on their way."""
         self._noise: dict[int, StorageWeakRef] = {}
+        self._seen = 0
+        """Operators so far."""
 
     def save(self, args: tuple[Any, ...]) -> None:
         """Before `IN_PLACE`: dropout in place would destroy the weights."""
         if self._is_noise(args[1]):
             for one in self.followed:
-                if args[0] in one and not one.dropped:
-                    one.weights, one.dropped = one.weights.clone(), True
+                form = one.form_of(args[0])
+                if form is not None and not form.dropped and form.fits(args[0]):
+                    form.kept, form.dropped = form.weights(args[0]).clone(), True
 
     def begin(self, args: tuple[Any, ...], result: Tensor) -> None:
         """A softmax was made."""
@@ -84,68 +91,80 @@ class Softmaxes:
         scores, dim = args[0], args[1] % result.dim()
         turned = dim != result.dim() - 1
         weights = result.movedim(dim, -1) if turned else result
-        one = _Followed(weights, _lse(scores.movedim(dim, -1), weights), turned)
-        one.add(result)
+        one = _Followed(weights.shape[:-1].numel(), turned, self._seen)
+        one.forms[key_of(result)] = [original(weights, _lse(scores.movedim(dim, -1), weights))]
         self.followed.append(one)
 
     def follow(self, func: Any, args: tuple[Any, ...], result: Any) -> CaughtWeights | None:
         """Another operator has run: what was caught, once it is sure that it is attention."""
-        if func in LEFT_FACTOR:
-            left, right = args[LEFT_FACTOR[func]], args[LEFT_FACTOR[func] + 1]
-            if not _is_parameter(right):
-                return self._taken(left, right)
-            self._mixed(left, result)
-        if func is NOISE:
-            self._noise[_key(result)] = StorageWeakRef(result.untyped_storage())
-        for one in self.followed:
-            one.age += 1
-            if func in COPIES and args[0] in one:
-                one.add(result)
-            elif func is DROPOUT and args[0] in one:
-                self._dropped(one, args[0], result[0])
-            elif func in CHANGES:
-                self._changed(one, args, result)
-        if self.followed[0].age > PATIENCE:
+        self._seen += 1
+        if self._seen - self.followed[0].begun > PATIENCE:
             self._forget(self.followed[0])
+        role = _ROLES.get(id(func))
+        return None if role is None else role(self, func, args, result)
+
+    # --- what becomes of weights ---------------------------------------------------------------------------
+
+    def _multiplied(self, func: Any, args: tuple[Any, ...], result: Tensor) -> CaughtWeights | None:
+        left, right = args[LEFT_FACTOR[func]], args[LEFT_FACTOR[func] + 1]
+        if not _is_parameter(right):
+            return self._taken(left, right)
+        for one in self.followed:  # a layer has mixed the heads, and laid them out as it liked
+            form = one.form_of(left)
+            if form is not None and result.numel() == form.shape.numel():
+                self._add(one, result, Form(StorageWeakRef(result.untyped_storage()), form.shape, None, 0, None))
         return None
 
-    def _changed(self, one: _Followed, args: tuple[Any, ...], result: Tensor) -> None:
-        before = next((x for x in args if x in one), None)
-        if before is None:
-            return
-        if any(self._is_noise(x) for x in args):
-            self._dropped(one, before, result)
-            return
-        one.add(result)
-        shape, new = one.weights.shape, result.shape
-        if not one.dropped and not one.turned and (new[:-1] == shape[:-1] or new[-2:] == shape[-2:]):
-            one.lse = one.lse if new[:-1] == shape[:-1] else None
-            one.weights = result
+    def _made_noise(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
+        self._noise[key_of(result)] = StorageWeakRef(result.untyped_storage())
 
-    def _dropped(self, one: _Followed, before: Tensor, result: Tensor) -> None:
-        if one.mixed and not one.dropped and before.shape == one.weights.shape:
-            one.weights = before
-        one.dropped = True
-        one.add(result)
-
-    def _mixed(self, left: Tensor, result: Tensor) -> None:
+    def _copied(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
         for one in self.followed:
-            if left in one and result.numel() == one.weights.numel():
-                one.mixed, one.lse = True, None
-                one.add(result)
+            form = one.form_of(args[0])
+            if form is not None:
+                self._add(one, result, copied(form, args[0], result) or changed(form, args[0], result))
+
+    def _dropped(self, func: Any, args: tuple[Any, ...], result: tuple[Tensor, Tensor]) -> None:
+        for one in self.followed:
+            form = one.form_of(args[0])
+            if form is not None:
+                self._add(one, result[0], copied(form, args[0], result[0], dropped=True))
+
+    def _changed(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
+        noisy = any(self._is_noise(x) for x in args)
+        for one in self.followed:
+            before = next((x for x in args if one.all_of(x)), None)
+            form = one.form_of(before)
+            if before is not None and form is not None:
+                if func is not CUT and key_of(result) == key_of(before):
+                    _overwritten(one.all_of(before))
+                made = copied(form, before, result, dropped=True) if noisy else changed(form, before, result)
+                self._add(one, result, made)
+
+    def _add(self, one: _Followed, result: Tensor, form: Form | None) -> None:
+        """A form was made; a view, or what was changed in place, stands beside others in its storage."""
+        if form is not None and torch._C._has_storage(result):
+            one.forms.setdefault(key_of(result), []).append(form)
 
     def _taken(self, left: Tensor, right: Tensor) -> CaughtWeights | None:
         for one in reversed(self.followed):
-            S, size = one.weights.shape[-1], one.weights.numel()
-            as_left = left in one and left.shape[-1] == S and left.numel() == size
-            as_right = right in one and right.shape[-2] == S and right.numel() == size and not one.turned
             # A matrix that all samples share is a table, and no values.
-            if (as_left or (as_right and not _is_parameter(left))) and (right.dim() > 2 or one.weights.dim() == 2):
-                self._forget(one)
-                weights = left if one.mixed and not one.dropped and as_left else one.weights
-                taken, v = (left, right) if as_left else (right.mT, left.mT)
-                return CaughtWeights(weights, one.lse, v=v, taken=taken)
+            form = one.form_of(left)
+            if form is not None and form.is_factor(left, -1) and (right.dim() > 2 or len(form.shape) == 2):
+                return self._caught(form, left, left, right)
+            form = None if one.turned or _is_parameter(left) else one.form_of(right)
+            if form is not None and form.is_factor(right, -2) and (right.dim() > 2 or len(form.shape) == 2):
+                with Aside():
+                    return self._caught(form, right, right.mT, left.mT)
         return None
+
+    def _caught(self, form: Form, factor: Tensor, taken: Tensor, v: Tensor) -> CaughtWeights:
+        sources = [one for one in self.followed if one.all_of(factor)]
+        for one in sources:
+            if form.shape[:-1].numel() >= one.rows:  # else other heads or queries may come
+                self._forget(one)
+        weights = form.weights(taken)
+        return CaughtWeights(weights, form.lse if len(sources) == 1 else None, v=v, taken=taken)
 
     def _forget(self, one: _Followed) -> None:
         self.followed.remove(one)
@@ -153,11 +172,28 @@ class Softmaxes:
             self._noise.clear()
 
     def _is_noise(self, tensor: Any) -> bool:
-        return isinstance(tensor, Tensor) and _key(tensor) in self._noise
+        return isinstance(tensor, Tensor) and key_of(tensor) in self._noise
 
 
-def _key(tensor: Tensor) -> int:
-    return tensor.untyped_storage()._cdata if torch._C._has_storage(tensor) else 0
+_ROLES: dict[int, Callable[..., CaughtWeights | None]] = {
+    id(func): role
+    for funcs, role in (
+        (LEFT_FACTOR, Softmaxes._multiplied),
+        (COPIES, Softmaxes._copied),
+        ({DROPOUT}, Softmaxes._dropped),
+        ({NOISE}, Softmaxes._made_noise),
+        (CHANGES, Softmaxes._changed),
+    )
+    for func in funcs
+}
+"""By the id of an operator, which hashes slowly: what it may mean for weights."""
+
+
+def _overwritten(forms: list[Form]) -> None:
+    """A storage was written to: what it holds is no copy any more."""
+    for form in forms:
+        if not form.dropped:
+            form.kept = None
 
 
 def _is_parameter(tensor: Tensor) -> bool:

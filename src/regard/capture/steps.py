@@ -16,9 +16,9 @@ import torch
 from torch import Tensor
 
 from regard.axes import attention_sizes, bin_width
+from regard.capture.aside import Aside
 from regard.capture.caught import Caught
 from regard.capture.following import Keys, stayed
-from regard.capture.mode import Aside
 from regard.dispatch.call import Call
 from regard.dispatch.torch_backends import rectangle
 from regard.functional.statistics import distance, entropy, strongest

@@ -8,9 +8,11 @@ import torch.nn.functional as F
 from catching import assert_unchanged, caught_in, records_of
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from regard import See
 from regard.capture.caught import CaughtWeights
+from regard.capture.mode import Catching
 
 Q, K, V = torch.randn(3, 2, 4, 5, 8).unbind()
 SCORES = Q @ K.mT
@@ -226,3 +228,104 @@ def test_tensors_without_memory_of_their_own_pass_by() -> None:
         return weights @ V
 
     assert len(caught_in(run)) == 1
+
+
+LOGGED: dict[str, Callable[[Tensor], object]] = {
+    "entropy": lambda weights: -(weights * (weights + 1e-9).log()).sum(-1).mean(),
+    "distance": lambda weights: (weights * torch.arange(5.0)).sum(-1).mean(),
+    "first key": lambda weights: weights[..., :1].mean(),
+    "last query": lambda weights: weights[..., -1:, :] * 1,
+    "one head": lambda weights: (weights[:, 0] * 2).max(),
+    "hidden": lambda weights: weights.masked_fill(torch.eye(5, dtype=torch.bool), 0.0).sum(-1),
+    "half": lambda weights: weights.half() * 2,
+    "a copy, dropped": lambda weights: F.dropout(weights, 0.5),
+    "a copy, doubled in place": lambda weights: weights.clone().mul_(2.0),
+}
+
+
+@pytest.mark.parametrize("what", LOGGED)
+def test_what_is_only_logged_is_not_recorded(what: str) -> None:
+    def run() -> Tensor:
+        weights = SCORES.softmax(-1)
+        LOGGED[what](weights)
+        return weights @ V
+
+    (record,) = assert_unchanged(run, NOTHING)
+    assert_same_bits(record.weights(), WEIGHTS)
+    assert_close(record.lse, SCORES.logsumexp(-1), "statistic")
+
+
+def test_changed_weights_are_recorded_whatever_is_logged_of_others() -> None:
+    def run() -> Tensor:
+        weights = SCORES.softmax(-1)
+        used = weights * 0.5
+        (weights * 3).sum()
+        (used + 1).log().mean()
+        return used @ V
+
+    (record,) = records_of(run, NOTHING)
+    assert_same_bits(record.weights(), WEIGHTS * 0.5)
+
+
+def test_weights_changed_after_a_softmax_along_another_axis() -> None:
+    def run() -> Tensor:
+        return (SCORES.mT.softmax(-2) * 0.5).mT @ V
+
+    (record,) = records_of(run, NOTHING)
+    assert_close(record.weights(), WEIGHTS * 0.5, "weights")
+
+
+def test_one_head_silenced_in_place() -> None:
+    def run() -> Tensor:
+        weights = SCORES.softmax(-1)
+        weights[:, 1].mul_(0.0)
+        return weights @ V
+
+    (record,) = records_of(run, NOTHING)
+    assert not record.weights()[:, 1].any()
+    assert_same_bits(record.weights()[:, 2], WEIGHTS[:, 2])
+
+
+def test_heads_that_go_their_own_ways_are_all_recorded() -> None:
+    def run() -> None:
+        weights = SCORES.softmax(-1)
+        for head in range(4):
+            (weights[:, head] * (head + 1.0)) @ V[:, head]
+
+    records = records_of(run, NOTHING)
+    for head, record in enumerate(records):
+        assert_same_bits(record.weights()[:, 0], WEIGHTS[:, head] * (head + 1.0))
+    assert len(records) == 4
+
+
+def test_queries_in_pieces_are_all_recorded() -> None:
+    def run() -> None:
+        weights = SCORES.softmax(-1)
+        weights[..., :3, :] @ V
+        weights[..., 3:, :] @ V
+
+    first, second = records_of(run, NOTHING)
+    assert_same_bits(first.weights(), WEIGHTS[..., :3, :])
+    assert_same_bits(second.weights(), WEIGHTS[..., 3:, :])
+
+
+def test_two_softmaxes_in_one_matrix_have_no_lse() -> None:
+    def run() -> Tensor:
+        first, second = SCORES.softmax(-1), (2 * SCORES).softmax(-1)
+        return (first - 0.3 * second) @ V
+
+    (found,) = caught_in(run)
+    assert_close(found.weights, WEIGHTS - 0.3 * (2 * SCORES).softmax(-1), "weights")
+    assert found.lse is None
+
+
+def test_nothing_is_kept_that_the_model_lets_go() -> None:
+    def run() -> bool:
+        weights = SCORES.softmax(-1)
+        changed = weights * 2
+        gone = StorageWeakRef(changed.untyped_storage()), StorageWeakRef(weights.untyped_storage())
+        del weights, changed
+        return all(storage.expired() for storage in gone)
+
+    with Catching(print):
+        assert run()

@@ -1,0 +1,104 @@
+"""Weights on their way from a softmax to a product: each tensor that is made of them is a form of its own.
+
+A form is known by its storage, which every view shares, and by where its axes lie there. Nothing is kept alive that the
+model lets go, except weights of which only a copy goes on.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from regard.capture.aside import Aside
+
+
+@dataclass(slots=True, eq=False)
+class Form:
+    """Weights (…, T, S) in one storage.
+
+    strides  of each of their axes; None where that is not known, as after a layer that mixed the heads
+    kept     the weights themselves, where the storage holds a copy of them, or what dropout left
+    """
+
+    storage: StorageWeakRef  # held weakly, and so never given to another
+    shape: torch.Size
+    strides: tuple[int, ...] | None
+    offset: int
+    lse: Tensor | None
+    kept: Tensor | None = None
+    dropped: bool = False
+
+    def fits(self, tensor: Tensor) -> bool:
+        """Whether a tensor of this storage is these weights, whole, in whichever order of axes."""
+        return tensor.numel() == self.shape.numel() and tensor.storage_offset() == self.offset
+
+    def is_factor(self, tensor: Tensor, keys: int) -> bool:
+        """Whether a product that sums over the axis `keys` of a tensor of this storage sums over keys."""
+        return tensor.shape[keys] == self.shape[-1] and self.fits(tensor)
+
+    def weights(self, tensor: Tensor) -> Tensor:
+        """The weights, which `tensor` fits: itself, where its storage is all that is known."""
+        if self.kept is not None:
+            return self.kept
+        if self.strides is None or (tensor.shape == self.shape and tensor.stride() == self.strides):
+            return tensor
+        with Aside():
+            return tensor.as_strided(self.shape, self.strides, self.offset)
+
+    def order(self, tensor: Tensor) -> list[int] | None:
+        """For each axis of the weights, the axis that it is in a tensor of this storage; None where they do not match.
+
+        The strides tell: of a view that was turned, cut shorter, or neither.
+        """
+        if self.strides is None or tensor.dim() != len(self.strides):
+            return None
+        left, found = list(range(tensor.dim())), []
+        for size, stride in zip(self.shape, self.strides, strict=True):
+            same = [at for at in left if tensor.shape[at] == size and (size == 1 or tensor.stride(at) == stride)]
+            if not same:
+                return None
+            left.remove(same[0])
+            found.append(same[0])
+        return found
+
+
+def key_of(tensor: Tensor) -> int:
+    """Of the storage of a tensor; 0 for one without memory of its own."""
+    return tensor.untyped_storage()._cdata if torch._C._has_storage(tensor) else 0
+
+
+def original(weights: Tensor, lse: Tensor | None) -> Form:
+    """A form that nothing is known to come before."""
+    storage = StorageWeakRef(weights.untyped_storage())
+    return Form(storage, weights.shape, weights.stride(), int(weights.storage_offset()), lse)
+
+
+def copied(form: Form, before: Tensor, result: Tensor, dropped: bool = False) -> Form | None:
+    """The form that holds a copy of `before`, or what dropout left of it: its weights are still those before.
+
+    None where `before` is not all of the weights.
+    """
+    if not form.fits(before):
+        return None
+    order = form.order(before)
+    strides = None if order is None else tuple(result.stride(at) for at in order)
+    kept, shape = form.kept, form.shape
+    if form.strides is not None or dropped:  # else the copy is as good
+        kept = form.weights(before)
+        shape = kept.shape
+    storage = StorageWeakRef(result.untyped_storage())
+    return Form(storage, shape, strides, int(result.storage_offset()), form.lse, kept, dropped or form.dropped)
+
+
+def changed(form: Form, before: Tensor, result: Tensor) -> Form | None:
+    """The form that was made of `before`, a tensor of `form`, by arithmetic or a cut; None where it is no weights."""
+    if form.dropped:
+        return copied(form, before, result)
+    order = form.order(before) if result.dim() == before.dim() else None
+    axes = range(result.dim()) if order is None else order
+    shape, strides = torch.Size(result.shape[at] for at in axes), tuple(result.stride(at) for at in axes)
+    storage, offset = StorageWeakRef(result.untyped_storage()), int(result.storage_offset())
+    if order is not None or shape[:-1] == form.shape[:-1] or shape[-2:] == form.shape[-2:]:
+        return Form(storage, shape, strides, offset, form.lse if shape[:-1] == form.shape[:-1] else None)
+    return Form(storage, form.shape, None, offset, None) if shape.numel() == form.shape.numel() else None

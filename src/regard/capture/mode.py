@@ -19,7 +19,7 @@ from regard.capture.aside import Aside
 from regard.capture.caught import Caught, CaughtWeights, Output
 from regard.capture.inside import are_plain, autocast_inside, call_composed, is_composed
 from regard.capture.operators import FUSED, READERS, Reader, named
-from regard.capture.softmaxes import IN_PLACE, SOFTMAXES, Softmaxes
+from regard.capture.softmaxes import IN_PLACE, LOGARITHM, SOFTMAXES, Softmaxes
 
 aten = torch.ops.aten
 LAYERS: set[Any] = {aten._native_multi_head_attention.default, aten._transformer_encoder_layer_fwd.default}
@@ -35,6 +35,7 @@ class Catching(TorchDispatchMode):
     listeners   are told, by operator, what else some want to know of: its arguments
     answer      hand fused attention to `tell` before it is computed, and take the output that is put into what was
                 caught, if one is, instead of the operator's
+    whose       names the module that makes a softmax, where that may be attention: `Softmaxes`
     """
 
     supports_higher_order_operators = True
@@ -44,10 +45,11 @@ class Catching(TorchDispatchMode):
         tell: Callable[[Caught | CaughtWeights], None],
         listeners: Mapping[Any, Callable[..., None]] | None = None,
         answer: bool = False,
+        whose: Callable[[bool], str | None] | None = None,
     ) -> None:
         super().__init__()
         self._tell, self._listeners, self._answer = tell, listeners or {}, answer
-        self._softmaxes = Softmaxes()
+        self._softmaxes = Softmaxes(whose)
         self._quiet: dict[int, Callable[..., Any]] = {}
         """Operators that nobody listens to, as the function that each calls: there are hundreds of them to a token. By
         id, for they hash slowly."""
@@ -55,6 +57,10 @@ class Catching(TorchDispatchMode):
         """Those that pass unseen: none while a softmax is on its way."""
         self._known: list[Any] = []
         """The quiet operators themselves, so that their ids stay theirs."""
+
+    def lost(self) -> list[str]:
+        """The modules that made a softmax which may be attention, and was not caught."""
+        return self._softmaxes.lost()
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
@@ -87,7 +93,7 @@ class Catching(TorchDispatchMode):
                 result = func(*args, **kwargs)
         else:
             result = func(*args, **kwargs)
-        if reader is not None or func in SOFTMAXES or func in self._listeners:
+        if reader is not None or func in SOFTMAXES or func is LOGARITHM or func in self._listeners:
             if not going_back():
                 self._look(reader, func, args, kwargs, result)
         elif following and (caught := self._softmaxes.follow(func, args, result)) is not None:
@@ -116,6 +122,8 @@ class Catching(TorchDispatchMode):
                 self._tell(caught)
             elif func in SOFTMAXES:
                 self._softmaxes.begin(args, result)
+            elif func is LOGARITHM:
+                self._softmaxes.pass_by(args, result)
             else:
                 self._listeners[func](*args)
 

@@ -35,12 +35,13 @@ class Order:
 
     def _attentions(self, place: Place) -> list[Place]:
         """The innermost modules that by their class are attention; none where the place itself is one."""
-        if _is_attention(place):
+        if is_attention(place):
             return []
         start = f"{place.name}." if place.name else ""
-        inside = [one for one in self._names.places if one.name.startswith(start) and _is_attention(one)]
+        inside = [one for one in self._names.places if one.name.startswith(start) and is_attention(one)]
         return [one for one in inside if not any(other.name.startswith(f"{one.name}.") for other in inside)]
 
 
-def _is_attention(place: Place) -> bool:
+def is_attention(place: Place) -> bool:
+    """Whether a module is attention, by the name of its class."""
     return bool(_ATTENTION.search(type(place.module).__name__))

@@ -3,7 +3,8 @@
 A result that goes on into a product with something that is no parameter, summed over the axis of the softmax, is
 attention. On the way there it may be cast, viewed, masked, sliced, dropped; the weights are those before dropout. What
 else is computed of them, to be logged, is another form of them, which no product takes. Not known are a softmax written
-as exponentials over their sum, and weights that are cut into a band (Longformer).
+as exponentials over their sum, and weights that are cut into a band (Longformer). A softmax that may be attention, by
+what its module is, and that no product took, is remembered as lost.
 """
 
 from collections.abc import Callable
@@ -24,6 +25,8 @@ PATIENCE = 64
 """Operators after which a softmax that no product took is forgotten; Hugging Face's models take up to ten."""
 
 SOFTMAXES = {aten._softmax.default, aten._safe_softmax.default}
+LOGARITHM = aten._log_softmax.default
+"""Never followed: to most it is a loss."""
 LEFT_FACTOR = {aten.bmm.default: 0, aten.mm.default: 0, aten.baddbmm.default: 1, aten.addmm.default: 1}
 COPIES = {aten.clone.default, aten._to_copy.default}
 DROPOUT, NOISE, IN_PLACE = aten.native_dropout.default, aten.bernoulli_.float, aten.mul_.Tensor
@@ -42,6 +45,9 @@ CHANGES = {
     aten.masked_fill_.Tensor,
     aten.where.self,
     aten.nan_to_num.default,
+    aten.tril.default,
+    aten.tril_.default,
+    aten.pow.Tensor_Scalar,
     aten.convolution.default,
 }
 """What models do to weights after the softmax, and mean: sinks cut off, rows hidden, heads mixed or subtracted."""
@@ -54,6 +60,8 @@ class _Followed:
     rows: int
     turned: bool  # the softmax was not along the last axis
     begun: int
+    whose: str | None  # the module that makes it, where it may be attention
+    taken: bool = False
     forms: dict[int, list[Form]] = field(default_factory=dict)
 
     def all_of(self, tensor: Any) -> list[Form]:
@@ -69,7 +77,10 @@ class _Followed:
 class Softmaxes:
     """Is shown every operator, and tells which product took a softmax as weights."""
 
-    def __init__(self) -> None:
+    def __init__(self, whose: Callable[[bool], str | None] | None = None) -> None:
+        self._whose = whose or (lambda likely: None)
+        """Names the module that is computing, where it is attention or, if `likely`, any; else None."""
+        self._lost: dict[str, None] = {}
         self.followed: list[_Followed] = []
         """Those that are on their way."""
         self._noise: dict[int, StorageWeakRef] = {}
@@ -91,15 +102,27 @@ class Softmaxes:
         scores, dim = args[0], args[1] % result.dim()
         turned = dim != result.dim() - 1
         weights = result.movedim(dim, -1) if turned else result
-        one = _Followed(weights.shape[:-1].numel(), turned, self._seen)
+        whose = self._whose(result.dim() > 3 and not turned) if result.dim() > 2 else None
+        one = _Followed(weights.shape[:-1].numel(), turned, self._seen, whose)
         one.forms[key_of(result)] = [original(weights, _lse(scores.movedim(dim, -1), weights))]
         self.followed.append(one)
+
+    def pass_by(self, args: tuple[Any, ...], result: Tensor) -> None:
+        """The logarithm of a softmax was made: in a module that is attention, it is attention."""
+        whose = self._whose(False) if result.dim() > 2 else None
+        if whose is not None:
+            self._lost.setdefault(whose)
+
+    def lost(self) -> list[str]:
+        """The modules that made a softmax which may be attention, and which no product has taken."""
+        left = {one.whose: None for one in self.followed if one.whose is not None and not one.taken}
+        return list(self._lost | left)
 
     def follow(self, func: Any, args: tuple[Any, ...], result: Any) -> CaughtWeights | None:
         """Another operator has run: what was caught, once it is sure that it is attention."""
         self._seen += 1
         if self._seen - self.followed[0].begun > PATIENCE:
-            self._forget(self.followed[0])
+            self._give_up(self.followed[0])
         role = _ROLES.get(id(func))
         return None if role is None else role(self, func, args, result)
 
@@ -161,10 +184,16 @@ class Softmaxes:
     def _caught(self, form: Form, factor: Tensor, taken: Tensor, v: Tensor) -> CaughtWeights:
         sources = [one for one in self.followed if one.all_of(factor)]
         for one in sources:
+            one.taken = True
             if form.shape[:-1].numel() >= one.rows:  # else other heads or queries may come
                 self._forget(one)
         weights = form.weights(taken)
         return CaughtWeights(weights, form.lse if len(sources) == 1 else None, v=v, taken=taken)
+
+    def _give_up(self, one: _Followed) -> None:
+        if one.whose is not None and not one.taken:
+            self._lost.setdefault(one.whose)
+        self._forget(one)
 
     def _forget(self, one: _Followed) -> None:
         self.followed.remove(one)

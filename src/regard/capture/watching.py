@@ -5,6 +5,7 @@ Here the parts meet: `mode` catches, `names` and `kinds` say whose attention it 
 """
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -20,7 +21,7 @@ from regard.capture.kinds import Kinds
 from regard.capture.labelling import Spelling
 from regard.capture.mode import Catching
 from regard.capture.names import Names, Place, is_writing
-from regard.capture.order import Order
+from regard.capture.order import Order, is_attention
 from regard.capture.projections import value_lengths
 from regard.capture.recording import recorded
 from regard.capture.sides import Sides
@@ -68,7 +69,9 @@ class Watch:
             raise ArgumentError("watch-again")
         watcher, self._opened = self._watcher, True
         if watcher.chosen:  # where nothing was asked for, nothing is slowed down
-            self._catching = Catching(watcher.tell, watcher.sides.listeners, answer=watcher.see.fused)
+            self._catching = Catching(
+                watcher.tell, watcher.sides.listeners, answer=watcher.see.fused, whose=watcher.whose
+            )
             self._catching.__enter__()
         return watcher.trace
 
@@ -83,7 +86,7 @@ class Watch:
             self._watcher.later.settle()
             self._watcher.trace.before_looking = None
         if raised is None:
-            self._watcher.close()
+            self._watcher.close(self._catching.lost())
 
     def __repr__(self) -> str:
         return f"<{say('watch-closed')}>"
@@ -120,6 +123,15 @@ class Watcher:
         """How often attention was seen that was not recorded, by the name of its module; "" is for no module."""
         self._without_values: dict[str, None] = {}
         """Modules of which the lengths of values were wanted, and not to be had."""
+        self._heard: set[str] = set()
+        """Modules of which attention was seen."""
+
+    def whose(self, likely: bool) -> str | None:
+        """The chosen module that makes a softmax, where that may be attention: by its class, or by being `likely`."""
+        place = self.names.innermost()
+        if place is None or place.name not in self.chosen or not (likely or is_attention(place)):
+            return None
+        return place.name
 
     def tell(self, caught: Caught | CaughtWeights) -> None:
         """An attention was computed."""
@@ -127,6 +139,7 @@ class Watcher:
         if place is None:
             self._others[""] = self._others.get("", 0) + 1
             return
+        self._heard.add(place.name)
         place = self.names.part(place, caught.part) if caught.part else self.order.placed(place)
         if isinstance(caught, Caught):
             caught = self.lowering.lowered(caught)
@@ -171,8 +184,12 @@ class Watcher:
             record = self.steps.remembered(place.name, caught, record, step)
         return record if see.lse else record.changed(lse=None)
 
-    def close(self) -> None:
-        """The block is over. What one should know of it is said; an empty Trace is nobody's wish, and has a reason."""
+    def close(self, lost: Iterable[str] = ()) -> None:
+        """The block is over. What one should know of it is said; an empty Trace is nobody's wish, and has a reason.
+
+        lost    modules that made a softmax which may be attention, and was not caught
+        """
+        silent = [name or "attention" for name in lost if name not in self._heard]
         misfit = self.order.misfit()
         said = [
             self.keeping.left_out(),
@@ -180,8 +197,9 @@ class Watcher:
             say("watch-values", names=Listed.few(self._without_values, 3)) if self._without_values else None,
             say("watch-no-words", reason=self._spelling.failed) if self._spelling.failed else None,
             say("watch-tables") if self.sides.guessed and self._spelling.speaks else None,
+            say("watch-lost", names=Listed.few(silent, 3)) if silent else None,
         ]
-        for text in [*said, None if len(self.trace) else self._why_empty()]:
+        for text in [*said, None if len(self.trace) or silent else self._why_empty()]:
             if text is not None:
                 warnings.warn(text, stacklevel=3)  # at the `with`
 

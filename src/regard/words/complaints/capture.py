@@ -131,6 +131,12 @@ WORDS: dict[str, Words] = {
         "想要确切的名字，请运行未编译的模型",
     ),
     # --- nothing seen ---
+    "watch-lost": Words(
+        en="{names} made a softmax that may be attention, and what became of it was not understood, so that it is not "
+        "recorded; multiply all of it with the values (weights @ v), or use F.scaled_dot_product_attention",
+        zh="{names} 算出的 softmax 可能是注意力，但没能看懂它之后的去向，所以没有记录；"
+        "请把它整个与值相乘（weights @ v），或改用 F.scaled_dot_product_attention",
+    ),
     "watch-saw-nothing": Words(
         en="nothing was seen: no attention of this model was computed inside the block by this thread. A model that "
         "runs in another thread must be watched there; one that runs elsewhere (an inner copy, a CUDA graph) must be "

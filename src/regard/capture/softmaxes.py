@@ -68,6 +68,9 @@ class _Followed:
         """The forms that share the storage of `tensor`."""
         return self.forms.get(key_of(tensor), []) if isinstance(tensor, Tensor) else []
 
+    def __contains__(self, tensor: Any) -> bool:
+        return bool(self.all_of(tensor))
+
     def form_of(self, tensor: Any) -> Form | None:
         """The form that `tensor` is, or else is part of; None where it has nothing to do with this softmax."""
         found = self.all_of(tensor)

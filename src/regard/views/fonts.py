@@ -5,6 +5,7 @@ what cannot be drawn is replaced beforehand: a token by its position, our own wo
 touched: fonts are given to each text.
 """
 
+import contextlib
 import logging
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -41,10 +42,30 @@ _GENERIC = ("serif", "sans-serif", "cursive", "fantasy", "monospace")
 @cache
 def families() -> tuple[str, ...]:
     """The fonts to try for each character, in order; matplotlib's own comes last and is always there."""
+    found = _with_chinese()
+    if not found:
+        _look_again()
+        found = _with_chinese()
+    return (*found, "DejaVu Sans")
+
+
+def _with_chinese() -> list[str]:
     from matplotlib import font_manager
 
     there = {font.name for font in font_manager.fontManager.ttflist}
-    return (*(name for name in _CJK if name in there), "DejaVu Sans")
+    return [name for name in _CJK if name in there]
+
+
+def _look_again() -> None:
+    """matplotlib keeps a list of fonts on disk, and does not notice one that was installed after it was written."""
+    from matplotlib import font_manager
+
+    manager = font_manager.fontManager
+    known = {font.fname for font in manager.ttflist}
+    for path in font_manager.findSystemFonts():
+        if path not in known:
+            with contextlib.suppress(Exception):  # a file that is no font it can read
+                manager.addfont(path)
 
 
 def _in_order() -> tuple[str, ...]:

@@ -37,6 +37,13 @@ def chinese_font(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     forget()
 
 
+@pytest.fixture
+def new_font(tmp_path: Path) -> Path:
+    """A font "Han of Today", that nobody knows of yet."""
+    write_squares(tmp_path / "today.ttf", "Han of Today")
+    return tmp_path / "today.ttf"
+
+
 def write_squares(file: Path, family: str) -> None:
     pen = TTGlyphPen(None)
     pen.moveTo((100, 0))

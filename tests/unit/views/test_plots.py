@@ -9,7 +9,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib import pyplot
+from matplotlib import font_manager, pyplot
 from matplotlib.axes import Axes
 from matplotlib.transforms import Bbox
 
@@ -158,6 +158,20 @@ def test_tokens_without_a_glyph_do_not_warn(
     ]
     for cached in (fonts.families, fonts._say_once):
         cached.cache_clear()
+
+
+def test_a_font_that_matplotlib_has_not_noticed_is_found(
+    new_font: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its list of fonts is older than the font; a file that is none does not matter."""
+    broken = tmp_path / "broken.ttf"
+    broken.write_bytes(b"no font")
+    monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(broken), str(new_font)])
+    monkeypatch.setattr(fonts, "_CJK", ("Han of Today",))
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", list(font_manager.fontManager.ttflist))
+    fonts.families.cache_clear()
+    assert fonts.families()[0] == "Han of Today"
+    fonts.families.cache_clear()
 
 
 def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,6 +46,8 @@ class CaughtWeights(NamedTuple):
     There is no LSE where several softmaxes, or several heads, went into one matrix. v (…, S, Ev) is what they were
     multiplied with, with as many axes as `taken` has: the same weights as they came into that product.
 
+    `rows_told`: the product has told which axis counts queries. Else it is the last but one because that is usual.
+
     q and k are not known, so what is not read off the weights now is lost. Nor is it known which of the axes before T
     count heads: a module knows (`heads.py`).
     """
@@ -55,3 +57,4 @@ class CaughtWeights(NamedTuple):
     part: str = ""
     v: Tensor | None = None
     taken: Tensor | None = None
+    rows_told: bool = True

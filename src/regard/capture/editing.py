@@ -20,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 from regard.capture.edits import Edit, asked_for
 from regard.capture.heads import NAMES, by_heads
 from regard.capture.kinds import told_kind
+from regard.capture.layouts import is_one_head
 from regard.capture.mode import going_back
 from regard.capture.names import Names
 from regard.capture.positions import Positions
@@ -127,9 +128,10 @@ class Editing(TorchFunctionMode):
         if not here.edits:
             return func(query, key, value, *args, **kwargs)
         here.require_heads(query.shape)
+        lay_out = _laying_out((*query.shape[:-1], key.shape[-2]), here.module)
         if mask is not None and query.dim() == mask.dim() != 4:
-            options["attn_mask"] = by_heads(mask, here.module)
-        q, k, v = (by_heads(x, here.module) for x in (query, key, value))
+            options["attn_mask"] = lay_out(mask)
+        q, k, v = (lay_out(x) for x in (query, key, value))
         out = edited_attention(func, here.edits, q, k, v, options, here.first)
         return out.reshape(*query.shape[:-1], value.shape[-1])
 
@@ -165,7 +167,7 @@ class Editing(TorchFunctionMode):
         if dim not in (-1, input.dim() - 1):
             raise ArgumentError("edit-axis", asked=here.name, shape=tuple(input.shape), dim=dim)
         here.require_heads(input.shape)
-        scores = by_heads(input, here.module)
+        scores = _laying_out(input.shape, here.module)(input)
         dtype = next((value for value in (*args, *kwargs.values()) if isinstance(value, torch.dtype)), None)
         weights = edited_softmax(scores, here.edits, dtype, here.first, sinks)
         weights = weights.reshape(input.shape)
@@ -245,6 +247,13 @@ class Editing(TorchFunctionMode):
                 call, others = misedited
                 meant = Listed.few([repr(other.asked) for other in others], 3)
                 raise ArgumentError("edit-gate", asked=edit.asked, call=call.asked, shape=call.shape, meant=meant)
+
+
+def _laying_out(shape: tuple[int, ...], module: nn.Module) -> Callable[[Tensor], Tensor]:
+    """How what belongs to weights of this shape, as the module has them, becomes B H · ·, as in a Trace."""
+    if is_one_head(shape, module):
+        return lambda x: x[:, None]
+    return lambda x: by_heads(x, module)
 
 
 def _never(_: Any) -> bool:

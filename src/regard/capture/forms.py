@@ -4,6 +4,7 @@ A form is known by its storage, which every view shares, and by where its axes l
 model lets go, except weights of which only a copy goes on.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -49,9 +50,9 @@ class Form:
     def order(self, tensor: Tensor) -> list[int] | None:
         """For each axis of the weights, the axis that it is in a tensor of this storage; None where they do not match.
 
-        The strides tell: of a view that was turned, cut shorter, or neither.
+        The strides tell. Axes of one element, which einsum puts in, do not count.
         """
-        if self.strides is None or tensor.dim() != len(self.strides):
+        if self.strides is None:
             return None
         left, found = list(range(tensor.dim())), []
         for size, stride in zip(self.shape, self.strides, strict=True):
@@ -60,7 +61,22 @@ class Form:
                 return None
             left.remove(same[0])
             found.append(same[0])
-        return found
+        return found if all(tensor.shape[at] == 1 for at in left) else None
+
+    def rows(self, taken: Tensor) -> int | None:
+        """The axis of the weights, from the last, that counts queries: the rows of `taken`, as the product took it.
+
+        None where strides do not tell, as of heads that share values and stand below each other, also those of one
+        query.
+        """
+        size, first = taken.shape[-2], -len(self.shape)
+        if self.strides is None:
+            return -2 if self.kept is None else None
+        axes = zip(self.shape[:-1], self.strides, strict=False)
+        same = [
+            at for at, axis in enumerate(axes, first) if axis[0] == size and (size == 1 or axis[1] == taken.stride(-2))
+        ]
+        return same[-1] if same and (size == 1 or self.shape[-2] > 1) else None
 
 
 def key_of(tensor: Tensor) -> int:
@@ -96,6 +112,8 @@ def changed(form: Form, before: Tensor, result: Tensor) -> Form | None:
     if form.dropped:
         return copied(form, before, result)
     order = form.order(before) if result.dim() == before.dim() else None
+    if order is not None and math.prod(result.shape[at] for at in order) != result.numel():
+        order = None  # spread along another axis
     axes = range(result.dim()) if order is None else order
     shape, strides = torch.Size(result.shape[at] for at in axes), tuple(result.stride(at) for at in axes)
     storage, offset = StorageWeakRef(result.untyped_storage()), int(result.storage_offset())

@@ -13,11 +13,16 @@ def heads_of(module: nn.Module) -> int | None:
     >>> heads_of(nn.MultiheadAttention(8, 2))
     2
     """
-    for owner in (module, getattr(module, "config", None)):
-        for name in NAMES:
-            found: Any = getattr(owner, name, None)
-            if isinstance(found, int) and found > 0:
-                return found
+    own = own_heads_of(module)
+    return own_heads_of(getattr(module, "config", None)) if own is None else own
+
+
+def own_heads_of(owner: Any) -> int | None:
+    """What a module itself, or a configuration, calls its number of heads."""
+    for name in NAMES:
+        found: Any = getattr(owner, name, None)
+        if isinstance(found, int) and found > 0:
+            return found
     return None
 
 

@@ -190,8 +190,13 @@ class Softmaxes:
             one.taken = True
             if form.shape[:-1].numel() >= one.rows:  # else other heads or queries may come
                 self._forget(one)
-        weights = form.weights(taken)
-        return CaughtWeights(weights, form.lse if len(sources) == 1 else None, v=v, taken=taken)
+        weights, lse, rows = form.weights(taken), form.lse if len(sources) == 1 else None, form.rows(taken)
+        with Aside():
+            if rows is None and weights.dim() == 2 and taken.shape[-2] == 1:  # of each sample, one query
+                weights, lse, rows = weights[:, None, None], None if lse is None else lse[:, None, None], -2
+            elif rows is not None and rows != -2:
+                weights, lse = weights.movedim(rows, -2), None if lse is None else lse.movedim(rows + 1, -1)
+        return CaughtWeights(weights, lse, v=v, taken=taken, rows_told=rows is not None)
 
     def _give_up(self, one: _Followed) -> None:
         if one.whose is not None and not one.taken:

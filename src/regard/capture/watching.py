@@ -19,6 +19,7 @@ from regard.capture.heads import by_heads
 from regard.capture.keeping import Keeping
 from regard.capture.kinds import Kinds
 from regard.capture.labelling import Spelling
+from regard.capture.layouts import Layouts
 from regard.capture.mode import Catching
 from regard.capture.names import Names, Place, is_writing
 from regard.capture.order import Order, is_attention
@@ -113,6 +114,7 @@ class Watcher:
         chosen = [place.module for place in self.names.places if place.name in self.chosen]
         self.keeping = Keeping(budget, self.see, chosen)
         self.lowering = Lowering(keep=self.see.qk)
+        self.layouts = Layouts()
         self.order = Order(self.names)
         self.kinds = Kinds(self.names)
         self._spelling = Spelling(tokenizer)
@@ -143,6 +145,8 @@ class Watcher:
         place = self.names.part(place, caught.part) if caught.part else self.order.placed(place)
         if isinstance(caught, Caught):
             caught = self.lowering.lowered(caught)
+        else:
+            caught = self.layouts.ordered(caught, place)
         sizes = _sizes(caught, place)
         kind = self.kinds.of(place, caught, sizes)
         seen = self.sides.told(place, kind, caught, sizes)
@@ -197,6 +201,7 @@ class Watcher:
             say("watch-values", names=Listed.few(self._without_values, 3)) if self._without_values else None,
             say("watch-no-words", reason=self._spelling.failed) if self._spelling.failed else None,
             say("watch-tables") if self.sides.guessed and self._spelling.speaks else None,
+            *(say("watch-layout", name=name, shape=shape, H=H) for name, (shape, H) in self.layouts.odd.items()),
             say("watch-lost", names=Listed.few(silent, 3)) if silent else None,
         ]
         for text in [*said, None if len(self.trace) or silent else self._why_empty()]:

@@ -130,6 +130,13 @@ WORDS: dict[str, Words] = {
         zh="编译后的代码里，模块按顺序命名，而 {calls} 次注意力与 {count} 个模块对不上：名字可能有误；"
         "想要确切的名字，请运行未编译的模型",
     ),
+    # --- layouts ---
+    "watch-layout": Words(
+        en="{name} lays its weights out in its own way ({shape} with {H} heads), so heads, samples and queries cannot "
+        "be told apart and may be mixed up in its record; lay them out as B H T S",
+        zh="{name} 用自己的方式排列权重（形状 {shape}，{H} 个头），无法分清头、样本与查询，记录里可能弄混；"
+        "请按 B H T S 排列",
+    ),
     # --- nothing seen ---
     "watch-lost": Words(
         en="{names} made a softmax that may be attention, and what became of it was not understood, so that it is not "

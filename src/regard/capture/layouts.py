@@ -1,0 +1,80 @@
+"""Weights that a model lays out in its own way, put in order where the number of heads and of samples tell how.
+
+How many samples there are is read off what the running modules were called with. Usual layouts are not looked at twice.
+"""
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from regard.capture.caught import CaughtWeights
+from regard.capture.heads import heads_of, own_heads_of
+from regard.capture.names import Place, given
+
+
+class Layouts:
+    """Is asked for every attention that a model made by hand."""
+
+    def __init__(self) -> None:
+        self._one_head: dict[str, bool] = {}
+        self.odd: dict[str, tuple[tuple[int, ...], int]] = {}
+        """Modules whose axes nobody can tell apart: the shape of their weights, and how many heads they have."""
+
+    def ordered(self, caught: CaughtWeights, place: Place) -> CaughtWeights:
+        """The same, with axes in the order B H T S where they were not, or where a head has a module of its own."""
+        shape, H = caught.weights.shape, heads_of(place.module)
+        if H is None or len(shape) not in (3, 4):
+            return caught
+        if len(shape) == 3:
+            if self._is_one_head(shape, place):
+                lse = None if caught.lse is None else caught.lse[:, None]
+                return caught._replace(weights=caught.weights[:, None], lse=lse)
+            return caught
+        if shape[1] == H or H not in (shape[0], shape[2]):
+            return caught
+        return self._four(caught, H, place)
+
+    def _is_one_head(self, shape: torch.Size, place: Place) -> bool:
+        """What a module once was it stays, whatever the next batch may look like."""
+        known = self._one_head.get(place.name)
+        if known is None:
+            known = self._one_head[place.name] = is_one_head(shape, place.module)
+        return known
+
+    def _four(self, caught: CaughtWeights, H: int, place: Place) -> CaughtWeights:
+        shape = caught.weights.shape
+        if not caught.rows_told and shape[2] == H and shape[0] != H:
+            return _swapped(caught, 1, 2)
+        if caught.rows_told and shape[0] != H:  # more heads than the module says, and as many queries
+            return caught
+        counts = _sample_counts(shape, (tensor for _, tensor in given()))
+        if caught.rows_told and shape[0] in counts:
+            return caught
+        if caught.rows_told and shape[1] in counts:
+            return _swapped(caught, 0, 1)
+        self.odd.setdefault(place.name or "attention", (tuple(shape), H))
+        return caught
+
+
+def is_one_head(shape: tuple[int, ...], module: nn.Module) -> bool:
+    """Whether the first axis of weights (N, T, S) counts samples alone, though the configuration knows of H heads.
+
+    Then the module is one of them: it and those around it were called with N samples, and not with N / H. A module that
+    counts heads itself has them all.
+    """
+    H = heads_of(module)
+    if len(shape) != 3 or H is None or H == 1 or own_heads_of(module) is not None:
+        return False
+    counts = _sample_counts(shape, (tensor for _, tensor in given()))
+    return shape[0] in counts and shape[0] / H not in counts
+
+
+def _sample_counts(shape: tuple[int, ...], tensors: Iterable[Tensor]) -> set[int]:
+    """How many samples there may be: the first axis of what has as many positions as queries or keys."""
+    return {len(x) for x in tensors if x.dim() > 1 and x.shape[1] in shape[-2:]}
+
+
+def _swapped(caught: CaughtWeights, one: int, other: int) -> CaughtWeights:
+    lse = None if caught.lse is None else caught.lse.transpose(one, other)
+    return caught._replace(weights=caught.weights.transpose(one, other), lse=lse)

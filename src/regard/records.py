@@ -193,6 +193,11 @@ class Record:
         """Whether `weights` can give what it is asked for."""
         return self.rectangle is not None or self.map_is_exact
 
+    @property
+    def module(self) -> str:
+        """The name without the number that a Trace gives to later calls."""
+        return self.name.partition("#")[0]
+
     def weights(self, rows: slice | range | None = None, cols: slice | range | None = None) -> Array:
         """The exact weights of a rectangle, B H rows cols, computed now from the kept q, k and LSE.
 

@@ -79,11 +79,11 @@ class Looking:
             raise ArgumentError("label-samples", fewest=counts[0], most=counts[-1])
         totals: Counter[str] = Counter()
         for record in self.trace:
-            totals[_module(record)] += record.shape[-2]
+            totals[record.module] += record.shape[-2]
         ends: Counter[str] = Counter()
         labelled: list[Record] = []
         for record in self.trace:
-            name, (T, S) = _module(record), record.shape[-2:]
+            name, (T, S) = record.module, record.shape[-2:]
             ends[name] += T
             if record.kind == "encoder":
                 queries = keys = origin.whole(name, totals[name])
@@ -96,11 +96,6 @@ class Looking:
             labelled.append(record.with_tokens(queries, keys))
         self.trace = Trace(labelled)
         return self.trace
-
-
-def _module(record: Record) -> str:
-    """The name without the number that a Trace gives to a later call."""
-    return record.name.partition("#")[0]
 
 
 class _Text:

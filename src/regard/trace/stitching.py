@@ -12,18 +12,14 @@ from typing import Any
 import numpy as np
 
 from regard.axes import bin_width
-from regard.errors import ArgumentError
 from regard.kinds import Array, to_kind_of, to_numpy
 from regard.records import Record, Top
 from regard.trace.pooling import pool
+from regard.trace.runs import Ends, Run, asked_for, runs_of, start_of, was_lost
 from regard.words import say
 
 NUMBERS_AT_ONCE = 2**22
 """Weights that are made at a time while a map is pooled: 16 MiB."""
-
-
-Ends = Sequence[tuple[int, int]]
-"""For each text, the call that read it last, and the sample of that call."""
 
 
 def stitched_records(records: Iterable[Record], ids: Any = None, map: int | None = 256) -> list[Record]:
@@ -32,93 +28,13 @@ def stitched_records(records: Iterable[Record], ids: Any = None, map: int | None
     ids   the texts to follow, N L, as a search returned them: of each module one Record, of the run that read most of
           them; else those that were alive at the last step of each run
     """
-    runs = _runs(records)
-    lost = next((run for run in runs if _was_lost(run, runs)), None)
+    runs = runs_of(records)
+    lost = next((run for run in runs if was_lost(run, runs)), None)
     if lost is not None:
         warnings.warn(say("stitch-in-turn", name=lost.module), stacklevel=3)  # at the call of Trace.stitched
     if ids is None:
         return [_stitched(run, None, map) for run in runs]
-    return [_stitched(run, ends, map) for run, ends in _asked_for(runs, to_numpy(ids))]
-
-
-@dataclass(slots=True, eq=False)
-class Run:
-    """The calls of one module over one text. `number` is the place of the first among all records.
-
-    samples   how many sources there are: the beams of each stand beside each other at first, and so do its results
-    """
-
-    calls: list[Record]
-    number: int
-    samples: int
-
-    @property
-    def module(self) -> str:
-        return _module(self.calls[0])
-
-    @property
-    def is_encoder(self) -> bool:
-        return self.calls[0].kind == "encoder"
-
-    def rows_until(self, at: int) -> int:
-        """How many rows there are once a call has been made."""
-        return _end(self.calls[at]) - _start(self.calls[0])
-
-
-def _runs(records: Iterable[Record]) -> list[Run]:
-    latest: dict[str, Run] = {}
-    runs: list[Run] = []
-    samples = 1
-    for number, record in enumerate(records):
-        if record.kind == "encoder":
-            samples = record.shape[0]
-        module = _module(record)
-        if record.step is None or not record.step.parents or module not in latest:
-            latest[module] = Run([record], number, samples)
-            runs.append(latest[module])
-        else:
-            _check_parents(latest[module].calls[-1], record, record.step.parents)
-            latest[module].calls.append(record)
-    return runs
-
-
-def _was_lost(run: Run, runs: Sequence[Run]) -> bool:
-    """Whether it seems to go on from a text that is there, but was not the module's last: two are written in turn."""
-    step = run.calls[0].step
-    if step is None or step.parents:
-        return False
-    before = [one for one in runs if one.module == run.module and one.number < run.number]
-    return any(_end(one.calls[-1]) == step.start for one in before[:-1])
-
-
-def _asked_for(runs: Sequence[Run], texts: np.ndarray) -> list[tuple[Run, Ends | None]]:
-    """Of each module the run that read most of these texts, the latest of equals; of encoders those that it looks at.
-
-    Without a cache every step reads the text from its beginning; the last of them is all there is to know.
-    """
-    found: dict[str, tuple[int, Run, Ends]] = {}
-    unread: dict[str, ArgumentError] = {}
-    for run in runs:
-        if run.is_encoder:
-            continue
-        try:
-            ends = Search(run).ends(texts)
-        except ArgumentError as error:
-            unread.setdefault(run.module, error)
-            continue
-        rows = sum(run.rows_until(at) for at, _ in ends)
-        if run.module not in found or rows >= found[run.module][0]:
-            found[run.module] = rows, run, ends
-    for module, why in unread.items():
-        if module not in found:
-            raise why
-    if not found:
-        return [(run, None) for run in runs]
-    chosen: dict[int, tuple[Run, Ends | None]] = {run.number: (run, ends) for _, run, ends in found.values()}
-    for start in list(chosen):
-        before = {run.module: run for run in runs if run.is_encoder and run.number < start}
-        chosen |= {run.number: (run, None) for run in before.values()}
-    return [chosen[number] for number in sorted(chosen)]
+    return [_stitched(run, ends, map) for run, ends in asked_for(runs, to_numpy(ids))]
 
 
 def _stitched(run: Run, ends: Ends | None, map: int | None) -> Record:
@@ -150,47 +66,6 @@ class Piece:
         return found
 
 
-class Search:
-    """The calls of one module, asked which of them read a given text last."""
-
-    def __init__(self, run: Run) -> None:
-        self.calls, self.samples = run.calls, run.samples
-
-    def ends(self, texts: np.ndarray) -> Ends:
-        """For each text, the last call that read a beginning of it, and the sample that did."""
-        N = len(texts)
-        return [self._end(text, n * self.samples // N) for n, text in enumerate(texts)]
-
-    def _end(self, text: np.ndarray, source: int) -> tuple[int, int]:
-        for at in range(len(self.calls) - 1, -1, -1):
-            for row in range(self.calls[at].shape[0]):
-                if self._source(at, row) == source and self._has_read(at, row, text):
-                    return at, row
-        raise ArgumentError("stitch-text", name=self.calls[0].name)
-
-    def _source(self, at: int, row: int) -> int:
-        """That of the sample of the first call which it goes on from: some beams may have ended since."""
-        for call in self.calls[at::-1]:
-            row = _parent(call, row)
-        return row * self.samples // self.calls[0].shape[0]
-
-    def _has_read(self, at: int, row: int, text: np.ndarray) -> bool:
-        """Whether the text of a sample, call by call back to its first, is how this one begins."""
-        end = _end(self.calls[at])
-        if end > len(text):
-            return False
-        for call in self.calls[at::-1]:
-            start = _start(call)
-            if start < end:
-                if call.ids is None:
-                    raise ArgumentError("stitch-no-ids", name=call.name)
-                if not np.array_equal(call.ids[row, : end - start], text[start:end]):
-                    return False
-                end = start
-            row = _parent(call, row)
-        return True
-
-
 class Stitch:
     """The calls of one module over one text, and for each sample of the whole the call and the row where it ends."""
 
@@ -211,7 +86,7 @@ class Stitch:
         queries = self._tokens([piece.record.queries for piece in self.pieces])
         return Record(
             shape=(B, H, self.T, self.S),
-            name=_module(first),
+            name=first.module,
             kind=first.kind,
             fused=any(call.fused for call in calls),
             lse=self._joined([call.lse for call in calls], -np.inf),
@@ -331,7 +206,7 @@ def _pieces(calls: Sequence[Record], ends: Ends) -> list[Piece]:
     rows = np.full(len(ends), -1)
     limit: int | None = None
     for at in range(max(at for at, _ in ends), -1, -1):
-        call, start = calls[at], _start(calls[at])
+        call, start = calls[at], start_of(calls[at])
         for sample, (end_at, row) in enumerate(ends):
             if end_at == at:
                 rows[sample] = row
@@ -344,31 +219,6 @@ def _pieces(calls: Sequence[Record], ends: Ends) -> list[Piece]:
         if call.step is not None and call.step.parents:
             rows = np.array([*call.step.parents, -1])[rows]
     return pieces[::-1]
-
-
-def _check_parents(before: Record, call: Record, parents: tuple[int, ...]) -> None:
-    """ArgumentError where it does not go on from that call: one between them was left out, or a file says nonsense."""
-    count, most = call.shape[0], before.shape[0]
-    if len(parents) != count or not all(0 <= parent < most for parent in parents):
-        raise ArgumentError("stitch-parents", name=call.name, parents=list(parents), count=count, before=most)
-
-
-def _parent(call: Record, row: int) -> int:
-    """The sample of the call before that a sample goes on from."""
-    return row if call.step is None or not call.step.parents else call.step.parents[row]
-
-
-def _module(call: Record) -> str:
-    """The name without the number that a Trace gives to a later call."""
-    return call.name.partition("#")[0]
-
-
-def _start(call: Record) -> int:
-    return 0 if call.step is None else call.step.start
-
-
-def _end(call: Record) -> int:
-    return _start(call) + call.shape[2]
 
 
 def _concatenated(parts: Sequence[Array], axis: int) -> Array:

@@ -57,7 +57,7 @@ def _columns(heads: int, room: int, depth: Depth | None) -> tuple[int, int]:
 def _about(records: list[Record], samples: list[int], lang: Language) -> list[str]:
     """Kinds, layers, heads and, where they agree, the size."""
     kinds = dict.fromkeys(say(f"screen-{record.kind}", lang) for record in records)
-    layers = {record.name.partition("#")[0] for record in records}  # a generation calls each many times
+    layers = {record.module for record in records}  # a generation calls each many times
     pieces = [*kinds, say("screen-layers", lang, count=len(layers))]
     if len({record.shape for record in records}) > 1:
         return pieces + caption.part(records, lang)

@@ -209,6 +209,7 @@ NEEDS_PROC = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long  # waits for torchrun, twenty seconds
 @NEEDS_PROC
 def test_torchrun_starts_a_lost_process_again(stage: Stage, out: Path) -> None:
     with torchrun(stage, out, "--max-restarts", "1", steps=300) as process:

@@ -117,7 +117,7 @@ def _one_head(head: Head, n: int, blocks: Iterable[slice], bins: Bins | None, re
         head.scores(rows, low, high, out=scores)
         if results.top is not None:  # before powers are written over scores, which tell apart what they round to 0
             results.top.indices[n, rows] = _strongest(scores, results.top.indices.shape[-1], low, S)
-        highest = _shift_by_maximum(scores) if shifted else 0.0
+        highest = shift_by_maximum(scores) if shifted else 0.0
         np.exp(scores, out=powers)
         total = powers.sum(axis=1)
         logarithm = np.log(total)
@@ -152,7 +152,7 @@ def _mean_score(powers: np.ndarray, scores: np.ndarray, mask: BoundMask | None, 
     return summed
 
 
-def _shift_by_maximum(scores: np.ndarray) -> np.ndarray:
+def shift_by_maximum(scores: np.ndarray) -> np.ndarray:
     """Take the maximum off each row, in place, and return it; a row that sees nothing keeps its -inf."""
     highest = scores.max(axis=1)
     highest[highest == -np.inf] = 0

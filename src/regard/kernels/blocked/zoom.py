@@ -5,13 +5,11 @@ Where the LSE is so large that its last digit counts, the rows are weighed again
 
 import numpy as np
 
+from regard.kernels.blocked.forward import ROWS, shift_by_maximum
 from regard.kernels.blocked.scores import Head, exact_dtype
 from regard.kernels.rounding import is_coarse
-from regard.kernels.tiles import row_blocks
+from regard.kernels.tiles import row_blocks, rows_per_block
 from regard.masks import BoundMask
-
-ROWS = 128
-"""So many are weighed again at a time."""
 
 
 def rectangle(
@@ -48,10 +46,9 @@ def rectangle(
 def _weigh_again(head: Head, rows: slice, cols: slice, weights: np.ndarray) -> None:
     """The same without an LSE, into `weights`."""
     S = head.k.shape[0]
-    for some in row_blocks(rows.start, rows.stop, ROWS):
+    for some in row_blocks(rows.start, rows.stop, rows_per_block(rows.stop - rows.start, S, ROWS)):
         powers = head.scores(some, 0, S, np.empty((some.stop - some.start, S), weights.dtype))
-        highest = powers.max(1, keepdims=True)
-        powers -= np.where(highest == -np.inf, 0, highest)
+        shift_by_maximum(powers)
         np.exp(powers, out=powers)
         total = powers.sum(1, keepdims=True)
         weights[some.start - rows.start : some.stop - rows.start] = powers[:, cols] / np.where(total == 0, 1, total)

@@ -9,7 +9,7 @@ from torch import Tensor
 from regard.kernels.chunked.forward import ROWS, settled
 from regard.kernels.chunked.scores import Slab, slabs
 from regard.kernels.rounding import is_coarse
-from regard.kernels.tiles import row_blocks
+from regard.kernels.tiles import row_blocks, rows_per_block
 from regard.masks import BoundMask
 
 
@@ -44,8 +44,9 @@ def rectangle(
 
 def _weigh_again(slab: Slab, rows: slice, cols: slice, weights: Tensor) -> None:
     """The same without an LSE, into `weights`."""
-    for some in row_blocks(rows.start, rows.stop, ROWS):
-        scores = slab.scores(some, 0, slab.k.shape[-2])
+    S, heads = slab.k.shape[-2], slab.q.shape[:-2].numel()
+    for some in row_blocks(rows.start, rows.stop, rows_per_block(rows.stop - rows.start, S * heads, ROWS)):
+        scores = slab.scores(some, 0, S)
         whole = torch.softmax(scores, -1)
         settled(scores, whole)
         weights[..., some.start - rows.start : some.stop - rows.start, :] = whole[..., cols]

@@ -38,6 +38,40 @@ class Run:
         """How many rows there are once a call has been made."""
         return end_of(self.calls[at]) - start_of(self.calls[0])
 
+    def ends(self, texts: np.ndarray) -> Ends:
+        """For each text, the last call that read a beginning of it, and the sample that did."""
+        N = len(texts)
+        return [self._end(text, n * self.samples // N) for n, text in enumerate(texts)]
+
+    def _end(self, text: np.ndarray, source: int) -> tuple[int, int]:
+        for at in range(len(self.calls) - 1, -1, -1):
+            for row in range(self.calls[at].shape[0]):
+                if self._has_read(at, row, text) and self._source(at, row) == source:
+                    return at, row
+        raise ArgumentError("stitch-text", name=self.calls[0].name)
+
+    def _source(self, at: int, row: int) -> int:
+        """That of the sample of the first call which it goes on from: some beams may have ended since."""
+        for call in self.calls[at::-1]:
+            row = parent_of(call, row)
+        return row * self.samples // self.calls[0].shape[0]
+
+    def _has_read(self, at: int, row: int, text: np.ndarray) -> bool:
+        """Whether the text of a sample, call by call back to its first, is how this one begins."""
+        end = end_of(self.calls[at])
+        if end > len(text):
+            return False
+        for call in self.calls[at::-1]:
+            start = start_of(call)
+            if start < end:
+                if call.ids is None:
+                    raise ArgumentError("stitch-no-ids", name=call.name)
+                if not np.array_equal(call.ids[row, : end - start], text[start:end]):
+                    return False
+                end = start
+            row = parent_of(call, row)
+        return True
+
 
 def runs_of(records: Iterable[Record]) -> list[Run]:
     latest: dict[str, Run] = {}
@@ -76,7 +110,7 @@ def asked_for(runs: Sequence[Run], texts: np.ndarray) -> list[tuple[Run, Ends | 
         if run.is_encoder:
             continue
         try:
-            ends = Search(run).ends(texts)
+            ends = run.ends(texts)
         except ArgumentError as error:
             unread.setdefault(run.module, error)
             continue
@@ -93,47 +127,6 @@ def asked_for(runs: Sequence[Run], texts: np.ndarray) -> list[tuple[Run, Ends | 
         before = {run.module: run for run in runs if run.is_encoder and run.number < start}
         chosen |= {run.number: (run, None) for run in before.values()}
     return [chosen[number] for number in sorted(chosen)]
-
-
-class Search:
-    """The calls of one module, asked which of them read a given text last."""
-
-    def __init__(self, run: Run) -> None:
-        self.calls, self.samples = run.calls, run.samples
-
-    def ends(self, texts: np.ndarray) -> Ends:
-        """For each text, the last call that read a beginning of it, and the sample that did."""
-        N = len(texts)
-        return [self._end(text, n * self.samples // N) for n, text in enumerate(texts)]
-
-    def _end(self, text: np.ndarray, source: int) -> tuple[int, int]:
-        for at in range(len(self.calls) - 1, -1, -1):
-            for row in range(self.calls[at].shape[0]):
-                if self._source(at, row) == source and self._has_read(at, row, text):
-                    return at, row
-        raise ArgumentError("stitch-text", name=self.calls[0].name)
-
-    def _source(self, at: int, row: int) -> int:
-        """That of the sample of the first call which it goes on from: some beams may have ended since."""
-        for call in self.calls[at::-1]:
-            row = parent_of(call, row)
-        return row * self.samples // self.calls[0].shape[0]
-
-    def _has_read(self, at: int, row: int, text: np.ndarray) -> bool:
-        """Whether the text of a sample, call by call back to its first, is how this one begins."""
-        end = end_of(self.calls[at])
-        if end > len(text):
-            return False
-        for call in self.calls[at::-1]:
-            start = start_of(call)
-            if start < end:
-                if call.ids is None:
-                    raise ArgumentError("stitch-no-ids", name=call.name)
-                if not np.array_equal(call.ids[row, : end - start], text[start:end]):
-                    return False
-                end = start
-            row = parent_of(call, row)
-        return True
 
 
 def _check_parents(before: Record, call: Record, parents: tuple[int, ...]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from regard.axes import bin_width
 from regard.kinds import Array, to_kind_of, to_numpy
-from regard.records import Record, Top
+from regard.records import Record, Top, tokens_of
 from regard.trace.pooling import pool
 from regard.trace.runs import Ends, Run, asked_for, runs_of, start_of, was_lost
 from regard.words import say
@@ -186,7 +186,7 @@ class Stitch:
             if rows is None:
                 return None
             for text, row in zip(found, piece.rows.tolist(), strict=True):
-                tokens = ("",) * piece.count if row < 0 else rows[row if len(rows) > 1 else 0][: piece.count]
+                tokens = ("",) * piece.count if row < 0 else tokens_of(rows, row)[: piece.count]
                 text.extend(tokens)
         return tuple(tuple(text) for text in found)
 

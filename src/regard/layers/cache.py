@@ -61,8 +61,7 @@ class Growing:
     def select(self, rows: Tensor) -> None:
         """The samples in this order, repeated or dropped."""
         if self._room is not None:
-            # Not by indexing: `watch` listens for this, to know whose text goes on where.
-            self._room = (self._room[0].index_select(0, rows), self._room[1].index_select(0, rows))
+            self._room = (moved(self._room[0], rows), moved(self._room[1], rows))
 
     def crop(self, length: int) -> None:
         """Forget what came after the first `length` columns."""
@@ -106,7 +105,11 @@ def _check_dtype(there: Tensor, new: Tensor) -> None:
         raise DtypeError("cache-dtype", there=there.dtype, found=new.dtype)
 
 
+def moved(x: Tensor, rows: Tensor) -> Tensor:
+    """The rows of x in this order. Not by indexing: `watch` listens for this, to know whose text goes on where."""
+    return x.index_select(0, rows)
+
+
 def in_place(x: Tensor, rows: Tensor) -> Tensor:
-    """The rows of x in this order, in the memory of x where there are as many: a captured step reads from there."""
-    moved = x.index_select(0, rows)
-    return x.copy_(moved) if len(rows) == len(x) else moved
+    """The same, in the memory of x where there are as many: a captured step reads from there."""
+    return x.copy_(moved(x, rows)) if len(rows) == len(x) else moved(x, rows)

@@ -13,7 +13,7 @@ from torch import Tensor
 from regard.config import inputs
 from regard.dispatch import attend_within
 from regard.errors import ArgumentError
-from regard.layers.cache import KeysAndValues, in_place
+from regard.layers.cache import KeysAndValues, in_place, moved
 from regard.masks import Mask
 from regard.models.inputs import given_ids, on_device
 from regard.models.span import GrowingPast, Past, StaticPast
@@ -107,20 +107,16 @@ class Decoding:
         if self._memory is not None and (origins := [self._origins[row] for row in rows]) != self._origins:
             # Beams of one source that change places look at the same as before: nothing to copy.
             self._origins = origins
-            self._move_memory(self._memory, index)
+            is_first = self._memory is self._beginning[0]  # which stays as it is, for `crop` to go back to
+            move = moved if is_first else in_place
+            self._memory = [(move(k, index), move(v, index)) for k, v in self._memory]
+            self._memory_keep = None if self._memory_keep is None else move(self._memory_keep, index)
+            if is_first:
+                self._one_token = self._quick()
         self._padding = None if self._padding is None else self._padding[rows]
         if len(rows) != self._samples:  # other shapes, other memory
             self._one_token = self._quick()
         self._samples = len(rows)
-
-    def _move_memory(self, memory: list[KeysAndValues], index: Tensor) -> None:
-        """The sources in another order: in the same memory, where there are as many, unless they were begun with it."""
-        if memory is self._beginning[0] and len(index) == self._samples:
-            memory = [(k.clone(), v.clone()) for k, v in memory]
-            self._memory_keep = None if self._memory_keep is None else self._memory_keep.clone()
-            self._one_token = self._quick()
-        self._memory = [(in_place(k, index), in_place(v, index)) for k, v in memory]
-        self._memory_keep = None if self._memory_keep is None else in_place(self._memory_keep, index)
 
     def crop(self, length: int) -> None:
         """Forget what was read after the first `length` columns; with all of it, what samples were selected."""

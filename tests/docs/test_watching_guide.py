@@ -82,7 +82,7 @@ def test_the_rhyme_is_what_the_picture_shows() -> None:
     (named,) = (one for one in trace.heads() if (one.name, one.head) == (record.name, int(head)))
     assert named.best is not None
     assert named.best.pattern == "separator"  # what the guide says that the table calls it
-    moved = regard.effect(poet.model, ids, {"silence": {record.name: [int(head)]}})
+    moved = regard.effect(poet.model, ids, silence={record.name: [int(head)]})
     assert poet.tokenizer.decode(moved.token.tolist()) == "乡"
     told = [f"{side.item():.2f}" for side in moved.probability]
     assert "falls from {} to {}".format(*told) in README.prose("en")

@@ -47,7 +47,7 @@ def _fitting(item: Any, names: list[str]) -> list[str]:
     if isinstance(item, bool) or not isinstance(item, str | int):
         raise ArgumentError("watch-layers", found=type(item).__name__)
     if isinstance(item, int):
-        return _numbered(item, names)
+        return layers_numbered(item, names)
     item = item.partition("#")[0]  # the name of a record: a module's later calls have a number
     fitting = [name for name in names if name == item or name.endswith(f".{item}")]
     fitting = fitting or [name for name in names if fnmatchcase(name, item) or fnmatchcase(name, f"*.{item}")]
@@ -56,7 +56,7 @@ def _fitting(item: Any, names: list[str]) -> list[str]:
     return fitting
 
 
-def _numbered(asked: int, names: list[str]) -> list[str]:
+def layers_numbered(asked: int, names: list[str]) -> list[str]:
     """The modules with that number in the outermost lists: in T5, `block.1` and not `block.0.layer.1`.
 
     Below 0 one counts from the end of each list: an encoder and a decoder may not be of one length.

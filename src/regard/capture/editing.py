@@ -4,7 +4,7 @@ A function mode: it stands above autograd, so gradients flow through what it cha
 off their fused paths, which watching must not do and editing may. The model itself is never touched.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -34,7 +34,12 @@ _active: ContextVar[tuple["Editing", ...]] = ContextVar("regard_edits", default=
 """The edits of this thread, outermost first. The innermost does the work of all."""
 
 
-def edit(model: nn.Module, silence: Any = None, cut: Any = None, freeze: Any = None) -> AbstractContextManager[None]:
+KINDS = ("silence", "cut", "freeze")
+
+
+def edit(
+    model: nn.Module, silence: Any = None, cut: Any = None, freeze: Any = None, **unknown: Any
+) -> AbstractContextManager[None]:
     """Change what attention does, by the names of a Trace; afterwards everything is as it was.
 
     silence  {name: heads}: these heads add nothing to the output
@@ -42,7 +47,8 @@ def edit(model: nn.Module, silence: Any = None, cut: Any = None, freeze: Any = N
              where. The other keys share the weight; a query that is left with none gets zero.
     freeze   {name: weights, or a Record that kept them}: looked at like this, whatever the scores say
 
-    A name means every call of its module; `name#2` only the third. Positions below 0 count from the end. Every softmax
+    A name means every call of its module; `name#2` only the third. A number is that of a layer, as `watch(layers=)`
+    counts them, where the layer has one attention. Positions below 0 count from the end. Every softmax
     of a module counts as a call; where one of them was edited that is no attention, a gate perhaps, this is said.
     Raises where an edit could not be made, at the latest when the block ends. If activations are checkpointed,
     `backward` belongs inside the block too.
@@ -54,10 +60,17 @@ def edit(model: nn.Module, silence: Any = None, cut: Any = None, freeze: Any = N
     >>> out.abs().max().item()
     0.0
     """
+    check_keywords("edit", unknown, KINDS)
     if not isinstance(model, nn.Module):
         raise ArgumentError("edit-model", found=type(model).__name__)
     names = Names(model)
     return _edited(names, asked_for(names, silence, cut, freeze))
+
+
+def check_keywords(function: str, unknown: Iterable[str], known: tuple[str, ...]) -> None:
+    """ArgumentError for keywords that the function does not have, with those that it has."""
+    for name in unknown:
+        raise ArgumentError("edit-keyword", function=function, asked=name, known=Listed(known))
 
 
 @contextmanager
@@ -221,7 +234,7 @@ class Editing(TorchFunctionMode):
         number = self._calls[name] = self._calls.get(name, -1) + 1
         edits = [edit for edit in self._edits if name in edit.modules and edit.number in (None, number)]
         for edit in edits:
-            edit.done = True
+            edit.met.add(name)
         # Checkpointed layers run once more in the backward pass; which of their calls is repeated, nobody can tell.
         if going_back():
             for edit in self._edits:
@@ -232,11 +245,14 @@ class Editing(TorchFunctionMode):
     def require_all_done(self) -> None:
         """Raise where something that was asked for has not been done."""
         for edit in self._edits:
-            if not edit.done and not self._calls:
+            if not edit.met and not self._calls:
                 raise UnknownNameError("edit-nothing-seen", asked=edit.asked)
-            if not edit.done:
+            if not edit.met:
                 nearest = get_close_matches(edit.asked, self._calls, n=1, cutoff=0.0)[0]
                 raise UnknownNameError("edit-not-done", asked=edit.asked, nearest=nearest or "attention")
+            if edit.is_layer and len(edit.met) > 1:
+                names = Listed(repr(name) for name in sorted(edit.met))
+                raise ArgumentError("edit-layer-several", asked=edit.asked, names=names)
             if edit.missed:
                 head, *ends = min(edit.missed, key=str)
                 edge = tuple(ends) if head is None else (head, *ends)

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from regard.capture.choosing import unknown
+from regard.capture.choosing import layers_numbered, unknown
 from regard.capture.names import Names
 from regard.errors import ArgumentError
 from regard.kinds import is_tensor, is_whole
 from regard.masks import Mask
 from regard.records import Record
 from regard.trace.weights import record_of
+from regard.words import Listed
 
 Edge = tuple[int | None, int, int]
 """Head (None for all), query, key."""
@@ -28,7 +29,7 @@ class Edit:
     """One thing asked of one name, and what came of it so far."""
 
     asked: str
-    """The name as it was written, `#number` included."""
+    """The name as it was written, `#number` included, or the number of a layer."""
     modules: frozenset[str]
     number: int | None
     """Which call of the module, counted from 0; None for all of them."""
@@ -36,7 +37,10 @@ class Edit:
     edges: tuple[Edge, ...] = ()
     mask: Mask | None = None
     pattern: Record | None = None
-    done: bool = False
+    is_layer: bool = False
+    """Whether a layer was named by its number, and so the one attention in it."""
+    met: set[str] = field(default_factory=set)
+    """The modules whose attention it has changed so far."""
     missed: set[Edge] = field(default_factory=set)
     """Edges that lay in no call so far."""
     largest: tuple[int, int] = (0, 0)
@@ -57,15 +61,19 @@ def asked_for(names: Names, silence: Any, cut: Any, freeze: Any) -> list[Edit]:
     ]
 
 
-def _items(how: str, given: Any, example: str) -> Iterable[tuple[str, Any]]:
+def _items(how: str, given: Any, example: str) -> Iterable[tuple[str | int, Any]]:
     if given is None:
         return ()
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) or is_whole(name) for name in given):
         raise ArgumentError("edit-mapping", how=how, example=example, found=type(given).__name__)
     return given.items()
 
 
-def _edit(names: Names, asked: str, **what: Any) -> Edit:
+def _edit(names: Names, asked: str | int, **what: Any) -> Edit:
+    if not isinstance(asked, str):
+        edit = Edit(str(asked), _modules_in_layer(names, int(asked)), None, is_layer=True, **what)
+        edit.missed = set(edit.edges)
+        return edit
     name, sign, number = asked.partition("#")
     if sign and not number.isdecimal():
         raise ArgumentError("edit-number", asked=asked)
@@ -98,20 +106,29 @@ def modules_named(names: Names, asked: str) -> frozenset[str]:
     return frozenset(_attention_in(names, name) for name in found)
 
 
+def _modules_in_layer(names: Names, number: int) -> frozenset[str]:
+    """The modules of the layer with that number. Encoder and decoder both have one: then a name is asked for."""
+    layers = layers_numbered(number, [name for name in names if name])
+    if len(layers) > 1:
+        raise ArgumentError("edit-layer-several", asked=number, names=Listed(repr(name) for name in layers))
+    inside = [name for name in names if name == layers[0] or name.startswith(f"{layers[0]}.")]
+    return frozenset(_attention_in(names, name) for name in inside)
+
+
 def _attention_in(names: Names, name: str) -> str:
     if not isinstance(names.around(name)[-1], nn.TransformerEncoderLayer):
         return name
     return f"{name}.self_attn" if name else "self_attn"
 
 
-def _heads(name: str, given: Any) -> tuple[int, ...]:
+def _heads(name: str | int, given: Any) -> tuple[int, ...]:
     heads = (given,) if is_whole(given) else tuple(given) if _is_list(given) else ()
     if not heads or not all(is_whole(head) and head >= 0 for head in heads):
         raise ArgumentError("edit-heads", asked=name, found=given)
     return tuple(int(head) for head in heads)
 
 
-def _cut(name: str, given: Any) -> dict[str, Any]:
+def _cut(name: str | int, given: Any) -> dict[str, Any]:
     if isinstance(given, Mask) or is_tensor(given) or isinstance(given, np.ndarray):
         return {"mask": Mask.of(given)}
     edges = [tuple(edge) if _is_list(edge) else (edge,) for edge in given] if _is_list(given) else []

@@ -1,4 +1,4 @@
-"""effect: how far an edit moves what a model says next. Two runs, one of them edited, and their difference as a table.
+"""effect: how far an edit moves what a model predicts. Two runs, one of them edited, and their difference as a table.
 
 This is what a picture of attention cannot tell: whether anything depends on it. Attention is not explanation
 (Jain & Wallace, 2019); an effect is at least a fact about this model on this input.
@@ -13,13 +13,12 @@ import torch
 from rich.cells import cell_len
 from torch import Tensor, nn
 
-from regard.capture.editing import edit
+from regard.capture.editing import KINDS, check_keywords, edit
 from regard.capture.labelling import speller
-from regard.errors import ArgumentError, DtypeError, ShapeError
+from regard.capture.predictions import Kind, label_speller, logits_of, prediction_of
+from regard.errors import ArgumentError, DtypeError
 from regard.kinds import is_whole
-from regard.words import Language, Listed, language, say
-
-KINDS = ("silence", "cut", "freeze")
+from regard.words import Language, language, say
 
 
 class Moved(NamedTuple):
@@ -31,10 +30,11 @@ class Moved(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Effect:
-    """What an edit did to the next token; prints as a table.
+    """What an edit did to a prediction; prints as a table.
 
-    before, after   log-probabilities of the next token, B W, float64
-    token           the chosen token of each sample, B: the likeliest before the edit, unless one was given
+    before, after   log-probabilities of the predicted token or class, B W, float64
+    token           the chosen token or class of each sample, B: the likeliest before the edit, unless one was given
+    kind, position  what is predicted and at which position, B; see `predictions.Prediction`
     """
 
     before: Tensor
@@ -42,6 +42,10 @@ class Effect:
     token: Tensor
     spell: Callable[[int], str] = str
     """What a reader sees of an id."""
+    kind: Kind = "next"
+    position: Tensor | None = None
+    most_moved: bool = False
+    """Whether the position is the one that moved most: the input names none."""
 
     @property
     def kl(self) -> Tensor:
@@ -63,7 +67,11 @@ class Effect:
         """A table for each sample: what was likely before or is now, and the chosen token."""
         lang = lang or language()
         tables = [self._table(sample, lang, count) for sample in range(len(self.token))]
-        return "\n\n".join([*tables, say("effect-caution", lang)])
+        return "\n\n".join([*tables, say(f"effect-followed-{self._what}", lang) + say("effect-caution", lang)])
+
+    @property
+    def _what(self) -> str:
+        return "class" if self.kind in ("class", "token-class") else "token"
 
     def __str__(self) -> str:
         return self.text()
@@ -71,12 +79,15 @@ class Effect:
     __repr__ = __str__
 
     def _table(self, sample: int, lang: Language, count: int) -> str:
-        title = say("effect-title", lang, kl=float(self.kl[sample]))
+        at = {} if self.position is None else {"position": int(self.position[sample])}
+        title = say(f"effect-title-{self.kind}", lang, kl=float(self.kl[sample]), **at)
+        if self.most_moved:
+            title = f"{title}\n{say('effect-most-moved', lang)}"
         if len(self.token) > 1:
             title = f"{say('effect-sample', lang, sample=sample)}{title}"
         chosen = int(self.token[sample])
         ids = dict.fromkeys([chosen, *(i for side in self.top(count) for i in side[sample].tolist())])
-        rows = [tuple(say(f"effect-{word}-column", lang) for word in ("token", "before", "after", "change"))]
+        rows = [tuple(say(f"effect-{word}-column", lang) for word in (self._what, "before", "after", "change"))]
         for i in sorted(ids, key=lambda i: -float(self.before[sample, i])):
             was, now = (float(side[sample, i].exp()) for side in (self.before, self.after))
             sign = "→ " if i == chosen else "  "
@@ -92,44 +103,72 @@ class Effect:
 
 
 def effect(
-    model: nn.Module, inputs: Any, edits: Mapping[str, Any], *, token: Any = None, tokenizer: Any = None
+    model: nn.Module,
+    inputs: Any,
+    silence: Any = None,
+    cut: Any = None,
+    freeze: Any = None,
+    *,
+    token: Any = None,
+    position: Any = None,
+    tokenizer: Any = None,
+    **unknown: Any,
 ) -> Effect:
-    """How far `edits` move the probabilities of the next token.
+    """How far an edit moves what the model predicts: the next token, a masked token, or a class.
 
     inputs      what the model is called with: ids, a dict of arguments, or a tuple of them
-    edits       what `edit` takes: {"silence": {"h.5.attn": [3]}, "cut": …, "freeze": …}
-    token       the token to follow, one id or one per sample; the likeliest before the edit if None
-    tokenizer   to write tokens instead of ids
+    silence, cut, freeze   what to edit, as `edit` takes it
+    token       the token or class to follow, one id or one per sample; the likeliest before the edit if None
+    position    whose prediction is meant, one position or one per sample. Without it: the last token of a text that is
+                continued, the first masked token of a masked language model, and where nothing else tells, the
+                position whose prediction moves most.
+    tokenizer   to write tokens instead of ids, and to know which of them is the mask
 
     The model has to be in eval mode: with dropout, two runs differ by themselves.
 
     >>> from regard.config import TransformerConfig
     >>> from regard.models import Transformer
     >>> model = Transformer(TransformerConfig.gpt2(vocab_size=9, d_model=8, n_heads=2, d_ff=16, n_layers=2)).eval()
-    >>> moved = effect(model, torch.tensor([[1, 2, 3]]), {"silence": {"layers.0.self_attention": [0]}})
+    >>> moved = effect(model, torch.tensor([[1, 2, 3]]), silence={"layers.0.self_attention": [0]})
     >>> bool(moved.kl > 0), moved.probability.before.shape
     (True, torch.Size([1]))
     """
-    _check(model, edits)
+    check_keywords("effect", unknown, (*KINDS, "token", "position", "tokenizer"))
+    _check(model, silence)
     args, kwargs = _call(inputs)
     given = _named(model, args) | kwargs
     if given.get("past_key_values") is not None:  # the first run would fill it for the second
         raise ArgumentError("effect-cache")
     with torch.no_grad():
-        before = _next(model(*args, **kwargs), given)
-        with edit(model, **edits):
-            after = _next(model(*args, **kwargs), given)
-    return Effect(before, after, _chosen(token, before), _speller(tokenizer))
+        before = logits_of(_run(model, args, kwargs, given))
+        with edit(model, silence, cut, freeze):
+            after = logits_of(model(*args, **kwargs))
+    predicted = prediction_of(model, given, before, after, position=position, tokenizer=tokenizer)
+    was, now = predicted.of(before), predicted.of(after)
+    spell = label_speller(model) if predicted.kind in ("class", "token-class") else _speller(tokenizer)
+    return Effect(was, now, _chosen(token, was), spell, predicted.kind, predicted.position, predicted.found)
 
 
-def _check(model: nn.Module, edits: Any) -> None:
+def _check(model: nn.Module, silence: Any) -> None:
     if not isinstance(model, nn.Module):
         raise ArgumentError("edit-model", found=type(model).__name__)
     if model.training:
         raise ArgumentError("effect-training")
-    if not isinstance(edits, Mapping) or not set(edits) <= set(KINDS):
-        found = Listed(edits) if isinstance(edits, Mapping) else type(edits).__name__
-        raise ArgumentError("effect-edits", choices=Listed(KINDS), found=found)
+    if isinstance(silence, Mapping) and silence and set(silence) <= set(KINDS):  # as one dict of all edits
+        raise ArgumentError("effect-edits", first=next(iter(silence)))
+
+
+def _run(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], given: Mapping[str, Any]) -> Any:
+    """The model on its inputs; where an encoder–decoder was not told what its decoder reads, a sentence says so."""
+    try:
+        return model(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        config = getattr(model, "config", None)
+        if not getattr(config, "is_encoder_decoder", False) or given.get("decoder_input_ids") is not None:
+            raise
+        start = getattr(config, "decoder_start_token_id", None)
+        start = "decoder_start_token_id" if start is None else start
+        raise ArgumentError("effect-decoder", model=type(model).__name__, start=start) from error
 
 
 def _call(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -150,28 +189,6 @@ def _named(model: nn.Module, args: tuple[Any, ...]) -> dict[str, Any]:
         return inspect.signature(forward).bind_partial(*args).arguments
     except (TypeError, ValueError):  # the model itself will say what is wrong
         return {}
-
-
-def _next(out: Any, given: Mapping[str, Any]) -> Tensor:
-    """Log-probabilities of the next token, B W, from whatever a model returns."""
-    logits = out if isinstance(out, Tensor) else getattr(out, "logits", None)
-    if logits is None and isinstance(out, tuple) and out:
-        logits = out[0]
-    if not isinstance(logits, Tensor) or logits.dim() not in (2, 3):
-        found = tuple(logits.shape) if isinstance(logits, Tensor) else type(out).__name__
-        raise ShapeError("effect-logits", found=found)
-    if logits.dim() == 3:
-        mask = given.get("decoder_attention_mask" if "decoder_input_ids" in given else "attention_mask")
-        logits = logits[torch.arange(len(logits)), _last(mask, logits)]
-    return logits.double().log_softmax(-1)
-
-
-def _last(keep: Any, logits: Tensor) -> Tensor:
-    """The last position of each sample that is no padding."""
-    B, T = logits.shape[:2]
-    if not isinstance(keep, Tensor) or keep.shape != (B, T):
-        return torch.full((B,), T - 1, device=logits.device)
-    return ((keep != 0) * torch.arange(T, device=keep.device)).argmax(-1)
 
 
 def _chosen(token: Any, before: Tensor) -> Tensor:

@@ -9,8 +9,18 @@ WORDS: dict[str, Words] = {
         zh="edit 需要一个 PyTorch 模型（torch.nn.Module）；现在是 {found}",
     ),
     "edit-mapping": Words(
-        en='{how} goes by the names of a Trace, such as {how}={{"h.5.attn": {example}}}; found {found}',
-        zh='{how} 要按 Trace 中的名字给出，例如 {how}={{"h.5.attn": {example}}}；现在是 {found}',
+        en='{how} goes by the names of a Trace or the numbers of layers, such as {how}={{"h.5.attn": {example}}} or '
+        "{how}={{5: {example}}}; found {found}",
+        zh='{how} 要按 Trace 中的名字或层号给出，例如 {how}={{"h.5.attn": {example}}} 或 {how}={{5: {example}}}；'
+        "现在是 {found}",
+    ),
+    "edit-keyword": Words(
+        en="{function} has no argument {asked!r}; it takes {known}",
+        zh="{function} 没有参数 {asked!r}；可用的参数有：{known}",
+    ),
+    "edit-layer-several": Words(
+        en="layer {asked} has more than one attention: {names}; write the name of the one that you mean",
+        zh="第 {asked} 层有不止一处注意力：{names}；请写出所指那一处的名字",
     ),
     "edit-number": Words(
         en="after # stands the number of one call, such as 'h.5.attn#1'; found {asked!r}",
@@ -97,8 +107,42 @@ WORDS: dict[str, Words] = {
         zh="effect 比较两次运行，而训练模式下 dropout 本身就会造成差别；请先调用 model.eval()",
     ),
     "effect-edits": Words(
-        en="edits is a dict with what edit takes, {choices}; found {found}",
-        zh="edits 应为字典，内容与 edit 的参数相同：{choices}；现在是 {found}",
+        en="edits are keywords, as for edit: effect(model, inputs, {first}=…); found one dict of them",
+        zh="编辑要像 edit 那样写成关键字参数：effect(model, inputs, {first}=…)；现在是把它们放进了一个字典",
+    ),
+    "effect-decoder": Words(
+        en="{model} has an encoder and a decoder, and the decoder was given nothing to read; write "
+        'inputs={{"input_ids": ids, "decoder_input_ids": torch.tensor([[{start}]])}}, which asks for the first token '
+        "of the output; further ids ask for later ones",
+        zh="{model} 由编码器和解码器组成，但没有给出解码器要读的内容；请写 "
+        'inputs={{"input_ids": ids, "decoder_input_ids": torch.tensor([[{start}]])}}，这样看的是输出的第一个词元；'
+        "多给几个 id，就看后面的词元",
+    ),
+    "effect-one-number": Words(
+        en="logits of shape {found} are one number each, not scores to choose from, so no probability can move; "
+        "compare the outputs inside and outside of regard.edit instead",
+        zh="logits 的形状为 {found}，每处只有一个数，不是可供选择的得分，谈不上概率变化；"
+        "请改为比较 regard.edit 内外两次的输出",
+    ),
+    "effect-multi-label": Words(
+        en="this model gives every label a probability of its own (problem_type='multi_label_classification'), so "
+        "there is no one distribution to move; compare the outputs inside and outside of regard.edit instead",
+        zh="这个模型给每个标签单独的概率（problem_type='multi_label_classification'），没有统一的分布可比；"
+        "请改为比较 regard.edit 内外两次的输出",
+    ),
+    "effect-no-position": Words(
+        en="position={found!r} was given, but logits of shape {shape} have no positions: leave it out",
+        zh="给出了 position={found!r}，但形状为 {shape} 的 logits 没有位置之分；请去掉它",
+    ),
+    "effect-position": Words(
+        en="position must be a whole number from 0 to {last}, or below 0 to count from the end, or a list of {B} of "
+        "them, one per sample; found {found!r}",
+        zh="position 应为 0 到 {last} 之间的整数（负数从末尾数起），或 {B} 个这样的数的列表（每个样本一个）；"
+        "现在是 {found!r}",
+    ),
+    "effect-unmasked": Words(
+        en="sample {sample} has no masked token (id {mask}), and others have; mask one, or give position=",
+        zh="样本 {sample} 没有被掩盖的词元（id 为 {mask}），而别的样本有；请掩盖一个，或给出 position=",
     ),
     "effect-cache": Words(
         en="inputs holds past_key_values, which the first of the two runs would change; give the whole text instead",
@@ -119,18 +163,40 @@ WORDS: dict[str, Words] = {
         en="token must be an id from 0 to {last}, or a list of {B} of them, one per sample; found {found!r}",
         zh="token 应为 0 到 {last} 之间的 id，或 {B} 个 id 的列表（每个样本一个）；现在是 {found!r}",
     ),
-    "effect-title": Words(
+    "effect-title-next": Words(
         en="next token: moved by {kl:.4g} nats (KL of before to after)",
         zh="下一个词元的分布变化了 {kl:.4g} 奈特（编辑前对编辑后的 KL 散度）",
     ),
+    "effect-title-masked": Words(
+        en="masked token at position {position}: moved by {kl:.4g} nats (KL of before to after)",
+        zh="位置 {position} 处被掩盖的词元，其分布变化了 {kl:.4g} 奈特（编辑前对编辑后的 KL 散度）",
+    ),
+    "effect-title-token": Words(
+        en="token at position {position}: moved by {kl:.4g} nats (KL of before to after)",
+        zh="位置 {position} 处的词元，其分布变化了 {kl:.4g} 奈特（编辑前对编辑后的 KL 散度）",
+    ),
+    "effect-title-class": Words(
+        en="class: moved by {kl:.4g} nats (KL of before to after)",
+        zh="类别的分布变化了 {kl:.4g} 奈特（编辑前对编辑后的 KL 散度）",
+    ),
+    "effect-title-token-class": Words(
+        en="class of the token at position {position}: moved by {kl:.4g} nats (KL of before to after)",
+        zh="位置 {position} 处词元的类别，其分布变化了 {kl:.4g} 奈特（编辑前对编辑后的 KL 散度）",
+    ),
+    "effect-most-moved": Words(
+        en="(of all positions the one that moved most; position= asks for another)",
+        zh="（所有位置中变化最大的一处；用 position= 可以指定别处）",
+    ),
     "effect-sample": Words(en="sample {sample}, ", zh="样本 {sample}，"),
     "effect-token-column": Words(en="token", zh="词元"),
+    "effect-class-column": Words(en="class", zh="类别"),
     "effect-before-column": Words(en="before", zh="编辑前"),
     "effect-after-column": Words(en="after", zh="编辑后"),
     "effect-change-column": Words(en="change", zh="变化"),
+    "effect-followed-token": Words(en="→ the token followed. ", zh="→ 所跟踪的词元。"),
+    "effect-followed-class": Words(en="→ the class followed. ", zh="→ 所跟踪的类别。"),
     "effect-caution": Words(
-        en="→ the token followed. Attention is not explanation: this is what the edit does to this model, on this "
-        "input.",
-        zh="→ 所跟踪的词元。注意力不等于解释：这里只说明该编辑对这个模型、这段输入有何影响。",
+        en="Attention is not explanation: this is what the edit does to this model, on this input.",
+        zh="注意力不等于解释：这里只说明该编辑对这个模型、这段输入有何影响。",
     ),
 }

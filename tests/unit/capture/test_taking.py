@@ -60,7 +60,7 @@ def test_a_gate_is_no_attention(gate_first: bool, fused: bool) -> None:
 def test_who_asks_is_told_in_either_language_and_effect_too() -> None:
     model, x = gated()
     with speaking("zh"), pytest.raises(ArgumentError, match=r"'0#1'.*不是注意力.*'0#0'"):
-        effect(model, x, {"silence": {"0": [0]}})
+        effect(model, x, silence={"0": [0]})
 
 
 def test_a_block_inside_another_is_told_as_well() -> None:

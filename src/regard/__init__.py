@@ -21,6 +21,7 @@ _ROOMS = {
     "effect": "regard.capture",
     "explain": "regard.steps",
     "load": "regard.language",
+    "patterns": "regard.patterns",
     "read_trace": "regard.trace",
     "watch": "regard.capture",
     "RegardError": "regard.errors",
@@ -39,11 +40,13 @@ __all__ = [
     "effect",
     "explain",
     "load",
+    "patterns",
     "read_trace",
     "watch",
 ]
 
 if TYPE_CHECKING:
+    from regard import patterns
     from regard.capture import edit, effect, watch
     from regard.dispatch import attend, backends
     from regard.errors import RegardError
@@ -57,7 +60,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _ROOMS:
         raise AttributeError(f"module 'regard' has no attribute {name!r}")
-    value = getattr(import_module(_ROOMS[name]), name)
+    module = import_module(_ROOMS[name])
+    value = module if name == "patterns" else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -48,11 +48,11 @@ def heads(
     count: Annotated[str | None, typer.Option("--count", metavar="metavar-number", help="help-heads-count")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
-    from regard.trace.measures.heads import check_pattern
+    from regard.patterns import check_name
 
     most = SHOWN if count is None else whole_number("--count", count, least=1)
     if find is not None:
-        check_pattern(find)
+        check_name(find)
     ran = _run(model, given_text(text))
     found = ran.trace.heads()
     if as_json:

@@ -2,6 +2,7 @@
 
 from rich.cells import cell_len
 
+from regard.patterns import label_of
 from regard.trace.measures.heads import TELLING, Head, Heads
 from regard.trace.measures.scoring import Score
 from regard.views.labels import pad, visible
@@ -19,7 +20,7 @@ def heads_table(heads: Heads, pattern: str | None = None, most: int | None = 20,
         chosen = [(head, best) for head in heads if (best := head.best) is not None]
         rest = ("heads-none", len(heads) - len(chosen))
     else:
-        chosen = [(head, head.scores[pattern]) for head in heads.ranked(pattern)]
+        chosen = [(head, score) for head in heads.ranked(pattern) if (score := head.score(pattern)) is not None]
         rest = ("heads-untold", len(heads) - len(chosen))
     lines = [_title(heads, spoken), *(["", *_table(chosen[:most], spoken)] if chosen else [])]
     if most is not None and len(chosen) > most:
@@ -55,5 +56,5 @@ def _table(chosen: list[tuple[Head, Score]], lang: Language) -> list[str]:
 
 
 def _row(head: Head, score: Score, lang: Language) -> Row:
-    does = say(f"pattern-{score.pattern}", lang)
+    does = visible(label_of(score.pattern, lang))
     return visible(head.name), str(head.head), does, f"{score.value:.2f}", str(score.queries)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from regard.records import Record, tokens_of
-from regard.trace.measures.heads import find_heads
+from regard.trace.measures.heads import Head, Heads, find_heads
 from regard.trace.trace import Trace
 from regard.views.labels import readable
 from regard.words import Language, say
@@ -24,8 +24,8 @@ _WIDE = ("W", "F")
 def telling_head(records: Sequence[Record]) -> tuple[int, int]:
     """The place of a record and the number of its head: of cross-attention the head that aligns best on this text.
 
-    Where there is none, the head of the decoder, or of all, whose pattern is the clearest; the first where no head has
-    any, or the weights are not exact.
+    Where there is none, the head of the decoder, or of all, whose pattern is the clearest, one that rests on the first
+    token only where there is no other; the first where no head has any, or the weights are not exact.
 
     >>> import numpy as np
     >>> even, diagonal = np.full((4, 4), 0.25), np.eye(4)
@@ -39,8 +39,14 @@ def telling_head(records: Sequence[Record]) -> tuple[int, int]:
     if not exact:
         return places[0], 0
     found = find_heads(Trace(records[at] for at in exact.values()), _QUERIES)
-    heads = found.ranked("alignment") if kind == "cross" else [head for head in found if head.best is not None]
+    heads = found.ranked("alignment") if kind == "cross" else _named(found)
     return (exact[heads[0].name], heads[0].head) if heads else (places[0], 0)
+
+
+def _named(found: Heads) -> list[Head]:
+    """The heads that have a name; last those that rest on the first token, for such a head is often idle."""
+    named = [(head, best) for head in found if (best := head.best) is not None]
+    return [head for head, _ in sorted(named, key=lambda pair: pair[1].pattern == "first")]
 
 
 def _is_exact(record: Record) -> bool:

@@ -15,6 +15,43 @@ WORDS: dict[str, Words] = {
     "pattern-local": Words(en="neighbours (local)", zh="邻近的词元 local"),
     "pattern-separator": Words(en="punctuation and separators", zh="标点和分隔符 separator"),
     "pattern-alignment": Words(en="a key of its own (alignment)", zh="每个查询看不同的键 alignment"),
+    "pattern-back": Words(en="{count} tokens back ({name})", zh="往前第 {count} 个词元 {name}"),
+    "pattern-next": Words(en="next token ({name})", zh="后一个词元 {name}"),
+    "pattern-ahead": Words(en="{count} tokens ahead ({name})", zh="往后第 {count} 个词元 {name}"),
+    "pattern-shifted-after": Words(
+        en="{count} places after this token's earlier place (induction+{count})",
+        zh="此词元上次出现处之后第 {count} 个词元 induction+{count}",
+    ),
+    "pattern-shifted-before": Words(
+        en="{count} places before this token's earlier place (induction-{count})",
+        zh="此词元上次出现处之前第 {count} 个词元 induction-{count}",
+    ),
+    # --- patterns of people's own ---
+    "pattern-name": Words(
+        en="a pattern's name is letters, digits and any of _ + . - and begins with a letter or digit; found {found!r}",
+        zh="模式名由字母、数字和 _ + . - 组成，以字母或数字开头；现在是 {found!r}",
+    ),
+    "pattern-taken": Words(
+        en="{asked!r} is a pattern that regard itself measures; choose another name",
+        zh="{asked!r} 是 regard 自带的模式；请换一个名字",
+    ),
+    "pattern-function": Words(
+        en="pattern {asked!r} needs a function from a View to how much each key counts; found {found}",
+        zh="模式 {asked!r} 需要一个函数：输入 View，给出每个键计多少；现在是 {found}",
+    ),
+    "pattern-unregistered": Words(
+        en="no pattern {asked!r} is registered; registered are: {patterns}",
+        zh="没有注册过模式 {asked!r}；已注册的有：{patterns}",
+    ),
+    "pattern-shape": Words(
+        en="pattern {asked!r} must give numbers or booleans of a shape that broadcasts to B r S = {wanted}; "
+        "found {dtype} of shape {found}",
+        zh="模式 {asked!r} 应给出可广播到 B r S = {wanted} 的数或布尔值；现在是形状 {found} 的 {dtype}",
+    ),
+    "pattern-values": Words(
+        en="pattern {asked!r} must count each key with a number from 0 to 1, and gave others",
+        zh="模式 {asked!r} 给每个键的数应在 0 到 1 之间，现在有超出的",
+    ),
     # --- the table ---
     "heads-title": Words(
         en="What {count} heads look at, measured on {queries} queries",
@@ -74,8 +111,10 @@ WORDS: dict[str, Words] = {
     ),
     "metavar-pattern": Words(en="PATTERN", zh="种类"),
     "help-find": Words(
-        en="rank by one thing: previous, itself, first, same, induction, local, separator or alignment",
-        zh="只按一种来排：previous、itself、first、same、induction、local、separator 或 alignment",
+        en="rank by one thing: previous, itself, first, same, induction, local, separator, alignment, or with a "
+        "number of yours back-4, ahead-1, induction+2",
+        zh="只按一种来排：previous、itself、first、same、induction、local、separator、alignment，"
+        "或带数字的 back-4、ahead-1、induction+2",
     ),
     "help-heads-count": Words(en="show so many heads; 20 without it", zh="列出多少个头；不写则为 20"),
     "heads-see": Words(
@@ -84,8 +123,8 @@ WORDS: dict[str, Words] = {
     ),
     # --- complaints ---
     "pattern-unknown": Words(
-        en="there is no pattern {asked!r}; choose one of {patterns}",
-        zh="没有 {asked!r} 这一种；请选 {patterns} 之一",
+        en="there is no pattern {asked!r}; choose one of {patterns} (the last three with any number)",
+        zh="没有 {asked!r} 这一种；请选 {patterns} 之一（最后三种的数字可换）",
     ),
     "measure-unknown": Words(
         en="there is no measure {asked!r}; choose one of {measures}",

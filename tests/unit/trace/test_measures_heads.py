@@ -1,6 +1,7 @@
 """What heads look at: patterns laid by hand score 1, their opposites 0, and planted heads get their names."""
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,10 @@ from regard.errors import ArgumentError, NotKeptError, UnknownNameError
 from regard.evaluation.alignment import read_aligned
 from regard.language import load
 from regard.language.handmade import HEADS, look
+from regard.patterns import is_separator, names
 from regard.reference import softmax
 from regard.trace import Trace
 from regard.trace.measures import Head, Heads, find_heads
-from regard.trace.measures.heads import PATTERNS
-from regard.trace.measures.patterns import is_separator
 
 TEXT = ["the", "cat", "sat", "on", "the", "mat", ",", "and", "the", "dog", "sat", "on", "the", "cat", "."]
 N = len(TEXT)
@@ -38,7 +38,8 @@ def causal_even(size: int = N) -> np.ndarray:
 def onto_where(flags: np.ndarray) -> np.ndarray:
     """Evenly at the flagged keys that are not ahead, and where there are none, evenly at all."""
     flags = np.tril(flags).astype(float)
-    return np.where(flags.any(1, keepdims=True), flags / np.maximum(flags.sum(1, keepdims=True), 1), causal_even())
+    even = causal_even(len(flags))
+    return np.where(flags.any(1, keepdims=True), flags / np.maximum(flags.sum(1, keepdims=True), 1), even)
 
 
 def equal(tokens: list[str] = TEXT) -> np.ndarray:
@@ -188,6 +189,144 @@ def test_a_watched_model_with_planted_heads() -> None:
     assert best == {0: "induction", 1: "previous", 2: None}
 
 
+# --- families: any distance, any shift --------------------------------------------------------------------
+
+
+def fixed_distance(back: int, size: int) -> np.ndarray:
+    """Every query looks so many places back; those that cannot look at themselves."""
+    at = np.arange(size)
+    return np.eye(size)[np.where((at >= back) & (at - back < size), np.clip(at - back, 0, size - 1), at)]
+
+
+@pytest.mark.parametrize("back", [2, 3, 4, 7, 11, -1, -3])
+def test_a_head_at_a_fixed_distance_is_named_by_it(back: int) -> None:
+    size = 24
+    tokens = [f"w{i}" for i in range(size)]
+    kind = "decoder" if back > 0 else "encoder"
+    (head,) = Trace.from_weights(fixed_distance(back, size), tokens, tokens, kind=kind).heads()
+    assert head.best is not None
+    assert head.best.pattern == (f"back-{back}" if back > 0 else f"ahead-{-back}")
+    assert head.best.value == pytest.approx(1)
+    assert head.best.queries == size - abs(back)
+
+
+def test_every_distance_has_its_score() -> None:
+    """Against the definition, query by query."""
+    rng = np.random.default_rng(0)
+    T, S = 9, 13
+    weights = softmax(np.where(np.tril(np.ones((2, T, S), bool), S - T), rng.normal(size=(2, T, S)) * 3, -np.inf))
+    heads = sorted(Trace.from_weights(weights, kind="decoder").heads(), key=lambda head: head.head)
+    for number, head in enumerate(heads):
+        for back in range(1, S):
+            pairs = [(t, t + S - T - back) for t in range(T) if t + S - T - back >= 0]
+            even = np.array([1 / (t + S - T + 1) for t, _ in pairs])
+            mass = np.array([weights[number, t, s] for t, s in pairs])
+            found = head.score(f"back-{back}")
+            assert found is not None
+            assert found.queries == len(pairs)
+            assert found.value == pytest.approx(max(0, (mass - even).sum() / (1 - even).sum()), abs=1e-6)
+        assert head.score(f"back-{S}") is None
+    assert [head.head for head in Trace.from_weights(weights, kind="decoder").heads().ranked("back-2")]
+
+
+def repeated(period: int, times: int) -> list[str]:
+    return [f"w{i}" for i in range(period)] * times
+
+
+@pytest.mark.parametrize("shift", [-3, -1, 2, 4, 8])
+def test_shifted_induction_is_named(shift: int) -> None:
+    tokens = repeated(17, 3)
+    size = len(tokens)
+    earlier = np.tril(equal(tokens), -1)
+    moved = np.roll(earlier, shift, axis=1)
+    moved = np.tril(moved, -1) * (np.arange(size) >= shift if shift > 0 else np.arange(size) < size + shift)
+    (head,) = Trace.from_weights(onto_where(moved), tokens, kind="decoder").heads()
+    assert head.best is not None
+    assert head.best.pattern == f"induction{shift:+d}"
+    assert head.best.value > 0.95
+
+
+def test_in_a_text_that_repeats_itself_distance_and_token_are_told_apart() -> None:
+    """With a period of 5, 4 back is also what followed the same token: the first period tells which it is."""
+    tokens = repeated(9, 2)
+    distance = fixed_distance(8, len(tokens))
+    once = np.tril(equal(tokens), -1)
+    induction = onto_where(np.tril(np.roll(once, 1, axis=1), -1) * (np.arange(len(tokens)) > 0))
+    tokens_short = repeated(5, 4)
+    by_place = fixed_distance(4, len(tokens_short))
+    best = [
+        Trace.from_weights(weights, words, kind="decoder").heads()[0].best
+        for weights, words in ((induction, tokens), (by_place, ["x", "y", "z", *tokens_short[3:]]), (distance, tokens))
+    ]
+    assert [score and score.pattern for score in best] == ["induction", "back-4", "induction"]
+
+
+def test_chance_is_not_named() -> None:
+    """Of 200 heads that look at random places, hardly any gets a name that a family gave it."""
+    rng = np.random.default_rng(0)
+    tokens = [f"w{i}" for i in rng.integers(0, 12, 30)]
+    weights = np.zeros((200, 30, 30))
+    for t in range(30):
+        weights[np.arange(200), t, rng.integers(0, t + 1, 200)] = 1
+    found = [head.best.pattern for head in Trace.from_weights(weights, tokens, kind="decoder").heads() if head.best]
+    assert len([name for name in found if "-" in name or "+" in name]) <= 10, Counter(found)
+
+
+# --- patterns of people's own -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def registering() -> Iterator[None]:
+    before = set(names())
+    yield
+    for name in set(names()) - before:
+        regard.patterns.unregister(name)
+
+
+@pytest.mark.usefixtures("registering")
+def test_a_pattern_of_ones_own_is_scored_and_named() -> None:
+    def verbs(view: Any) -> np.ndarray:
+        return np.array([[token == "sat" for token in row] for row in view.texts])[:, None]
+
+    regard.patterns.register("verbs", verbs, label={"en": "verbs", "zh": "动词"}, needs_tokens=True)
+    weights = onto_where(np.array([[token == "sat" for token in TEXT]] * N))
+    heads = Trace.from_weights(weights, TEXT, kind="decoder").heads()
+    assert heads[0].best is not None
+    assert heads[0].best.pattern == "verbs"
+    assert heads[0].best.value == pytest.approx(1)
+    assert heads.ranked("verbs") == [heads[0]]
+    assert " verbs " in heads.text(lang="en")
+    assert " 动词 " in heads.text(lang="zh")
+    assert "verbs" not in Trace.from_weights(weights, kind="decoder").heads()[0].scores  # no tokens
+    assert "verbs" not in Trace.from_weights(weights, TEXT, TEXT, kind="cross").heads()[0].scores
+    regard.patterns.register("verbs", lambda view: np.arange(N) == 3)
+    assert Trace.from_weights(onto([3] * N), kind="decoder").heads()[0].best.pattern == "verbs"
+
+
+@pytest.mark.usefixtures("registering")
+def test_a_bad_pattern_is_told_in_one_sentence() -> None:
+    for name, function, sentence in [
+        ("first", len, "regard itself measures"),
+        ("back-3", len, "regard itself measures"),
+        ("two words", len, "letters, digits"),
+        (3, len, "found 3"),
+        ("own", "len", "found str"),
+    ]:
+        with pytest.raises(ArgumentError, match=sentence):
+            regard.patterns.register(name, function)
+    for answer, sentence in [
+        (np.ones((1, 2, 3)), r"B r S = \(1, 15, 15\)"),
+        (np.full(N, 2), "from 0 to 1"),
+        (np.full(N, np.nan), "from 0 to 1"),
+        (["a"] * N, "found <U1"),
+    ]:
+        regard.patterns.register("own", lambda view, answer=answer: answer)
+        with pytest.raises(ArgumentError, match=sentence):
+            Trace.from_weights(np.eye(N), TEXT, kind="decoder").heads()
+    with pytest.raises(UnknownNameError, match="registered are: own"):
+        regard.patterns.unregister("mine")
+
+
 # --- padding, samples, length -----------------------------------------------------------------------------
 
 
@@ -263,7 +402,7 @@ def test_ranked_by_one_pattern() -> None:
     assert heads.ranked("previous")[0].head == 1
     assert heads.ranked("alignment") == []
     assert isinstance(heads[0], Head)
-    with pytest.raises(UnknownNameError, match=f"choose one of {', '.join(PATTERNS)}"):
+    with pytest.raises(UnknownNameError, match=f"choose one of {', '.join(names())}"):
         heads.ranked("inductoin")
 
 

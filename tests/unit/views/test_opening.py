@@ -53,3 +53,10 @@ def test_texts_are_put_together_as_they_are_written() -> None:
     assert both_texts([spaced], 0) == ("I love you", "Ich liebe")
     assert both_texts([replace(spaced, step=Step(3, (0,)))], 0) is None
     assert both_texts([replace(spaced, kind="decoder")], 0) is None
+
+
+def test_a_head_that_rests_on_the_first_token_opens_last() -> None:
+    sink, back = np.eye(12)[[0] * 12], np.eye(12)[[0, 0, 0, *range(9)]] * 0.9 + np.tril(np.ones((12, 12))) * 0.1 / 12
+    back /= back.sum(1, keepdims=True)
+    assert telling_head([Trace.from_weights(np.stack([sink, back]), kind="decoder")[0]]) == (0, 1)
+    assert telling_head([Trace.from_weights(np.stack([back * 0 + 1 / 12, sink]), kind="decoder")[0]]) == (0, 1)

@@ -18,19 +18,18 @@ explanation (Jain and Wallace 2019); `regard.edit` takes a head away and `regard
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from regard.errors import ArgumentError, UnknownNameError
+from regard.errors import ArgumentError
 from regard.kinds import is_whole
-from regard.records import Kind
-from regard.trace.measures.blocks import is_across
-from regard.trace.measures.patterns import WITHIN
-from regard.trace.measures.scoring import ALIGNMENT, FEWEST, Coverage, PatternSums, Score, Views
+from regard.patterns import ALIGNMENT, SHIFTED, check_name, offset_of
+from regard.records import Kind, Record
+from regard.trace.measures.blocks import is_across, places
+from regard.trace.measures.scoring import FEWEST, FEWEST_OF_FAMILY, Coverage, Offsets, PatternSums, Score, Views
 from regard.trace.measures.sight import Sight, sights
 from regard.trace.trace import Trace
-from regard.words import Language, Listed
+from regard.words import Language
 
-PATTERNS = (*WITHIN, ALIGNMENT)
 TELLING = 0.3
 """A head whose best score is below this is said to do none of these."""
 AS_GOOD = 0.8
@@ -40,13 +39,26 @@ MOST_QUERIES = 2048
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """One head, with a score for each pattern that this text can tell about."""
+    """One head, with a score for each pattern that this text can tell about.
+
+    Of all distances and of all shifted inductions, `scores` has the best of each; `score` tells of any.
+    """
 
     name: str
     """Of its record."""
     kind: Kind
     head: int
     scores: dict[str, Score]
+    _shifted: dict[str, Score] = field(default_factory=dict, repr=False)
+    _offsets: Offsets | None = field(default=None, repr=False, compare=False)
+
+    def score(self, pattern: str) -> Score | None:
+        """Of any pattern; None where this text tells nothing about it."""
+        check_name(pattern)
+        offset = offset_of(pattern)
+        if offset is not None:
+            return None if self._offsets is None else self._offsets.of(self.head, offset)
+        return self.scores.get(pattern) or self._shifted.get(pattern)
 
     @property
     def best(self) -> Score | None:
@@ -56,7 +68,24 @@ class Head:
         if top < TELLING:
             return None
         near = [score for score in sure if score.value >= AS_GOOD * top]
-        return min(near, key=lambda score: (score.even, -score.value))
+        return min(_without_coincidence(near), key=lambda score: (score.even, -score.value))
+
+
+def _without_coincidence(near: list[Score]) -> list[Score]:
+    """In a text that repeats itself, the same token stands at a fixed distance: then one of two names is wrong.
+
+    The queries that have such a distance and no such token decide: by distance if they keep to it, else by the token.
+    """
+    by_distance = [score for score in near if offset_of(score.pattern) is not None]
+    by_token = [score for score in near if score.pattern.startswith("induction") or score.pattern == "same"]
+    if not by_distance or not by_token:
+        return near
+    one, other = by_distance[0], max(by_token, key=lambda score: score.value)
+    room = one.room - other.room
+    above = one.value * one.room - other.value * other.room
+    keeps_distance = one.queries - other.queries >= FEWEST and room > 0 and above / room >= 0.5
+    wrong = by_token if keeps_distance else by_distance
+    return [score for score in near if score not in wrong]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,9 +117,8 @@ class Heads:
 
     def ranked(self, pattern: str) -> list[Head]:
         """The heads by their score for one pattern, those left out about which this text tells nothing."""
-        check_pattern(pattern)
-        known = [head for head in self.heads if pattern in head.scores]
-        return sorted(known, key=lambda head: -head.scores[pattern].value)
+        known = [(head, score) for head in self.heads if (score := head.score(pattern)) is not None]
+        return [head for head, _ in sorted(known, key=lambda pair: -pair[1].value)]
 
     def text(self, pattern: str | None = None, most: int | None = 20, lang: Language | None = None) -> str:
         """The table: the `most` first of them, or of those ranked by one pattern."""
@@ -102,12 +130,6 @@ class Heads:
         return self.text()
 
     __repr__ = __str__
-
-
-def check_pattern(asked: str) -> None:
-    """UnknownNameError with the names of all, where there is no such pattern."""
-    if asked not in PATTERNS:
-        raise UnknownNameError("pattern-unknown", asked=asked, patterns=Listed(PATTERNS))
 
 
 def find_heads(trace: Trace, queries: int | None = MOST_QUERIES) -> Heads:
@@ -129,15 +151,28 @@ def find_heads(trace: Trace, queries: int | None = MOST_QUERIES) -> Heads:
 
 
 def _heads(sight: Sight, queries: int | None) -> list[Head]:
-    record, sums = sight.record, PatternSums(sight.record)
-    views, coverage = Views(record, sight), Coverage(record) if is_across(record) else None
+    record, sums, across = sight.record, PatternSums(sight.record), is_across(sight.record)
+    views, coverage, offsets = Views(record, sight), Coverage(record), Offsets(record)
     for block in sight.blocks(queries):
         seen = sight.of(block.rows)
         sums.add(block, seen, views.of(block.rows, seen))
-        if coverage is not None:
+        if across:
             coverage.add(block, seen)
+        elif record.shape[-1]:
+            offsets.add(block, seen, places(record, block.rows))
     scores = sums.scores()
-    for head, score in enumerate(coverage.scores() if coverage else []):
-        if score is not None:
-            scores[head][ALIGNMENT] = score
-    return [Head(record.name, record.kind, head, each) for head, each in enumerate(scores)]
+    if across:
+        for head, score in enumerate(coverage.scores()):
+            if score is not None:
+                scores[head][ALIGNMENT] = score
+        return [Head(record.name, record.kind, head, each) for head, each in enumerate(scores)]
+    return [_with_families(record, head, each, offsets) for head, each in enumerate(scores)]
+
+
+def _with_families(record: Record, number: int, scores: dict[str, Score], offsets: Offsets) -> Head:
+    """The head: its scores, of each family the best one among them."""
+    shifted = {name: scores.pop(name) for name in SHIFTED if name in scores}
+    sure = [score for score in shifted.values() if score.queries >= FEWEST_OF_FAMILY and score.value > 0]
+    best = [max(sure, key=lambda score: score.value, default=None), offsets.best(number)]
+    scores |= {score.pattern: score for score in best if score is not None}
+    return Head(record.name, record.kind, number, scores, shifted, offsets)

@@ -4,14 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from regard.patterns import ALIGNMENT, View, chosen, is_separator, numbered
 from regard.records import Record
 from regard.trace.measures.blocks import Block, is_across, places
-from regard.trace.measures.patterns import ACROSS, OF_TOKENS, WITHIN, Pattern, View, is_separator, numbered
 from regard.trace.measures.sight import Sight
 
-ALIGNMENT = "alignment"
 FEWEST = 3
 """Queries from which on a score says something about a head, and not about two tokens."""
+FEWEST_OF_FAMILY = 6
+"""The same for patterns of which the best of many is taken: among many, a few queries fit one by chance."""
 
 
 class Score(NamedTuple):
@@ -24,6 +25,11 @@ class Score(NamedTuple):
     """How many queries it rests on, of all samples together."""
     even: float
     """The share that looking evenly would have given."""
+
+    @property
+    def room(self) -> float:
+        """Σ (1 − even) over its queries."""
+        return self.queries * (1 - self.even)
 
 
 class Views:
@@ -41,17 +47,14 @@ class Views:
     def of(self, rows: slice, seen: np.ndarray) -> View:
         """The view of some rows; `seen` is B h r S."""
         at = np.zeros(rows.stop - rows.start, int) if is_across(self.record) else places(self.record, rows)
-        return View(at, np.any(seen, axis=1), self.first, self.tokens, self.separators)
+        return View(at, np.any(seen, axis=1), self.first, self.tokens, self.separators, self.record.keys)
 
 
 class PatternSums:
     """Mass and room of every pattern and head, so far."""
 
     def __init__(self, record: Record) -> None:
-        named, chosen = record.keys is not None, ACROSS if is_across(record) else WITHIN
-        self.patterns: dict[str, Pattern] = {
-            name: pattern for name, pattern in chosen.items() if named or name not in OF_TOKENS
-        }
+        self.patterns = chosen(is_across(record), named=record.keys is not None)
         self.above, self.room, self.queries = np.zeros((3, record.shape[1], len(self.patterns)))  # each H P
 
     def add(self, block: Block, seen: np.ndarray, view: View) -> None:
@@ -80,6 +83,74 @@ class PatternSums:
             }
             for sums in zip(self.above, self.room, self.queries, strict=True)
         ]
+
+
+class Offsets:
+    """The same for every distance of query and key at once, in self-attention: sums along the diagonals.
+
+    Where each head sees the same keys, `even` is one number for all of them.
+    """
+
+    def __init__(self, record: Record) -> None:
+        self.S = record.shape[-1]
+        width = max(2 * self.S - 1, 0)  # key − query from −(S − 1) to S − 1
+        self.mass, self.even, self.room, self.queries = np.zeros((4, record.shape[1], width))
+
+    def add(self, block: Block, seen: np.ndarray, at: np.ndarray) -> None:
+        """The rows of one block; `seen` is B h r S, `at` where its queries stand."""
+        looking = block.looking  # B H r
+        if looking.shape[1] and bool((looking == looking[:, :1]).all()):
+            looking = looking[:, : seen.shape[1]]
+        visible = seen & looking[..., None]  # B h r S, or B H r S
+        share = visible / np.maximum(seen.sum(-1, keepdims=True), 1)
+        telling = visible & (share < 1)
+        first = self.S - 1 - int(at[0])
+        self.mass += _diagonals(np.where(telling, block.weights, 0), first, self.S)
+        self.even += _diagonals(np.where(telling, share, 0), first, self.S)
+        self.room += _diagonals(np.where(telling, 1 - share, 0), first, self.S)
+        self.queries += _diagonals(telling, first, self.S)
+
+    def of(self, head: int, back: int) -> Score | None:
+        """The score of one head for the key so many places back; None where no query has one."""
+        at = self.S - 1 - back
+        if not 0 <= at < self.mass.shape[1] or not self.queries[head, at]:
+            return None
+        room, queries = self.room[head, at], int(self.queries[head, at])
+        value = float(np.clip((self.mass[head, at] - self.even[head, at]) / room, 0, 1))
+        name = f"back-{back}" if back > 0 else f"ahead-{-back}"
+        return Score(name, value, queries, float(1 - room / queries))
+
+    def best(self, head: int) -> Score | None:
+        """The best of all distances but 0 and 1 back, which have names of their own.
+
+        A third of the queries must have such a key: a distance that a few of them have fits by chance.
+        """
+        if not self.S:
+            return None
+        queries = self.queries[head].copy()
+        fewest = max(FEWEST_OF_FAMILY, queries.max(initial=0) / 3)
+        queries[[self.S - 1, max(self.S - 2, 0)]] = 0
+        above = np.where(queries >= fewest, self.mass[head] - self.even[head], 0)
+        value = np.where(queries >= fewest, above / np.maximum(self.room[head], 1e-9), -1)
+        at = int(value.argmax())
+        return self.of(head, self.S - 1 - at) if value[at] > 0 else None
+
+
+def _diagonals(values: np.ndarray, first: int, S: int) -> np.ndarray:
+    """h (2 S − 1): sums of B h r S along its diagonals, where row 0 begins at place `first` of them.
+
+    Row i is laid i places further to the left, so that diagonals become columns.
+    """
+    rows = values.sum(0, dtype=np.float64)  # h r S
+    h, r, _ = rows.shape
+    laid = np.zeros((h, r, S + r - 1))
+    high, row, column = laid.strides
+    skewed = np.lib.stride_tricks.as_strided(laid[:, :, r - 1 :], (h, r, S), (high, row - column, column))
+    skewed[:] = rows
+    sums = np.zeros((h, 2 * S - 1))
+    start = first - (r - 1)
+    sums[:, start : start + S + r - 1] = laid.sum(1)
+    return sums
 
 
 class Coverage:

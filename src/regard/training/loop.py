@@ -8,6 +8,7 @@ memory and a few whole numbers.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -102,7 +103,8 @@ class _Run:
         listeners: Sequence[Listener],
         moments: Sequence[Moment],
     ) -> None:
-        self.task, self.plan, self.ranks, self.request, self.moments = task, plan, ranks, request, moments
+        self.task, self.plan, self.request, self.moments = task, plan, request, moments
+        self.ranks = replace(ranks, request=request)
         self.model = task.model.to(ranks.device)
         self.optimizer = adamw(self.model, plan)
         self.checkpoints = Store(folder / "checkpoints", plan.keep, plan.save_every)

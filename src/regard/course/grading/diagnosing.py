@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.course.exercise import Exercise, Tolerance
 from regard.course.grading.answers import Outcome
-from regard.course.grading.comparing import Compared, equal, is_number, settled
+from regard.course.grading.comparing import Compared, as_numbers, equal, is_number, settled
 from regard.course.grading.slips import matching
 from regard.course.grading.telling import named, sentence
 from regard.words import Listed, language, say
@@ -140,4 +140,4 @@ def leaves(value: Any) -> Iterator[np.ndarray]:
     elif isinstance(value, dict):
         yield from leaves(list(value.values()))
     elif is_number(value):
-        yield np.asarray(value)
+        yield as_numbers(value)

@@ -32,6 +32,8 @@ PARAMETER_FAULTS = ("missing-parameter", "extra-parameter", "wrong-parameter")
 FAULTS = ("missing-name", "not-callable", "not-a-module", *PARAMETER_FAULTS, "refused", "too-much-memory")
 """What an Answer's `fault` can be. A value that cannot travel is no fault; it arrives as `wire.Other`."""
 
+MOST_DETAILS = 10
+
 REFUSALS = ("package", "process", "network", "signal", "native", "inside", "limits", "write", "files")
 
 
@@ -101,7 +103,7 @@ def _sent(value: Any, track: Track) -> Any:
 def _request(text: str, asked: list[dict[str, Any]], track: Track, limits: Limits) -> dict[str, Any]:
     libraries = [importlib.util.find_spec(name) for name in {"numpy", track}]
     return {
-        "source": text,
+        "source": np.frombuffer(text.encode(), dtype=np.uint8),  # as bytes, since texts that come back are short
         "calls": asked,
         "track": track,
         "limits": asdict(limits),
@@ -182,7 +184,8 @@ def _answer(told: Any, call: Mapping[str, Any] | None, text: str) -> Answer:
         gradients = told.get("gradients") if isinstance(told.get("gradients"), dict) else None
         return Answer(told["value"], mutated=_mutated(told.get("after"), call), gradients=gradients)
     line, details, fault = told.get("line"), told.get("details"), _short(told.get("fault"), 30)
-    details = {_short(k, 20): _short(v, 200) for k, v in details.items()} if isinstance(details, dict) else {}
+    pairs = list(details.items())[:MOST_DETAILS] if isinstance(details, dict) else []
+    details = {_short(k, 20): _short(v, 200) for k, v in pairs}
     known = fault in FAULTS and (fault != "refused" or details.get("what") in REFUSALS)
     return Answer(
         raised=" ".join(_short(told.get("raised"), 100).split()),  # a type's name can hold anything, even new lines
@@ -194,7 +197,7 @@ def _answer(told: Any, call: Mapping[str, Any] | None, text: str) -> Answer:
 
 
 def _short(text: Any, length: int) -> str:
-    return plain(text)[:length] if isinstance(text, str) else ""
+    return plain(text[: 4 * length])[:length] if isinstance(text, str) else ""
 
 
 def _mutated(after: Any, call: Mapping[str, Any]) -> tuple[str, ...]:

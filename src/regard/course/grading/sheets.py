@@ -16,7 +16,7 @@ import numpy as np
 
 from regard.course.exercise import Exercise, Field, Sheet
 from regard.course.grading.verdict import Test, Verdict, plain
-from regard.course.grading.writing import written
+from regard.course.grading.writing import shown
 from regard.words import language, say
 
 _TWINS = str.maketrans(
@@ -209,7 +209,7 @@ def _test(exercise: Exercise, field: Field, typed: Any, passed: bool) -> Test:
         return Test(name, passed, call=field.name)
     allowed = "" if passed or not field.tolerance else say("sheet-tolerance", tolerance=f"{field.tolerance:g}")
     where = "" if passed else field.name
-    return Test(name, passed, call=field.name, got=written(typed), where=where, allowed=allowed)
+    return Test(name, passed, call=field.name, got=shown(typed), where=where, allowed=allowed)
 
 
 def _verdict(

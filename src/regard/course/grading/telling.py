@@ -12,7 +12,7 @@ from regard.course.grading.child import FILE
 from regard.course.grading.comparing import Compared, Difference
 from regard.course.grading.sandbox import REFUSALS
 from regard.course.grading.verdict import Test, plain
-from regard.course.grading.writing import kind_of, pair, type_of, written, written_call
+from regard.course.grading.writing import kind_of, pair, shown, type_of, written_call
 from regard.words import Listed, say
 
 SPOKEN_OF = ("name", "nearest", "wanted", "found", "what", "type", "message", "line")
@@ -67,7 +67,7 @@ def _result(answer: Answer, track: Track) -> str:
     if answer.fault:
         return ""  # the diagnosis says it
     if not answer.raised:
-        return written(answer.value, 4, track)
+        return shown(answer.value, 4, track)
     text = (
         say("verdict-error-got", type=answer.raised, message=_short(answer.message))
         if answer.message

@@ -9,6 +9,7 @@ import json
 import math
 import struct
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +18,13 @@ from numpy import dtype, frombuffer, generic, ndarray
 _WIDTHS = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64), "complex": (64, 128)}
 DTYPES = frozenset({"bool", *(f"{kind}{width}" for kind, widths in _WIDTHS.items() for width in widths)})
 """Numbers that travel; nothing that holds objects."""
-DEPTH, NODES, TEXT, BYTES = 32, 20_000, 2_000_000, 16 << 20
+DEPTH, NODES, TEXT, BYTES = 32, 20_000, 10_000, 16 << 20
 """How deep, how many parts, how many characters and bytes of arrays a value may have."""
+TREE = 1 << 20
+"""Bytes of the tree of one value. JSON takes a hundred times as much memory once it is read, so a message is measured
+before it is read."""
+PARTS = 4
+"""How many values of that size a message may have: a result, gradients, digests, and one to spare."""
 
 HEADER = struct.Struct("!16sIQ")
 """Before each message: the nonce of the run, the message's number, its length."""
@@ -58,25 +64,31 @@ class _Writer:
         self.torch = sys.modules.get("torch") if track == "torch" else None
         self.shapes: list[tuple[str, list[int]]] = []
         self.buffers: list[bytes] = []
-        self.nodes = self.bytes = 0
+        self.nodes = self.bytes = self.text = 0
 
     def part(self, value: Any) -> Any:
-        kept, self.nodes, self.bytes = len(self.shapes), 0, 0
+        kept, self.nodes, self.bytes, self.text = len(self.shapes), 0, 0, 0
         try:
-            return self.tree(value, 0)
+            tree = self.tree(value, 0)
+            if len(json.dumps(tree)) > TREE:
+                raise _TooLargeError
+            return tree
         except (_TooLargeError, RecursionError):
             del self.shapes[kept:], self.buffers[kept:]
             return {"o": [type_name(value), "large"]}
 
     def tree(self, value: Any, depth: int) -> Any:
         self.nodes += 1
-        if depth > DEPTH or self.nodes > NODES:
+        if depth > DEPTH or self.nodes > NODES or self.text > TREE:
             raise _TooLargeError
         kind = type(value)
         if value is None or kind is bool:
             return value
         if kind is str:
-            return value if len(value) <= TEXT else {"o": ["str", "large"]}
+            if len(value) > TEXT:
+                return {"o": ["str", "large"]}
+            self.text += len(value)
+            return value
         if kind is int:
             return value if value.bit_length() <= 1024 else {"o": ["int", "large"]}
         if kind is float:
@@ -111,19 +123,27 @@ class _Writer:
         self.bytes += array.size * native.itemsize  # before it is copied: a broadcast view may claim terabytes
         if self.bytes > BYTES:
             raise _TooLargeError
+        self.text += 20 * (1 + array.ndim)
         self.shapes.append((name, list(array.shape)))
         self.buffers.append(array.astype(name).tobytes())
         return {tag: len(self.shapes) - 1}
 
 
 def decode(data: bytes) -> Any:
-    """The value again; ValueError where the bytes are not exactly what `encode` writes."""
+    """The value again; ValueError where the bytes are not exactly what `encode` writes.
+
+    Lengths and counts are looked at first: whatever the bytes are, this takes a part of a second.
+    """
     try:
         (length,) = struct.unpack_from("!I", data)
+        if length > PARTS * TREE:
+            raise ValueError("a tree that nobody may send")
         header = json.loads(data[4 : 4 + length].decode("ascii"))
         arrays, at = [], 4 + length
+        if len(header) != 2 or len(header["arrays"]) > PARTS * NODES:
+            raise ValueError("more arrays than anybody may send")
         for name, shape in header["arrays"]:
-            if name not in DTYPES or not all(type(size) is int and size >= 0 for size in shape) or len(shape) > DEPTH:
+            if len(shape) > DEPTH or name not in DTYPES or not all(type(size) is int and size >= 0 for size in shape):
                 raise ValueError("an array that nobody may send")
             end = at + math.prod(shape) * dtype(name).itemsize
             if end > len(data):
@@ -132,12 +152,15 @@ def decode(data: bytes) -> Any:
             at = end
         if at != len(data):
             raise ValueError("bytes left over")
-        return _value(header["tree"], arrays)
+        return _value(header["tree"], arrays, iter(range(PARTS * NODES)))
     except (struct.error, KeyError, IndexError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise ValueError(f"not a message: {type(error).__name__}") from None
 
 
-def _value(tree: Any, arrays: list[Any]) -> Any:
+def _value(tree: Any, arrays: list[Any], left: Iterator[int]) -> Any:
+    """The value of a tree; `left` runs out when it has more parts than anybody may send."""
+    if next(left, None) is None:
+        raise ValueError("more parts than anybody may send")
     if not isinstance(tree, dict):
         if tree is not None and type(tree) not in (bool, int, str):
             raise ValueError("a part of unknown kind")
@@ -146,11 +169,11 @@ def _value(tree: Any, arrays: list[Any]) -> Any:
     if tag == "f":
         return float.fromhex(inside)
     if tag == "l":
-        return [_value(part, arrays) for part in inside]
+        return [_value(part, arrays, left) for part in inside]
     if tag == "t":
-        return tuple(_value(part, arrays) for part in inside)
+        return tuple(_value(part, arrays, left) for part in inside)
     if tag == "d":
-        return {key: _value(part, arrays) for key, part in inside}
+        return {key: _value(part, arrays, left) for key, part in inside}
     if tag == "o":
         name, about = inside
         return Other(str(name)[:100], str(about)[:100])

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from regard.course.exercise import Call, Track
+from regard.course.grading.verdict import plain
 from regard.course.grading.wire import Other
 from regard.words import say
 
 WIDTH = 100
 SMALL = 64
 """An array of more numbers than this is told by its shape."""
+LONGEST, MOST = 300, 20
+"""Characters of a text or a number, and parts of a list or dict, that are shown of a learner's result."""
 
 
 def written(value: Any, digits: int | None = None, track: Track = "numpy") -> str:
@@ -38,7 +41,52 @@ def written(value: Any, digits: int | None = None, track: Track = "numpy") -> st
         )
     if isinstance(value, Mapping):
         return _joined("{", [f"{key!r}: {written(part, digits, track)}" for key, part in value.items()], "}")
-    return f"<{value.type}>" if isinstance(value, Other) else repr(value)
+    return f"<{plain(value.type)}>" if isinstance(value, Other) else repr(value)
+
+
+def shown(value: Any, digits: int | None = None, track: Track = "numpy") -> str:
+    """A result as text for a verdict: as `written`, but long texts and long lists are cut, with how long they are.
+
+    >>> shown("a" * 1000)[-28:]
+    "aaaaaaa' … (1000 characters)"
+    """
+    return _cut(written(_fewer(value, [MOST]), digits, track), 10 * LONGEST)
+
+
+class _Text(str):
+    """What stands for a part that was cut, written as it is."""
+
+    __slots__ = ()
+
+    __repr__ = str.__str__
+
+
+def _fewer(value: Any, left: list[int]) -> Any:
+    """The value with only so many parts in all, and no long ones."""
+    left[0] -= 1
+    if isinstance(value, list | tuple | Mapping):
+        parts = list(value.items() if isinstance(value, Mapping) else value)
+        kept = [
+            (_key(part[0]), _fewer(part[1], left)) if isinstance(value, Mapping) else _fewer(part, left)
+            for part in parts[: max(left[0], 0)]
+        ]
+        more = _Text(say("verdict-parts-more", count=len(parts) - len(kept)))
+        if isinstance(value, Mapping):
+            return dict(kept) | ({_Text("…"): more} if len(kept) < len(parts) else {})
+        return type(value)([*kept, more] if len(kept) < len(parts) else kept)
+    if isinstance(value, str) and len(value) > LONGEST:
+        return _Text(say("verdict-text-more", text=repr(value[:LONGEST]), count=len(value)))
+    if isinstance(value, int) and value.bit_length() > 3 * LONGEST:
+        return _Text(say("verdict-number-more", bits=value.bit_length()))
+    return value
+
+
+def _key(key: Any) -> Any:
+    return _Text(f"{key[:40]!r}…") if isinstance(key, str) and len(key) > LONGEST else key
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:length]} …"
 
 
 def pair(expected: Any, got: Any, track: Track = "numpy") -> tuple[str, str]:
@@ -48,10 +96,10 @@ def pair(expected: Any, got: Any, track: Track = "numpy") -> tuple[str, str]:
     ('0.123456', '0.123457')
     """
     for digits in (4, 6, 8, 12):
-        left, right = written(expected, digits, track), written(got, digits, track)
+        left, right = shown(expected, digits, track), shown(got, digits, track)
         if left != right:
             return left, right
-    return written(expected, track=track), written(got, track=track)
+    return shown(expected, track=track), shown(got, track=track)
 
 
 def written_call(call: Call, track: Track) -> str:
@@ -127,7 +175,8 @@ def type_of(value: Any, track: Track) -> str:
     ('torch.Tensor', 'list')
     """
     if isinstance(value, Other):
-        return say("verdict-large", type=value.type) if value.about == "large" else value.type
+        name = plain(value.type)
+        return say("verdict-large", type=name) if value.about == "large" else name
     if isinstance(value, np.ndarray):
         return "torch.Tensor" if track == "torch" else "np.ndarray"
     return type(value).__name__

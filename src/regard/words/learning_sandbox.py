@@ -105,8 +105,8 @@ WORDS: dict[str, Words] = {
         zh="答案只能在自己的文件夹里写入和删除文件，这个文件夹事后会被清除",
     ),
     "sandbox-refused-files": Words(
-        en="an answer may not write so many files",
-        zh="答案不能写这么多文件",
+        en="an answer may not write so many files, nor so much into them",
+        zh="答案不能写这么多文件，也不能往里写这么多内容",
     ),
     # --- the run ---
     "sandbox-exercise": Words(en="this exercise", zh="这道练习"),

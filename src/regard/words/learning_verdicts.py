@@ -94,6 +94,10 @@ WORDS: dict[str, Words] = {
     "verdict-text-more": Words(en="{text} … ({count} characters)", zh="{text} …（共 {count} 个字符）"),
     "verdict-number-more": Words(en="<int of {bits} bits>", zh="<{bits} 位二进制的 int>"),
     "verdict-parts-more": Words(en="… and {count} more", zh="… 还有 {count} 个"),
+    "verdict-readable": Words(
+        en="Note: this system has neither namespaces nor Landlock, so a program could have read the solution.",
+        zh="注意：这个系统既没有命名空间也没有 Landlock，程序有可能读到参考答案。",
+    ),
     "verdict-result": Words(en="result", zh="result"),
     "verdict-argument": Words(en="argument {place}", zh="第 {place} 个参数"),
     "verdict-gradient": Words(en="the gradient of {name} ", zh="{name} 的梯度 "),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.learn.naming import answer_file, asked_for
+from regard.cli.learn.signals import ended_in_order
 from regard.cli.numbers import whole_number
 from regard.cli.streams import talk, write_json
 from regard.errors import ArgumentError, FileError
@@ -34,10 +35,11 @@ def check(
     if file == STDIN and on_save:
         raise ArgumentError("on-save-stdin", exercise=exercise.id)
     path = Path(answer_file(exercise) if file is None else file)
-    if not on_save:
-        raise typer.Exit(0 if _judge(exercise, path, _answer(exercise, path), number, as_json) else 1)
-    _judge(exercise, path, _answer(exercise, path), number, as_json)
-    _watch(exercise, path, number, as_json)
+    with ended_in_order():
+        passed = _judge(exercise, path, _answer(exercise, path), number, as_json)
+        if on_save:
+            _watch(exercise, path, number, as_json)
+    raise typer.Exit(0 if passed else 1)
 
 
 def _answer(exercise: "Exercise", path: Path) -> bytes:

@@ -46,6 +46,8 @@ class Outcome:
     details: Mapping[str, str] = field(default_factory=dict)
     """As in an Answer; for "syntax" `hint` (a key of words) and `column`."""
     seconds: float = 0.0
+    readable: bool = False
+    """Whether this system has nothing that keeps native code from reading our own files, solutions among them."""
 
 
 class Runner(Protocol):

@@ -214,9 +214,9 @@ def main() -> None:
     load_libraries(request["track"])
     send = _sender(pipe, nonce, request["track"])
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    fence.put_up(FILE, request["limits"], request["hidden"], request["words"])
+    holds = fence.put_up(FILE, request["limits"], request["hidden"], request["words"])
     _forget_ourselves()
-    send({"ready": True})
+    send({"holds": holds})
     try:
         _answer_all(request, send)
         leave(0)

@@ -41,7 +41,7 @@ class Difference:
 
 
 def _at(value: Any, index: tuple[int, ...] | None) -> Any:
-    return value[index].item() if isinstance(value, np.ndarray | np.generic) else value
+    return np.asarray(value)[index].item() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def difference(expected: Any, got: Any, tolerance: Tolerance, path: Path = ()) -> Difference | None:

@@ -1,20 +1,21 @@
 """What a learner's program may not do, put up in its own process just before its text is loaded.
 
-Three layers, each as far as the system has it: resource limits; the kernel's own refusals (seccomp, Landlock), which
-hold for native code too; and an audit hook, which holds everywhere and says in a friendly line what was refused. It
-guards against accidents and lazy cheating. Standard library only, and nothing of ours: it is read by the learner's
-process.
+Three layers, each as far as the system has it: resource limits; the kernel's own refusals (`system_calls` by seccomp,
+`file_access` by Landlock), which hold for native code too; and an audit hook, which holds everywhere and says in a
+friendly line what was refused. It guards against accidents and lazy cheating. Read by the learner's process: standard
+library only, and of ours only the two files named.
 """
 
 import ctypes
 import math
 import os
-import platform
-import struct
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from regard.course.grading.file_access import drop_capabilities, libraries, stay_below
+from regard.course.grading.system_calls import refuse_system_calls
 
 
 class RefusedError(PermissionError):
@@ -25,19 +26,30 @@ class RefusedError(PermissionError):
         self.what = what
 
 
-def put_up(file: str, limits: Mapping[str, Any], hidden: Sequence[str], words: Mapping[str, str]) -> None:
+def put_up(file: str, limits: Mapping[str, Any], hidden: Sequence[str], words: Mapping[str, str]) -> list[str]:
     """All layers, around the folder that we are in; a layer that this system does not have is left out.
 
-    `file` is the learner's text in tracebacks, `hidden` are folders that it may not read.
+    `file` is the learner's text in tracebacks, `hidden` are folders that it may not read. Returns what the kernel
+    keeps from native code too: "calls" (signals, processes, sockets), "files" (reading what is hidden).
     """
-    home = os.path.realpath(os.getcwd())
+    home, holds = os.path.realpath(os.getcwd()), []
     _limit(limits)
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
-        _write_only_below(libc, home)
-        _refuse_system_calls(libc)
+        drop_capabilities(libc)
+        holds += ["files"] * stay_below(libc, home, hidden, libraries())
+        holds += ["calls"] * refuse_system_calls(libc)
+    holds += ["files"] * all(_is_empty(folder) for folder in hidden)  # the guard could put something over them
     sys.meta_path.insert(0, _Hidden(words["package"]))
-    sys.addaudithook(_hook(file, home, tuple(hidden), dict(words), int(limits["files"])))
+    sys.addaudithook(_hook(file, home, tuple(hidden), dict(words), int(limits["files"]), "files" in holds))
+    return sorted(set(holds))
+
+
+def _is_empty(folder: str) -> bool:
+    try:
+        return not os.listdir(folder)
+    except OSError:
+        return False
 
 
 # --- limits -------------------------------------------------------------------------------------------------
@@ -76,113 +88,6 @@ def _mapped() -> int:
         return 4 << 30
 
 
-# --- the kernel's refusals ----------------------------------------------------------------------------------
-
-_NO_NEW_PRIVILEGES = 38
-"""What a process gives up first, so that the kernel lets it refuse things to itself."""
-
-# Landlock, the same numbers on every machine. Writing, removing, making (files, folders, links …), and from later
-# versions on renaming across folders and cutting files.
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
-_WRITES = 1 << 1 | sum(1 << bit for bit in range(4, 13))
-_LATER = {2: 1 << 13, 3: 1 << 14}
-
-
-def _write_only_below(libc: ctypes.CDLL, home: str) -> bool:
-    """Landlock: nothing outside of the folder can be written, whoever writes. False where the kernel has none."""
-    version = libc.syscall(_CREATE_RULESET, None, 0, 1)
-    if version < 1:
-        return False
-    handled = _WRITES | sum(bit for since, bit in _LATER.items() if version >= since)
-    ruleset = libc.syscall(_CREATE_RULESET, struct.pack("=Q", handled), 8, 0)
-    if ruleset < 0:
-        return False
-    for path, allowed in ((home, handled), (os.devnull, handled & (1 << 1 | 1 << 14))):
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        libc.syscall(_ADD_RULE, ruleset, 1, struct.pack("=Qi", allowed, place), 0)
-        os.close(place)
-    libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    done = libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0
-    os.close(ruleset)
-    return done
-
-
-# seccomp: the numbers of system calls on x86_64 and aarch64. What could start a program, reach another or the network,
-# lift a limit, go around this filter, or leave something behind that outlives the process.
-_MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-_NEVER = {
-    "fork": (57, None),
-    "vfork": (58, None),
-    "execve": (59, 221),
-    "execveat": (322, 281),
-    "socket": (41, 198),
-    "socketpair": (53, 199),
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "pidfd_open": (434, 434),
-    "pidfd_send_signal": (424, 424),
-    "unshare": (272, 97),
-    "setns": (308, 268),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "pivot_root": (155, 41),
-    "chroot": (161, 51),
-    "setrlimit": (160, 164),
-    "io_uring_setup": (425, 425),
-    "bpf": (321, 280),
-    "userfaultfd": (323, 282),
-    "perf_event_open": (298, 241),
-    "keyctl": (250, 219),
-    "shmget": (29, 194),
-    "msgget": (68, 186),
-    "semget": (64, 190),
-}
-_TO_ITSELF = {  # allowed on the program itself, which abort() needs
-    "kill": (62, 129),
-    "tkill": (200, 130),
-    "tgkill": (234, 131),
-    "rt_sigqueueinfo": (129, 138),
-    "rt_tgsigqueueinfo": (297, 240),
-}
-_SECCOMP, _CLONE, _PRLIMIT = (317, 277), (56, 220), (302, 261)
-_CLONE3, _CLONE_THREAD = 435, 0x10000
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _NOT_PERMITTED, _NO_SUCH_CALL = 0x7FFF0000, 0x00050001, 0x00050026
-
-
-def _refuse_system_calls(libc: ctypes.CDLL) -> bool:
-    """seccomp: no processes, sockets, signals to others, new limits; in all threads. False where there is none."""
-    if platform.machine() not in _MACHINES or sys.maxsize < 1 << 32:
-        return False
-    column, machine = _MACHINES[platform.machine()]
-    steps = b"".join(struct.pack("=HBBI", *step) for step in _filter(column, machine, os.getpid()))
-    kept = ctypes.create_string_buffer(steps, len(steps))
-    program = struct.pack("@HxxxxxxP", len(steps) // 8, ctypes.addressof(kept))
-    libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-    return libc.syscall(_SECCOMP[column], 1, 1, program) == 0  # SECCOMP_SET_MODE_FILTER, for all threads
-
-
-def _filter(column: int, machine: int, pid: int) -> list[tuple[int, int, int, int]]:
-    """The kernel's little program: (what, steps to skip if true, if false, number).
-
-    Of the call it sees the number at byte 0, the machine at 4, and the arguments from 16 on, eight bytes each.
-    """
-    refuse, which = (_RETURN, 0, 0, _NOT_PERMITTED), (_LOAD, 0, 0, 0)
-    steps = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, machine), refuse, which]
-    steps += [(_AT_LEAST, 0, 1, 0x40000000), refuse]  # another way to make the same calls on x86_64
-    for number in (numbers[column] for numbers in _NEVER.values()):
-        if number is not None:
-            steps += [(_EQUAL, 0, 1, number), refuse]
-    # Its arguments lie in memory, where no filter looks; told that it does not exist, libc takes `clone` instead.
-    steps += [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _NO_SUCH_CALL)]
-    steps += [(_EQUAL, 0, 3, _CLONE[column]), (_LOAD, 0, 0, 16), (_ANY_BIT, 1, 0, _CLONE_THREAD), refuse]
-    steps += [which, (_EQUAL, 0, 3, _PRLIMIT[column]), (_LOAD, 0, 0, 32), (_EQUAL, 1, 0, 0), refuse]
-    for numbers in _TO_ITSELF.values():
-        steps += [which, (_EQUAL, 0, 3, numbers[column]), (_LOAD, 0, 0, 16), (_EQUAL, 1, 0, pid), refuse]
-    return [*steps, (_RETURN, 0, 0, _ALLOW)]
-
-
 # --- imports ------------------------------------------------------------------------------------------------
 
 
@@ -206,13 +111,19 @@ _REFUSED = {
     "network": "socket.__new__ socket.connect socket.bind socket.getaddrinfo socket.gethostbyname socket.sendto "
     "socket.gethostbyaddr socket.getnameinfo socket.sendmsg urllib.Request ftplib.connect smtplib.connect",
     "signal": "os.kill os.killpg signal.pthread_kill",
-    "native": "ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle ctypes.call_function ctypes.cdata ctypes.string_at "
-    "ctypes.wstring_at",
     "inside": "gc.get_objects gc.get_referrers gc.get_referents sys._current_frames",
     "limits": "resource.setrlimit resource.prlimit",
+    "native": "ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle ctypes.call_function ctypes.cdata ctypes.string_at "
+    "ctypes.wstring_at",
 }
 # The same, frozen: what a hook holds in a dict, a program could empty.
 _ALWAYS = tuple((what, frozenset(events.split())) for what, events in _REFUSED.items())
+_BY_COMMAND = frozenset({"fcntl.fcntl", "fcntl.ioctl"})
+_SIGNALLING = frozenset({8, 10, 15, 1024, 1026})  # F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY
+_HARMLESS = frozenset({0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451})  # as in `system_calls`
+_SET_FLAGS, _ASYNC = 4, getattr(os, "O_ASYNC", 0x2000)
+# Modules whose C code opens the files that it is told to, where no audit event says so.
+_OPENERS = frozenset({"readline", "_sqlite3", "_gdbm", "_dbm", "_tkinter", "_ssl"})
 # What changes files: (event, which argument is the path, which is its folder's descriptor).
 _CHANGES = (
     ("os.remove", 0, 1),
@@ -230,15 +141,17 @@ _CHANGES = (
     ("os.setxattr", 0, None),
     ("sqlite3.connect", 0, None),
 )
-_WATCHED = frozenset({"open"}).union(*(events for _, events in _ALWAYS), (change[0] for change in _CHANGES))
+_WATCHED = frozenset({"open", "import"}).union(
+    _BY_COMMAND, *(events for _, events in _ALWAYS), (change[0] for change in _CHANGES)
+)
 
 Refuse = Callable[[str], None]
 
 
 def _hook(
-    file: str, home: str, hidden: tuple[str, ...], words: dict[str, str], files: int
+    file: str, home: str, hidden: tuple[str, ...], words: dict[str, str], files: int, kept: bool
 ) -> Callable[[str, Any], None]:
-    """The hook; `files` is how often it lets files be made or changed.
+    """The hook; `files` is how often it lets files be made or changed, `kept` whether the kernel keeps what is hidden.
 
     It holds all that it needs itself, so that replacing a name elsewhere does not change it.
     """
@@ -249,7 +162,7 @@ def _hook(
         raise refusal(what, words[what])
 
     may_read, may_change = _places(home, hidden, refuse)
-    by_library = _caller(file)
+    by_library, signals, openers, by_command = _caller(file), _signals, frozenset() if kept else _OPENERS, _BY_COMMAND
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         nonlocal changed
@@ -260,6 +173,12 @@ def _hook(
             if args[2] & writing:
                 may_change(args[0], -1)
                 changed += 1
+        elif event == "import":
+            if args[0] in openers:
+                refuse("native")
+        elif event in by_command:
+            if signals(event, args):
+                refuse("signal")
         else:
             for what, events in always:
                 if event in events and not (what == "native" and by_library()):
@@ -272,6 +191,20 @@ def _hook(
             refuse("files")
 
     return hook
+
+
+def _signals(
+    event: str,
+    args: tuple[Any, ...],
+    signalling: frozenset[int] = _SIGNALLING,
+    harmless: frozenset[int] = _HARMLESS,
+    flags: tuple[int, int] = (_SET_FLAGS, _ASYNC),
+) -> bool:
+    """Whether fcntl or ioctl is asked for what makes the kernel send signals, or for what we do not know."""
+    command, value = args[1], args[2]
+    if event == "fcntl.ioctl":
+        return command not in harmless
+    return command in signalling or (command == flags[0] and bool(value & flags[1]))
 
 
 def _caller(file: str) -> Callable[[], bool]:
@@ -287,10 +220,18 @@ def _caller(file: str) -> Callable[[], bool]:
     return by_library
 
 
+def _own_number() -> str:
+    """Our number as /proc has it, which may be that of another namespace than ours."""
+    try:
+        return os.readlink("/proc/self")
+    except OSError:
+        return str(os.getpid())
+
+
 def _places(home: str, hidden: tuple[str, ...], refuse: Refuse) -> tuple[Callable[[Any], None], Callable[..., None]]:
     """Who may read and who may change the file at a path; links are followed first."""
     realpath, readlink, join, fsdecode = os.path.realpath, os.readlink, os.path.join, os.fsdecode
-    sep, own, null, integer, text = os.sep, str(os.getpid()), os.path.realpath(os.devnull), int, str
+    sep, own, null, integer, text = os.sep, _own_number(), os.path.realpath(os.devnull), int, str
 
     def place(path: Any, folder: int) -> str | None:
         if isinstance(path, integer):

@@ -17,6 +17,7 @@ from regard.course.exercise import Call, Exercise, Grader
 from regard.course.grading.answers import Answer, Outcome, Runner
 from regard.course.grading.comparing import Compared, compared
 from regard.course.grading.diagnosing import diagnosed
+from regard.course.grading.process import cancelled_on_error
 from regard.course.grading.sandbox import in_process
 from regard.course.grading.sandbox import run as sandboxed
 from regard.course.grading.slips import our_answers
@@ -44,7 +45,7 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
     assert exercise.grader is not None
     seed = fresh_seed() if seed is None else seed
     calls = partial(_calls, exercise.grader, seed)
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(1) as beside, cancelled_on_error():
         running = beside.submit(copy_context().run, run, source, calls(), exercise.track)  # in the same language
         if run is in_process:
             running.result()  # two programs in one process would draw from the same random numbers
@@ -65,6 +66,7 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
         seconds=time.perf_counter() - started,
         title=getattr(exercise.title, language()),
         language=language(),
+        readable=outcome.readable,
     )
 
 

@@ -7,19 +7,21 @@ import contextlib
 import os
 import queue
 import secrets
+import select
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
 from regard.course.grading import guard, wire
+from regard.course.grading.guard import remove
 from regard.course.grading.limits import Limits
 
 OURS = Path(__file__).parent
@@ -33,6 +35,44 @@ _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "SYSTEMDRIVE", "N
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
+class Cancellation:
+    """One run that another thread may want to end."""
+
+    def __init__(self) -> None:
+        self._lock, self._asked = threading.Lock(), False
+        self._process: Process | None = None
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._asked = True
+            if self._process is not None:
+                self._process.cancel()
+
+    def attach(self, process: "Process") -> None:
+        with self._lock:
+            self._process = process
+            if self._asked:
+                process.cancel()
+
+
+_CANCELLATION: ContextVar[Cancellation | None] = ContextVar("cancellation", default=None)
+
+
+@contextlib.contextmanager
+def cancelled_on_error() -> Iterator[None]:
+    """A run that is started inside, in another thread with a copy of this context, ends when an exception leaves here:
+    Ctrl-C, or a signal that was made one. Its own thread stops the program and removes the folder."""
+    cancellation = Cancellation()
+    token = _CANCELLATION.set(cancellation)
+    try:
+        yield
+    except BaseException:
+        cancellation.cancel()
+        raise
+    finally:
+        _CANCELLATION.reset(token)
+
+
 class Process:
     """A learner's program and its guard; a context manager that leaves nothing behind."""
 
@@ -42,8 +82,11 @@ class Process:
         self._request, self._fenced = request, fenced
         self._mark = f"{os.getpid()}-{secrets.token_hex(8)}"
         self._events: queue.Queue[tuple[str, bytes]] = queue.Queue()
+        self._held: list[int] = []
 
     def __enter__(self) -> "Process":
+        if cancellation := _CANCELLATION.get():
+            cancellation.attach(self)
         self.folder = Path(tempfile.mkdtemp(prefix="regard-"))
         try:
             self._start()
@@ -59,14 +102,14 @@ class Process:
             remove(self.folder)
 
     def _start(self) -> None:
-        code, work = self.folder / "code", self.folder / "work"
+        code, work = self.folder / "code", self.folder / guard.WORK
         work.mkdir()
         _copy_ours(code)
         command = [sys.executable, "-I", "-B", "-u", "-X", "utf8", str(code)]
         if os.name == "posix":
             last = str(self.limits.start + self.limits.wall + 5)
-            supervised = [str(OURS / "guard.py"), last, "01"[self._fenced], os.pathsep.join(HIDDEN)]
-            command = [sys.executable, "-I", "-S", "-B", *supervised, *command]
+            supervised = [last, "01"[self._fenced], str(self.limits.file), os.pathsep.join(HIDDEN), str(self.folder)]
+            command = [sys.executable, "-I", "-S", "-B", str(OURS / "guard.py"), *supervised, *command]
         pipe = subprocess.PIPE
         self._guard = subprocess.Popen(
             command, cwd=work, env=self._environment(work), stdin=pipe, stdout=pipe, stderr=pipe
@@ -122,8 +165,8 @@ class Process:
             except queue.Empty:
                 self.ended = "too-slow"
                 return
-            if what == "flood":
-                self.ended = "too-much-output"
+            if what in ("flood", "cancelled"):
+                self.ended = "too-much-output" if what == "flood" else what
                 return
             if not chunk:
                 return
@@ -135,9 +178,10 @@ class Process:
                     self.ended = "garbled"
                     return
                 number += 1
-                yield value
                 if number == 1:
+                    self._hold()
                     last = time.monotonic() + self.limits.wall
+                yield value
             if self.ended:
                 return
 
@@ -168,16 +212,43 @@ class Process:
         except subprocess.TimeoutExpired:
             process.terminate()
             try:
-                code = process.wait(timeout=2)
+                code = process.wait(timeout=1)
             except subprocess.TimeoutExpired:
+                self._hold()
                 process.kill()
                 process.wait()
         if os.name == "posix" and code not in guard.CODES:
             code = None
+            self._kill()
             kill_marked(self._mark)
+        self._let_go()
         for thread in self._threads:
             thread.join(timeout=1)  # what was printed last is still on its way
         return code
+
+    def cancel(self) -> None:
+        """From another thread: let `messages` end now."""
+        self._events.put(("cancelled", b""))
+
+    def _hold(self) -> None:
+        """Keep hold of the processes below the guard, whatever becomes of it and of their marks; a number alone might
+        be another process's by the time it is used."""
+        if not hasattr(os, "pidfd_open"):
+            return
+        for pid in guard.descendants(self._guard.pid):
+            with contextlib.suppress(OSError):
+                self._held.append(os.pidfd_open(pid))
+
+    def _kill(self) -> None:
+        for process in self._held:
+            with contextlib.suppress(OSError):
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+        for process in self._held:
+            select.select([process], [], [], 2)  # ready once it has ended
+
+    def _let_go(self) -> None:
+        while self._held:
+            os.close(self._held.pop())
 
 
 def _copy_ours(code: Path) -> None:
@@ -186,19 +257,9 @@ def _copy_ours(code: Path) -> None:
     room.mkdir(parents=True)
     for folder in (room, room.parent, room.parent.parent):
         (folder / "__init__.py").touch()
-    for name in ("child.py", "wire.py", "fence.py"):
+    for name in ("child.py", "wire.py", "fence.py", "file_access.py", "system_calls.py"):
         shutil.copyfile(OURS / name, room / name)
     (code / "__main__.py").write_text("from regard.course.grading.child import main\n\nmain()\n", encoding="ascii")
-
-
-def remove(folder: Path) -> None:
-    """Remove the folder with all that is in it, made read-only or not; links are removed, never followed."""
-    for place, folders, _ in os.walk(folder, onerror=None):
-        for name in folders:
-            path = os.path.join(place, name)
-            if not stat.S_ISLNK(os.lstat(path).st_mode):
-                os.chmod(path, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def marked(mark: str) -> list[int]:

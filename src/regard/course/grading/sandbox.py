@@ -144,8 +144,8 @@ def _run(request: bytes, text: str, asked: list[dict[str, Any]], limits: Limits,
     failed: Outcome | None = None
     with Process(request, limits, fenced=fenced) as process:
         messages = process.messages()
-        ready = next(messages, None) is not None
-        loaded = next(messages, None) if ready else None
+        ready = next(messages, None)
+        loaded = next(messages, None) if ready is not None else None
         if isinstance(loaded, dict) and isinstance(loaded.get("load"), dict):
             failed = _not_loaded(loaded["load"], text)
         elif loaded is not None:
@@ -155,14 +155,25 @@ def _run(request: bytes, text: str, asked: list[dict[str, Any]], limits: Limits,
                     break
         code = process.stop()
         printed = plain(process.printed.decode("utf-8", errors="replace"))
-    if not ready and process.ended != "too-much-output":
+    if ready is None and process.ended not in ("too-much-output", "cancelled"):
         return None
+    readable = "files" not in _holds(ready)
     if failed is not None:
-        return replace(failed, printed=printed)
-    ended = "" if len(answers) == len(asked) else process.ended or ("too-slow" if code == guard.CPU else "killed")
+        return replace(failed, printed=printed, readable=readable)
+    ended = "" if len(answers) == len(asked) else process.ended or _END.get(code, "killed")
     if answers and answers[-1].fault == "too-much-memory":
         ended = "too-much-memory"
-    return Outcome(tuple(answers), ended, printed=printed)
+    details = {"what": "files"} if ended == "refused" else {}
+    return Outcome(tuple(answers), ended, printed=printed, details=details, readable=readable)
+
+
+_END: dict[int | None, str] = {guard.CPU: "too-slow", guard.OUT_OF_DISK: "refused"}
+"""Why a program ended before its last answer, by the guard's code."""
+
+
+def _holds(ready: Any) -> Sequence[str]:
+    """What the fence said that the kernel holds; sent before any of the learner's text ran."""
+    return ready["holds"] if isinstance(ready, dict) and isinstance(ready.get("holds"), list) else ()
 
 
 def _not_loaded(told: Mapping[str, Any], text: str) -> Outcome:

@@ -61,6 +61,8 @@ class Verdict:
     language: Language = field(default="en", kw_only=True)
     is_sheet: bool = field(default=False, kw_only=True)
     """Whether the tests are answers that were typed, rather than calls."""
+    readable: bool = field(default=False, kw_only=True)
+    """Whether this system could not keep the solutions from the program: a pass is then the learner's word."""
 
     def as_json(self) -> dict[str, Any]:
         """Plain values, in the order a reader asks for them."""
@@ -72,6 +74,7 @@ class Verdict:
             "tests": [asdict(test) for test in self.tests],
             "seed": self.seed,
             "printed": self.printed,
+            **({"readable": True} if self.readable else {}),
         }
 
     def text(self, file: str = "") -> str:
@@ -88,6 +91,8 @@ class Verdict:
                 lines += ["", say("verdict-slip", what=self.diagnosis)]
             if self.revealed:
                 lines += ["", self.revealed]
+            if self.passed and self.readable:
+                lines += ["", say("verdict-readable")]
             if self.printed.strip():
                 lines += ["", say("verdict-printed"), *_indented(_shortened(self.printed))]
             if not self.passed:

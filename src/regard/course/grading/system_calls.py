@@ -1,0 +1,177 @@
+"""seccomp: which system calls the kernel refuses to a learner's program, native code included.
+
+What could start a program, reach another process or the network, lift a limit, go around the filter itself, or leave
+something behind that outlives the process. Read by the learner's process: standard library only, and nothing of ours.
+"""
+
+import ctypes
+import os
+import platform
+import struct
+import sys
+from collections.abc import Iterable
+
+_MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+"""The column of the numbers below, and the name by which the kernel knows the machine."""
+
+_NEVER = {
+    # other programs
+    "fork": (57, None),
+    "vfork": (58, None),
+    "execve": (59, 221),
+    "execveat": (322, 281),
+    # other processes: their memory, their files, signals to them
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "process_madvise": (440, 440),
+    "process_mrelease": (448, 448),
+    "pidfd_open": (434, 434),
+    "pidfd_send_signal": (424, 424),
+    "pidfd_getfd": (438, 438),
+    "kcmp": (312, 272),
+    "move_pages": (279, 239),
+    "migrate_pages": (256, 238),
+    "ioprio_set": (251, 30),
+    "perf_event_open": (298, 241),
+    "bpf": (321, 280),
+    "userfaultfd": (323, 282),
+    # the network
+    "socket": (41, 198),
+    "socketpair": (53, 199),
+    # namespaces and mounts, and files found without a path
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "open_by_handle_at": (304, 265),
+    "fanotify_init": (300, 262),
+    # another user, which would also clear the signal that ends a program with its parent
+    "setuid": (105, 146),
+    "setgid": (106, 144),
+    "setreuid": (113, 145),
+    "setregid": (114, 143),
+    "setgroups": (116, 159),
+    "setresuid": (117, 147),
+    "setresgid": (119, 149),
+    "setfsuid": (122, 151),
+    "setfsgid": (123, 152),
+    "capset": (126, 91),
+    # limits; calls that no filter sees
+    "setrlimit": (160, 164),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    # what outlives the process
+    "keyctl": (250, 219),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "shmget": (29, 194),
+    "msgget": (68, 186),
+    "semget": (64, 190),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "mq_notify": (244, 184),
+}
+_TO_ITSELF = {  # allowed with the program's own number in the first argument, which abort() needs
+    "kill": (62, 129),
+    "tkill": (200, 130),
+    "tgkill": (234, 131),
+    "rt_sigqueueinfo": (129, 138),
+    "rt_tgsigqueueinfo": (297, 240),
+}
+_ITS_TURNS = {  # the same, or with 0, which means itself
+    "sched_setparam": (142, 118),
+    "sched_setscheduler": (144, 119),
+    "sched_setaffinity": (203, 122),
+    "sched_setattr": (314, 274),
+}
+_SETPRIORITY, _PRLIMIT, _CLONE, _SECCOMP = (141, 140), (302, 261), (56, 220), (317, 277)
+_FCNTL, _IOCTL, _PRCTL, _FALLOCATE = (72, 25), (16, 29), (157, 167), (285, 47)
+
+_SIGNALLING = (8, 10, 15, 1024, 1026)
+"""Commands of fcntl after which the kernel sends a signal to whom one names: F_SETOWN, F_SETSIG, F_SETOWN_EX,
+F_SETLEASE, F_NOTIFY."""
+_SET_FLAGS, _ASYNC = 4, 0x2000
+"""F_SETFL, and the flag that switches those signals on."""
+_REQUESTS = (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
+"""The only requests of ioctl that are let through: is this a terminal and how wide (TCGETS, TCGETS2, TIOCGWINSZ), how
+much is there to read (FIONREAD), waiting or not (FIONBIO), closed on exec or not (FIONCLEX, FIOCLEX)."""
+_OPTIONS = (2, 3, 15, 16, 21, 23, 27, 38, 39, 42, 0x53564D41)
+"""The only options of prctl that are let through. They read (the signal at a parent's death, dumpable, seccomp,
+capabilities, securebits, no new privileges, huge pages), or name a thread or a piece of memory."""
+
+_CLONE3, _CLONE_THREAD = 435, 0x10000
+_NEWER = 463
+"""System calls from here on were made after this list: told that they do not exist, libraries take the older ones."""
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _NOT_PERMITTED, _NO_SUCH_CALL, _NOT_SUPPORTED = 0x7FFF0000, 0x00050001, 0x00050026, 0x0005005F
+
+Step = tuple[int, int, int, int]
+_REFUSE: Step = (_RETURN, 0, 0, _NOT_PERMITTED)
+_ALLOWED: Step = (_RETURN, 0, 0, _ALLOW)
+
+
+def refuse_system_calls(libc: ctypes.CDLL) -> bool:
+    """Put the filter up, in all threads. False where this system or machine has none."""
+    if platform.machine() not in _MACHINES or sys.maxsize < 1 << 32:
+        return False
+    column, machine = _MACHINES[platform.machine()]
+    steps = b"".join(struct.pack("=HBBI", *step) for step in _filter(column, machine, os.getpid()))
+    kept = ctypes.create_string_buffer(steps, len(steps))
+    program = struct.pack("@HxxxxxxP", len(steps) // 8, ctypes.addressof(kept))
+    libc.prctl(38, 1, 0, 0, 0)  # no new privileges, without which the kernel lets nobody refuse things to itself
+    return libc.syscall(_SECCOMP[column], 1, 1, program) == 0  # SECCOMP_SET_MODE_FILTER, for all threads
+
+
+def _filter(column: int, machine: int, pid: int) -> list[Step]:
+    """The kernel's little program: (what, steps to skip if true, if false, number).
+
+    Of the call it sees the number at byte 0, the machine at 4, and the arguments from 16 on, eight bytes each.
+    """
+    steps: list[Step] = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, machine), _REFUSE, (_LOAD, 0, 0, 0)]
+    steps += [(_AT_LEAST, 0, 1, 0x40000000), _REFUSE]  # another way to make the same calls on x86_64
+    steps += [(_AT_LEAST, 0, 1, _NEWER), (_RETURN, 0, 0, _NO_SUCH_CALL)]
+    for number in (numbers[column] for numbers in _NEVER.values()):
+        if number is not None:
+            steps += [(_EQUAL, 0, 1, number), _REFUSE]
+    # Its arguments lie in memory, where no filter looks; told that it does not exist, libc takes `clone` instead.
+    steps += [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _NO_SUCH_CALL)]
+    # It takes blocks without writing into them, which no account shows; told so, libc writes zeros.
+    steps += [(_EQUAL, 0, 1, _FALLOCATE[column]), (_RETURN, 0, 0, _NOT_SUPPORTED)]
+    steps += _when(_CLONE[column], [_argument(0), (_ANY_BIT, 1, 0, _CLONE_THREAD), _REFUSE, _ALLOWED])
+    steps += _when(_PRLIMIT[column], [_argument(2), (_EQUAL, 1, 0, 0), _REFUSE, _ALLOWED])
+    for calls, own in ((_TO_ITSELF, (pid,)), (_ITS_TURNS, (pid, 0))):
+        for numbers in calls.values():
+            steps += _when(numbers[column], [_argument(0), *_only(own)])
+    steps += _when(_SETPRIORITY[column], [_argument(0), (_EQUAL, 1, 0, 0), _REFUSE, _argument(1), *_only((0, pid))])
+    steps += _when(_IOCTL[column], [_argument(1), *_only(_REQUESTS)])
+    steps += _when(_PRCTL[column], [_argument(0), *_only(_OPTIONS)])
+    flags = [_argument(2), (_ANY_BIT, 0, 1, _ASYNC), _REFUSE, _ALLOWED]
+    commands = [step for command in _SIGNALLING for step in ((_EQUAL, 0, 1, command), _REFUSE)]
+    steps += _when(_FCNTL[column], [_argument(1), *commands, (_EQUAL, 0, len(flags), _SET_FLAGS), *flags, _ALLOWED])
+    return [*steps, _ALLOWED]
+
+
+def _argument(place: int) -> Step:
+    """Load the lower half of an argument, which is all of an int."""
+    return (_LOAD, 0, 0, 16 + 8 * place)
+
+
+def _only(values: Iterable[int]) -> list[Step]:
+    """Let the call through with these values of the argument just loaded, refuse it with any other."""
+    return [step for value in values for step in ((_EQUAL, 0, 1, value), _ALLOWED)] + [_REFUSE]
+
+
+def _when(number: int, steps: list[Step]) -> list[Step]:
+    """Steps for one system call, each way through which ends in a decision."""
+    return [(_EQUAL, 0, len(steps), number), *steps]

@@ -108,6 +108,11 @@ WORDS: dict[str, Words] = {
         en="an answer may not write so many files, nor so much into them",
         zh="答案不能写这么多文件，也不能往里写这么多内容",
     ),
+    "sandbox-refused-module": Words(
+        en="on this system an answer may not import modules that open files by themselves: readline, sqlite3, dbm, "
+        "tkinter, ssl; they are not needed here",
+        zh="在这个系统上，答案不能导入会自行打开文件的模块：readline、sqlite3、dbm、tkinter、ssl；这里用不到它们",
+    ),
     # --- the run ---
     "sandbox-exercise": Words(en="this exercise", zh="这道练习"),
     "sandbox-not-started": Words(

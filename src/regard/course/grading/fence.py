@@ -40,8 +40,8 @@ def put_up(file: str, limits: Mapping[str, Any], hidden: Sequence[str], words: M
         holds += ["files"] * stay_below(libc, home, hidden, libraries())
         holds += ["calls"] * refuse_system_calls(libc)
     holds += ["files"] * all(_is_empty(folder) for folder in hidden)  # the guard could put something over them
-    sys.meta_path.insert(0, _Hidden(words["package"]))
-    sys.addaudithook(_hook(file, home, tuple(hidden), dict(words), int(limits["files"]), "files" in holds))
+    sys.meta_path.insert(0, _Hidden(words, () if "files" in holds else _OPENERS, file))
+    sys.addaudithook(_hook(file, home, tuple(hidden), dict(words), int(limits["files"])))
     return sorted(set(holds))
 
 
@@ -91,15 +91,29 @@ def _mapped() -> int:
 # --- imports ------------------------------------------------------------------------------------------------
 
 
-class _Hidden:
-    """A finder that refuses our own packages, also to importlib, which tells no audit hook what it imports."""
+# Modules whose C code opens the files that it is told to, where no audit event says so.
+_OPENERS = ("readline", "sqlite3", "_sqlite3", "dbm", "_gdbm", "_dbm", "tkinter", "_tkinter", "ssl", "_ssl")
 
-    def __init__(self, sentence: str) -> None:
-        self.sentence = sentence
+
+class _Hidden:
+    """A finder that refuses our own packages, also to importlib, which tells no audit hook what it imports; and, to the
+    learner's own text, `openers`."""
+
+    def __init__(self, words: Mapping[str, str], openers: tuple[str, ...], file: str) -> None:
+        self.words, self.openers, self.file = words, openers, file
 
     def find_spec(self, name: str, *_: Any) -> None:
-        if name.partition(".")[0] in ("regard", "deep_learning"):
-            raise RefusedError("package", self.sentence)
+        first = name.partition(".")[0]
+        if first in ("regard", "deep_learning"):
+            raise RefusedError("package", self.words["package"])
+        if first in self.openers and not self._by_library():
+            raise RefusedError("module", self.words["module"])
+
+    def _by_library(self) -> bool:
+        frame = sys._getframe(2)
+        while frame.f_back is not None and "importlib" in frame.f_code.co_filename:
+            frame = frame.f_back
+        return frame.f_code.co_filename != self.file and not frame.f_code.co_filename.startswith("<")
 
 
 # --- the audit hook -----------------------------------------------------------------------------------------
@@ -122,8 +136,6 @@ _BY_COMMAND = frozenset({"fcntl.fcntl", "fcntl.ioctl"})
 _SIGNALLING = frozenset({8, 10, 15, 1024, 1026})  # F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY
 _HARMLESS = frozenset({0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451})  # as in `system_calls`
 _SET_FLAGS, _ASYNC = 4, getattr(os, "O_ASYNC", 0x2000)
-# Modules whose C code opens the files that it is told to, where no audit event says so.
-_OPENERS = frozenset({"readline", "_sqlite3", "_gdbm", "_dbm", "_tkinter", "_ssl"})
 # What changes files: (event, which argument is the path, which is its folder's descriptor).
 _CHANGES = (
     ("os.remove", 0, 1),
@@ -141,7 +153,7 @@ _CHANGES = (
     ("os.setxattr", 0, None),
     ("sqlite3.connect", 0, None),
 )
-_WATCHED = frozenset({"open", "import"}).union(
+_WATCHED = frozenset({"open"}).union(
     _BY_COMMAND, *(events for _, events in _ALWAYS), (change[0] for change in _CHANGES)
 )
 
@@ -149,9 +161,9 @@ Refuse = Callable[[str], None]
 
 
 def _hook(
-    file: str, home: str, hidden: tuple[str, ...], words: dict[str, str], files: int, kept: bool
+    file: str, home: str, hidden: tuple[str, ...], words: dict[str, str], files: int
 ) -> Callable[[str, Any], None]:
-    """The hook; `files` is how often it lets files be made or changed, `kept` whether the kernel keeps what is hidden.
+    """The hook; `files` is how often it lets files be made or changed.
 
     It holds all that it needs itself, so that replacing a name elsewhere does not change it.
     """
@@ -162,7 +174,7 @@ def _hook(
         raise refusal(what, words[what])
 
     may_read, may_change = _places(home, hidden, refuse)
-    by_library, signals, openers, by_command = _caller(file), _signals, frozenset() if kept else _OPENERS, _BY_COMMAND
+    by_library, signals, by_command = _caller(file), _signals, _BY_COMMAND
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         nonlocal changed
@@ -173,9 +185,6 @@ def _hook(
             if args[2] & writing:
                 may_change(args[0], -1)
                 changed += 1
-        elif event == "import":
-            if args[0] in openers:
-                refuse("native")
         elif event in by_command:
             if signals(event, args):
                 refuse("signal")

@@ -34,7 +34,7 @@ FAULTS = ("missing-name", "not-callable", "not-a-module", *PARAMETER_FAULTS, "re
 
 MOST_DETAILS = 10
 
-REFUSALS = ("package", "process", "network", "signal", "native", "inside", "limits", "write", "files")
+REFUSALS = ("package", "process", "network", "signal", "native", "inside", "limits", "write", "files", "module")
 
 
 def run(source: str | bytes, calls: Sequence[Call], track: Track, limits: Limits | None = None) -> Outcome:

@@ -1,14 +1,17 @@
 """The door for notebooks: `check("softmax", softmax)` sends the source of what is given to the same grader.
 
-A function or class is taken with what it uses: imports, helpers and constants of its notebook. What has no source
-cannot be sent, and says so. Nothing is run here.
+A function or class is taken with what it uses: imports, helpers and constants of its notebook (`constants`). What has
+no source cannot be sent, and says so. Nothing is run here, not even a method of a value: values are known by their
+true type alone.
 """
 
 import ast
 import builtins
 import dis
-import inspect
+import functools
 import linecache
+import operator
+import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
@@ -17,9 +20,11 @@ from typing import Any
 import numpy as np
 
 from regard.course.catalogue import exercise
+from regard.course.constants import as_constant, is_native
 from regard.course.exercise import Exercise
 from regard.course.grading.judging import grade
 from regard.course.grading.verdict import Verdict
+from regard.course.grading.wire import name_of, type_name
 from regard.errors import ArgumentError
 from regard.words import Listed
 
@@ -31,11 +36,13 @@ def check(id: str, *answers: Any, seed: int | None = None) -> Verdict:
 
     A function under another name than the task's is taken for the one that is asked. A sheet is given as its text.
     """
-    asked = exercise(id)
+    if not issubclass(type(id), str):
+        raise ArgumentError("check-id", type=type_name(id))
+    asked, seed = exercise(id), _seed(seed)
     if not answers:
         raise ArgumentError("check-nothing", id=asked.id, names=Listed(_targets(asked)) or "text")
     if asked.sheet is not None:
-        if not isinstance(answers[0], str):
+        if not issubclass(type(answers[0]), str):
             raise ArgumentError("check-sheet", id=asked.id)
         text = answers[0]
     else:
@@ -43,6 +50,17 @@ def check(id: str, *answers: Any, seed: int | None = None) -> Verdict:
     verdict = grade(asked, text, seed=seed)
     print(verdict)
     return verdict
+
+
+def _seed(seed: Any) -> int | None:
+    """A seed as the command line takes it: a whole number, 0 or more."""
+    if seed is None:
+        return None
+    is_whole = issubclass(type(seed), int | np.integer) and type(seed) is not bool
+    if not is_whole or operator.index(seed) < 0:
+        found = str(operator.index(seed)) if is_whole else type_name(seed)
+        raise ArgumentError("count-wanted", name="seed", least=0, value=found)
+    return operator.index(seed)
 
 
 def program(asked: Exercise, *answers: Any) -> str:
@@ -70,7 +88,7 @@ def _gathered(answer: Any, parts: dict[str, str]) -> str:
     """Add the source of a function or class after what it uses; its name."""
     found = _definition(answer)
     if found is None:
-        raise ArgumentError("check-no-source", what=getattr(answer, "__qualname__", type(answer).__name__))
+        raise ArgumentError("check-no-source", what=_called(answer))
     name, text = found
     if name in parts:
         return name
@@ -84,34 +102,55 @@ def _gathered(answer: Any, parts: dict[str, str]) -> str:
     return name
 
 
+def _called(value: Any) -> str:
+    """A name for a value in a sentence: its own, where it has one for sure, else that of its type."""
+    if issubclass(type(value), type):
+        return str(type.__dict__["__qualname__"].__get__(value))
+    named = getattr(value, "__qualname__", None) or getattr(value, "__name__", None) if is_native(type(value)) else None
+    return named if type(named) is str else type_name(value)
+
+
 def _add(name: str, value: Any, around: Mapping[str, Any], parts: dict[str, str]) -> None:
     """What stands for one name that a definition uses."""
-    if isinstance(value, ModuleType):
-        parts[name] = f"import {value.__name__} as {name}"
-    elif (home := inspect.getmodule(value)) and home.__name__ != around.get("__name__") and _at_home(home, value):
-        parts[name] = f"from {home.__name__} import {value.__name__} as {name}"
+    if value is _EMPTY:
+        raise ArgumentError("check-no-value", name=name)
+    if issubclass(type(value), ModuleType):
+        parts[name] = f"import {_of_module(value, '__name__')} as {name}"
+    elif home := _home(value, around.get("__name__")):
+        parts[name] = f"from {home} import {_called(value).rpartition('.')[2]} as {name}"
     elif _definition(value) is not None:
         own = _gathered(value, parts)
         if own != name:
             parts[name] = f"{name} = {own}"
-    elif _plain(value):
-        parts[name] = f"{name} = {value!r}"
-    elif isinstance(value, np.ndarray) and value.size <= 1000 and _plain(value.tolist()):
-        parts[name] = f"import numpy\n{name} = numpy.array({value.tolist()!r}, dtype={value.dtype.name!r})"
+    elif (text := as_constant(value)) is not None:
+        parts[name] = f"import numpy\n{name} = {text}" if "numpy." in text else f"{name} = {text}"
     else:
-        raise ArgumentError("check-value", name=name, type=type(value).__name__)
+        raise ArgumentError("check-value", name=name, type=type_name(value))
 
 
-def _at_home(home: ModuleType, value: Any) -> bool:
-    return getattr(home, getattr(value, "__name__", ""), None) is value
+def _of_module(module: ModuleType, name: str) -> Any:
+    """A name of a module, as it stands there: a module may answer for names that it does not have."""
+    names: dict[str, Any] = ModuleType.__getattribute__(module, "__dict__")
+    return names.get(name)
 
 
-def _plain(value: Any) -> bool:
-    """Whether its repr is a literal that gives it back."""
-    try:
-        return bool(ast.literal_eval(repr(value)) == value)
-    except (ValueError, SyntaxError):
-        return False
+def _home(value: Any, own: Any) -> str | None:
+    """The module that a function or class can be imported from, where that is not the notebook itself."""
+    name = _called(value).rpartition(".")[2]
+    if issubclass(type(value), type):
+        named = type.__dict__["__module__"].__get__(value)
+    elif is_native(type(value)) and type(getattr(value, "__name__", None)) is str:
+        named = getattr(value, "__module__", None)
+    else:
+        return None
+    for candidate in (named, *_LIBRARIES):  # PyTorch's own functions do not say where they are from
+        home = sys.modules.get(candidate) if type(candidate) is str else None
+        if home is not None and candidate not in (own, "__main__") and _of_module(home, name) is value:
+            return candidate
+    return None
+
+
+_LIBRARIES = ("numpy", "torch", "torch.nn.functional")
 
 
 def _used(code: CodeType) -> Iterator[str]:
@@ -124,14 +163,21 @@ def _used(code: CodeType) -> Iterator[str]:
             yield from _used(constant)
 
 
+_EMPTY = object()
+"""Stands for a name of a function around, which has no value yet."""
+
+
 def _surroundings(answer: Any) -> dict[str, Any]:
     """The names around a definition: its notebook's, and those of a function that it was made in."""
     function = next(_functions(answer))
-    around = function.__globals__
-    if function.__closure__ is None:
-        return around
-    cells = zip(function.__code__.co_freevars, function.__closure__, strict=True)
-    return {**around, **{name: cell.cell_contents for name, cell in cells if name != "__class__"}}
+    around = {name: value for name, value in function.__globals__.items() if type(name) is str}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        if name != "__class__":
+            try:
+                around[name] = cell.cell_contents
+            except ValueError:
+                around[name] = _EMPTY
+    return around
 
 
 # --- where a definition stands ------------------------------------------------------------------------------
@@ -139,12 +185,23 @@ def _surroundings(answer: Any) -> dict[str, Any]:
 
 def _functions(answer: Any) -> Iterator[FunctionType]:
     """The function itself, or those of a class: they know the file they came from."""
-    answer = inspect.unwrap(answer) if callable(answer) else answer
-    found = vars(answer).values() if isinstance(answer, type) else (answer,)
+    is_class = issubclass(type(answer), type)
+    found = tuple(type.__dict__["__dict__"].__get__(answer).values()) if is_class else (_unwrapped(answer),)
     for value in found:
-        value = getattr(value, "__func__", value)
-        if isinstance(value, FunctionType) and linecache.getlines(value.__code__.co_filename):
+        is_bound = type(value) is staticmethod or type(value) is classmethod
+        value = _unwrapped(value.__func__ if is_bound else value)
+        if type(value) is FunctionType and linecache.getlines(value.__code__.co_filename):
             yield value
+
+
+def _unwrapped(value: Any) -> Any:
+    """What functools.wraps or a cache was put around; of other objects nothing is asked."""
+    for _ in range(100):
+        is_function = type(value) is FunctionType or type(value) is functools._lru_cache_wrapper
+        if not is_function or "__wrapped__" not in vars(value):
+            break
+        value = vars(value)["__wrapped__"]
+    return value
 
 
 def _definition(answer: Any) -> tuple[str, str] | None:
@@ -155,10 +212,15 @@ def _definition(answer: Any) -> tuple[str, str] | None:
     for function in _functions(answer):
         code = function.__code__
         lines = linecache.getlines(code.co_filename)
-        node = _node(ast.parse("".join(lines)), answer if isinstance(answer, type) else None, code)
-        if node is not None:
-            name = node.name if isinstance(node, _Definition) else ast.unparse(node.targets[0])
-            return name, textwrap.dedent("".join(lines[_start(node) - 1 : node.end_lineno]))
+        try:
+            node = _node(ast.parse("".join(lines)), answer if issubclass(type(answer), type) else None, code)
+            if node is None:
+                continue
+            text = textwrap.dedent("".join(lines[_start(node) - 1 : node.end_lineno]))
+            compile(text, "<source>", "exec")
+        except (SyntaxError, ValueError):  # the file has changed since, or was none of Python's
+            continue
+        return node.name if isinstance(node, _Definition) else ast.unparse(node.targets[0]), text
     return None
 
 
@@ -166,7 +228,7 @@ def _node(tree: ast.Module, kind: type | None, code: CodeType) -> _Definition | 
     """The statement that defines the class, or the function of that code; for a lambda, its assignment."""
     for node in ast.walk(tree):
         match node:
-            case ast.ClassDef(name=name) if kind is not None and name == kind.__name__:
+            case ast.ClassDef(name=name) if kind is not None and name == name_of(kind):
                 if _start(node) <= code.co_firstlineno <= (node.end_lineno or 0):
                     return node
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if kind is None and name == code.co_name:

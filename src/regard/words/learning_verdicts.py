@@ -28,6 +28,15 @@ WORDS: dict[str, Words] = {
         en="your code uses {name} of the notebook ({type}), which cannot be sent along; make it inside the function",
         zh="你的代码用到了笔记本里的 {name}（{type}），无法一起送去批改；请在函数里面创建它",
     ),
+    "check-id": Words(
+        en='the first argument is the id of an exercise, as text: check("softmax", softmax); this is a value of type '
+        "{type}. The list of ids: regard learn",
+        zh='第一个参数是练习的 id，要写成字符串：check("softmax", softmax)；这里传入的类型是 {type}。id 列表：regard learn',
+    ),
+    "check-no-value": Words(
+        en="your code uses {name}, which has no value yet; run the cell that sets it, then check again",
+        zh="你的代码用到了 {name}，它还没有值；请先运行给它赋值的单元格，再来批改",
+    ),
     # --- answer sheets ---
     "sheet-line": Words(
         en="line {line} cannot be read: {text}; write a number as 0.5, a row as [1, 2], a matrix as [[1, 2], [3, 4]], "

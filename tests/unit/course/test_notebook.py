@@ -190,3 +190,169 @@ def test_nothing_given() -> None:
         check("self-attention")
     with pytest.raises(UnknownNameError):
         check("nonsense", softmax)
+
+
+# --- constants, and what asks nothing of them -----------------------------------------------------------------
+
+CONSTANTS = {
+    "float('-inf')": "float('-inf')",
+    "nan": "float('nan')",
+    "np.float64": "np.float64(0.25)",
+    "np.float32 inf": "np.float32('inf')",
+    "np.int8": "np.int8(-3)",
+    "np.bool_": "np.bool_(True)",
+    "array with inf": "np.array([[0.0, -np.inf], [np.nan, 1.5]], dtype=np.float32)",
+    "no axis": "np.array(-np.inf)",
+    "empty": "np.zeros((0, 3))",
+    "transposed": "np.arange(6).reshape(2, 3).T",
+    "other byte order": "np.array([1, 2], dtype='>i4')",
+    "texts": "np.array(['a', 'bcd'])",
+    "complex": "complex(float('inf'), -0.0)",
+    "complex array": "np.array([1j, np.inf])",
+    "inside": "{'mask': (-np.inf, [float('inf'), None]), 2: {1.5, 'a'}, (1,): frozenset({b'x'})}",
+    "empty ones": "[(), [], {}, set(), frozenset(), '', ...]",
+    "a dtype": "np.dtype('float32')",
+    "a kind": "np.float32",
+    "minus zero": "-0.0",
+    "large": "2**4000",
+    "a tensor": "torch.tensor([[0.0, -torch.inf]], dtype=torch.float64)",
+    "a dtype of torch": "torch.float16",
+    "a function of torch": "torch.softmax",
+    "a function of C": "math.sqrt",
+    "a ufunc": "np.exp",
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_arrive_as_they_are(shift: Exercise, cell: Cell, space: dict[str, Any], name: str) -> None:
+    cell(f"import math\nimport numpy as np\nimport torch\nCONSTANT = {CONSTANTS[name]}\ndef shift(): return CONSTANT")
+    text = program(shift, space["shift"])
+    there: dict[str, Any] = {}
+    exec(text, there)
+    got, value = there["shift"](), space["CONSTANT"]
+    assert type(got) is type(value)
+    assert repr(got) == repr(value) or name == "other byte order"
+    if isinstance(value, np.ndarray):
+        assert (got.shape, got.dtype) == (value.shape, value.dtype.newbyteorder("="))
+        assert got.tolist() == value.tolist() or np.isnan(value).any()
+
+
+WATCHED = """
+ran = []
+
+class Meta(type):
+    def __getattribute__(cls, name): ran.append(name); return super().__getattribute__(name)
+    def __eq__(cls, other): ran.append("meta eq"); return True
+    def __hash__(cls): ran.append("meta hash"); return 1
+    def __instancecheck__(cls, other): ran.append("instance"); return True
+
+def watched(name):
+    def method(self, *args):
+        ran.append(name)
+        raise RuntimeError
+    return method
+
+NAMES = ["__repr__", "__str__", "__eq__", "__ne__", "__hash__", "__len__", "__iter__", "__bool__", "__getattr__",
+         "__getattribute__", "__call__", "__reduce_ex__", "__array__", "__index__", "__float__", "__format__"]
+METHODS = {name: watched(name) for name in NAMES}
+"""
+HOSTILE = {
+    "an object": "Meta('Odd', (), METHODS)()",
+    "a float": "Meta('Odd', (float,), METHODS)(1)",
+    "an int": "Meta('Odd', (int,), METHODS)(1)",
+    "a str": "Meta('Odd', (str,), METHODS)('a')",
+    "a list": "Meta('Odd', (list,), METHODS)()",
+    "a dict": "Meta('Odd', (dict,), METHODS)()",
+    "an array": "np.zeros(2).view(type('Odd', (np.ndarray,), METHODS))",
+    "a scalar of NumPy": "type('Odd', (np.float64,), METHODS)(1)",
+    "a module": "type('Odd', (types.ModuleType,), {k: m for k, m in METHODS.items() if k != '__getattribute__'})('odd')",
+    "inside a list": "[1, Meta('Odd', (), METHODS)()]",
+    "inside a dict": "{1: Meta('Odd', (), METHODS)()}",
+    "inside an array": "np.frompyfunc(lambda _: type('Odd', (), METHODS)(), 1, 1)(np.zeros(2))",
+    "a class": "Meta('Odd', (), METHODS)",
+    "one that lies about its class": "type('Odd', (), {**METHODS, '__class__': property(watched('class'))})()",
+    "one that lies about its module": "type('Odd', (np.float64,), {**METHODS, '__module__': 'numpy'})(1)",
+    "a circle": "circle",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_nothing_of_a_value_is_run(shift: Exercise, cell: Cell, space: dict[str, Any], name: str) -> None:
+    cell("import types\nimport numpy as np\ncircle = []\ncircle.append(circle)")
+    cell(WATCHED)
+    cell(f"value = {HOSTILE[name]}\ndef shift(x): return value")
+    space["ran"].clear()
+    if name == "a module":  # it is imported by name where the program runs, and not found there
+        program(shift, space["shift"])
+    else:
+        with pytest.raises(ArgumentError):
+            program(shift, space["shift"])
+    assert space["ran"] == []
+
+
+def test_nothing_of_what_is_given_is_run(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+    cell("import numpy as np")
+    cell(WATCHED)
+    cell("odd = Meta('Odd', (), METHODS)()")
+    space["ran"].clear()
+    for what in (space["odd"], [space["odd"]]):
+        with pytest.raises(ArgumentError):
+            program(shift, what)
+        with pytest.raises(ArgumentError):
+            check("by-hand", what)
+        with pytest.raises(ArgumentError):
+            check(what, softmax)
+        with pytest.raises(ArgumentError):
+            check("softmax", softmax, seed=what)
+    assert space["ran"] == []
+
+
+def test_a_large_constant_is_refused_not_sent(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+    cell("LARGE = list(range(100_000))\ndef shift(x): return LARGE")
+    with pytest.raises(ArgumentError, match="LARGE"):
+        program(shift, space["shift"])
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "3", True, np.float64(2), np.int64(-4), [1]])
+def test_a_seed_is_a_whole_number(seed: Any) -> None:
+    with pytest.raises(ArgumentError, match="seed must be a whole number of at least 0"):
+        check("softmax", softmax, seed=seed)
+
+
+def test_a_seed_of_numpy_is_a_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check("softmax", softmax, seed=np.int64(3)).seed == 3  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [3, None, softmax, ["softmax"], b"softmax", 1.5])
+def test_an_id_is_text(given: Any) -> None:
+    with pytest.raises(ArgumentError, match=r'check\("softmax", softmax\)'):
+        check(given, softmax)
+
+
+def test_a_name_without_a_value_is_named(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+    """A closure's cell that nothing was put into yet."""
+    cell("def make():\n    def shift(x): return x + later\n    given = shift\n    if False:\n        later = 1\n    return given")
+    cell("made = make()")
+    with pytest.raises(ArgumentError, match="later, which has no value yet"):
+        program(shift, space["made"])
+
+
+@pytest.mark.parametrize("text", ["", " \n", "\n\n"])
+def test_an_empty_cell_is_told(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "empty" in str(check("by-hand", text))
+    with pytest.raises(ArgumentError, match="no source"):
+        check("softmax", text)
+
+
+def test_a_file_that_is_no_longer_python(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+    cell("def shift(x): return x")
+    name = space["shift"].__code__.co_filename
+    linecache.cache[name] = (3, None, ["%magic (\n"], name)
+    with pytest.raises(ArgumentError, match="no source"):
+        program(shift, space["shift"])
+
+
+def test_methods_made_elsewhere_are_no_source_of_a_class(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+    cell("import functools\n@functools.lru_cache\ndef shift(x, by=1.0): return helper(x) + by")
+    cell("@functools.cache\ndef helper(x): return x")
+    assert "def helper" in program(shift, space["shift"])

@@ -1,0 +1,93 @@
+"""The grader against programs that mean harm, at full size: each in the whole fence and in what is left of it.
+
+Each program is checked by `regard learn check`, as a learner would. Whatever it does, there is a verdict in time, it is
+no pass, no process and no file is left, and a process that has nothing to do with it lives on.
+"""
+
+import ctypes
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hostile_programs import programs
+
+from regard.course.catalogue import HOME
+from regard.course.grading.guard import descendants
+from regard.course.grading.limits import NUMPY
+
+pytestmark = [
+    pytest.mark.hostile,
+    pytest.mark.skipif(sys.platform != "linux", reason="what the kernel refuses, and /proc, are Linux's"),
+]
+
+PROGRAMS = programs()
+SOLUTION = HOME / "exercises" / "softmax" / "solution.py"
+WITHOUT = Path(__file__).parents[1] / "without_layers.py"
+LAYERS = ("", "namespaces", "landlock")
+STARTING = 20.0
+"""Seconds that Python and NumPy may need to start beside other tests; the program's own clock runs after that."""
+
+
+@pytest.fixture
+def our_orphans() -> Iterator[None]:
+    """Processes whose parents die become children of this one, so that none gets away unseen."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(36, 1, 0, 0, 0)
+    yield
+    libc.prctl(36, 0, 0, 0, 0)
+
+
+@pytest.fixture
+def victim() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has nothing to do with the check, in a group of its own."""
+    process = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.usefixtures("our_orphans", "signals_at_default")
+@pytest.mark.parametrize("without", LAYERS)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_verdict_and_nothing_else(
+    name: str, without: str, tmp_path: Path, victim: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary, kept = tmp_path / "temporary", tmp_path / "kept"
+    temporary.mkdir()
+    kept.write_text("kept")
+    answer = tmp_path / "answer.py"
+    text = PROGRAMS[name].replace("VICTIM_FILE", str(kept)).replace("VICTIM", str(victim.pid))
+    answer.write_text(text.replace("SOLUTION", str(SOLUTION)), encoding="utf-8")
+    before = set(descendants(os.getpid()))
+    command = [sys.executable, str(WITHOUT), without, sys.executable, "-m", "regard", "learn", "check", "softmax"]
+    env = {**os.environ, "TMPDIR": str(temporary), "REGARD_HOME": str(tmp_path / "home"), "REGARD_LANG": "en"}
+    began = time.monotonic()
+    done = subprocess.run([*command, str(answer), "--json"], env=env, capture_output=True, timeout=120, check=False)
+    took = time.monotonic() - began
+
+    assert done.returncode == 1, done.stdout[-2000:] + done.stderr[-2000:]
+    verdict = json.loads(done.stdout)
+    assert not verdict["passed"]
+    assert took < NUMPY.wall + 2 + STARTING
+    assert len(done.stdout) < 1_000_000
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", "".join(map(str, verdict.values())))
+    assert list(temporary.iterdir()) == []
+    assert set(descendants(os.getpid())) - before == set()
+    assert victim.poll() is None
+    assert state(victim.pid) == "S"
+    assert os.getpriority(os.PRIO_PROCESS, victim.pid) == os.getpriority(os.PRIO_PROCESS, 0)
+    assert kept.read_text() == "kept"
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(PROGRAMS) >= 100

@@ -214,7 +214,7 @@ for place in range(300_000): os.close(fd) if (fd := libc.open(str(place).encode(
     "vacuum_into": """
 import sqlite3
 base = sqlite3.connect(":memory:")
-base.execute("create table t (b blob)"); base.executemany("insert into t values (zeroblob(1000000))", [()] * 3)
+base.execute("create table t (b blob)"); base.executemany("insert into t values (zeroblob(1000000))", [()] * 3); base.commit()
 for place in range(2000):
     every(lambda: base.execute("vacuum into ?", (f"copy{place}.db",)))
 """,

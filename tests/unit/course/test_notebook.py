@@ -331,7 +331,9 @@ def test_an_id_is_text(given: Any) -> None:
 
 def test_a_name_without_a_value_is_named(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
     """A closure's cell that nothing was put into yet."""
-    cell("def make():\n    def shift(x): return x + later\n    given = shift\n    if False:\n        later = 1\n    return given")
+    cell(
+        "def make():\n    def shift(x): return x + later\n    given = shift\n    if False:\n        later = 1\n    return given"
+    )
     cell("made = make()")
     with pytest.raises(ArgumentError, match="later, which has no value yet"):
         program(shift, space["made"])

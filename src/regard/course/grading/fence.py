@@ -246,7 +246,11 @@ def _places(home: str, hidden: tuple[str, ...], refuse: Refuse) -> tuple[Callabl
         if isinstance(path, integer):
             return None  # an open file, looked at when it was opened
         plain = text.__str__(fsdecode(path))
-        return realpath(plain if folder == -1 else join(readlink(f"/proc/self/fd/{folder}"), plain))
+        try:
+            return realpath(plain if folder == -1 else join(readlink(f"/proc/self/fd/{folder}"), plain))
+        except OSError:  # we are in a folder whose path is longer than a path may be
+            refuse("files")
+            raise
 
     def below(path: str, folder: str) -> bool:
         return path == folder or path.startswith(folder + sep)

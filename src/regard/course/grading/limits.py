@@ -29,7 +29,7 @@ class Limits:
     answers: int = 32 << 20
     """Bytes sent back as answers, all together."""
     file: int = 4 << 20
-    """Bytes of one file in the folder of the run."""
+    """Bytes of one file in the folder of the run, and of all of them together."""
     files: int = 100
     """How often files may be made or changed there."""
 

@@ -1,0 +1,300 @@
+"""What the kernel keeps from a program, what is left when a grader or guard is ended, and folders of any shape."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from regard.course.catalogue import HOME
+from regard.course.exercise import call
+from regard.course.grading import guard, process, sandbox
+from regard.course.grading.file_access import _readable
+from regard.course.grading.limits import Limits
+from regard.course.grading.sandbox import run
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what the kernel refuses, and /proc, are Linux's")
+
+SOLUTION = HOME / "exercises" / "softmax" / "solution.py"
+WITHOUT = Path(__file__).parents[3] / "without_layers.py"
+NATIVE = """
+import os
+def native(text, **names):  # as a C extension would, below the audit hook
+    code = "import ctypes, os, struct\\nlibc = ctypes.CDLL(None, use_errno=True)\\n" + text
+    exec(compile(code, "/usr/lib/disguised.py", "exec"), names)
+    return names
+"""
+
+
+@pytest.fixture(params=["namespaces", "none"])
+def fenced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With namespaces, and without, as in a container that refuses them."""
+    if request.param == "none":
+        monkeypatch.setattr(sandbox, "_run", partial(_unfenced, sandbox._run))
+    return request.param
+
+
+def _unfenced(run: Any, *args: Any, fenced: bool) -> Any:
+    return run(*args, fenced=False)
+
+
+@pytest.fixture
+def victim() -> Iterator[subprocess.Popen[bytes]]:
+    sleeper = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    yield sleeper
+    sleeper.kill()
+    sleeper.wait()
+
+
+SIGNALS = """
+def f(victim):
+    import fcntl
+    r, w = os.pipe()
+    native('''
+for owner in (victim, -victim, os.getppid()):
+    libc.fcntl(r, 8, owner); libc.fcntl(r, 15, struct.pack("ii", 1, abs(owner))); libc.fcntl(r, 10, 9)
+    libc.fcntl(r, 4, 0x2800); libc.ioctl(r, 0x5452, struct.pack("i", 1)); libc.ioctl(r, 0x8901, struct.pack("i", owner))
+    os.write(w, b"x")
+    info = ctypes.create_string_buffer(128)
+    libc.kill(owner, 9); libc.syscall(424, libc.syscall(434, owner, 0), 9, 0, 0); libc.syscall(129, owner, 9, info)
+    libc.syscall(302, owner, 0, struct.pack("QQ", 0, 0), 0); libc.ptrace(16, owner, 0, 0)
+kept = libc.prctl(1, 0, 0, 0, 0), libc.prctl(4, 0, 0, 0, 0), libc.setuid(1)
+''', r=r, w=w, victim=victim)
+    try:
+        fcntl.fcntl(r, fcntl.F_SETOWN, victim)
+    except PermissionError as error:
+        return str(error)
+"""
+
+
+def test_no_way_to_signal_another_process(fenced: str, victim: "subprocess.Popen[bytes]") -> None:
+    (answer,) = run(NATIVE + SIGNALS, [call("f", victim.pid)], "numpy").answers
+    assert answer.value == "an answer may not send signals to processes"
+    assert victim.poll() is None
+    assert Path(f"/proc/{victim.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+READS = """
+def f(path):
+    found = []
+    def history():
+        import readline
+        readline.read_history_file(path)
+        return readline.get_history_item(1)
+    def database():
+        import sqlite3
+        return sqlite3.connect(":memory:").execute("attach ? as x", (path,)).execute("select * from x.y")
+    def certificate():
+        import ssl
+        return ssl.create_default_context(cafile=path)
+    def c(): return native("fd = libc.open(path.encode(), 0)", path=path)["fd"] >= 0
+    def root(): return native("fd = libc.open(b'/proc/self/root' + path.encode(), 0)", path=path)["fd"] >= 0
+    def data():
+        import numpy as np
+        return np.memmap(path, mode="r")
+    for way in (history, database, certificate, c, root, data):
+        try:
+            if way():
+                found.append(way.__name__)
+        except Exception as error:
+            print(way.__name__, type(error).__name__, error)
+    return found
+"""
+
+
+def test_no_c_code_reads_the_solution(fenced: str) -> None:
+    (answer,) = run(NATIVE + READS, [call("f", str(SOLUTION))], "numpy").answers
+    assert answer.value in ([], ["certificate"])  # which says what is in no file that it could not open
+    source = "import readline\nreadline.read_history_file(PATH)\n".replace("PATH", repr(str(SOLUTION)))
+    assert run(source, [call("f")], "numpy").raised in ("PermissionError", "FileNotFoundError")
+
+
+def test_where_nothing_keeps_the_solution_the_verdict_says_so(tmp_path: Path) -> None:
+    """And what is known to read it is refused all the same."""
+    answer = tmp_path / "answer.py"
+    command = [sys.executable, str(WITHOUT), "namespaces,landlock", sys.executable, "-m", "regard", "learn", "check"]
+    env = {**os.environ, "REGARD_HOME": str(tmp_path), "REGARD_LANG": "en"}
+    check = partial(subprocess.run, [*command, "softmax", str(answer)], env=env, capture_output=True, text=True)
+    answer.write_text(SOLUTION.read_text())
+    done = check()
+    assert done.returncode == 0
+    assert "neither namespaces nor Landlock" in done.stdout
+    answer.write_text("import importlib\nfor n in ('readline', 'sqlite3', 'tkinter', 'dbm', 'ssl'):\n    try:\n"
+                      "        importlib.import_module(n)\n    except PermissionError: continue\n    print('HAS', n)\n"
+                      "import readline\n")  # fmt: skip
+    done = check()
+    assert done.returncode == 1
+    assert "open files by themselves" in done.stdout
+    assert "HAS" not in done.stdout
+
+
+def test_what_is_readable_leaves_out_what_is_hidden(tmp_path: Path) -> None:
+    for name in ("a/hidden/answer", "a/shown/file", "b/file"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / "b" / "link").symlink_to(tmp_path / "a")
+    found = dict(_readable([str(tmp_path), str(tmp_path / "a" / "hidden")], (str(tmp_path / "a" / "hidden"),)))
+    assert found == {str(tmp_path): True, str(tmp_path / "a"): True, str(tmp_path / "a" / "shown"): False,
+                     str(tmp_path / "b"): False}  # fmt: skip
+
+
+DISK = """
+import sqlite3
+def f():
+    base = sqlite3.connect(":memory:")
+    base.execute("create table t (b blob)")
+    base.execute("insert into t values (zeroblob(1500000))")
+    base.commit()
+    for place in range(300):
+        try:
+            base.execute("vacuum into ?", (f"{place}.db",))
+        except sqlite3.OperationalError:
+            pass
+    return sum(e.stat().st_size for e in os.scandir("."))
+"""
+
+
+def test_all_files_together_stay_below_the_limit(fenced: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
+    outcome = run("import os\n" + DISK, [call("f")], "numpy", Limits(file=4 << 20))
+    if fenced == "none":  # seen by the guard, a moment later
+        assert (outcome.ended, outcome.details) == ("refused", {"what": "files"})
+    else:
+        assert outcome.answers[0].value <= 4 << 20
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_written_is_counted(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (inner / "file").write_bytes(bytes(100_000))
+    (tmp_path / "link").symlink_to("/")
+    (inner.parent).chmod(0)
+    assert 100_000 <= guard.written(str(tmp_path), -1) < 200_000
+    assert guard.written(str(tmp_path / "missing"), -1) == 0
+    for place in range(guard.MOST_FILES):
+        (inner / str(place)).touch()
+    assert guard.written(str(tmp_path), -1) == sys.maxsize
+
+
+NESTS = {
+    "long names": "for _ in range(20):\n    os.mkdir('n' * 250); os.chdir('n' * 250)",
+    "two thousand levels": 'native(\'for _ in range(2000): libc.mkdir(b"n", 0o700); libc.chdir(b"n")\')',
+    "without permission": "for _ in range(20):\n    os.mkdir('n' * 250); os.chdir('n' * 250); os.chmod('..', 0)",
+}
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_deep_folders_lose_no_verdict(fenced: str, nest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
+    outcome = run(f"{NATIVE}\n{NESTS[nest]}\ndef f(): return 1", [call("f")], "numpy")
+    if outcome.ended:
+        assert (outcome.ended, outcome.details["what"]) == ("refused", "files")
+    else:
+        assert [answer.value for answer in outcome.answers] == [1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_of_any_depth_and_number_are_removed(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    place = os.open(folder, os.O_RDONLY)
+    for level in range(1500):
+        os.mkdir("n" * 250, dir_fd=place)
+        inner = os.open("n" * 250, os.O_RDONLY, dir_fd=place)
+        os.close(os.open("file", os.O_CREAT, 0, dir_fd=inner))
+        if level % 3 == 0:
+            os.fchmod(place, 0o500)
+        os.close(place)
+        place = inner
+    os.close(place)
+    for number in range(2000):
+        (folder / f"{number}").touch()
+    guard.remove(folder)
+    assert not folder.exists()
+
+
+# --- what is ended from outside -------------------------------------------------------------------------------
+
+SLEEPS = "import time\ndef softmax(x, axis): time.sleep(1000)\n"
+
+
+@pytest.fixture
+def our_orphans() -> Iterator[None]:
+    """Processes whose parents die become children of this one."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(36, 1, 0, 0, 0)
+    yield
+    libc.prctl(36, 0, 0, 0, 0)
+
+
+def alive(pids: set[int]) -> list[int]:
+    """Those that run; one that has ended and waits for its parent to ask does not."""
+    found = []
+    for pid in pids:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        found += [pid] * (state not in "ZX")
+    return found
+
+
+def until(wanted: Any, seconds: float = 30.0) -> bool:
+    last = time.monotonic() + seconds
+    while time.monotonic() < last:
+        if wanted():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.usefixtures("our_orphans", "signals_at_default")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT", "SIGKILL", "SIGQUIT"])
+def test_a_check_that_is_ended_leaves_nothing(name: str, tmp_path: Path) -> None:
+    number, temporary, answer = getattr(signal, name), tmp_path / "temporary", tmp_path / "answer.py"
+    temporary.mkdir()
+    answer.write_text(SLEEPS)
+    before = set(guard.descendants(os.getpid()))
+    command = [sys.executable, "-m", "regard", "learn", "check", "softmax", str(answer)]
+    env = {**os.environ, "TMPDIR": str(temporary), "REGARD_HOME": str(tmp_path)}
+    check = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert until(lambda: any(temporary.iterdir()) and len(guard.descendants(check.pid)) >= 2)
+    check.send_signal(number)
+    began = time.monotonic()
+    code = check.wait(timeout=20)
+    in_order = name in ("SIGTERM", "SIGHUP", "SIGINT")
+    assert code == (128 + number if in_order else -number)
+    assert time.monotonic() - began < 4
+    if in_order:
+        assert list(temporary.iterdir()) == []
+    assert until(lambda: not any(temporary.iterdir()), 5)  # a killed one cannot do it itself: its guard does
+    assert until(lambda: not alive(set(guard.descendants(os.getpid())) - before), 5)
+
+
+def test_a_dead_guard_leaves_nobody_whatever_is_in_the_environment(fenced: str) -> None:
+    """The mark in the environment can be written over; what the grader holds cannot."""
+    source = NATIVE + (
+        "native('''\nwords = ctypes.POINTER(ctypes.c_char_p).in_dll(libc, \"environ\")\nplace = 0\n"
+        "while words[place]:\n    ctypes.memset(words[place], 0, len(words[place])); place += 1\n''')\n"
+        "import time\ndef f():\n    while True: time.sleep(1)\n"
+    )
+    before = set(guard.descendants(os.getpid()))
+    asked = sandbox._request(source, [sandbox._plain_call(call("f"), "numpy")], "numpy", Limits(wall=1.0))
+    with process.Process(sandbox.wire.encode(asked), Limits(wall=1.0), fenced=fenced == "namespaces") as running:
+        messages = running.messages()
+        next(messages)
+        next(messages)
+        left = set(guard.descendants(os.getpid())) - before
+        os.kill(running._guard.pid, signal.SIGKILL)
+        assert next(messages, None) is None
+        running.stop()
+        assert len(left) == (4 if fenced == "namespaces" else 2)
+        assert until(lambda: not alive(left), 1)

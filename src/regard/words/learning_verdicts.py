@@ -31,7 +31,8 @@ WORDS: dict[str, Words] = {
     "check-id": Words(
         en='the first argument is the id of an exercise, as text: check("softmax", softmax); this is a value of type '
         "{type}. The list of ids: regard learn",
-        zh='第一个参数是练习的 id，要写成字符串：check("softmax", softmax)；这里传入的类型是 {type}。id 列表：regard learn',
+        zh='第一个参数是练习的 id，要写成字符串：check("softmax", softmax)；这里传入的类型是 {type}。'
+        "id 列表：regard learn",
     ),
     "check-no-value": Words(
         en="your code uses {name}, which has no value yet; run the cell that sets it, then check again",

@@ -255,6 +255,7 @@ def watched(name):
 NAMES = ["__repr__", "__str__", "__eq__", "__ne__", "__hash__", "__len__", "__iter__", "__bool__", "__getattr__",
          "__getattribute__", "__call__", "__reduce_ex__", "__array__", "__index__", "__float__", "__format__"]
 METHODS = {name: watched(name) for name in NAMES}
+FEWER = {name: method for name, method in METHODS.items() if name != "__getattribute__"}
 """
 HOSTILE = {
     "an object": "Meta('Odd', (), METHODS)()",
@@ -265,7 +266,7 @@ HOSTILE = {
     "a dict": "Meta('Odd', (dict,), METHODS)()",
     "an array": "np.zeros(2).view(type('Odd', (np.ndarray,), METHODS))",
     "a scalar of NumPy": "type('Odd', (np.float64,), METHODS)(1)",
-    "a module": "type('Odd', (types.ModuleType,), {k: m for k, m in METHODS.items() if k != '__getattribute__'})('odd')",
+    "a module": "type('Odd', (types.ModuleType,), FEWER)('odd')",
     "inside a list": "[1, Meta('Odd', (), METHODS)()]",
     "inside a dict": "{1: Meta('Odd', (), METHODS)()}",
     "inside an array": "np.frompyfunc(lambda _: type('Odd', (), METHODS)(), 1, 1)(np.zeros(2))",
@@ -332,7 +333,8 @@ def test_an_id_is_text(given: Any) -> None:
 def test_a_name_without_a_value_is_named(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
     """A closure's cell that nothing was put into yet."""
     cell(
-        "def make():\n    def shift(x): return x + later\n    given = shift\n    if False:\n        later = 1\n    return given"
+        "def make():\n    def shift(x): return x + later\n    given = shift\n    if False:\n        later = 1\n"
+        "    return given"
     )
     cell("made = make()")
     with pytest.raises(ArgumentError, match="later, which has no value yet"):

@@ -5,11 +5,10 @@ import re
 import struct
 import time
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.course.catalogue import exercise
@@ -86,6 +85,7 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
+@settings(max_examples=settings().max_examples // 3)
 @given(st.data())
 def test_whatever_comes_back_gets_a_verdict(data: st.DataObject) -> None:
     """Values, gradients and exceptions that the wire lets through, in any place."""

@@ -275,6 +275,12 @@ libc.rename(b"VICTIM_FILE", b"taken"); libc.link(b"VICTIM_FILE", b"linked"); lib
 import sqlite3
 every(lambda: sqlite3.connect(":memory:").execute("vacuum into 'VICTIM_FILE'"))
 """,
+    "permissions_elsewhere": """
+native('''
+for call_, rest in ((libc.chmod, (0,)), (libc.utimes, (struct.pack("qqqq", 1, 0, 1, 0),)), (libc.chown, (1, 1))): call_(b"VICTIM_FILE", *rest)
+libc.fchmod(libc.open(b"VICTIM_FILE", 0), 0); call(268, -100, b"VICTIM_FILE", 0); call(452, -100, b"VICTIM_FILE", 0, 0)
+''')
+""",
     "locks_and_leaves": """
 import fcntl
 f = open("locked", "w"); fcntl.flock(f, fcntl.LOCK_EX); os.chdir("/"); os.umask(0o777)

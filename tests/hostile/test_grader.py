@@ -65,6 +65,7 @@ def test_a_verdict_and_nothing_else(
     temporary, kept = tmp_path / "temporary", tmp_path / "kept"
     temporary.mkdir()
     kept.write_text("kept")
+    as_it_was = kept.stat()
     answer = tmp_path / "answer.py"
     text = PROGRAMS[name].replace("VICTIM_FILE", str(kept)).replace("VICTIM", str(victim.pid))
     answer.write_text(text.replace("SOLUTION", str(SOLUTION)), encoding="utf-8")
@@ -87,6 +88,7 @@ def test_a_verdict_and_nothing_else(
     assert state(victim.pid) == "S"
     assert os.getpriority(os.PRIO_PROCESS, victim.pid) == os.getpriority(os.PRIO_PROCESS, 0)
     assert kept.read_text() == "kept"
+    assert (kept.stat().st_mode, kept.stat().st_mtime_ns) == (as_it_was.st_mode, as_it_was.st_mtime_ns)
 
 
 def test_there_are_enough_of_them() -> None:

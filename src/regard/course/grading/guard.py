@@ -32,7 +32,7 @@ LOOK = 0.05
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
 _NEW_MOUNTS, _NEW_USER, _NEW_PIDS, _NEW_NET = 0x00020000, 0x10000000, 0x20000000, 0x40000000
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXEC = 1, 2, 4, 8
-_LANDLOCK, _MOUNT_SETATTR, _HERE, _RECURSIVE = 444, 442, -100, 0x8000
+_MOUNT_SETATTR, _HERE, _RECURSIVE = 442, -100, 0x8000
 
 
 def main(seconds: float, fenced: bool, most: int, hidden: list[str], folder: str, command: list[str]) -> int:
@@ -120,8 +120,8 @@ def _unshare(libc: ctypes.CDLL) -> bool:
 def _hide(libc: ctypes.CDLL, most: int, hidden: list[str], work: str) -> None:
     """Mounts that only the program sees; one that is refused leaves the rest to the other layers."""
     everything_read_only = struct.pack("=QQQQ", _READ_ONLY, 0, 0, 0)
-    if libc.syscall(_LANDLOCK, None, 0, 1) < 1:  # where there is Landlock, it says more clearly what is refused
-        libc.syscall(_MOUNT_SETATTR, _HERE, b"/", _RECURSIVE, everything_read_only, len(everything_read_only))
+    # Landlock keeps files from being written; this keeps their permissions and times too.
+    libc.syscall(_MOUNT_SETATTR, _HERE, b"/", _RECURSIVE, everything_read_only, len(everything_read_only))
     for folder in hidden:
         libc.mount(b"none", os.fsencode(folder), b"tmpfs", _READ_ONLY, b"size=4k")
     kept = _NO_SUID | _NO_DEVICES

@@ -82,6 +82,26 @@ _NEVER = {
     "mq_unlink": (241, 181),
     "mq_notify": (244, 184),
 }
+_ABOUT_FILES = {  # permissions, owners, times and attributes, which Landlock leaves alone
+    "chmod": (90, None),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, None),
+    "fchown": (93, 55),
+    "lchown": (94, None),
+    "fchownat": (260, 54),
+    "utime": (132, None),
+    "utimes": (235, None),
+    "futimesat": (261, None),
+    "utimensat": (280, 88),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+}
 _TO_ITSELF = {  # allowed with the program's own number in the first argument, which abort() needs
     "kill": (62, 129),
     "tkill": (200, 130),
@@ -126,14 +146,16 @@ def refuse_system_calls(libc: ctypes.CDLL) -> bool:
     if platform.machine() not in _MACHINES or sys.maxsize < 1 << 32:
         return False
     column, machine = _MACHINES[platform.machine()]
-    steps = b"".join(struct.pack("=HBBI", *step) for step in _filter(column, machine, os.getpid()))
+    never = _NEVER if os.statvfs("/").f_flag & os.ST_RDONLY else {**_NEVER, **_ABOUT_FILES}
+    numbers = [number for number in (both[column] for both in never.values()) if number is not None]
+    steps = b"".join(struct.pack("=HBBI", *step) for step in _filter(column, machine, os.getpid(), numbers))
     kept = ctypes.create_string_buffer(steps, len(steps))
     program = struct.pack("@HxxxxxxP", len(steps) // 8, ctypes.addressof(kept))
     libc.prctl(38, 1, 0, 0, 0)  # no new privileges, without which the kernel lets nobody refuse things to itself
     return libc.syscall(_SECCOMP[column], 1, 1, program) == 0  # SECCOMP_SET_MODE_FILTER, for all threads
 
 
-def _filter(column: int, machine: int, pid: int) -> list[Step]:
+def _filter(column: int, machine: int, pid: int, never: Iterable[int]) -> list[Step]:
     """The kernel's little program: (what, steps to skip if true, if false, number).
 
     Of the call it sees the number at byte 0, the machine at 4, and the arguments from 16 on, eight bytes each.
@@ -141,9 +163,8 @@ def _filter(column: int, machine: int, pid: int) -> list[Step]:
     steps: list[Step] = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, machine), _REFUSE, (_LOAD, 0, 0, 0)]
     steps += [(_AT_LEAST, 0, 1, 0x40000000), _REFUSE]  # another way to make the same calls on x86_64
     steps += [(_AT_LEAST, 0, 1, _NEWER), (_RETURN, 0, 0, _NO_SUCH_CALL)]
-    for number in (numbers[column] for numbers in _NEVER.values()):
-        if number is not None:
-            steps += [(_EQUAL, 0, 1, number), _REFUSE]
+    for number in never:
+        steps += [(_EQUAL, 0, 1, number), _REFUSE]
     # Its arguments lie in memory, where no filter looks; told that it does not exist, libc takes `clone` instead.
     steps += [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _NO_SUCH_CALL)]
     # It takes blocks without writing into them, which no account shows; told so, libc writes zeros.

@@ -4,9 +4,11 @@ Shared code is not here but in plain modules beside this file (`strategies`, `ca
 puts `tests` on pytest's path, which works alike under xdist, `--import-mode=importlib` and `python -m pytest`.
 """
 
+import ctypes
 import os
 import random
 import signal
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -74,3 +76,21 @@ def signals_at_default() -> Iterator[None]:
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture
+def our_orphans() -> Iterator[None]:
+    """Processes whose parents die become children of this one, so that none gets away unseen. Linux only."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(36, 1, 0, 0, 0)
+    yield
+    libc.prctl(36, 0, 0, 0, 0)
+
+
+@pytest.fixture
+def victim() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has nothing to do with what is tested, in a group of its own: it must live on."""
+    sleeper = subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    yield sleeper
+    sleeper.kill()
+    sleeper.wait()

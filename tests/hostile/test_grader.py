@@ -4,14 +4,12 @@ Each program is checked by `regard learn check`, as a learner would. Whatever it
 no pass, no process and no file is left, and a process that has nothing to do with it lives on.
 """
 
-import ctypes
 import json
 import os
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,24 +30,6 @@ WITHOUT = Path(__file__).parents[1] / "without_layers.py"
 LAYERS = ("", "namespaces", "landlock")
 STARTING = 20.0
 """Seconds that Python and NumPy may need to start beside other tests; the program's own clock runs after that."""
-
-
-@pytest.fixture
-def our_orphans() -> Iterator[None]:
-    """Processes whose parents die become children of this one, so that none gets away unseen."""
-    libc = ctypes.CDLL(None)
-    libc.prctl(36, 1, 0, 0, 0)
-    yield
-    libc.prctl(36, 0, 0, 0, 0)
-
-
-@pytest.fixture
-def victim() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that has nothing to do with the check, in a group of its own."""
-    process = subprocess.Popen(["sleep", "1000"], start_new_session=True)
-    yield process
-    process.kill()
-    process.wait()
 
 
 def state(pid: int) -> str:

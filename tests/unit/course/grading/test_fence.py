@@ -1,12 +1,10 @@
 """What the kernel keeps from a program, what is left when a grader or guard is ended, and folders of any shape."""
 
-import ctypes
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,14 +41,6 @@ def fenced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 def _unfenced(run: Any, *args: Any, fenced: bool) -> Any:
     return run(*args, fenced=False)
-
-
-@pytest.fixture
-def victim() -> Iterator[subprocess.Popen[bytes]]:
-    sleeper = subprocess.Popen(["sleep", "1000"], start_new_session=True)
-    yield sleeper
-    sleeper.kill()
-    sleeper.wait()
 
 
 SIGNALS = """
@@ -246,15 +236,6 @@ def test_folders_of_any_depth_and_number_are_removed(tmp_path: Path) -> None:
 # --- what is ended from outside -------------------------------------------------------------------------------
 
 SLEEPS = "import time\ndef softmax(x, axis): time.sleep(1000)\n"
-
-
-@pytest.fixture
-def our_orphans() -> Iterator[None]:
-    """Processes whose parents die become children of this one."""
-    libc = ctypes.CDLL(None)
-    libc.prctl(36, 1, 0, 0, 0)
-    yield
-    libc.prctl(36, 0, 0, 0, 0)
 
 
 def alive(pids: set[int]) -> list[int]:

@@ -9,9 +9,10 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
 
-# Rank 0 is a short stair of its own: sentences, then errors that speak them, then what raises them.
+# Rank 0 is a short stair of its own: text that can be printed, sentences, errors that speak them, what raises them.
 RANKS = {
-    "words": 0.0,
+    "printable": 0.0,
+    "words": 0.05,
     "errors": 0.1,
     "axes": 0.2,
     "kinds": 0.2,

@@ -18,6 +18,7 @@ from regard.capture.labelling import speller
 from regard.capture.predictions import Kind, label_speller, logits_of, prediction_of
 from regard.errors import ArgumentError, DtypeError
 from regard.kinds import is_whole
+from regard.printable import printable
 from regard.words import Language, language, say
 
 
@@ -67,7 +68,8 @@ class Effect:
         """A table for each sample: what was likely before or is now, and the chosen token."""
         lang = lang or language()
         tables = [self._table(sample, lang, count) for sample in range(len(self.token))]
-        return "\n\n".join([*tables, say(f"effect-followed-{self._what}", lang) + say("effect-caution", lang)])
+        followed = say(f"effect-followed-{self._what}", lang) + say("effect-caution", lang)
+        return printable("\n\n".join([*tables, followed]))
 
     @property
     def _what(self) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 
 from regard.errors import ArgumentError, UnknownNameError
 from regard.files import PAGES, ending_of
+from regard.printable import printable
 from regard.records import Kind, Record, See
 from regard.trace.merging import Merge, merged
 from regard.trace.weights import KINDS, is_layers, mean_of_heads, record_of
@@ -185,7 +186,7 @@ class Trace:
         sizes_text = ", ".join(f"{H} {'head' if H == 1 else 'heads'} {T} × {S}" for H, T, S in list(sizes)[:3])
         more = ", …" if len(sizes) > 3 else ""
         count = "1 record" if len(self) == 1 else f"{len(self)} records"
-        return f"Trace({count}: {', '.join(names)}; {', '.join(kinds)}; {sizes_text}{more})"
+        return printable(f"Trace({count}: {', '.join(names)}; {', '.join(kinds)}; {sizes_text}{more})")
 
     def merged(self, by: Merge = "words", sample: int = 0) -> "Trace":
         """One sample with its tokens put together to "characters" or "words": keys summed, queries averaged."""

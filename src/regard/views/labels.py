@@ -1,22 +1,16 @@
 """Tokens as labels: every character visible, every label as wide as it says, cut where it must be.
 
-Widths are those of a terminal, where 注 takes two columns. What cannot be trusted to take its columns (escape
-sequences, control characters, joiners) does not get through. Whose tokens these are is not known here.
+Widths are those of a terminal, where 注 takes two columns. What cannot be trusted to take its columns is shown as a
+sign (control characters) or left out (joiners). Whose tokens these are is not known here.
 """
 
-import re
 import unicodedata
 from functools import lru_cache
 
 from rich.cells import cell_len
 
+from regard.printable import is_steering, sign
 from regard.text.pieces import spelled, token_bytes
-
-_ESCAPES = re.compile(
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours and cursor moves
-    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # titles, links
-    r"|\x1b[ -/]*[0-~]"
-)
 
 
 @lru_cache(maxsize=64)
@@ -30,10 +24,9 @@ def visible(token: str) -> str:
     """The token as it can be shown on one line.
 
     >>> visible("a\\nb"), visible(" cat"), visible("  "), visible(""), visible("\\x1b[31mred\\x1b[0m")
-    ('a␊b', 'cat', '␣', '""', 'red')
+    ('a␊b', 'cat', '␣', '""', '␛[31mred␛[0m')
     """
-    text = _ESCAPES.sub("", token)
-    shown = "".join(_sign(character) for character in text)
+    shown = "".join(_sign(character) for character in token)
     if not shown.strip():
         return "␣" if shown else '""'
     shown = shown.strip()
@@ -43,14 +36,10 @@ def visible(token: str) -> str:
 
 def _sign(character: str) -> str:
     code, category = ord(character), unicodedata.category(character)
-    if code < 32:
-        return chr(0x2400 + code)
-    if code == 127:
-        return "␡"
-    if category in ("Cc", "Cs"):
-        return f"⟨{code:02X}⟩"
     if category in ("Zl", "Zp"):
         return "␊"
+    if code < 32 or is_steering(character):
+        return sign(character)
     # Terminals disagree about the width of what is joined or varied, so the parts are shown side by side.
     if category == "Cf" or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
         return ""

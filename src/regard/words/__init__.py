@@ -12,6 +12,8 @@ from functools import cache
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
+from regard.printable import printable
+
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
@@ -68,7 +70,7 @@ def speaking(lang: Language) -> Iterator[None]:
 
 
 def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
-    """The sentence called `key`, with its values filled in.
+    """The sentence called `key`, with its values filled in; what would steer a terminal in them is shown as a sign.
 
     >>> say("prefix-negative", "en", value=-1)
     'Mask.prefix(n) needs n of at least 0; found -1'
@@ -78,8 +80,14 @@ def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
 
         raise ArgumentError("unknown-choice", name="lang", value=lang, choices=Listed(LANGUAGES))
     spoken = lang or language()
-    told = {name: value.joined(spoken) if isinstance(value, Listed) else value for name, value in values.items()}
-    return getattr(catalogue()[key], spoken).format(**told)
+    return getattr(catalogue()[key], spoken).format(**{name: _told(value, spoken) for name, value in values.items()})
+
+
+def _told(value: Any, lang: Language) -> Any:
+    """A value as a sentence names it: numbers as they are, for the sentence says how many places they have."""
+    if isinstance(value, Listed):
+        return printable(value.joined(lang))
+    return printable(str(value)) if isinstance(value, str | os.PathLike | BaseException) else value
 
 
 @cache

@@ -98,7 +98,7 @@ def test_a_line_at_most_every_ten_seconds() -> None:
 
 def test_a_resumed_run_says_from_where_and_what_it_skipped() -> None:
     resumed = Started(step=100, steps=200, resumed_from=100, skipped=("step-200: wrong hash\nin \x1b[31mmodel",))
-    assert said(resumed)[1:] == ["checkpoint skipped: step-200: wrong hash␊in model", "going on from step 100"]
+    assert said(resumed)[1:] == ["checkpoint skipped: step-200: wrong hash␊in ␛[31mmodel", "going on from step 100"]
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)

@@ -3,26 +3,23 @@
 A value with two readings: `as_json` for programs and `text` for people. It decides nothing; `judging` does.
 """
 
-import re
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from regard.printable import printable
 from regard.words import Language, say, speaking
 
 SHOWN = 2000
 """How many characters of what the learner printed are shown."""
-# Colours, cursor movements and window titles; then every other control character, and the marks that turn text round.
-_SEQUENCES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def plain(text: str) -> str:
-    r"""Text that came from a learner's program, without anything that could steer a terminal.
+    r"""Text that came from a learner's program, with everything that could steer a terminal shown as a sign.
 
     >>> plain("\x1b[31mred\x07")
-    'red'
+    '␛[31mred␇'
     """
-    return _CONTROL.sub("", _SEQUENCES.sub("", text.replace("\r\n", "\n")))
+    return printable(text)
 
 
 @dataclass(frozen=True)

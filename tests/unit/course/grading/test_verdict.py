@@ -89,13 +89,13 @@ def test_where_nothing_could_be_run_no_test_is_listed(shift: Exercise) -> None:
 @pytest.mark.parametrize(
     ("typed", "shown"),
     [
-        ("\x1b[31mred\x1b[0m", "red"),
-        ("\x1b]0;title\x07after", "after"),
-        ("a\x08b\x7f\x9bc", "abc"),
+        ("\x1b[31mred\x1b[0m", "␛[31mred␛[0m"),
+        ("\x1b]0;title\x07after", "␛]0;title␇after"),
+        ("a\x08b\x7f\x9bc", "a␈b␡⟨9B⟩c"),
         ("one\r\ntwo\tthree", "one\ntwo\tthree"),
-        ("\u202egnp.exe", "gnp.exe"),
+        ("\u202egnp.exe", "⟨202E⟩gnp.exe"),
         ("他说：“好”", "他说：“好”"),
-        ("\ud800", ""),
+        ("\ud800", "⟨D800⟩"),
     ],
 )
 def test_nothing_that_steers_a_terminal_is_left(typed: str, shown: str) -> None:

@@ -64,6 +64,10 @@ class FileError(RegardError, ValueError):
     exit_code = 3
 
 
+class AbsentFileError(FileError):
+    """A file that is not there."""
+
+
 class MissingPackageError(RegardError, ImportError):
     """An optional package that is not installed."""
 

@@ -20,9 +20,9 @@ from regard.checkpoints.tensor_file import check_dtypes, write_tensors
 from regard.config import TransformerConfig, from_tree, to_tree
 from regard.config.weights import check_weights
 from regard.errors import FileError, RegardError
-from regard.files import reason_of, write_aside
+from regard.files import refusal, write_aside
+from regard.input_files import UNLIMITED, check_file, check_inside, read_file
 from regard.kinds import Array
-from regard.memory import spell
 
 FORMAT, VERSION = "regard-model", 1
 CONFIG, TENSORS = "config.json", "model.safetensors"
@@ -66,14 +66,14 @@ def save_model(
     try:
         target.mkdir(exist_ok=True)
     except OSError as error:
-        raise FileError("file-unwritable", path=str(target), reason=reason_of(error)) from error
+        raise refusal(error, target, 0) from error
 
     def numbers(aside: Path) -> None:
-        with aside.open("xb") as file:
+        with aside.open("wb") as file:
             write_tensors(file, tensors)
 
-    write_aside(target / TENSORS, numbers)
-    write_aside(target / CONFIG, lambda aside: aside.write_bytes(text.encode()))
+    write_aside(target / TENSORS, numbers, need=sum(tensor.nbytes for tensor in tensors.values()))
+    write_aside(target / CONFIG, lambda aside: aside.write_bytes(text.encode()), need=len(text))
 
 
 def read_model(folder: str | os.PathLike[str]) -> Stored:
@@ -102,28 +102,26 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
 
 def model_of(folder: Path) -> Path:
     """The folder itself, or of a run the one that holds its model. FileError where the run has not finished."""
-    if not (folder / RUN_RECIPE).is_file():
+    if not os.path.lexists(folder / RUN_RECIPE):
         return folder
     if not (folder / RUN_MODEL).is_dir():
         raise FileError("evaluate-unfinished", path=str(folder))
+    check_inside(folder / RUN_MODEL, folder)
     return folder / RUN_MODEL
 
 
 def run_of(folder: Path) -> Path | None:
     """The run that a folder is, or whose model it is; None for a model that stands alone."""
-    if (folder / RUN_RECIPE).is_file():
+    if os.path.lexists(folder / RUN_RECIPE):
         return folder
     place = folder.resolve()
-    return place.parent if place.name == RUN_MODEL and (place.parent / RUN_RECIPE).is_file() else None
+    return place.parent if place.name == RUN_MODEL and os.path.lexists(place.parent / RUN_RECIPE) else None
 
 
 def inside(folder: Path, name: str) -> Path:
-    """A file of the folder; a link that leads out of it is not followed."""
+    """A regular file of the folder; FileError where a link leads out of it, or there is no such file."""
     path = folder / name
-    if not path.is_file():
-        raise FileError("file-absent", path=str(path))
-    if path.resolve().parent != folder.resolve():
-        raise FileError("model-outside", path=str(path), target=str(path.resolve()))
+    check_file(path, most=UNLIMITED, within=folder)
     return path
 
 
@@ -147,13 +145,6 @@ def _config(path: Path) -> TransformerConfig:
 def read_json(path: Path) -> Any:
     """What a small JSON file of the folder holds, read strictly."""
     try:
-        size = path.stat().st_size
-        if size > LARGEST_CONFIG:
-            raise FileError(
-                "model-part-large", path=str(path), place="JSON", found=spell(size), most=spell(LARGEST_CONFIG)
-            )
-        return parse(path.read_bytes())
-    except OSError as error:
-        raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
+        return parse(read_file(path, most=LARGEST_CONFIG))
     except JsonError as error:
         raise FileError("model-garbled", path=str(path), place=str(error)) from error

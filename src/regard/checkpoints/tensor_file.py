@@ -18,6 +18,7 @@ from regard.axes import Shape
 from regard.checkpoints.strict_json import JsonError, parse
 from regard.errors import DtypeError, FileError
 from regard.files import reason_of
+from regard.input_files import UNLIMITED, open_file
 from regard.kinds import Array, to_numpy
 from regard.memory import spell
 from regard.words import Listed
@@ -54,7 +55,7 @@ class TensorFile(Mapping[str, np.ndarray]):
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with path.open("rb") as file:
+            with open_file(path, most=UNLIMITED) as file:
                 size = os.fstat(file.fileno()).st_size
                 if size < 8:
                     raise FileError("model-garbled", path=str(path), place="header")

@@ -17,6 +17,7 @@ from regard.cli.help_page import page
 from regard.cli.learn import COMMANDS, learn
 from regard.cli.plot_command import plot
 from regard.cli.see_command import see
+from regard.cli.streams import put
 from regard.cli.train_command import train
 from regard.cli.translate_command import translate
 from regard.errors import ArgumentError, UnknownNameError
@@ -91,7 +92,7 @@ def _root(
     if version:
         from regard import __version__
 
-        print(f"regard {__version__}")
+        put(f"regard {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        put(context.get_help())

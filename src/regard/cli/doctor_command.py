@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from regard.cli.streams import write_json
+from regard.cli.streams import put, write_json
 from regard.words import say
 
 
@@ -17,7 +17,7 @@ def doctor(
     if as_json:
         write_json(found)
     else:
-        print(report(found))
+        put(report(found))
 
 
 def report(found: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from regard.cli.verdict import judge
 from regard.errors import ArgumentError, RegardError
+from regard.printable import printable
 from regard.words import LANGUAGES, Language, language, speaking
 
 
@@ -109,9 +110,9 @@ def _complain(error: BaseException, debug: bool) -> int:
     if isinstance(error, OSError):
         _forget_stdout()
     if debug:
-        traceback.print_exception(error)
+        print(printable("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     if sentence:
-        print(f"regard: {' '.join(sentence.splitlines())}", file=sys.stderr)
+        print(f"regard: {printable(' '.join(sentence.splitlines()))}", file=sys.stderr)
     return code
 
 

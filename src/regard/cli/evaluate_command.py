@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.streams import talk, write_json
+from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
+from regard.files import check_place, write_output
 from regard.words import Listed, say
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def evaluate(
     if model is None:
         raise ArgumentError("evaluate-no-model")
     asked_beams = None if beams is None else _beams(beams)
+    if output is not None:
+        check_place(output)
 
     from regard.language.bundled import find_model
     from regard.recipes.evaluating import Asked
@@ -55,7 +58,7 @@ def evaluate(
     if as_json:
         write_json({"model": model, "sets": [_as_json(result) for result in results]})
     else:
-        print(table(results))
+        put(table(results))
     if output is not None:
         _write(output, results)
         talk(say("saved", file=output))
@@ -100,13 +103,11 @@ def _as_json(result: "Result") -> dict[str, Any]:
 
 def _write(path: Path, results: list["Result"]) -> None:
     """What a translator wrote, a line for each sentence of the one set."""
-    from regard.files import write_aside
-
     if len(results) != 1 or results[0].hypotheses is None:
         raise ArgumentError("evaluate-output-one", sets=Listed(result.set for result in results))
     lines = (" ".join(text.splitlines()) for text in results[0].hypotheses)
     content = "".join(f"{line}\n" for line in lines).encode()
-    write_aside(path, lambda aside: aside.write_bytes(content))
+    write_output(path, content)
 
 
 def _beams(text: str) -> int:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.matrices import read_mask, read_matrix
-from regard.cli.streams import read_stdin, write_json
+from regard.cli.streams import put, read_stdin, write_json
 from regard.errors import ArgumentError
 from regard.words import Listed
 
@@ -34,7 +34,7 @@ def explain(
     if as_json:
         write_json({**steps.to_dict(), **({"code": steps.code()} if code else {})})
     else:
-        print(steps.code() if code else steps.text())
+        put(steps.code() if code else steps.text())
 
 
 def _matrices(given: dict[str, str | None]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """`regard film`: a head as it was born, replayed in the terminal or written as an animated picture."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +9,7 @@ import typer
 
 from regard.cli.streams import talk, write_json
 from regard.errors import ArgumentError, FileError
-from regard.files import ending_of
+from regard.files import check_place, ending_of
 from regard.words import say
 
 SLOWEST, FASTEST = 0.1, 60.0
@@ -30,6 +31,7 @@ def film(
     number = None if head is None else _number(head)
     if gif is not None:
         ending_of(gif, ".gif")
+        check_place(gif)
 
     from regard.checkpoints.model_folder import run_of
     from regard.views.film import read_film, scene, scene_json
@@ -60,7 +62,7 @@ def _losses(run: Path) -> dict[int, float]:
     from regard.views.curves import METRICS, curve, metrics_in, read_metrics
 
     try:
-        lines = read_metrics(run) if (run / METRICS).is_file() else []
+        lines = read_metrics(run) if os.path.lexists(run / METRICS) else []
     except FileError as error:
         talk(error.text())
         return {}

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.lines import printable
 from regard.cli.numbers import positive_number, whole_number
-from regard.cli.streams import read_stdin, talk, write_json
+from regard.cli.streams import put, read_stdin, talk, write_json
+from regard.printable import printable
 from regard.words import say
 
 MODEL = "poet"
@@ -48,8 +48,8 @@ def generate(
             outputs.append({"seed": at, "output": output})
         else:
             if at > first:
-                print()
-            print(in_lines(output), flush=True)
+                put()
+            put(in_lines(output), flush=True)
     if as_json:
         write_json({"model": writer.name, "prompt": given, "outputs": outputs})
     if written := with_marks(writer.settings, given, form):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from regard.cli.choosing import record_as_json
 from regard.cli.numbers import is_count
-from regard.cli.streams import talk, write_json
+from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError, TooLargeError, UnknownNameError
 from regard.words import Listed, say
 
@@ -70,12 +70,12 @@ def see_handmade(
     # Without --head an overview, all heads side by side; with it, each in full under its own line.
     for number in heads:
         if head is not None and number != heads[0]:
-            print()
-        print(say("see-head", number=number, does=say(f"head-{HEADS[number]}")))
+            put()
+        put(say("see-head", number=number, does=say(f"head-{HEADS[number]}")))
         if head is not None:
             trace.show(head=number, width=columns, file=sys.stdout)
     if head is None:
-        print()
+        put()
         trace.show(width=columns, file=sys.stdout)
         sys.stdout.flush()
         talk(say("see-more"))

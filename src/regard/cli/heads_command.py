@@ -7,13 +7,13 @@ import typer
 
 from regard.cli.handmade_view import MOST_WORDS
 from regard.cli.handmade_view import NAME as HANDMADE
-from regard.cli.lines import printable
 from regard.cli.numbers import whole_number
 from regard.cli.readings import load_reader, tell_of_reading
 from regard.cli.see_command import MODEL, first_line
 from regard.cli.see_command import TEXTS as SHORT
-from regard.cli.streams import given_text, talk, write_json
+from regard.cli.streams import given_text, put, talk, write_json
 from regard.errors import ArgumentError, TooLargeError
+from regard.printable import printable
 from regard.words import say
 
 if TYPE_CHECKING:
@@ -58,9 +58,9 @@ def heads(
     if as_json:
         write_json(_as_json(model, ran, found, find))
         return
-    print(ran.line)
-    print()
-    print(found.text(find, most))
+    put(ran.line)
+    put()
+    put(found.text(find, most))
     ranked = list(found) if find is None else found.ranked(find)
     if model != HANDMADE and ranked:
         talk(_hint(model, " ".join(text) if text else ran.text, ran.trace, ranked[0]))

@@ -1,15 +1,15 @@
-"""Lines in and out: stdin in batches as its lines come, and text that a terminal can bear."""
+"""Lines of stdin, in batches as they come; a text that is the name of a file."""
 
 import os
 import shlex
 import sys
-import unicodedata
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 from regard.cli.streams import talk
 from regard.errors import FileError
+from regard.printable import printable
 from regard.words import say
 
 LARGEST_BATCH = 64
@@ -64,21 +64,3 @@ def tell_of_file(command: str, text: list[str] | None) -> None:
     """Say how a file is read, where a text was given that is the name of one."""
     if text and len(text) == 1 and os.path.isfile(text[0]):
         talk(say("text-is-file", command=command, file=printable(shlex.quote(text[0]))))
-
-
-def printable(text: str) -> str:
-    """The text without what steers a terminal instead of being shown; lines stay lines.
-
-    >>> printable("a\\x1b[31m\\tb\\n")
-    'a[31m\\tb\\n'
-    """
-    return "".join(sign for sign in text if sign in "\n\t" or unicodedata.category(sign) not in ("Cc", "Cf", "Cs"))
-
-
-def one_line(text: str) -> str:
-    """The same on one line.
-
-    >>> one_line("你好。\\n再见。")
-    '你好。 再见。'
-    """
-    return printable(" ".join(text.split("\n")))

@@ -8,7 +8,7 @@ import typer
 
 from regard.cli.streams import talk, write_json
 from regard.errors import ArgumentError
-from regard.files import PICTURES, ending_of
+from regard.files import PICTURES, check_place, ending_of
 from regard.words import say
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def plot(
         raise ArgumentError("plot-no-runs")
     if png is not None:
         ending_of(png, *PICTURES)
+        check_place(png)
 
     from regard.checkpoints.model_folder import run_of
     from regard.views.curves import curves_of, read_metrics, run_names

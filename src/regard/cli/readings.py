@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING
 
 from regard.cli.handmade_view import NAME as HANDMADE
-from regard.cli.lines import one_line
 from regard.cli.streams import talk
 from regard.errors import FileError
+from regard.printable import one_line
 from regard.words import Listed, say
 
 if TYPE_CHECKING:

@@ -10,12 +10,13 @@ import typer
 from regard.cli.choosing import ALL, Asked, Chosen, choose, record_as_json
 from regard.cli.handmade_view import NAME as HANDMADE
 from regard.cli.handmade_view import keep, see_handmade
-from regard.cli.lines import one_line, tell_of_file
+from regard.cli.lines import tell_of_file
 from regard.cli.numbers import whole_number
 from regard.cli.readings import load_reader, tell_of_reading
-from regard.cli.streams import given_text, talk, write_json
+from regard.cli.streams import given_text, put, talk, write_json
 from regard.errors import ArgumentError, TooLargeError
-from regard.files import PAGES, PICTURES, TRACE, ending_of
+from regard.files import PAGES, PICTURES, TRACE, check_place, ending_of
+from regard.printable import one_line
 from regard.words import say
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def see(
     for file, endings in ((save, (TRACE,)), (html, PAGES), (png, PICTURES)):
         if file is not None:
             ending_of(file, *endings)
+            check_place(file)
     if model == HANDMADE:
         if kind is not None or layer is not None:
             raise ArgumentError("see-handmade-one")
@@ -74,7 +76,7 @@ def see(
     if as_json:
         write_json(_as_json(reader, seen, chosen))
         return
-    print(first_line(reader, seen))
+    put(first_line(reader, seen))
     if png is None:
         _show(chosen, columns, None if asked == Asked() else ALL)
         for key in _hints(seen, reader.settings.task, chosen, example=given is None, heads=asked == Asked()):
@@ -105,16 +107,16 @@ def _show(chosen: Chosen, columns: int | None, overview: str | None) -> None:
     from regard.trace import Trace
 
     if chosen.heads is None and not chosen.mean:
-        print()
+        put()
         Trace(chosen.records).show(overview, width=columns, file=sys.stdout)
     for layer, record in zip(chosen.layers, chosen.records, strict=True):
         if chosen.mean:
-            print()
+            put()
             Trace([record]).show(head="mean", width=columns, file=sys.stdout)
         for head in chosen.heads or []:
-            print()
+            put()
             if chosen.best == (layer, head):
-                print(say(f"see-best-{record.kind}", layer=layer, head=head))
+                put(say(f"see-best-{record.kind}", layer=layer, head=head))
             Trace([record]).show(head=head, width=columns, file=sys.stdout)
     sys.stdout.flush()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.streams import talk, write_json
+from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
 from regard.words import language, say
 
@@ -104,6 +104,6 @@ def _list(as_json: bool) -> None:
         return
     width = max(map(cell_len, found)) + 2
     for name, about in found.items():
-        print(name.ljust(width) + about)
+        put(name.ljust(width) + about)
     sys.stdout.flush()
     talk(say("train-more"))

@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.lines import one_line, printable, stdin_batches, tell_of_file
+from regard.cli.lines import stdin_batches, tell_of_file
 from regard.cli.numbers import whole_number
 from regard.cli.readings import ReadLines, tell_of_reading
-from regard.cli.streams import talk, write_json
+from regard.cli.streams import put, talk, write_json
 from regard.cli.verdict import FILE
 from regard.errors import ArgumentError
+from regard.printable import one_line
 from regard.words import say
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def translate(
     if as_json:
         write_json(_as_json(translator, given, output))
     else:
-        print(printable(output))
+        put(output)
     tell_of_file("translate", text)
 
 
@@ -71,7 +72,7 @@ def _translate_stdin(translator: "LanguageModel", beams: int | None, as_json: bo
             if as_json:
                 write_json(_as_json(translator, text, output))
             else:
-                print(one_line(output or ""))
+                put(one_line(output or ""))
         sys.stdout.flush()
     readings.tell()
     return bad

@@ -15,8 +15,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from regard.errors import FileError
-from regard.files import reason_of, try_lock, write_aside
+from regard.errors import AbsentFileError, FileError, TooLargeError
+from regard.files import open_lock, refusal, try_lock, write_aside
+from regard.input_files import read_file
 from regard.words import say
 
 VERSION = 1
@@ -108,9 +109,9 @@ class ProgressFile:
         """What is there; nothing yet is no progress. Never raises: what cannot be read is told."""
         try:
             return _parsed(self.path)
-        except FileNotFoundError:
+        except AbsentFileError:
             return Progress()
-        except (OSError, _SenselessError):
+        except (FileError, _SenselessError):
             return self._do(self._rescued, self._backed_up)
 
     def change(self, edit: Callable[[Progress], Progress]) -> Progress:
@@ -144,7 +145,7 @@ class ProgressFile:
         try:
             with self._alone():
                 return act()
-        except FileError as error:
+        except (FileError, TooLargeError) as error:
             if not self._told:
                 self._told = True
                 self._tell(say("progress-not-kept", reason=error.text()))
@@ -156,16 +157,16 @@ class ProgressFile:
         path = self.folder / LOCK
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         except OSError as error:
-            raise FileError("file-unwritable", path=str(path), reason=reason_of(error)) from error
+            raise refusal(error, path, 0) from error
+        descriptor = open_lock(path)
         try:
             _wait_for(descriptor, path)
             for left in self.folder.glob(f".{Path(NAME).stem}*"):  # by writers that were killed
                 left.unlink(missing_ok=True)
             yield
         except OSError as error:
-            raise FileError("file-unwritable", path=str(self.path), reason=reason_of(error)) from error
+            raise refusal(error, self.path, 0) from error
         finally:
             os.close(descriptor)  # and with it the lock
 
@@ -173,7 +174,7 @@ class ProgressFile:
         """What is there; where it makes no sense, it is moved aside, and the backup takes its place."""
         try:
             return _parsed(self.path)
-        except FileNotFoundError:
+        except AbsentFileError:
             return Progress()
         except _SenselessError as error:
             aside = _moved_aside(self.path, error.kind)
@@ -186,16 +187,15 @@ class ProgressFile:
     def _backed_up(self) -> Progress:
         try:
             return _parsed(self.backup)
-        except (OSError, _SenselessError):
+        except (FileError, _SenselessError):
             return Progress()
 
     def _write(self, progress: Progress) -> None:
         """First what is there as the backup, then the new: at every moment one of them is whole."""
-        with suppress(FileNotFoundError):
-            old = self.path.read_bytes()
-            write_aside(self.backup, lambda path: _write_synced(path, old))
+        with suppress(AbsentFileError):
+            _write_synced(self.backup, read_file(self.path, most=LARGEST))
         content = json.dumps({"version": VERSION, **asdict(progress)}, ensure_ascii=False, indent=1) + "\n"
-        write_aside(self.path, lambda path: _write_synced(path, content.encode()))
+        _write_synced(self.path, content.encode())
 
 
 # --- the file's content ------------------------------------------------------------------------------------
@@ -210,11 +210,14 @@ class _SenselessError(Exception):
 
 
 def _parsed(path: Path) -> Progress:
-    """The progress in a file. Raises OSError, or _SenselessError."""
-    with path.open("rb") as file:
-        content = file.read(LARGEST + 1)
+    """The progress in a file. Raises FileError, or _SenselessError."""
     try:
-        _require(len(content) <= LARGEST)
+        content = read_file(path, most=LARGEST)
+    except FileError as error:
+        if error.key == "file-too-large":
+            raise _SenselessError("broken") from error
+        raise
+    try:
         told = json.loads(content)
         if type(told["version"]) is int and told["version"] > VERSION:
             raise _SenselessError("newer")
@@ -264,10 +267,13 @@ def _wait_for(descriptor: int, path: Path) -> None:
 
 
 def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    def write(aside: Path) -> None:
+        with aside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    write_aside(path, write, need=len(content))
 
 
 def _moved_aside(path: Path, why: str) -> Path:

@@ -16,6 +16,7 @@ import numpy as np
 
 from regard.errors import ArgumentError, FileError
 from regard.files import reason_of
+from regard.input_files import read_file
 from regard.kinds import to_numpy
 from regard.records import Record
 from regard.text.tokenizer import BOS, EOS, PAD
@@ -26,6 +27,8 @@ Link = tuple[int, int]
 
 Reading = Literal["read", "written"]
 """Which row of the weights is a word's: the one that has read it, or the one before, which writes it."""
+
+LARGEST_FILE = 2**26
 
 CONTROL = {*PAD, *BOS, *EOS}
 """Labels of tokens that stand for no text."""
@@ -64,8 +67,8 @@ def read_aligned(path: str | os.PathLike[str]) -> list[Aligned]:
     Empty lines and those that start with # are passed over. FileError names the first bad line.
     """
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        lines = read_file(Path(path), most=LARGEST_FILE).decode().splitlines()
+    except UnicodeDecodeError as error:
         raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
     pairs = []
     for number, line in enumerate(lines, 1):

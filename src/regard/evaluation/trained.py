@@ -36,7 +36,7 @@ def read_trained(folder: str | os.PathLike[str]) -> Trained:
     if not given.is_dir():
         raise FileError("model-not-folder" if given.exists() else "model-no-folder", path=str(given))
     run, place = run_of(given), model_of(given)
-    return Trained(Transformer.read(place), Tokenizer.read(place / TOKENIZER), run, _language(place))
+    return Trained(Transformer.read(place), Tokenizer.read(place / TOKENIZER, within=place), run, _language(place))
 
 
 def _language(folder: Path) -> str | None:

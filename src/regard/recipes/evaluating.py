@@ -90,7 +90,7 @@ def evaluate(folder: str | os.PathLike[str], asked: Asked) -> Iterator[Result]:
     """
     trained = read_trained(folder)
     trained.model.to(chosen_device(asked.device))
-    recipe = None if trained.run is None else read_recipe(trained.run / RECIPE)
+    recipe = None if trained.run is None else read_recipe(trained.run / RECIPE, within=trained.run)
     if recipe is not None and recipe.puzzle is not None:
         _refuse_splits(asked, say("evaluate-puzzle"))
         return iter([_puzzle(trained, recipe, asked.data)])

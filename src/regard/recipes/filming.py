@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 
 from regard.errors import ArgumentError
+from regard.files import refusal
 from regard.models import Transformer
 from regard.recipes.recipe import FilmSpec, Recipe
 from regard.recipes.synthetic import batch_of, solve
@@ -16,7 +17,6 @@ from regard.records import See
 from regard.text.tokenizer import Tokenizer
 from regard.trace import Looking, Trace
 from regard.training.batches import Batch, PairBatches
-from regard.training.durable import refusal
 from regard.training.objective import Forward
 from regard.words import Listed
 

@@ -16,6 +16,7 @@ from regard.config import TransformerConfig
 from regard.config.sizes import SIZES
 from regard.errors import ArgumentError, FileError, RegardError, UnknownNameError
 from regard.files import reason_of
+from regard.input_files import read_file
 from regard.recipes.toml_values import Table, check_keys, parse_value, plain_table, read_table, write_toml
 from regard.spacing import check_counts
 from regard.training.plan import Plan
@@ -195,8 +196,12 @@ class Recipe:
 # --- read ------------------------------------------------------------------------------------------------
 
 
-def read_recipe(recipe: str | os.PathLike[str], changes: Mapping[str, str] | None = None) -> Recipe:
+def read_recipe(
+    recipe: str | os.PathLike[str], changes: Mapping[str, str] | None = None, *, within: Path | None = None
+) -> Recipe:
     """The recipe of that name, or in that .toml file, with changes such as {"training.steps": "100"}.
+
+    within   the folder of the run that the file belongs to: no link may lead out of it
 
     FileError where the file is at fault; UnknownNameError and ArgumentError where the name or a change is.
 
@@ -207,7 +212,7 @@ def read_recipe(recipe: str | os.PathLike[str], changes: Mapping[str, str] | Non
     if name in _built_in():
         text = files("regard.recipes").joinpath("catalogue", f"{name}.toml").read_text(encoding="utf-8")
     elif path.suffix == ".toml" or path.is_file():
-        name, text = path.stem, _text_of(path)
+        name, text = path.stem, _text_of(path, within)
     else:
         known = Listed(_built_in())
         near = get_close_matches(name, _built_in(), n=1)
@@ -242,16 +247,11 @@ def _built_in() -> list[str]:
     return sorted(path.stem for path in found if path.suffix == ".toml")
 
 
-def _text_of(path: Path) -> str:
+def _text_of(path: Path, within: Path | None) -> str:
+    content = read_file(path, most=LARGEST_FILE, within=within)
     try:
-        if path.is_dir():
-            raise FileError("file-is-folder", path=str(path))
-        if path.stat().st_size > LARGEST_FILE:
-            raise FileError("recipe-file-large", path=str(path), most=LARGEST_FILE)
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise FileError("file-absent", path=str(path)) from error
-    except (OSError, UnicodeDecodeError) as error:
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
         raise FileError("recipe-not-toml", path=str(path), reason=reason_of(error)) from error
 
 

@@ -6,6 +6,7 @@ film/         maps, where they were asked for          model/         what came 
 finished.json written last: the run is done, and these are its figures
 """
 
+import os
 import platform
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,6 +22,7 @@ from regard.checkpoints import save_model
 from regard.errors import FileError
 from regard.evaluation.losses import translated
 from regard.evaluation.trained import MODEL, RECIPE, RUN, TOKENIZER
+from regard.files import refusal
 from regard.models import Transformer
 from regard.recipes.filming import camera
 from regard.recipes.preparing import Prepared, Source, prepare
@@ -29,7 +31,6 @@ from regard.text.tokenizer import Tokenizer
 from regard.training.durable import (
     discard,
     move,
-    refusal,
     replace_file,
     retire,
     sweep,
@@ -150,15 +151,16 @@ def _make_folder(out: Path) -> None:
         strange = [path.name for path in out.iterdir() if not re.fullmatch(_BEFORE_RECIPE, path.name)]
     except OSError as error:
         raise refusal(error, out, 0) from error
-    if strange and not (out / RECIPE).exists():
+    if strange and not os.path.lexists(out / RECIPE):
         raise FileError("run-not-ours", path=str(out), found=Listed(sorted(strange)[:3]))
 
 
 def _check_same(recipe: Recipe, out: Path) -> None:
     """A run goes on by the recipe that it began with."""
-    if not (out / RECIPE).exists():
+    if not os.path.lexists(out / RECIPE):
         return
-    changed = [key for key in differences(read_recipe(out / RECIPE), recipe) if key.partition(".")[0] not in FREE]
+    before = read_recipe(out / RECIPE, within=out)
+    changed = [key for key in differences(before, recipe) if key.partition(".")[0] not in FREE]
     if changed:
         raise FileError("run-other-recipe", path=str(out), keys=Listed(changed[:5]))
 
@@ -179,10 +181,10 @@ def _prepared(recipe: Recipe, source: Source, out: Path, ranks: Ranks) -> Prepar
         ranks.wait_for_first()
     before = read_sealed(out / RUN) or {}
     source = source._replace(known=before.get("files"))
-    if known.exists():
+    if os.path.lexists(known):
         if TOKENIZER in before:
             check_hashes(out, {TOKENIZER: before[TOKENIZER]}, remove=TOKENIZER)
-        source = source._replace(tokenizer=Tokenizer.read(known))
+        source = source._replace(tokenizer=Tokenizer.read(known, within=out))
     prepared = prepare(recipe, source)
     config_of(recipe, prepared.tokenizer.vocab_size)  # what is wrong with it is told before the folder is a run's
     if ranks.is_first:
@@ -199,7 +201,7 @@ def _write_down(recipe: Recipe, prepared: Prepared, out: Path) -> None:
     content = to_toml(recipe).encode()
     with _writing(out / RECIPE, len(content)):
         replace_file(out / RECIPE, content)
-    if not (out / TOKENIZER).exists():
+    if not os.path.lexists(out / TOKENIZER):
         with _writing(out / TOKENIZER, 2**10 * prepared.tokenizer.vocab_size):
             prepared.tokenizer.save(out / TOKENIZER)
     versions = {"regard": __version__, "python": platform.python_version(), "torch": torch.__version__}

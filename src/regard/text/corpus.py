@@ -20,12 +20,15 @@ from typing import TypeAlias, TypeVar
 
 from regard.errors import ArgumentError, FileError
 from regard.files import reason_of
+from regard.input_files import read_file
 from regard.words import Listed
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Parse: TypeAlias = Callable[[str], Iterable[str]]
 Item = TypeVar("Item")
 
+LARGEST_FILE = 2**32
+"""In bytes; a text is held in memory, some four times as large."""
 LONGEST_LINE = 2**20
 TOLD = 5  # problems that are put into words; the rest are counted
 TABLES, RECORDS = (".tsv", ".tab"), (".jsonl", ".ndjson")
@@ -334,11 +337,4 @@ def _listed(paths: Paths) -> list[Path]:
 
 
 def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except IsADirectoryError as error:
-        raise FileError("file-is-folder", path=str(path)) from error
-    except FileNotFoundError as error:
-        raise FileError("file-absent", path=str(path)) from error
-    except OSError as error:
-        raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
+    return read_file(path, most=LARGEST_FILE)

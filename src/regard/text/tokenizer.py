@@ -20,7 +20,7 @@ from tokenizers import decoders
 
 from regard.errors import ArgumentError, FileError
 from regard.files import check_place, reason_of, write_aside
-from regard.memory import spell
+from regard.input_files import read_file
 from regard.text.pieces import MARK, sign_bytes, spelled
 
 # What the same control token is called in files from elsewhere.
@@ -148,21 +148,16 @@ class Tokenizer:
         """Write tokenizer.json, whole or not at all. FileError where the disk refuses."""
         content = self._inner.to_str(pretty=True).encode()
         check_place(Path(path))
-        write_aside(Path(path), lambda aside: aside.write_bytes(content))
+        write_aside(Path(path), lambda aside: aside.write_bytes(content), need=len(content))
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> "Tokenizer":
-        """The tokenizer of a file, ours or anyone's. FileError with what is wrong, before a text is read with it."""
+    def read(cls, path: str | os.PathLike[str], *, within: Path | None = None) -> "Tokenizer":
+        """The tokenizer of a file, ours or anyone's. FileError with what is wrong, before a text is read with it.
+
+        within   the folder of a model or a run that the file belongs to: no link may lead out of it
+        """
         source = Path(path)
-        if not source.is_file():
-            raise FileError("file-is-folder" if source.is_dir() else "file-absent", path=str(source))
-        try:
-            size = source.stat().st_size
-            if size > LARGEST_FILE:
-                raise FileError("tokenizer-large", path=str(source), found=spell(size), most=spell(LARGEST_FILE))
-            return cls(_checked_inner(source, source.read_bytes()))
-        except OSError as error:
-            raise FileError("model-unreadable", path=str(source), reason=reason_of(error)) from error
+        return cls(_checked_inner(source, read_file(source, most=LARGEST_FILE, within=within)))
 
 
 def _checked_inner(path: Path, content: bytes) -> tokenizers.Tokenizer:

@@ -17,6 +17,7 @@ import numpy as np
 
 from regard.errors import FileError, NotKeptError
 from regard.files import TRACE, check_place, ending_of, reason_of, write_aside
+from regard.input_files import UNLIMITED, check_file
 from regard.kinds import to_numpy
 from regard.masks import Mask
 from regard.records import WORTH_ASKING, Record
@@ -42,20 +43,22 @@ def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None
     ending_of(target, TRACE)
     check_place(target)
     plain = {name: _plain(array) for name, array in tensors.items()}
-    write_aside(target, lambda aside: save_file(plain, aside, {KEY: _json(about)}), SafetensorError)
+    metadata = {KEY: _json(about)}
+    need = len(metadata[KEY]) + sum(array.nbytes for array in plain.values())
+    write_aside(target, lambda aside: save_file(plain, aside, metadata), SafetensorError, need=need, into_streams=True)
 
 
-def read_trace(path: str | os.PathLike[str]) -> "Trace":
-    """The Trace that `Trace.save` wrote, as NumPy. Raises FileError with what was found and what to do."""
+def read_trace(path: str | os.PathLike[str], *, within: Path | None = None) -> "Trace":
+    """The Trace that `Trace.save` wrote, as NumPy. Raises FileError with what was found and what to do.
+
+    within   the folder of the run that the file belongs to: no link may lead out of it
+    """
     from safetensors import SafetensorError, safe_open
 
     from regard.trace.trace import Trace
 
     source = Path(path)
-    if source.is_dir():
-        raise FileError("file-is-folder", path=str(source))
-    if not source.exists():
-        raise FileError("file-absent", path=str(source))
+    check_file(source, most=UNLIMITED, within=within)
     try:
         with safe_open(source, framework="np") as file:
             about = _about(source, file.metadata())

@@ -14,13 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.errors import FileError, RegardError, TooLargeError
-from regard.files import reason_of
-from regard.memory import spell
-
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-BINARY = getattr(os, "O_BINARY", 0)
-"""Among the flags of a file that is opened: Windows would write \\r\\n."""
+from regard.files import real_place
+from regard.input_files import BINARY, UNLIMITED, open_descriptor, open_file
 
 
 def fault_point(call: str) -> None:
@@ -38,8 +33,8 @@ NOTHING = Digest(0, hashlib.sha256().hexdigest())
 
 
 def sha256_of(path: Path) -> str:
-    """Of a file as it stands, read piece by piece. Raises OSError."""
-    with path.open("rb") as file:
+    """Of a regular file of its folder as it stands, read piece by piece. Raises FileError and OSError."""
+    with open_file(path, most=UNLIMITED, within=path.parent) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -82,7 +77,11 @@ def write_file(path: Path, write: Callable[[Writer], object]) -> Digest:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put new content in the place of a file's: whoever looks finds the old or the new, whole. Raises OSError."""
+    """Put new content in the place of a file's: whoever looks finds the old or the new, whole.
+
+    A link stays one, and what it leads to is replaced. Raises OSError, and FileError where no regular file is there.
+    """
+    path = real_place(path)
     aside = temporary(path)
     try:
         write_file(aside, lambda writer: writer.write(content))
@@ -108,7 +107,7 @@ def move(source: Path, target: Path) -> None:
 
 def sync_file(path: Path) -> None:
     """Return when a file that somebody else has written is on the disk. Raises OSError."""
-    descriptor = os.open(path, os.O_RDWR)
+    descriptor = open_descriptor(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:
@@ -191,13 +190,3 @@ def check_room(folder: Path, need: int) -> None:
     found = shutil.disk_usage(folder)
     if found.total > 0 and found.free < need:  # a total of 0 is a file system that does not tell
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
-
-
-def refusal(error: OSError, path: Path, need: int) -> RegardError:
-    """What to say when `need` bytes could not be written: TooLargeError if the disk is full, else FileError."""
-    if error.errno not in _FULL:
-        return FileError("file-unwritable", path=str(path), reason=reason_of(error))
-    free = "?"
-    with suppress(OSError):
-        free = spell(shutil.disk_usage(path.parent).free)
-    return TooLargeError("disk-full", path=str(path), need=spell(need), free=free, reason=reason_of(error))

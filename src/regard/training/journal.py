@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from regard.training.durable import Digest, refusal, replace_file
+from regard.files import refusal
+from regard.training.durable import Digest, replace_file
 from regard.training.events import Event, Listener, Stepped, Validated
 from regard.training.json_line import json_bytes
 from regard.training.metrics import MetricsFile

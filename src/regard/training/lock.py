@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from regard.errors import FileError
-from regard.files import reason_of, try_lock
+from regard.files import open_lock, reason_of, try_lock
 
 LOCK = "lock"
 
@@ -25,10 +25,7 @@ def hold(folder: str | os.PathLike[str]) -> Iterator[None]:
     ['lock']
     """
     path = Path(folder) / LOCK
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
-    except OSError as error:
-        raise FileError("file-unwritable", path=str(path), reason=reason_of(error)) from error
+    descriptor = open_lock(path)
     try:
         try:
             try_lock(descriptor)

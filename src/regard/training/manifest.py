@@ -15,6 +15,7 @@ from typing import Any
 from regard.checkpoints.strict_json import JsonError, parse
 from regard.errors import FileError
 from regard.files import reason_of
+from regard.input_files import read_file
 from regard.memory import spell
 from regard.training import durable
 from regard.training.durable import Digest
@@ -51,7 +52,7 @@ def read_json(path: Path) -> Any:
     if size > LARGEST_JSON:
         raise FileError("checkpoint-size", path=str(path), found=spell(size), wanted=f"≤ {spell(LARGEST_JSON)}")
     try:
-        return parse(path.read_bytes())
+        return parse(read_file(path, most=LARGEST_JSON, within=path.parent))
     except JsonError as error:
         raise FileError("checkpoint-garbled", path=str(path), place=str(error)) from error
 

@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from regard.checkpoints.strict_json import JsonError, parse
-from regard.errors import ArgumentError, FileError
-from regard.files import reason_of
+from regard.errors import AbsentFileError, ArgumentError, FileError
+from regard.files import refusal
+from regard.input_files import open_descriptor, read_file
 from regard.training import durable
 from regard.training.durable import Digest
 from regard.training.json_line import json_bytes
+
+LARGEST = 2**30
+"""In bytes: the lines of some five million steps."""
 
 
 class MetricsFile:
@@ -50,7 +54,7 @@ class MetricsFile:
         try:
             self._write(content)
         except OSError as error:
-            raise durable.refusal(error, self.path, len(content)) from error
+            raise refusal(error, self.path, len(content)) from error
         self._last = last
 
     def cut(self, step: int | None = None) -> None:
@@ -63,7 +67,7 @@ class MetricsFile:
                 if self.path.stat().st_size != len(content):
                     durable.replace_file(self.path, content)
         except OSError as error:
-            raise durable.refusal(error, self.path, len(content)) from error
+            raise refusal(error, self.path, len(content)) from error
         self._last = kept[-1][1]["step"] if kept else -1
 
     def go_back(self, step: int, known: Digest) -> None:
@@ -72,14 +76,14 @@ class MetricsFile:
         Of what comes after, nothing is read: a power cut may leave anything there. No file is no lines, and no error.
         """
         try:
-            content = self.path.read_bytes() if self.path.exists() else b""
+            content = self._content()
             kept = content[: known.size]
             if self.path.exists() and hashlib.sha256(kept).hexdigest() != known.sha256:
                 raise FileError("metrics-changed", path=str(self.path), step=step)
             if kept != content:
                 durable.replace_file(self.path, kept)
         except OSError as error:
-            raise durable.refusal(error, self.path, known.size) from error
+            raise refusal(error, self.path, known.size) from error
         self.cut(step)
 
     def sync(self) -> None:
@@ -89,14 +93,11 @@ class MetricsFile:
                 durable.sync_file(self.path)
                 durable.sync_folder(self.path.parent)
         except OSError as error:
-            raise durable.refusal(error, self.path, 0) from error
+            raise refusal(error, self.path, 0) from error
 
     def digest(self) -> Digest:
         """What the file is known by, as it stands. Raises FileError."""
-        try:
-            content = self.path.read_bytes() if self.path.exists() else b""
-        except OSError as error:
-            raise FileError("model-unreadable", path=str(self.path), reason=reason_of(error)) from error
+        content = self._content()
         return Digest(len(content), hashlib.sha256(content).hexdigest())
 
     def _last_step(self) -> int:
@@ -106,7 +107,7 @@ class MetricsFile:
         return self._last
 
     def _write(self, content: bytes) -> None:
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | durable.BINARY, 0o666)
+        descriptor = open_descriptor(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, within=self.path.parent)
         try:
             before = os.fstat(descriptor).st_size
             try:
@@ -117,14 +118,16 @@ class MetricsFile:
         finally:
             os.close(descriptor)
 
+    def _content(self) -> bytes:
+        """The file as it stands; nothing where there is none. Raises FileError."""
+        try:
+            return read_file(self.path, most=LARGEST, within=self.path.parent)
+        except AbsentFileError:
+            return b""
+
     def _lines(self) -> list[tuple[bytes, dict[str, Any]]]:
         """Each whole line as it stands, and what it says."""
-        try:
-            lines = self.path.read_bytes().split(b"\n")[:-1]
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise FileError("model-unreadable", path=str(self.path), reason=reason_of(error)) from error
+        lines = self._content().split(b"\n")[:-1]
         found: list[tuple[bytes, dict[str, Any]]] = []
         last = -1
         for number, line in enumerate(lines, 1):

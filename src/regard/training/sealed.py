@@ -5,16 +5,20 @@ What the values mean is not known here.
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from regard.checkpoints.strict_json import JsonError, parse
-from regard.errors import FileError
-from regard.files import reason_of
-from regard.training.durable import refusal, replace_file, sha256_of
+from regard.errors import AbsentFileError, FileError
+from regard.files import reason_of, refusal
+from regard.input_files import read_file
+from regard.training.durable import replace_file, sha256_of
 
 SEAL = "sha256"
+LARGEST = 2**24
+"""In bytes; names and hashes of a hundred thousand files are less."""
 
 
 def write_sealed(path: Path, about: Mapping[str, Any]) -> None:
@@ -36,12 +40,10 @@ def write_sealed(path: Path, about: Mapping[str, Any]) -> None:
 def read_sealed(path: Path) -> dict[str, Any] | None:
     """The values, None where there is no file. FileError where they are not those that were written."""
     try:
-        content = path.read_bytes()
+        content = read_file(path, most=LARGEST, within=path.parent)
         about = parse(content)
-    except FileNotFoundError:
+    except AbsentFileError:
         return None
-    except OSError as error:
-        raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
     except JsonError:
         about = None
     if not isinstance(about, dict) or about.pop(SEAL, None) is None or content != _sealed(about):
@@ -50,8 +52,8 @@ def read_sealed(path: Path) -> dict[str, Any] | None:
 
 
 def hash_of(path: Path) -> str | None:
-    """The SHA-256 of a file; None where there is none. Raises OSError."""
-    return sha256_of(path) if path.is_file() else None
+    """The SHA-256 of a file; None where there is none. Raises FileError and OSError."""
+    return sha256_of(path) if os.path.lexists(path) else None
 
 
 def check_hashes(folder: Path, hashes: Mapping[str, str | None], remove: str) -> None:

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from regard.checkpoints.tensor_file import TensorFile, check_dtypes, write_tensors
 from regard.errors import ArgumentError, FileError
-from regard.files import reason_of
+from regard.files import reason_of, refusal
 from regard.memory import spell
 from regard.spacing import check_counts
 from regard.training import durable
@@ -117,7 +117,7 @@ class Store:
                     durable.discard(aside)
             self.sweep()
         except OSError as error:
-            raise durable.refusal(error, target, need) from error
+            raise refusal(error, target, need) from error
         return target
 
     def sweep(self) -> None:

@@ -4,13 +4,14 @@ A Figure of its own, never shown; pyplot and its settings are not touched.
 """
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard.errors import MissingPackageError
-from regard.files import PICTURES, check_place, ending_of, write_aside
+from regard.files import PICTURES, check_place, ending_of, write_output
 from regard.views.curves import VALIDATION, Curve, metric_name, thin, value_range
 from regard.views.fonts import drawable, spoken, text_style
 from regard.views.labels import cut, visible
@@ -59,7 +60,9 @@ def save_curves(curves: Sequence[Curve], path: Path, lang: Language | None = Non
     kind = ending_of(path, *PICTURES).removeprefix(".")
     check_place(path)
     figure = plot_curves(curves, lang)
-    write_aside(path, lambda aside: figure.savefig(aside, format=kind, dpi=150))
+    drawn = BytesIO()
+    figure.savefig(drawn, format=kind, dpi=150)
+    write_output(path, drawn.getvalue())
 
 
 def _draw(axes: Any, one: Curve, run: int, several: bool, lang: Language) -> None:

@@ -4,6 +4,7 @@ How a curve is drawn is known next door, in `curve_lines` (terminal) and `curve_
 """
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,7 @@ def read_metrics(run: Path) -> list[Line]:
     if not run.is_dir():
         raise FileError("curves-no-run", path=str(run))
     path = run / METRICS
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise FileError("curves-no-metrics", path=str(path))
     # Of a room that needs torch, one of the files that do not.
     from regard.training.metrics import MetricsFile

@@ -72,7 +72,7 @@ def read_film(folder: Path) -> Film:
     files = sorted((int(name[1]), path) for path in found if (name := _FRAME.fullmatch(path.name)))
     if not files:
         raise FileError("film-none", path=str(folder / "film"))
-    return [Moment(step, read_trace(path)) for step, path in files]
+    return [Moment(step, read_trace(path, within=folder)) for step, path in files]
 
 
 def scene(film: Film, layer: int | str | None = None, head: int | None = None) -> Scene:

@@ -4,13 +4,14 @@ All frames have one size, one scale and one set of colours, so that what moves o
 """
 
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard.errors import MissingPackageError
-from regard.files import check_place, write_aside
+from regard.files import check_place, write_output
 from regard.trace import Trace
 from regard.views.film import Scene, frame_title
 from regard.views.fonts import drawable, spoken, text_style
@@ -40,7 +41,9 @@ def save_gif(
     durations = [round(1000 / fps)] * (len(frames) - 1) + [_PAUSE_MS]
     first, *rest = frames
     options: dict[str, Any] = {"save_all": True, "append_images": rest, "duration": durations, "loop": 0}
-    write_aside(path, lambda aside: first.save(aside, format="GIF", **options))
+    drawn = BytesIO()
+    first.save(drawn, format="GIF", **options)
+    write_output(path, drawn.getvalue())
 
 
 def gif_frames(shown: Scene, losses: Mapping[int, float]) -> Iterator["Image"]:

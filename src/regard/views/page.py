@@ -17,7 +17,7 @@ from typing import Any, get_args
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.files import check_place, write_aside
+from regard.files import check_place, write_output
 from regard.records import Record, tokens_of
 from regard.trace.merging import Merge
 from regard.trace.trace import Range, ScaleName, Trace
@@ -64,7 +64,7 @@ def write_page(
     target = Path(path)
     check_place(target)
     content = page(trace, layer, sample, lang=lang, scale=scale, merge=merge, rows=rows, cols=cols)
-    write_aside(target, lambda aside: aside.write_text(content, encoding="utf-8"))
+    write_output(target, content.encode())
 
 
 def page(

@@ -5,13 +5,14 @@ Here is what is drawn and one map with everything beside it; several maps in one
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from regard.errors import ArgumentError, MissingPackageError
-from regard.files import PICTURES, check_place, ending_of, write_aside
+from regard.files import PICTURES, check_place, ending_of, write_output
 from regard.trace.merging import Merge
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views import caption
@@ -112,7 +113,9 @@ def save_plot(trace: Trace, path: Path, head: int | None = None, lang: Language 
 
     with speaking(spoken(chosen_language(lang))):
         _drawn(subplots, _chosen(trace, None, head, 0), None, Look())
-    write_aside(path, lambda aside: figure.savefig(aside, format=kind, dpi=150))
+    drawn = BytesIO()
+    figure.savefig(drawn, format=kind, dpi=150)
+    write_output(path, drawn.getvalue())
 
 
 def _drawn(

@@ -152,6 +152,10 @@ WORDS: dict[str, Words] = {
         en="stdin is not UTF-8: byte 0x{byte} at position {position}; convert it, for example with iconv",
         zh="标准输入不是 UTF-8：第 {position} 个字节处是 0x{byte}；请先转换编码，例如用 iconv",
     ),
+    "cli-stdin-large": Words(
+        en="stdin has more than {most}, which is more than this command reads; give it a smaller part",
+        zh="标准输入超过 {most}，此命令最多读取这么多；请分成较小的部分",
+    ),
     "cli-stdin-line-long": Words(
         en="stdin has a line of more than {most} bytes, which is no line of text",
         zh="标准输入里有一行超过 {most} 字节，这不像一行文字",

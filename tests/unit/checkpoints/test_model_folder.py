@@ -14,7 +14,15 @@ from tolerances import assert_same_bits
 
 from regard.checkpoints import read_model, save_model
 from regard.config import AttentionStyle, TransformerConfig, to_tree
-from regard.errors import ArgumentError, DtypeError, FileError, RegardError, ShapeError, UnknownNameError
+from regard.errors import (
+    ArgumentError,
+    DtypeError,
+    FileError,
+    RegardError,
+    ShapeError,
+    TooLargeError,
+    UnknownNameError,
+)
 
 CONFIG = CONFIGS["gpt2"]
 WEIGHTS = random_weights(CONFIG)
@@ -113,7 +121,7 @@ def test_a_write_that_fails_leaves_the_old_model(folder: Path, monkeypatch: pyte
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(FileError, match="No space left on device"):
+    with pytest.raises(TooLargeError, match="No space left on device"):
         save_model(folder, CONFIG, random_weights(CONFIG, seed=1))
     assert len(list(folder.iterdir())) == 2
     assert_same_bits(read_model(folder).tensors["embedding.weight"], WEIGHTS["embedding.weight"])
@@ -142,7 +150,7 @@ def test_what_is_absent_is_named(folder: Path) -> None:
     (folder / "config.json").unlink()
     assert "config.json" in refused(folder, "file-absent")
     (folder / "config.json").mkdir()
-    refused(folder, "file-absent")
+    refused(folder, "file-is-folder")
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
@@ -184,7 +192,7 @@ def test_other_bytes_and_other_json_are_told(folder: Path) -> None:
         path.write_text(text, encoding="utf-8")
         refused(folder, "model-not-ours")
     path.write_text(" " * 2_000_000, encoding="utf-8")
-    assert "1.9 MiB" in refused(folder, "model-part-large")
+    assert "1.9 MiB" in refused(folder, "file-too-large")
 
 
 def test_versions(folder: Path) -> None:

@@ -115,7 +115,7 @@ def test_translations_go_into_a_file(judge: Judge, tmp_path: Path, capsys: pytes
     evaluate("run", data=Path("d"), output=file)
     assert file.read_text(encoding="utf-8") == "ein hund .\n\nzwei zeilen\n"
     assert f"saved {file}" in capsys.readouterr().err
-    with pytest.raises(FileError, match="could not be written"):
+    with pytest.raises(FileError, match="cannot be written: there is no folder"):
         evaluate("run", data=Path("d"), output=tmp_path / "no" / "folder")
 
 

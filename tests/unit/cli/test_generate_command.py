@@ -38,7 +38,7 @@ def test_a_line_for_each_sentence() -> None:
         in_lines("春眠不觉晓，处处闻啼鸟。夜来风雨声，花落知多少？")
         == "春眠不觉晓，处处闻啼鸟。\n夜来风雨声，花落知多少？"
     )
-    assert in_lines("曰：“去！”客去。\n\x1b") == "曰：“去！”客去。\n"
+    assert in_lines("曰：“去！”客去。\n\x1b") == "曰：“去！”客去。\n␛"
 
 
 @pytest.mark.parametrize(

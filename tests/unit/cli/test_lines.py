@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.cli.lines import LARGEST_BATCH, LONGEST_LINE, one_line, printable, stdin_batches
+from regard.cli.lines import LARGEST_BATCH, LONGEST_LINE, stdin_batches
 from regard.errors import FileError
 
 
@@ -63,8 +63,3 @@ def test_what_is_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(FileError, match="stdin is closed"):
         next(stdin_batches())
-
-
-def test_printable() -> None:
-    assert printable("a\x1b]0;x\x07\u202eb\r\n\tc\x9b\ud800") == "a]0;xb\n\tc"
-    assert one_line("a\n\nb") == "a  b"

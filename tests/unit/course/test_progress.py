@@ -1,6 +1,7 @@
 """Progress on the disk: whole at every moment, one writer at a time, and never lost without a word."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -126,10 +127,14 @@ def test_a_newer_file_is_not_lost(tmp_path: Path) -> None:
 def powerless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Root may write anywhere, so the refusal is played."""
 
-    def refuse(*args: object, **kwargs: object) -> int:
-        raise PermissionError(13, "Permission denied")
+    given = os.open
 
-    monkeypatch.setattr(module.os, "open", refuse)
+    def refuse(path: Path, flags: int, *rest: int) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise PermissionError(13, "Permission denied")
+        return given(path, flags, *rest)
+
+    monkeypatch.setattr(os, "open", refuse)
 
 
 def test_where_nothing_can_be_written_it_is_told_once_and_work_goes_on(

@@ -50,7 +50,7 @@ def test_the_language_that_a_translator_writes(tmp_path: Path) -> None:
     assert read_trained(place).language is None
     (tmp_path / "outside.json").write_text("{}")
     settings.symlink_to(tmp_path / "outside.json")
-    with pytest.raises(FileError, match="outside the model's folder"):
+    with pytest.raises(FileError, match="outside of its folder"):
         read_trained(place)
 
 

@@ -240,5 +240,5 @@ def test_files_that_are_no_text_or_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="could not be read"):
         read_recipe(tmp_path / "latin.toml")
     (tmp_path / "large.toml").write_bytes(b"#" * (2**20 + 1))
-    with pytest.raises(FileError, match="larger than 1048576 bytes"):
+    with pytest.raises(FileError, match="has 1,048,577 B, but at most 1,048,576 B are read"):
         read_recipe(tmp_path / "large.toml")

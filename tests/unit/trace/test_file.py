@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 from strategies import Call, calls
 
 from regard import Mask, Record, See, Trace, attend, read_trace
-from regard.errors import ArgumentError, FileError, NotKeptError
+from regard.errors import ArgumentError, FileError, NotKeptError, TooLargeError
 from regard.records import Top
 
 EVERYTHING = See(map=4, top=2, entropy=True, received=True, distance=True, qk=True)
@@ -146,7 +146,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
-    with pytest.raises(FileError, match="No space left on device"):
+    with pytest.raises(TooLargeError, match="No space left on device"):
         Trace().save(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

@@ -120,7 +120,7 @@ def test_no_file_is_no_lines(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     with pytest.raises(FileError, match="could not be written"):
         MetricsFile(tmp_path / "no" / "m").append([line(1)])
-    with pytest.raises(FileError, match="could not be read"):
+    with pytest.raises(FileError, match="is a folder"):
         MetricsFile(tmp_path).read()
 
 

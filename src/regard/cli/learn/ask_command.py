@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.help_page import WIDEST, fold
-from regard.cli.streams import talk, write_json
+from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
 from regard.words import say
 
@@ -43,11 +43,11 @@ def ask(
     elif as_json:
         write_json(_as_json(question, book.read().questions.get(question.id), reveal))
     elif reveal:
-        print(f"{_asked(question)}\n\n{_answers(question)}")
+        put(f"{_asked(question)}\n\n{_answers(question)}")
     elif sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
         _talk_through(book, question)
     else:
-        print(_asked(question), flush=True)
+        put(_asked(question), flush=True)
         talk(say("ask-how", question=question.id))
 
 
@@ -77,13 +77,13 @@ def _rating(text: str) -> "Rating":
 def _talk_through(book: "ProgressFile", question: "Question") -> None:
     """Think, look, rate. Ctrl-D ends it at any place, unrated."""
     told = question.told()
-    print(_asked(question))
+    put(_asked(question))
     if _typed(say("ask-think")) is None:
         return
-    print(_folded(told.short))
+    put(_folded(told.short))
     if _typed(say("ask-deeper")) is None:
         return
-    print(f"{_folded(told.deep)}\n\n{_links(question)}")
+    put(f"{_folded(told.deep)}\n\n{_links(question)}")
     while (typed := _typed(say("ask-rate"))) is not None:
         try:
             _rate(book, question, _rating(typed), as_json=False)
@@ -97,7 +97,7 @@ def _typed(prompt: str) -> str | None:
     try:
         return input(f"\n{prompt} ")
     except EOFError:
-        print()
+        put()
         return None
 
 
@@ -140,7 +140,7 @@ def _list(progress: "Progress", as_json: bool) -> None:
     longest = max(len(one.id) for one in questions())
     for one in questions():
         card = progress.questions.get(one.id)
-        print(f"{' ' * 10 if card is None else card.due}  {one.id:{longest}}  {one.told().ask}")
+        put(f"{' ' * 10 if card is None else card.due}  {one.id:{longest}}  {one.told().ask}")
 
 
 def _as_json(question: "Question", card: "Card | None", reveal: bool) -> dict[str, Any]:

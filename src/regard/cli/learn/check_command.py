@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.learn.naming import answer_file, asked_for
+from regard.cli.learn.naming import LARGEST_ANSWER, answer_file, asked_for
 from regard.cli.learn.signals import ended_in_order
 from regard.cli.numbers import whole_number
-from regard.cli.streams import talk, write_json
-from regard.errors import ArgumentError, FileError
+from regard.cli.streams import put, stdin_bytes, talk, write_json
+from regard.errors import AbsentFileError, ArgumentError, FileError
 from regard.words import say
 
 if TYPE_CHECKING:
     from regard.course.exercise import Exercise
 
-STDIN = "-"
+STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+"""Names of stdin."""
 PAUSE = 0.2
 """Seconds between two looks at a file; what has not changed from one to the next is saved."""
 
@@ -32,7 +33,7 @@ def check(
 ) -> None:
     exercise = asked_for(id, "check")
     number = None if seed is None else whole_number("--seed", seed, least=0)
-    if file == STDIN and on_save:
+    if file in STDIN and on_save:
         raise ArgumentError("on-save-stdin", exercise=exercise.id)
     path = Path(answer_file(exercise) if file is None else file)
     with ended_in_order():
@@ -44,22 +45,14 @@ def check(
 
 def _answer(exercise: "Exercise", path: Path) -> bytes:
     """What the file, or stdin, holds, byte for byte: what is wrong with it is for the grader to tell."""
-    from regard.files import reason_of
+    from regard.input_files import read_file
 
-    if str(path) == STDIN:
-        if sys.stdin is None:
-            raise FileError("stdin-closed")
-        if sys.stdin.isatty():
-            talk(say("cli-reading-stdin"))
-        return sys.stdin.buffer.read()
+    if str(path) in STDIN:
+        return stdin_bytes(LARGEST_ANSWER)
     try:
-        return path.read_bytes()
-    except FileNotFoundError as error:
+        return read_file(path, most=LARGEST_ANSWER)
+    except AbsentFileError as error:
         raise FileError("check-no-file", path=str(path), exercise=exercise.id) from error
-    except IsADirectoryError as error:
-        raise FileError("file-is-folder", path=str(path)) from error
-    except OSError as error:
-        raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
 
 
 def _judge(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as_json: bool) -> bool:
@@ -71,7 +64,7 @@ def _judge(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as
     if as_json:
         write_json(verdict.as_json())
     else:
-        print(verdict.text(shlex.quote(str(path))))
+        put(verdict.text(shlex.quote(str(path))))
     sys.stdout.flush()
     ProgressFile(tell=talk).checked(exercise.id, verdict.passed)
     if verdict.passed and not as_json:

@@ -7,7 +7,7 @@ import typer
 
 from regard.cli.learn.naming import asked_for
 from regard.cli.numbers import whole_number
-from regard.cli.streams import talk, write_json
+from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
 from regard.words import language, say
 
@@ -36,7 +36,7 @@ def hint(
     if as_json:
         write_json({"id": exercise.id, "step": given, "of": len(hints), "hint": hints[given - 1]})
         return
-    print(f"{say('hint-head', step=given, count=len(hints))}\n{hints[given - 1].strip()}", flush=True)
+    put(f"{say('hint-head', step=given, count=len(hints))}\n{hints[given - 1].strip()}", flush=True)
     if given == len(hints):
         is_open = before.passed_at is not None or before.gave_up  # then `solution` asks for nothing more
         talk(say("hint-last", exercise=exercise.id if is_open else f"{exercise.id} --give-up"))

@@ -9,7 +9,7 @@ import typer
 from rich.cells import cell_len
 
 from regard.cli.help_page import fold
-from regard.cli.streams import talk, write_json
+from regard.cli.streams import put, talk, write_json
 from regard.words import language, say
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def list_exercises(as_json: Annotated[bool, typer.Option("--json", help="help-js
         write_json(_as_json(entries(), progress, items, following))
         return
     width = get_terminal_size().columns
-    print("\n".join([*_table(entries(), progress, width), "", *_checklist_lines(items, width)]))
+    put("\n".join([*_table(entries(), progress, width), "", *_checklist_lines(items, width)]))
     talk("")
     if due := _due(progress):
         talk(say("learn-due", count=due))

@@ -8,6 +8,9 @@ from regard.errors import ArgumentError
 if TYPE_CHECKING:
     from regard.course.exercise import Entry, Exercise
 
+LARGEST_ANSWER = 2**24
+"""In bytes, of a file or of stdin. How long a program may be is for the grader to tell."""
+
 
 def asked_for(id: str | None, command: str) -> "Exercise":
     """The exercise of that id; without one, how to ask."""
@@ -32,13 +35,14 @@ def is_untouched(exercise: "Exercise", path: Path) -> bool:
     """Whether a file is still as `start` wrote it, in either language, and with whatever seed."""
     import tomllib
 
+    from regard.input_files import read_file
     from regard.words import LANGUAGES
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_file(path, most=LARGEST_ANSWER).decode().replace("\r\n", "\n")
         if exercise.sheet is None:
             return text == exercise.stub
         seed = tomllib.loads(text).get("seed")
         return isinstance(seed, int) and any(text == exercise.sheet.make(seed, lang) for lang in LANGUAGES)
-    except (OSError, ValueError):
+    except ValueError:  # not there, not to be read, no UTF-8, no TOML
         return False

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.streams import talk, write_json
+from regard.cli.streams import put, talk, write_json
 from regard.words import language, say
 
 
@@ -29,7 +29,7 @@ def read(
 
         draw(text)
     else:  # Markdown is for programs and files what colours are for people
-        print(text, end="")
+        put(text, end="")
 
 
 def _list(as_json: bool) -> None:
@@ -41,6 +41,6 @@ def _list(as_json: bool) -> None:
         return
     longest = max((len(str(row["name"])) for row in rows), default=0)
     for row in rows:
-        print(f"{row['number']:2}  {row['name']:{longest}}  {row['title']}")
+        put(f"{row['number']:2}  {row['name']:{longest}}  {row['title']}")
     sys.stdout.flush()
     talk(say("read-more"))

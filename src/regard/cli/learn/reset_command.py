@@ -1,15 +1,19 @@
 """`regard learn reset`: begin an exercise, or all of them, anew; what was there stays under another name."""
 
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from regard.cli.learn.naming import answer_file, asked_for, is_untouched
-from regard.cli.learn.start_command import write_beginning
+from regard.cli.learn.start_command import beginning, write_beginning
 from regard.cli.streams import talk, write_json
-from regard.errors import ArgumentError, FileError
+from regard.errors import ArgumentError, RegardError
 from regard.words import say
+
+if TYPE_CHECKING:
+    from regard.course.exercise import Exercise
 
 
 def reset(
@@ -46,14 +50,8 @@ def _reset_one(id: str | None, folder: Path, as_json: bool) -> None:
 
     exercise = asked_for(id, "reset")
     path, kept = folder / answer_file(exercise), None
-    if path.is_dir():
-        raise FileError("file-is-folder", path=str(path))
-    if path.exists():
-        if not is_untouched(exercise, path):
-            kept = _kept(path)
-        else:
-            path.unlink()  # a sheet gets new numbers
-        write_beginning(exercise, path)
+    if os.path.lexists(path):
+        kept = _begin_anew(exercise, path)
     ProgressFile(tell=talk).change(lambda progress: progress.without(exercise.id))
     if as_json:
         write_json({"id": exercise.id, "file": str(path), "kept": None if kept is None else str(kept)})
@@ -63,14 +61,40 @@ def _reset_one(id: str | None, folder: Path, as_json: bool) -> None:
         talk(say("reset-kept", path=str(path), kept=str(kept)))
 
 
-def _kept(path: Path) -> Path:
-    """The file under the first name that is free: answer.1.py, answer.2.py …"""
-    from regard.files import reason_of
+def _begin_anew(exercise: "Exercise", path: Path) -> Path | None:
+    """The beginning in the place of an answer, which stays under the name that is given back; None for an empty one.
 
-    number = 1
-    while (kept := path.with_name(f"{path.stem}.{number}{path.suffix}")).exists():
-        number += 1
+    Where the beginning cannot be written, the answer is where it was.
+    """
+    from regard.files import real_place, write_aside
+
+    real_place(path)  # a FIFO or a device is no answer: refused before anything is renamed
+    if is_untouched(exercise, path):
+        content = beginning(exercise)  # a sheet gets new numbers
+        write_aside(path, lambda aside: aside.write_bytes(content), need=len(content))
+        return None
+    kept = _free_name(path)
+    _rename(path, kept)
     try:
-        return path.rename(kept)
+        write_beginning(exercise, path)
+    except RegardError:
+        _rename(kept, path)
+        raise
+    return kept
+
+
+def _free_name(path: Path) -> Path:
+    """The first name that nothing has: answer.1.py, answer.2.py …"""
+    number = 1
+    while os.path.lexists(kept := path.with_name(f"{path.stem}.{number}{path.suffix}")):
+        number += 1
+    return kept
+
+
+def _rename(path: Path, name: Path) -> None:
+    from regard.files import refusal
+
+    try:
+        path.rename(name)
     except OSError as error:
-        raise FileError("file-unwritable", path=str(kept), reason=reason_of(error)) from error
+        raise refusal(error, name, 0) from error

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.learn.naming import answer_file, asked_for
+from regard.cli.learn.naming import LARGEST_ANSWER, answer_file, asked_for
 from regard.cli.numbers import whole_number
-from regard.cli.streams import talk, write_json
+from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
 from regard.words import say
 
@@ -36,7 +36,7 @@ def solution(
     if as_json:
         write_json({"id": exercise.id, "solution": text})
         return
-    print(text.rstrip("\n"), flush=True)
+    put(text.rstrip("\n"), flush=True)
     if exercise.sheet is not None and number is None:
         talk(say("solution-seed", exercise=exercise.id))
 
@@ -45,9 +45,11 @@ def _seed_here(exercise: "Exercise") -> int | None:
     """The seed of the sheet that `start` wrote in this folder, if it is there."""
     import re
 
+    from regard.input_files import read_file
+
     try:
-        text = Path(answer_file(exercise)).read_text(encoding="utf-8")
-    except (OSError, ValueError):
+        text = read_file(Path(answer_file(exercise)), most=LARGEST_ANSWER).decode()
+    except ValueError:  # not there, not to be read, no UTF-8
         return None
     found = re.search(r"^\s*seed\s*[=＝]\s*(\d+)", text, flags=re.MULTILINE)  # whatever was typed in the other lines
     return None if found is None or exercise.sheet is None else int(found[1])

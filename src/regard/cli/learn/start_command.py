@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.learn.naming import answer_file, asked_for, is_untouched
-from regard.cli.streams import talk, write_json
-from regard.errors import FileError
+from regard.cli.streams import put, talk, write_json
 from regard.words import language, say
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ def start(
     path = folder / answer_file(exercise)
     task = getattr(exercise.task, language()).strip()
     if not as_json:
-        print(f"{getattr(exercise.title, language())}\n\n{task}\n", flush=True)
+        put(f"{getattr(exercise.title, language())}\n\n{task}\n", flush=True)
     written = write_beginning(exercise, path)
     if as_json:
         write_json({"id": exercise.id, "file": str(path), "written": written, "task": task})
@@ -38,24 +37,19 @@ def start(
 
 def write_beginning(exercise: "Exercise", path: Path) -> bool:
     """The stub or the empty sheet, as a new file; False where it is there already, which is left as it is."""
-    from regard.files import reason_of
+    from regard.files import refusal, write_new
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8", newline="\n") as file:  # never over a file that is there
-            file.write(_beginning(exercise))
     except OSError as error:
-        if path.is_dir():
-            raise FileError("file-is-folder", path=str(path)) from error
-        if not path.exists():
-            raise FileError("file-unwritable", path=str(path), reason=reason_of(error)) from error
-        return False
-    return True
+        raise refusal(error, path, 0) from error
+    return write_new(path, beginning(exercise))
 
 
-def _beginning(exercise: "Exercise") -> str:
+def beginning(exercise: "Exercise") -> bytes:
+    """What `start` writes."""
     import secrets
 
     if exercise.sheet is None:
-        return exercise.stub
-    return exercise.sheet.make(secrets.randbelow(10**8), language())
+        return exercise.stub.encode()
+    return exercise.sheet.make(secrets.randbelow(10**8), language()).encode()

@@ -128,10 +128,6 @@ WORDS: dict[str, Words] = {
         en="character {place} of the text is {found}, half of a character: its bytes were no UTF-8; convert it first",
         zh="文本的第 {place} 个字符是 {found}，只是半个字符：原来的字节不是 UTF-8；请先转换编码",
     ),
-    "tokenizer-large": Words(
-        en="{path} takes {found}, and a tokenizer at most {most}; is it another file?",
-        zh="{path} 有 {found}，分词器最多 {most}；是不是给错了文件？",
-    ),
     "tokenizer-garbled": Words(
         en="{path} is not a tokenizer.json that can be used ({reason}); save it again with tokenizer.save(path)",
         zh="{path} 不是可用的 tokenizer.json（{reason}）；请用 tokenizer.save(path) 重新保存",

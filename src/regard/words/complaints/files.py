@@ -12,6 +12,30 @@ WORDS: dict[str, Words] = {
         en="{path} is a folder; give the path of a file",
         zh="{path} 是文件夹；请给出文件的路径",
     ),
+    "file-is-fifo": Words(
+        en="{path} is a FIFO (named pipe), not a regular file; give the path of a regular file",
+        zh="{path} 是命名管道（FIFO），不是普通文件；请给出普通文件的路径",
+    ),
+    "file-is-device": Words(
+        en="{path} is a device, not a regular file; give the path of a regular file",
+        zh="{path} 是设备，不是普通文件；请给出普通文件的路径",
+    ),
+    "file-is-socket": Words(
+        en="{path} is a socket, not a regular file; give the path of a regular file",
+        zh="{path} 是套接字，不是普通文件；请给出普通文件的路径",
+    ),
+    "file-is-dash": Words(
+        en="- is not the name of a file: no file is written to standard output; give the path of a file",
+        zh="- 不是文件名：文件不会写到标准输出；请给出文件的路径",
+    ),
+    "file-no-reader": Words(
+        en="{path} is a FIFO (named pipe) that no process reads; start the reader first, or give the path of a file",
+        zh="{path} 是命名管道（FIFO），但没有进程在读取；请先启动读取方，或给出文件的路径",
+    ),
+    "file-too-large": Words(
+        en="{path} has {found}, but at most {most} are read; check that it is the right file",
+        zh="{path} 的大小是 {found}，最多只读取 {most}；请确认文件是否正确",
+    ),
     "file-no-folder": Words(
         en="{path} cannot be written: there is no folder {folder}; make it first",
         zh="无法写入 {path}：文件夹 {folder} 不存在；请先创建",
@@ -68,8 +92,8 @@ WORDS: dict[str, Words] = {
         zh="{path} 是文件；模型是一个文件夹，里面有 config.json 和 model.safetensors",
     ),
     "model-outside": Words(
-        en="{path} is a link to {target}, outside the model's folder; put the file itself there",
-        zh="{path} 是指向 {target} 的链接，在模型文件夹之外；请把文件本身放进来",
+        en="{path} leads to {target}, outside of its folder; put the file itself there instead of a link",
+        zh="{path} 指向 {target}，在所属文件夹之外；请放入文件本身，不要放链接",
     ),
     "model-unreadable": Words(
         en="{path} could not be read ({reason})",

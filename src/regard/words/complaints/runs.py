@@ -94,10 +94,6 @@ WORDS: dict[str, Words] = {
         en="{path} could not be read as TOML ({reason}); mend the file at that place",
         zh="{path} 无法作为 TOML 读取（{reason}）；请修正该处",
     ),
-    "recipe-file-large": Words(
-        en="{path} is larger than {most} bytes, so it is no recipe; give the path of a .toml file",
-        zh="{path} 超过 {most} 字节，不是配方；请给出 .toml 文件的路径",
-    ),
     "recipe-wrong": Words(
         en="recipe {path}: {reason}",
         zh="配方 {path}：{reason}",

@@ -1,0 +1,78 @@
+"""Files are opened, and text is printed, in one place each: what goes round it is listed here, with its reason."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src" / "regard"
+OPENING = {"open", "fdopen", "read_text", "read_bytes", "write_text", "write_bytes", "rename", "safe_open"}
+OPENING |= {
+    "load_file",
+    "save_file",
+    "memmap",
+    "fromfile",
+    "tofile",
+    "loadtxt",
+    "savetxt",
+    "imread",
+    "imsave",
+    "savefig",
+}
+
+# Which files may do what by themselves.
+ALONE = {
+    "files.py": {"os.open", "os.replace", "os.rename", "aside.write_bytes", "made.open"},  # the one way to write
+    "input_files.py": {"os.open", "os.fdopen"},  # the one way to read
+    "training/durable.py": {"os.open", "os.replace", "source.rename"},  # new files of a run, and folders
+    "memory.py": {"open"},  # /proc/meminfo
+    "cli/entry.py": {"os.open"},  # the null device
+    "cli/learn/reset_command.py": {"aside.write_bytes", "path.rename"},  # after `real_place` has looked
+    "course/progress.py": {"aside.open", "os.replace"},  # inside `write_aside`; a broken file put aside
+    "checkpoints/model_folder.py": {"aside.open", "aside.write_bytes"},  # inside `write_aside`
+    "text/tokenizer.py": {"aside.write_bytes"},  # inside `write_aside`
+    "trace/file.py": {"save_file", "safe_open"},  # inside `write_aside`; after `check_file`
+    "views/plots.py": {"figure.savefig"},  # into memory
+    "views/curve_plots.py": {"figure.savefig"},  # into memory
+}
+OURS = (
+    "course/catalogue.py",
+    "course/lessons/reading.py",
+    "course/questions/bank.py",
+    "recipes/recipe.py",
+    "views/page.py",
+)
+"""They read texts that come with the package."""
+
+
+def calls(path: Path) -> Iterator[str]:
+    """Calls by name that open, move or print: `os.open`, `aside.write_bytes`, `print`."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Call(func=ast.Name(id=name)):
+                yield name
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)):
+                yield f"{owner}.{name}"
+            case ast.Call(func=ast.Attribute(attr=name)):
+                yield f".{name}"
+
+
+def sources() -> list[str]:
+    found = (path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+    # What a learner's program runs in has rules of its own, and exercises are texts for learners.
+    return sorted(name for name in found if not name.startswith(("course/grading/", "course/exercises/")))
+
+
+def test_no_file_is_opened_elsewhere() -> None:
+    for name in sources():
+        found = {call for call in calls(SOURCE / name) if call.split(".")[-1] in OPENING or call == "os.replace"}
+        found -= {"read_text"}  # no method of a path: a function of text/corpus.py
+        if name in OURS:
+            found -= {"path.open", "path.read_text", ".read_text"}
+        what = f"{name}: open files with regard.input_files, write them with regard.files"
+        assert found <= ALONE.get(name, set()), what
+
+
+def test_nothing_is_printed_elsewhere() -> None:
+    for name in sources():
+        if name.startswith("cli/") and name not in ("cli/streams.py", "cli/entry.py"):
+            assert "print" not in set(calls(SOURCE / name)), f"{name}: put and talk show escapes as signs"

@@ -19,16 +19,18 @@ WHOLE = See(map=4096, qk=True)
 def records_of(run: Callable[[], Any], module: nn.Module, see: See = WHOLE) -> list[Record]:
     """The Records of every attention in `run`, each as if `module` had computed it."""
     records: list[Record] = []
-    with Catching(lambda caught: records.append(recorded(caught, module, see))):
+    with Catching(lambda caught: records.append(recorded(caught, module, see))) as catching:
         run()
+    assert not catching.unseen.errors
     return records
 
 
 def caught_in(run: Callable[[], Any]) -> list[Caught | CaughtWeights]:
     """What was caught, as it was."""
     caught: list[Caught | CaughtWeights] = []
-    with Catching(caught.append):
+    with Catching(caught.append) as catching:
         run()
+    assert not catching.unseen.errors
     return caught
 
 

@@ -67,8 +67,10 @@ class Implementation:
         def tell(caught: Caught | CaughtWeights) -> None:
             records.append(self._record(module, caught))
 
-        with Catching(tell, answer=self.see.fused):
+        with Catching(tell, answer=self.see.fused) as catching:
             out, _ = sdpa_attention_forward(module, query, key, value, attention_mask, **more)
+        if not records:
+            raise catching.unseen.errors[0]
         return out, records[-1]
 
     def _record(self, module: nn.Module, caught: Caught | CaughtWeights) -> Record:

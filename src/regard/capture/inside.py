@@ -20,7 +20,10 @@ AUTOCASTS = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA", "mps": "AutocastMPS",
 @cache
 def is_composed(func: Any) -> bool:
     """Whether an operator is nothing but others in turn. Such come in their parts, except in inference mode."""
-    return isinstance(func, OpOverload) and func._can_decompose() and not _has_kernel(func, "CPU")
+    try:
+        return isinstance(func, OpOverload) and func._can_decompose() and not _has_kernel(func, "CPU")
+    except RuntimeError:  # operators of TorchScript's own, as `prim::device`, are registered nowhere
+        return False
 
 
 def are_plain(args: tuple[Any, ...], types: Any) -> bool:
@@ -31,6 +34,21 @@ def are_plain(args: tuple[Any, ...], types: Any) -> bool:
 def call_composed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Call its own kernel, so that the mode sees the parts; not `decompose`, which may take another one."""
     return func._op_dk(DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+
+
+def call_again(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call an operator that has just raised, where the cause is how a mode gets its arguments; else raise again.
+
+    PyTorch hands a mode the constants of a graph that torch.jit.trace made as numbers, and takes them back only where
+    arithmetic does.
+    """
+    arguments = func._schema.arguments if isinstance(func, OpOverload) else []
+    pairs = zip(arguments, args, strict=False)
+    is_wrong = [isinstance(x, int | float) and str(one.type) == "Tensor" for one, x in pairs]
+    if not any(is_wrong):
+        raise
+    fixed = (torch.tensor(x) if wrong else x for wrong, x in zip(is_wrong, args, strict=True))
+    return func(*fixed, **kwargs)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from regard.capture.unseen import is_readable
 from regard.errors import ArgumentError
 from regard.text import Tokenizer
 
@@ -88,7 +89,7 @@ def token_tables(model: nn.Module) -> set[int]:
     if not tables:
         named = model.named_parameters(remove_duplicate=False)
         tables = [weight for name, weight in named if weight.dim() == 2 and not _OTHER_TABLES.search(name)]
-    return {weight.data_ptr() for weight in tables}
+    return {weight.data_ptr() for weight in tables if is_readable(weight)}
 
 
 @dataclass(slots=True, eq=False)

@@ -17,9 +17,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from regard.capture.answering import may_answer, results_of
 from regard.capture.aside import Aside
 from regard.capture.caught import Caught, CaughtWeights, Output
-from regard.capture.inside import are_plain, autocast_inside, call_composed, is_composed
+from regard.capture.inside import are_plain, autocast_inside, call_again, call_composed, is_composed
 from regard.capture.operators import FUSED, READERS, Reader, named
 from regard.capture.softmaxes import IN_PLACE, LOGARITHM, SOFTMAXES, Softmaxes
+from regard.capture.unseen import Unseen, why_unseen
+from regard.errors import RegardError
 
 aten = torch.ops.aten
 LAYERS: set[Any] = {aten._native_multi_head_attention.default, aten._transformer_encoder_layer_fwd.default}
@@ -50,6 +52,8 @@ class Catching(TorchDispatchMode):
         super().__init__()
         self._tell, self._listeners, self._answer = tell, listeners or {}, answer
         self._softmaxes = Softmaxes(whose)
+        self.unseen = Unseen(whose)
+        """What could not be observed."""
         self._quiet: dict[int, Callable[..., Any]] = {}
         """Operators that nobody listens to, as the function that each calls: there are hundreds of them to a token. By
         id, for they hash slowly."""
@@ -75,16 +79,18 @@ class Catching(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         run = self._passing.get(id(func))
         if run is not None:
-            return run(*args, **kwargs) if kwargs else run(*args)
+            try:
+                return run(*args, **kwargs) if kwargs else run(*args)
+            except RuntimeError:
+                return call_again(func, args, kwargs or {})
         kwargs, following = kwargs or {}, bool(self._softmaxes.followed)
         if torch.is_inference_mode_enabled() and is_composed(func) and are_plain(args, types):
             with autocast_inside(func), self if following or func in OPENED else nullcontext():
                 return call_composed(func, args, kwargs)
         if following and func is IN_PLACE:
-            with Aside():
-                self._softmaxes.save(args)
+            self._observe(self._softmaxes.save, args)
         reader = READERS[func]
-        if self._answer and reader in FUSED and not going_back():
+        if self._answer and reader in FUSED and not going_back() and why_unseen(args, types) is None:
             given = named(func, args, kwargs)
             if may_answer(given):
                 return self._answered(reader, func, args, kwargs, given)
@@ -92,14 +98,16 @@ class Catching(TorchDispatchMode):
             with autocast_inside(func):
                 result = func(*args, **kwargs)
         else:
-            result = func(*args, **kwargs)
+            try:
+                result = func(*args, **kwargs)
+            except RuntimeError:
+                result = call_again(func, args, kwargs)
         if reader is not None or func in SOFTMAXES or func is LOGARITHM or func in self._listeners:
             if not going_back():
-                self._look(reader, func, args, kwargs, result)
-        elif following and (caught := self._softmaxes.follow(func, args, result)) is not None:
-            with Aside():
-                self._tell(caught)
-        elif not following and func not in LAYERS and not is_composed(func):
+                self._look(reader, func, types, args, kwargs, result)
+        elif following:
+            self._observe(self._follow, func, args, result)
+        elif func not in LAYERS and not is_composed(func):
             self._known.append(func)
             self._quiet[id(func)] = func._op if type(func) is OpOverload else func
         self._passing = {} if self._softmaxes.followed else self._quiet
@@ -108,24 +116,51 @@ class Catching(TorchDispatchMode):
     def _answered(self, reader: Any, func: Any, args: Any, kwargs: Any, given: dict[str, Any]) -> Any:
         """Told before it is computed; then it is ours, or still the operator's."""
         output = Output()
-        with Aside():
-            self._tell(reader(given, (None, None))._replace(output=output))
-            if output.out is not None:
-                return results_of(func, args, kwargs, output)
-        return func(*args, **kwargs)
 
-    def _look(self, reader: Reader | None, func: Any, args: Any, kwargs: Any, result: Any) -> None:
-        with Aside():
-            if reader is not None:
-                with autocast_inside(func) if id(func) in _LAYER_IDS else nullcontext():
-                    caught = reader(named(func, args, kwargs), result)
-                self._tell(caught)
-            elif func in SOFTMAXES:
-                self._softmaxes.begin(args, result)
-            elif func is LOGARITHM:
-                self._softmaxes.pass_by(args, result)
-            else:
-                self._listeners[func](*args)
+        def answer() -> Any:
+            self._tell(reader(given, (None, None))._replace(output=output))
+            return None if output.out is None else results_of(func, args, kwargs, output)
+
+        found = self._observe(answer)
+        return func(*args, **kwargs) if found is None else found
+
+    def _look(self, reader: Reader | None, func: Any, types: Any, args: Any, kwargs: Any, result: Any) -> None:
+        reason = why_unseen(args, types)
+        if reason is not None:
+            if reader is not None or func in SOFTMAXES:
+                self.unseen.add(reason, likely=reader is not None or args[0].dim() > 3)
+        elif reader is not None:
+            self._observe(self._read, reader, func, args, kwargs, result)
+        elif func in SOFTMAXES:
+            self._observe(self._softmaxes.begin, args, result)
+        elif func is LOGARITHM:
+            self._observe(self._softmaxes.pass_by, args, result)
+        else:
+            self._observe(self._listeners[func], *args)
+
+    def _read(self, reader: Reader, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        with autocast_inside(func) if id(func) in _LAYER_IDS else nullcontext():
+            caught = reader(named(func, args, kwargs), result)
+        self._tell(caught)
+
+    def _follow(self, func: Any, args: Any, result: Any) -> None:
+        caught = self._softmaxes.follow(func, args, result)
+        if caught is not None:
+            self._tell(caught)
+
+    def _observe(self, look: Callable[..., Any], *args: Any) -> Any:
+        """What `look` gives. An error of ours in the middle of a forward must not end it: it is kept, to be warned of.
+
+        Errors that speak to the user, as of a budget that is too small, are meant to end it.
+        """
+        try:
+            with Aside():
+                return look(*args)
+        except RegardError:
+            raise
+        except Exception as error:
+            self.unseen.fail(error)
+            return None
 
 
 def going_back() -> bool:

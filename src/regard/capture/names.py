@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 
+from regard.capture.unseen import is_readable
+
 _HERE = str(Path(__file__).parent)
 """Those who look on are no modules, and are asked about often."""
 _OF_A_FUNCTION = CO_OPTIMIZED | CO_NEWLOCALS
@@ -104,7 +106,7 @@ def given() -> Iterator[tuple[str, Tensor]]:
                 parts = found if isinstance(found, dict) else {word: found}
                 for name, part in parts.items():
                     several = part if isinstance(part, tuple) else (part,)
-                    yield from ((str(name), x) for x in several if isinstance(x, Tensor))
+                    yield from ((str(name), x) for x in several if isinstance(x, Tensor) and is_readable(x))
         frame = frame.f_back
 
 

@@ -5,7 +5,7 @@ Here the parts meet: `mode` catches, `names` and `kinds` say whose attention it 
 """
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -27,7 +27,7 @@ from regard.capture.projections import value_lengths
 from regard.capture.recording import recorded
 from regard.capture.sides import Sides
 from regard.capture.steps import Later, Steps
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, RegardError
 from regard.records import Kind, Record, See, Step
 from regard.trace import Trace
 from regard.words import Listed, say
@@ -84,10 +84,19 @@ class Watch:
         try:
             self._catching.__exit__(kind, raised, where)
         finally:
-            self._watcher.later.settle()
+            self._settle(self._catching)
             self._watcher.trace.before_looking = None
         if raised is None:
-            self._watcher.close(self._catching.lost())
+            self._watcher.close(self._catching.lost(), self._catching.unseen.reasons)
+
+    def _settle(self, catching: Catching) -> None:
+        """Make what waits. The model has run: an error here is ours, and is warned of."""
+        try:
+            self._watcher.later.settle()
+        except RegardError:
+            raise
+        except Exception as error:
+            catching.unseen.fail(error)
 
     def __repr__(self) -> str:
         return f"<{say('watch-closed')}>"
@@ -188,12 +197,15 @@ class Watcher:
             record = self.steps.remembered(place.name, caught, record, step)
         return record if see.lse else record.changed(lse=None)
 
-    def close(self, lost: Iterable[str] = ()) -> None:
+    def close(self, lost: Iterable[str] = (), unseen: Mapping[str, str] | None = None) -> None:
         """The block is over. What one should know of it is said; an empty Trace is nobody's wish, and has a reason.
 
         lost    modules that made a softmax which may be attention, and was not caught
+        unseen  modules whose attention could not be observed, and why
         """
-        silent = [name or "attention" for name in lost if name not in self._heard]
+        unseen = unseen or {}
+        silent = [name or "attention" for name in lost if name not in self._heard and name not in unseen]
+        hidden = [name or "attention" for name in unseen]
         misfit = self.order.misfit()
         said = [
             self.keeping.left_out(),
@@ -203,8 +215,9 @@ class Watcher:
             say("watch-tables") if self.sides.guessed and self._spelling.speaks else None,
             *(say("watch-layout", name=name, shape=shape, H=H) for name, (shape, H) in self.layouts.odd.items()),
             say("watch-lost", names=Listed.few(silent, 3)) if silent else None,
+            say("watch-unseen", names=Listed.few(hidden, 3), reason=next(iter(unseen.values()))) if hidden else None,
         ]
-        for text in [*said, None if len(self.trace) or silent else self._why_empty()]:
+        for text in [*said, None if len(self.trace) or silent or hidden else self._why_empty()]:
             if text is not None:
                 warnings.warn(text, stacklevel=3)  # at the `with`
 

@@ -144,6 +144,19 @@ WORDS: dict[str, Words] = {
         zh="{names} 算出的 softmax 可能是注意力，但没能看懂它之后的去向，所以没有记录；"
         "请把它整个与值相乘（weights @ v），或改用 F.scaled_dot_product_attention",
     ),
+    "watch-unseen": Words(
+        en="the attention of {names} could not be observed and is not recorded; the model ran as it does unwatched: "
+        "{reason}",
+        zh="{names} 的注意力无法观察，没有记录；模型照常运行：{reason}",
+    ),
+    "watch-unseen-meta": Words(
+        en="its tensors are on the meta device and hold no numbers",
+        zh="张量在 meta 设备上，没有数值",
+    ),
+    "watch-unseen-type": Words(
+        en="its tensors are of a type that computes in its own way ({found})",
+        zh="张量的类型（{found}）有自己的计算方式",
+    ),
     "watch-saw-nothing": Words(
         en="nothing was seen: no attention of this model was computed inside the block by this thread. A model that "
         "runs in another thread must be watched there; one that runs elsewhere (an inner copy, a CUDA graph) must be "

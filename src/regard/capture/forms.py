@@ -20,6 +20,7 @@ class Form:
 
     strides  of each of their axes; None where that is not known, as after a layer that mixed the heads
     kept     the weights themselves, where the storage holds a copy of them, or what dropout left
+    normal   the stride of the axis that the softmax normalised; None where that is not known
     """
 
     storage: StorageWeakRef  # held weakly, and so never given to another
@@ -29,14 +30,29 @@ class Form:
     lse: Tensor | None
     kept: Tensor | None = None
     dropped: bool = False
+    normal: int | None = None
 
     def fits(self, tensor: Tensor) -> bool:
         """Whether a tensor of this storage is these weights, whole, in whichever order of axes."""
         return tensor.numel() == self.shape.numel() and tensor.storage_offset() == self.offset
 
     def is_factor(self, tensor: Tensor, keys: int) -> bool:
-        """Whether a product that sums over the axis `keys` of a tensor of this storage sums over keys."""
-        return tensor.shape[keys] == self.shape[-1] and self.fits(tensor)
+        """Whether a product that sums over the axis `keys` of a tensor of this storage sums over keys.
+
+        Sizes alone do not tell: of square weights, a softmax over queries has the same.
+        """
+        return tensor.shape[keys] == self.shape[-1] and self.fits(tensor) and self.is_normal(tensor, keys) is not False
+
+    def is_normal(self, tensor: Tensor, axis: int) -> bool | None:
+        """Whether an axis of a tensor of this storage is the one that the softmax normalised; None if unknown."""
+        if self.normal is None or tensor.shape[axis] == 1:
+            return None
+        return tensor.shape[axis] == self.shape[-1] and tensor.stride(axis) == self.normal
+
+    def normal_in(self, before: Tensor, result: Tensor) -> int | None:
+        """The same stride in `result`, which was computed of `before`, a tensor of this storage, axis by axis."""
+        axes = range(-min(before.dim(), result.dim()), 0)
+        return next((result.stride(at) for at in axes if self.is_normal(before, at)), None)
 
     def weights(self, tensor: Tensor) -> Tensor:
         """The weights, which `tensor` fits: itself, where its storage is all that is known."""
@@ -87,7 +103,8 @@ def key_of(tensor: Tensor) -> int:
 def original(weights: Tensor, lse: Tensor | None) -> Form:
     """A form that nothing is known to come before."""
     storage = StorageWeakRef(weights.untyped_storage())
-    return Form(storage, weights.shape, weights.stride(), int(weights.storage_offset()), lse)
+    offset = int(weights.storage_offset())
+    return Form(storage, weights.shape, weights.stride(), offset, lse, normal=weights.stride(-1))
 
 
 def copied(form: Form, before: Tensor, result: Tensor, dropped: bool = False) -> Form | None:
@@ -104,7 +121,8 @@ def copied(form: Form, before: Tensor, result: Tensor, dropped: bool = False) ->
         kept = form.weights(before)
         shape = kept.shape
     storage = StorageWeakRef(result.untyped_storage())
-    return Form(storage, shape, strides, int(result.storage_offset()), form.lse, kept, dropped or form.dropped)
+    offset, dropped, normal = int(result.storage_offset()), dropped or form.dropped, form.normal_in(before, result)
+    return Form(storage, shape, strides, offset, form.lse, kept, dropped, normal)
 
 
 def changed(form: Form, before: Tensor, result: Tensor) -> Form | None:
@@ -117,6 +135,9 @@ def changed(form: Form, before: Tensor, result: Tensor) -> Form | None:
     axes = range(result.dim()) if order is None else order
     shape, strides = torch.Size(result.shape[at] for at in axes), tuple(result.stride(at) for at in axes)
     storage, offset = StorageWeakRef(result.untyped_storage()), int(result.storage_offset())
+    normal = form.normal_in(before, result)
     if order is not None or shape[:-1] == form.shape[:-1] or shape[-2:] == form.shape[-2:]:
-        return Form(storage, shape, strides, offset, form.lse if shape[:-1] == form.shape[:-1] else None)
-    return Form(storage, form.shape, None, offset, None) if shape.numel() == form.shape.numel() else None
+        lse = form.lse if shape[:-1] == form.shape[:-1] else None
+        return Form(storage, shape, strides, offset, lse, normal=normal)
+    same = shape.numel() == form.shape.numel()
+    return Form(storage, form.shape, None, offset, None, normal=normal) if same else None

@@ -66,6 +66,10 @@ class Catching(TorchDispatchMode):
         """The modules that made a softmax which may be attention, and was not caught."""
         return self._softmaxes.lost()
 
+    def across(self) -> list[str]:
+        """The modules whose softmax is over another axis than their product with values sums over."""
+        return self._softmaxes.across()
+
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         """Else compiled code would run uncompiled under us."""

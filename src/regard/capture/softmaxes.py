@@ -1,10 +1,11 @@
 """Softmaxes that models make themselves: which of them are attention is told by what becomes of them.
 
 A result that goes on into a product with something that is no parameter, summed over the axis of the softmax, is
-attention. On the way there it may be cast, viewed, masked, sliced, dropped; the weights are those before dropout. What
-else is computed of them, to be logged, is another form of them, which no product takes. Not known are a softmax written
-as exponentials over their sum, and weights that are cut into a band (Longformer). A softmax that may be attention, by
-what its module is, and that no product took, is remembered as lost.
+attention; summed over another axis, as after a softmax over queries or heads, it is not, and the module is noted. On
+the way there it may be cast, viewed, masked, sliced, dropped; the weights are those before dropout. What else is
+computed of them, to be logged, is another form of them, which no product takes. Not known is a softmax written as
+exponentials over their sum. A softmax that may be attention, by what its module is, and that no product took, is
+remembered as lost.
 """
 
 from collections.abc import Callable
@@ -58,10 +59,10 @@ class _Followed:
     """One softmax on its way, in all its forms, by storage; of one storage the last that was made comes last."""
 
     rows: int
-    turned: bool  # the softmax was not along the last axis
     begun: int
     whose: str | None  # the module that makes it, where it may be attention
     taken: bool = False
+    across: str | None = None  # the module whose product summed over another axis than the softmax's
     forms: dict[int, list[Form]] = field(default_factory=dict)
 
     def all_of(self, tensor: Any) -> list[Form]:
@@ -84,6 +85,7 @@ class Softmaxes:
         self._whose = whose or (lambda likely: None)
         """Names the module that is computing, where it is attention or, if `likely`, any; else None."""
         self._lost: dict[str, None] = {}
+        self._across: dict[str, None] = {}
         self.followed: list[_Followed] = []
         """Those that are on their way."""
         self._noise: dict[int, StorageWeakRef] = {}
@@ -106,7 +108,7 @@ class Softmaxes:
         turned = dim != result.dim() - 1
         weights = result.movedim(dim, -1) if turned else result
         whose = self._whose(result.dim() > 3 and not turned) if result.dim() > 2 else None
-        one = _Followed(weights.shape[:-1].numel(), turned, self._seen, whose)
+        one = _Followed(weights.shape[:-1].numel(), self._seen, whose)
         one.forms[key_of(result)] = [original(weights, _lse(scores.movedim(dim, -1), weights))]
         self.followed.append(one)
 
@@ -119,7 +121,13 @@ class Softmaxes:
     def lost(self) -> list[str]:
         """The modules that made a softmax which may be attention, and which no product has taken."""
         left = {one.whose: None for one in self.followed if one.whose is not None and not one.taken}
-        return list(self._lost | left)
+        across = self.across()
+        return [name for name in self._lost | left if name not in across]
+
+    def across(self) -> list[str]:
+        """The modules that multiplied a softmax with values, summing over another axis: over queries, over heads."""
+        left = {one.across: None for one in self.followed if one.across is not None and not one.taken}
+        return list(self._across | left)
 
     def follow(self, func: Any, args: tuple[Any, ...], result: Any) -> CaughtWeights | None:
         """Another operator has run: what was caught, once it is sure that it is attention."""
@@ -138,7 +146,8 @@ class Softmaxes:
         for one in self.followed:  # a layer has mixed the heads, and laid them out as it liked
             form = one.form_of(left)
             if form is not None and result.numel() == form.shape.numel():
-                self._add(one, result, Form(StorageWeakRef(result.untyped_storage()), form.shape, None, 0, None))
+                storage, normal = StorageWeakRef(result.untyped_storage()), _normal_of_rows(form, left, result)
+                self._add(one, result, Form(storage, form.shape, None, 0, None, normal=normal))
         return None
 
     def _made_noise(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
@@ -178,11 +187,20 @@ class Softmaxes:
             form = one.form_of(left)
             if form is not None and form.is_factor(left, -1) and (right.dim() > 2 or len(form.shape) == 2):
                 return self._caught(form, left, left, right)
-            form = None if one.turned or _is_parameter(left) else one.form_of(right)
+            if form is not None:
+                self._note_across(one, form, left, -1)
+            form = None if _is_parameter(left) else one.form_of(right)
             if form is not None and form.is_factor(right, -2) and (right.dim() > 2 or len(form.shape) == 2):
                 with Aside():
                     return self._caught(form, right, right.mT, left.mT)
+            if form is not None:
+                self._note_across(one, form, right, -2)
         return None
+
+    def _note_across(self, one: _Followed, form: Form, factor: Tensor, axis: int) -> None:
+        """A product summed over `axis` of weights, and that is not the axis of the softmax."""
+        if one.across is None and form.fits(factor) and form.is_normal(factor, axis) is False:
+            one.across = self._whose(len(form.shape) > 2 or form.shape[0] == form.shape[1])
 
     def _caught(self, form: Form, factor: Tensor, taken: Tensor, v: Tensor) -> CaughtWeights:
         sources = [one for one in self.followed if one.all_of(factor)]
@@ -199,7 +217,9 @@ class Softmaxes:
         return CaughtWeights(weights, lse, v=v, taken=taken, rows_told=rows is not None)
 
     def _give_up(self, one: _Followed) -> None:
-        if one.whose is not None and not one.taken:
+        if one.across is not None and not one.taken:
+            self._across.setdefault(one.across)
+        elif one.whose is not None and not one.taken:
             self._lost.setdefault(one.whose)
         self._forget(one)
 
@@ -231,6 +251,14 @@ def _overwritten(forms: list[Form]) -> None:
     for form in forms:
         if not form.dropped:
             form.kept = None
+
+
+def _normal_of_rows(form: Form, left: Tensor, result: Tensor) -> int | None:
+    """The stride of the softmax's axis after a layer, where it is one of those that the rows of `left` count."""
+    step = left.stride(-2)
+    if form.normal is None or not step or form.normal % step or form.is_normal(left, -1):
+        return None
+    return form.normal // step * result.stride(-2)
 
 
 def _is_parameter(tensor: Tensor) -> bool:

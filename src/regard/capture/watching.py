@@ -87,7 +87,7 @@ class Watch:
             self._settle(self._catching)
             self._watcher.trace.before_looking = None
         if raised is None:
-            self._watcher.close(self._catching.lost(), self._catching.unseen.reasons)
+            self._watcher.close(self._catching.lost(), self._catching.unseen.reasons, self._catching.across())
 
     def _settle(self, catching: Catching) -> None:
         """Make what waits. The model has run: an error here is ours, and is warned of."""
@@ -197,13 +197,16 @@ class Watcher:
             record = self.steps.remembered(place.name, caught, record, step)
         return record if see.lse else record.changed(lse=None)
 
-    def close(self, lost: Iterable[str] = (), unseen: Mapping[str, str] | None = None) -> None:
+    def close(
+        self, lost: Iterable[str] = (), unseen: Mapping[str, str] | None = None, across: Iterable[str] = ()
+    ) -> None:
         """The block is over. What one should know of it is said; an empty Trace is nobody's wish, and has a reason.
 
         lost    modules that made a softmax which may be attention, and was not caught
         unseen  modules whose attention could not be observed, and why
+        across  modules whose softmax is over another axis than their product with values sums over
         """
-        unseen = unseen or {}
+        unseen, across = unseen or {}, [name or "attention" for name in across]
         silent = [name or "attention" for name in lost if name not in self._heard and name not in unseen]
         hidden = [name or "attention" for name in unseen]
         misfit = self.order.misfit()
@@ -215,9 +218,10 @@ class Watcher:
             say("watch-tables") if self.sides.guessed and self._spelling.speaks else None,
             *(say("watch-layout", name=name, shape=shape, H=H) for name, (shape, H) in self.layouts.odd.items()),
             say("watch-lost", names=Listed.few(silent, 3)) if silent else None,
+            say("watch-across", names=Listed.few(across, 3)) if across else None,
             say("watch-unseen", names=Listed.few(hidden, 3), reason=next(iter(unseen.values()))) if hidden else None,
         ]
-        for text in [*said, None if len(self.trace) or silent or hidden else self._why_empty()]:
+        for text in [*said, None if len(self.trace) or silent or hidden or across else self._why_empty()]:
             if text is not None:
                 warnings.warn(text, stacklevel=3)  # at the `with`
 

@@ -144,6 +144,13 @@ WORDS: dict[str, Words] = {
         zh="{names} 算出的 softmax 可能是注意力，但没能看懂它之后的去向，所以没有记录；"
         "请把它整个与值相乘（weights @ v），或改用 F.scaled_dot_product_attention",
     ),
+    "watch-across": Words(
+        en="the softmax of {names} is not over the keys that its product with the values sums over, but over another "
+        "axis (queries, heads): its rows do not sum to 1, and it is not recorded as attention; write softmax over the "
+        "axis of the keys",
+        zh="{names} 的 softmax 不是对与值相乘时求和的键做的，而是对另一个维度（查询、头）做的：各行之和不为 1，"
+        "没有当作注意力记录；请对键所在的维度做 softmax",
+    ),
     "watch-unseen": Words(
         en="the attention of {names} could not be observed and is not recorded; the model ran as it does unwatched: "
         "{reason}",
@@ -161,10 +168,12 @@ WORDS: dict[str, Words] = {
         en="nothing was seen: no attention of this model was computed inside the block by this thread. A model that "
         "runs in another thread must be watched there; one that runs elsewhere (an inner copy, a CUDA graph) must be "
         "watched as it is called. Of compiled code only scaled_dot_product_attention is seen: run flex_attention, and "
-        "attention written by hand, uncompiled, or choose SDPA",
+        "attention written by hand, uncompiled, or choose SDPA. A model without softmax attention (a state space "
+        "model such as Mamba, RWKV, FNet, a convolution, linear attention) has no weights to record",
         zh="什么也没看到：这段代码里，本线程没有算过该模型的注意力。模型若在别的线程中运行，请在那个线程里 watch；"
         "若实际运行的是另一份（内部副本、CUDA 图），请 watch 真正被调用的那个。编译后的代码里只看得到 "
-        "scaled_dot_product_attention：flex_attention 和手写的注意力请不要编译，或改用 SDPA",
+        "scaled_dot_product_attention：flex_attention 和手写的注意力请不要编译，或改用 SDPA。没有 softmax 注意力的模型"
+        "（Mamba 等状态空间模型、RWKV、FNet、卷积、线性注意力）没有权重可以记录",
     ),
     "watch-saw-others": Words(
         en="nothing was seen of this model, though attention was computed {count} times by something else; "

@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard.capture.answering import may_answer, results_of
 from regard.capture.aside import Aside
+from regard.capture.blocks import Blocks
 from regard.capture.caught import Caught, CaughtWeights, Output
 from regard.capture.inside import are_plain, autocast_inside, call_again, call_composed, is_composed
 from regard.capture.operators import FUSED, READERS, Reader, named
@@ -38,6 +39,8 @@ class Catching(TorchDispatchMode):
     answer      hand fused attention to `tell` before it is computed, and take the output that is put into what was
                 caught, if one is, instead of the operator's
     whose       names the module that makes a softmax, where that may be attention: `Softmaxes`
+    blocks      follows sparse attention, which is told in one piece
+    refused     whether the module that is running makes softmaxes that are not to be followed
     """
 
     supports_higher_order_operators = True
@@ -48,9 +51,12 @@ class Catching(TorchDispatchMode):
         listeners: Mapping[Any, Callable[..., None]] | None = None,
         answer: bool = False,
         whose: Callable[[bool], str | None] | None = None,
+        blocks: Blocks | None = None,
+        refused: Callable[[], bool] | None = None,
     ) -> None:
         super().__init__()
         self._tell, self._listeners, self._answer = tell, listeners or {}, answer
+        self._blocks, self._refused = blocks, refused
         self._softmaxes = Softmaxes(whose)
         self.unseen = Unseen(whose)
         """What could not be observed."""
@@ -106,6 +112,8 @@ class Catching(TorchDispatchMode):
                 result = func(*args, **kwargs)
             except RuntimeError:
                 result = call_again(func, args, kwargs)
+        if self._blocks is not None and func not in SOFTMAXES and not types and not going_back():
+            self._observe(self._blocks.follow, func, args, result)
         if reader is not None or func in SOFTMAXES or func is LOGARITHM or func in self._listeners:
             if not going_back():
                 self._look(reader, func, types, args, kwargs, result)
@@ -114,7 +122,7 @@ class Catching(TorchDispatchMode):
         elif func not in LAYERS and not is_composed(func):
             self._known.append(func)
             self._quiet[id(func)] = func._op if type(func) is OpOverload else func
-        self._passing = {} if self._softmaxes.followed else self._quiet
+        self._passing = {} if self._softmaxes.followed or self._blocks is not None else self._quiet
         return result
 
     def _answered(self, reader: Any, func: Any, args: Any, kwargs: Any, given: dict[str, Any]) -> Any:
@@ -136,7 +144,7 @@ class Catching(TorchDispatchMode):
         elif reader is not None:
             self._observe(self._read, reader, func, args, kwargs, result)
         elif func in SOFTMAXES:
-            self._observe(self._softmaxes.begin, args, result)
+            self._observe(self._begin, args, result)
         elif func is LOGARITHM:
             self._observe(self._softmaxes.pass_by, args, result)
         else:
@@ -145,12 +153,28 @@ class Catching(TorchDispatchMode):
     def _read(self, reader: Reader, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         with autocast_inside(func) if id(func) in _LAYER_IDS else nullcontext():
             caught = reader(named(func, args, kwargs), result)
+        self._tell_in_order(caught)
+
+    def _begin(self, args: Any, result: Any) -> None:
+        if self._blocks is not None and self._blocks.take(args[0], result):
+            return
+        if self._refused is None or not self._refused():
+            self._softmaxes.begin(args, result)
+
+    def _tell_in_order(self, caught: Caught | CaughtWeights) -> None:
+        if self._blocks is not None:
+            self._blocks.flush()
         self._tell(caught)
+
+    def finish(self) -> None:
+        """The block is over: tell what was still being put together."""
+        if self._blocks is not None:
+            self._observe(self._blocks.flush)
 
     def _follow(self, func: Any, args: Any, result: Any) -> None:
         caught = self._softmaxes.follow(func, args, result)
         if caught is not None:
-            self._tell(caught)
+            self._tell_in_order(caught)
 
     def _observe(self, look: Callable[..., Any], *args: Any) -> Any:
         """What `look` gives. An error of ours in the middle of a forward must not end it: it is kept, to be warned of.

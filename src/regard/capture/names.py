@@ -101,13 +101,34 @@ def given() -> Iterator[tuple[str, Tensor]]:
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if _speakers(frame.f_code):
-            for word in frame.f_code.co_varnames[: frame.f_code.co_argcount + 2]:  # also *args and **kwargs
-                found = _local(frame, word)
-                parts = found if isinstance(found, dict) else {word: found}
-                for name, part in parts.items():
-                    several = part if isinstance(part, tuple) else (part,)
-                    yield from ((str(name), x) for x in several if isinstance(x, Tensor) and is_readable(x))
+            yield from _arguments(frame)
         frame = frame.f_back
+
+
+def given_to(module: nn.Module) -> list[tuple[str, Tensor]]:
+    """The tensors that a running module was called with, in order, by name where they were given by name.
+
+    Read off the call, not off `forward`, which may have put others in their places.
+    """
+    found: list[tuple[str, Tensor]] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if "self" in _speakers(frame.f_code) and _local(frame, "self") is module:
+            found = [(name, x) for name, x in _arguments(frame) if name != "self"]
+        elif found:
+            break
+        frame = frame.f_back
+    return found
+
+
+def _arguments(frame: FrameType) -> Iterator[tuple[str, Tensor]]:
+    """The tensors among the arguments of a running function that can be read, also in *args and **kwargs."""
+    for word in frame.f_code.co_varnames[: frame.f_code.co_argcount + 2]:
+        found = _local(frame, word)
+        parts = found if isinstance(found, dict) else {word: found}
+        for name, part in parts.items():
+            several = part if isinstance(part, tuple) else (part,)
+            yield from ((str(name), x) for x in several if isinstance(x, Tensor) and is_readable(x))
 
 
 def is_writing() -> bool:

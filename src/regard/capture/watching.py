@@ -13,6 +13,7 @@ from typing import Any
 from torch import nn
 
 from regard.capture.additive import Lowering
+from regard.capture.blocks import Blocks, refusal_of, sparse_places
 from regard.capture.caught import Caught, CaughtWeights
 from regard.capture.choosing import Chosen
 from regard.capture.heads import by_heads
@@ -71,7 +72,12 @@ class Watch:
         watcher, self._opened = self._watcher, True
         if watcher.chosen:  # where nothing was asked for, nothing is slowed down
             self._catching = Catching(
-                watcher.tell, watcher.sides.listeners, answer=watcher.see.fused, whose=watcher.whose
+                watcher.tell,
+                watcher.sides.listeners,
+                answer=watcher.see.fused,
+                whose=watcher.whose,
+                blocks=watcher.blocks or None,
+                refused=watcher.refuses if watcher.refusing else None,
             )
             self._catching.__enter__()
         return watcher.trace
@@ -83,6 +89,7 @@ class Watch:
             return
         try:
             self._catching.__exit__(kind, raised, where)
+            self._catching.finish()
         finally:
             self._settle(self._catching)
             self._watcher.trace.before_looking = None
@@ -130,6 +137,10 @@ class Watcher:
         self.sides = Sides(model, self._spelling)
         self.steps = Steps()
         self.later = Later(self.trace)
+        self.blocks = Blocks(sparse_places(self.names.places), self.tell, self._refuse)
+        self.refusing = any(refusal_of(place.module) for place in self.names.places)
+        self._refused: dict[str, str] = {}
+        """Modules whose softmaxes are no weights of queries by keys, and why."""
         self._others: dict[str, int] = {}
         """How often attention was seen that was not recorded, by the name of its module; "" is for no module."""
         self._without_values: dict[str, None] = {}
@@ -144,9 +155,21 @@ class Watcher:
             return None
         return place.name
 
-    def tell(self, caught: Caught | CaughtWeights) -> None:
-        """An attention was computed."""
+    def refuses(self) -> bool:
+        """Whether the module that is running makes softmaxes that are no weights of queries by keys."""
         place = self.names.innermost()
+        reason = None if place is None else refusal_of(place.module)
+        if place is not None and reason is not None and place.name in self.chosen:
+            self._refuse(place, reason)
+        return reason is not None
+
+    def _refuse(self, place: Place, reason: str) -> None:
+        self._heard.add(place.name)
+        self._refused.setdefault(place.name, reason)
+
+    def tell(self, caught: Caught | CaughtWeights, place: Place | None = None) -> None:
+        """An attention was computed, by `place` or by the module that is running."""
+        place = place or self.names.innermost()
         if place is None:
             self._others[""] = self._others.get("", 0) + 1
             return
@@ -218,12 +241,19 @@ class Watcher:
             say("watch-tables") if self.sides.guessed and self._spelling.speaks else None,
             *(say("watch-layout", name=name, shape=shape, H=H) for name, (shape, H) in self.layouts.odd.items()),
             say("watch-lost", names=Listed.few(silent, 3)) if silent else None,
+            *self._refusals(),
             say("watch-across", names=Listed.few(across, 3)) if across else None,
             say("watch-unseen", names=Listed.few(hidden, 3), reason=next(iter(unseen.values()))) if hidden else None,
         ]
-        for text in [*said, None if len(self.trace) or silent or hidden or across else self._why_empty()]:
+        for text in [*said, None if len(self.trace) or silent or hidden or across or self._refused else self._why_empty()]:
             if text is not None:
                 warnings.warn(text, stacklevel=3)  # at the `with`
+
+    def _refusals(self) -> list[str]:
+        """One sentence for each reason, with the modules that it is about."""
+        reasons = dict.fromkeys(self._refused.values())
+        named = {reason: [name for name, its in self._refused.items() if its == reason] for reason in reasons}
+        return [say("watch-refused", names=Listed.few(names, 3), reason=reason) for reason, names in named.items()]
 
     def _why_empty(self) -> str:
         names = [name for name in self._others if name]

@@ -144,6 +144,39 @@ WORDS: dict[str, Words] = {
         zh="{names} 算出的 softmax 可能是注意力，但没能看懂它之后的去向，所以没有记录；"
         "请把它整个与值相乘（weights @ v），或改用 F.scaled_dot_product_attention",
     ),
+    "watch-refused": Words(
+        en="{names}: {reason}; there is no matrix of weights of queries by keys, and nothing is recorded",
+        zh="{names}：{reason}；没有查询 × 键的权重矩阵，因此没有记录",
+    ),
+    "watch-refused-landmarks": Words(
+        en="attention is approximated through landmarks",
+        zh="注意力借助地标点（landmark）近似计算",
+    ),
+    "watch-refused-hashed": Words(
+        en="queries and keys are grouped by hashes",
+        zh="查询和键按哈希值分组",
+    ),
+    "watch-refused-chunks": Words(
+        en="queries and keys are cut into chunks, which are not put together here",
+        zh="查询和键被切成小块，这里不作拼合",
+    ),
+    "watch-refused-resolutions": Words(
+        en="attention is approximated at several resolutions",
+        zh="注意力以多种分辨率近似计算",
+    ),
+    "watch-refused-sampled": Words(
+        en="only some queries are computed, and the others take the mean of the values",
+        zh="只计算部分查询，其余查询取值的平均",
+    ),
+    "watch-refused-correlation": Words(
+        en="values are shifted by autocorrelation, not weighed by keys",
+        zh="值按自相关平移，而不是按键加权",
+    ),
+    "watch-refused-pieces": Words(
+        en="its sparse attention could not be put together from its pieces, or the whole is too large for the memory "
+        "that is free",
+        zh="无法把稀疏注意力的各部分拼成完整的矩阵，或完整矩阵超出可用内存",
+    ),
     "watch-across": Words(
         en="the softmax of {names} is not over the keys that its product with the values sums over, but over another "
         "axis (queries, heads): its rows do not sum to 1, and it is not recorded as attention; write softmax over the "

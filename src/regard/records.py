@@ -17,6 +17,8 @@ from regard.kinds import Array, is_whole
 from regard.memory import free_beside, require
 
 Kind = Literal["encoder", "decoder", "cross", "self"]
+Rest = Literal["", "sink", "masked", "scaled", "mixed", "summaries", "unknown"]
+"""Why rows of weights do not sum to 1: `Record.rest`."""
 Rectangle = Callable[[slice, slice], Array]
 """Exact weights of rows × cols, B H rows cols."""
 
@@ -172,6 +174,9 @@ class Record:
     """Of a text put together from many calls: how many queries the first of them had."""
     fused: bool = False
     """Whether the output that the model went on with was ours, as `See(fused=True)` allows."""
+    rest: Rest = ""
+    """Why rows do not sum to 1: part of the softmax went to a sink that is no key ("sink") or to summaries of blocks
+    ("summaries"), or the weights were masked, scaled, or mixed with those of other heads after it; "" where they do."""
     rectangle: Rectangle | None = field(default=None, repr=False)
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
     """What the rectangle is computed from (q, k, …), for those who save a Record."""
@@ -180,8 +185,8 @@ class Record:
         """Name, kind, B H T S, and which fields there are: arrays themselves would flood a screen."""
         fields = ("map", "lse", "entropy", "received", "top", "sink", "distance", "values")
         kept = [name for name in fields if getattr(self, name) is not None] + (["qk"] if self.rectangle else [])
-        fused = ", fused" if self.fused else ""
-        return f"Record({self.name!r}, {self.kind}, shape={self.shape}{fused}, holds: {', '.join(kept) or 'nothing'})"
+        told = (", fused" if self.fused else "") + (f", rest={self.rest!r}" if self.rest else "")
+        return f"Record({self.name!r}, {self.kind}, shape={self.shape}{told}, holds: {', '.join(kept) or 'nothing'})"
 
     @property
     def map_is_exact(self) -> bool:

@@ -20,7 +20,8 @@ from torch.utils._pytree import tree_map_only
 from regard.capture.caught import CaughtWeights
 from regard.capture.forms import key_of
 from regard.capture.keeping import in_bytes
-from regard.capture.names import Place, given_to
+from regard.capture.names import Place, at_work, given_to
+from regard.capture.unseen import is_readable
 from regard.words import say
 
 aten = torch.ops.aten
@@ -111,7 +112,7 @@ class Blocks:
         """By the address of its weight: whose projection it is, and of what."""
         for place in places.values():
             for name, part in place.module.named_children():
-                if name in ROLES and isinstance(part, nn.Linear):
+                if name in ROLES and isinstance(part, nn.Linear) and is_readable(part.weight):
                     self._projections[part.weight.data_ptr()] = place, ROLES[name]
         self._place: Place | None = None
         self._input: Tensor | None = None
@@ -145,10 +146,10 @@ class Blocks:
             self._same(func, args, result)
 
     def take(self, scores: Tensor, weights: Tensor) -> bool:
-        """A softmax was made; whether it is one of the parts that are followed."""
+        """A softmax was made; whether it is the sparse module's. Rows of what are no tokens are left out."""
         codes = self.of(scores, "scores")
         if codes is None:
-            return False
+            return self._place is not None and any(module is self._place.module for module in at_work())
         self._put(weights, codes, "weights")
         self._scatter(weights, codes)
         return True
@@ -208,17 +209,17 @@ class Blocks:
         first, second = rows[..., :1], columns[..., :1, :]  # … T 1, … 1 S
         query, key = (first, second) if roles[0] == "query" else (second, first)
         (_, N), E = self._tokens, left.shape[-1]
-        self._heads = max(self._heads, self._width(roles) // E)
+        self._heads = max(self._heads, self._width() // E)
         token, head = query // WIDTH, query % WIDTH // E
         row = (token // N * self._heads + head) * N + token % N
         codes = torch.where((query < 0) | (key < 0), -1, row * N + key // WIDTH % N)
         self._put(result, codes, "scores")
 
-    def _width(self, roles: tuple[str, str]) -> int:
+    def _width(self) -> int:
         """How many features the queries of all heads have."""
         assert self._place is not None
-        parts = self._place.module.named_children()
-        return next(part.out_features for name, part in parts if ROLES.get(name) == "query")  # type: ignore[union-attr]
+        parts = (part for name, part in self._place.module.named_children() if ROLES.get(name) == "query")
+        return next(part.out_features for part in parts if isinstance(part, nn.Linear))
 
     def _move(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
         several = args[0] if isinstance(args[0], list | tuple) else [args[0]]
@@ -269,7 +270,7 @@ class Blocks:
         """Weights to their places. A row that is written again is another one: a global token's."""
         (B, N), H = self._tokens, self._heads
         if self._whole is None:
-            if 4 * B * H * N * N > in_bytes(None, weights):
+            if in_bytes(None, weights) < 4 * B * H * N * N:
                 return
             made = weights.new_zeros((B * H * N, N), dtype=torch.promote_types(weights.dtype, torch.float32))
             self._whole = Whole(made, (B, H, N), torch.zeros(B * H * N, dtype=torch.bool, device=weights.device))
@@ -279,7 +280,9 @@ class Blocks:
         again[places // N] = True
         self._whole.weights[again] = 0
         self._whole.written[again] = True
-        self._whole.weights.view(-1).index_put_((places,), weights[known].to(self._whole.weights.dtype), accumulate=True)
+        self._whole.weights.view(-1).index_put_(
+            (places,), weights[known].to(self._whole.weights.dtype), accumulate=True
+        )
 
     def flush(self) -> None:
         """The module has gone on: what was put together is told, if every query has its row."""
@@ -292,7 +295,7 @@ class Blocks:
             self._refuse(place, say("watch-refused-pieces"))
             return
         B, H, N = whole.sizes
-        self._tell(CaughtWeights(whole.weights.view(B, H, N, N), None), place)
+        self._tell(CaughtWeights(whole.weights.view(B, H, N, N), None, rest="summaries"), place)
 
 
 _COPIES = {aten.clone.default, aten._to_copy.default}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from regard.masks import Mask
+from regard.records import Rest
 
 
 class Output:
@@ -48,6 +49,8 @@ class CaughtWeights(NamedTuple):
 
     `rows_told`: the product has told which axis counts queries. Else it is the last but one because that is usual.
 
+    `rest`: why rows may not sum to 1, by what was done to them after the softmax.
+
     q and k are not known, so what is not read off the weights now is lost. Nor is it known which of the axes before T
     count heads: a module knows (`heads.py`).
     """
@@ -58,3 +61,4 @@ class CaughtWeights(NamedTuple):
     v: Tensor | None = None
     taken: Tensor | None = None
     rows_told: bool = True
+    rest: Rest = ""

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from regard.capture.aside import Aside
+from regard.records import Rest
 
 
 @dataclass(slots=True, eq=False)
@@ -21,6 +22,7 @@ class Form:
     strides  of each of their axes; None where that is not known, as after a layer that mixed the heads
     kept     the weights themselves, where the storage holds a copy of them, or what dropout left
     normal   the stride of the axis that the softmax normalised; None where that is not known
+    rest     why their rows may not sum to 1, by the last that was done to them
     """
 
     storage: StorageWeakRef  # held weakly, and so never given to another
@@ -31,6 +33,7 @@ class Form:
     kept: Tensor | None = None
     dropped: bool = False
     normal: int | None = None
+    rest: Rest = ""
 
     def fits(self, tensor: Tensor) -> bool:
         """Whether a tensor of this storage is these weights, whole, in whichever order of axes."""
@@ -122,10 +125,10 @@ def copied(form: Form, before: Tensor, result: Tensor, dropped: bool = False) ->
         shape = kept.shape
     storage = StorageWeakRef(result.untyped_storage())
     offset, dropped, normal = int(result.storage_offset()), dropped or form.dropped, form.normal_in(before, result)
-    return Form(storage, shape, strides, offset, form.lse, kept, dropped, normal)
+    return Form(storage, shape, strides, offset, form.lse, kept, dropped, normal, form.rest)
 
 
-def changed(form: Form, before: Tensor, result: Tensor) -> Form | None:
+def changed(form: Form, before: Tensor, result: Tensor, rest: Rest = "") -> Form | None:
     """The form that was made of `before`, a tensor of `form`, by arithmetic or a cut; None where it is no weights."""
     if form.dropped:
         return copied(form, before, result)
@@ -138,6 +141,7 @@ def changed(form: Form, before: Tensor, result: Tensor) -> Form | None:
     normal = form.normal_in(before, result)
     if order is not None or shape[:-1] == form.shape[:-1] or shape[-2:] == form.shape[-2:]:
         lse = form.lse if shape[:-1] == form.shape[:-1] else None
-        return Form(storage, shape, strides, offset, lse, normal=normal)
+        return Form(storage, shape, strides, offset, lse, normal=normal, rest=rest or form.rest)
     same = shape.numel() == form.shape.numel()
-    return Form(storage, form.shape, None, offset, None, normal=normal) if same else None
+    rest = rest or form.rest
+    return Form(storage, form.shape, None, offset, None, normal=normal, rest=rest) if same else None

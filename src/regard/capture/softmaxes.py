@@ -19,6 +19,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from regard.capture.aside import Aside
 from regard.capture.caught import CaughtWeights
 from regard.capture.forms import Form, changed, copied, key_of, original
+from regard.records import Rest
 
 aten = torch.ops.aten
 
@@ -32,26 +33,27 @@ LEFT_FACTOR = {aten.bmm.default: 0, aten.mm.default: 0, aten.baddbmm.default: 1,
 COPIES = {aten.clone.default, aten._to_copy.default}
 DROPOUT, NOISE, IN_PLACE = aten.native_dropout.default, aten.bernoulli_.float, aten.mul_.Tensor
 CUT = aten.slice.Tensor
-CHANGES = {
-    CUT,
-    aten.mul.Tensor,
-    aten.div.Tensor,
-    aten.add.Tensor,
-    aten.sub.Tensor,
-    aten.masked_fill.Scalar,
-    aten.masked_fill.Tensor,
-    aten.mul_.Tensor,
-    aten.div_.Tensor,
-    aten.masked_fill_.Scalar,
-    aten.masked_fill_.Tensor,
-    aten.where.self,
-    aten.nan_to_num.default,
-    aten.tril.default,
-    aten.tril_.default,
-    aten.pow.Tensor_Scalar,
-    aten.convolution.default,
+CHANGES: dict[Any, Rest] = {
+    CUT: "sink",
+    aten.mul.Tensor: "scaled",
+    aten.div.Tensor: "scaled",
+    aten.add.Tensor: "mixed",
+    aten.sub.Tensor: "mixed",
+    aten.masked_fill.Scalar: "masked",
+    aten.masked_fill.Tensor: "masked",
+    aten.mul_.Tensor: "scaled",
+    aten.div_.Tensor: "scaled",
+    aten.masked_fill_.Scalar: "masked",
+    aten.masked_fill_.Tensor: "masked",
+    aten.where.self: "masked",
+    aten.nan_to_num.default: "",
+    aten.tril.default: "masked",
+    aten.tril_.default: "masked",
+    aten.pow.Tensor_Scalar: "scaled",
+    aten.convolution.default: "mixed",
 }
-"""What models do to weights after the softmax, and mean: sinks cut off, rows hidden, heads mixed or subtracted."""
+"""What models do to weights after the softmax, and mean: sinks cut off, rows hidden, heads mixed or subtracted. With
+why rows may not sum to 1 afterwards."""
 
 
 @dataclass(slots=True, eq=False)
@@ -147,7 +149,7 @@ class Softmaxes:
             form = one.form_of(left)
             if form is not None and result.numel() == form.shape.numel():
                 storage, normal = StorageWeakRef(result.untyped_storage()), _normal_of_rows(form, left, result)
-                self._add(one, result, Form(storage, form.shape, None, 0, None, normal=normal))
+                self._add(one, result, Form(storage, form.shape, None, 0, None, normal=normal, rest="mixed"))
         return None
 
     def _made_noise(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
@@ -173,7 +175,8 @@ class Softmaxes:
             if before is not None and form is not None:
                 if func is not CUT and key_of(result) == key_of(before):
                     _overwritten(one.all_of(before))
-                made = copied(form, before, result, dropped=True) if noisy else changed(form, before, result)
+                rest = CHANGES[func]
+                made = copied(form, before, result, dropped=True) if noisy else changed(form, before, result, rest)
                 self._add(one, result, made)
 
     def _add(self, one: _Followed, result: Tensor, form: Form | None) -> None:
@@ -214,7 +217,7 @@ class Softmaxes:
                 weights, lse, rows = weights[:, None, None], None if lse is None else lse[:, None, None], -2
             elif rows is not None and rows != -2:
                 weights, lse = weights.movedim(rows, -2), None if lse is None else lse.movedim(rows + 1, -1)
-        return CaughtWeights(weights, lse, v=v, taken=taken, rows_told=rows is not None)
+        return CaughtWeights(weights, lse, v=v, taken=taken, rows_told=rows is not None, rest=form.rest)
 
     def _give_up(self, one: _Followed) -> None:
         if one.across is not None and not one.taken:

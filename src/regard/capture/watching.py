@@ -26,6 +26,7 @@ from regard.capture.names import Names, Place, is_writing
 from regard.capture.order import Order, is_attention
 from regard.capture.projections import value_lengths
 from regard.capture.recording import recorded
+from regard.capture.row_sums import RowSums
 from regard.capture.sides import Sides
 from regard.capture.steps import Later, Steps
 from regard.errors import ArgumentError, RegardError
@@ -141,6 +142,7 @@ class Watcher:
         self.refusing = any(refusal_of(place.module) for place in self.names.places)
         self._refused: dict[str, str] = {}
         """Modules whose softmaxes are no weights of queries by keys, and why."""
+        self.row_sums = RowSums()
         self._others: dict[str, int] = {}
         """How often attention was seen that was not recorded, by the name of its module; "" is for no module."""
         self._without_values: dict[str, None] = {}
@@ -199,6 +201,8 @@ class Watcher:
                 self._without_values.setdefault(place.name or "attention")
         step, ids, queries, keys = seen
         name = place.name or "attention"
+        if isinstance(caught, CaughtWeights):
+            self.row_sums.add(len(self.trace), name, caught)
         self.trace.append(record.changed(name=name, kind=kind, step=step, ids=ids, queries=queries, keys=keys))
 
     def _written(self, caught: Caught | CaughtWeights, place: Place, kind: Kind, step: Step | None, see: See) -> Record:
@@ -229,10 +233,13 @@ class Watcher:
         unseen  modules whose attention could not be observed, and why
         across  modules whose softmax is over another axis than their product with values sums over
         """
+        if not len(self.trace):
+            self._refuse_all()
         unseen, across = unseen or {}, [name or "attention" for name in across]
         silent = [name or "attention" for name in lost if name not in self._heard and name not in unseen]
         hidden = [name or "attention" for name in unseen]
         misfit = self.order.misfit()
+        unsummed = self.row_sums.settle(self.trace)
         said = [
             self.keeping.left_out(),
             None if misfit is None else say("watch-order", calls=misfit[0], count=misfit[1]),
@@ -242,12 +249,23 @@ class Watcher:
             *(say("watch-layout", name=name, shape=shape, H=H) for name, (shape, H) in self.layouts.odd.items()),
             say("watch-lost", names=Listed.few(silent, 3)) if silent else None,
             *self._refusals(),
+            say("watch-row-sums", names=Listed.few(unsummed, 3)) if unsummed else None,
             say("watch-across", names=Listed.few(across, 3)) if across else None,
             say("watch-unseen", names=Listed.few(hidden, 3), reason=next(iter(unseen.values()))) if hidden else None,
         ]
-        for text in [*said, None if len(self.trace) or silent or hidden or across or self._refused else self._why_empty()]:
+        for text in [
+            *said,
+            None if len(self.trace) or silent or hidden or across or self._refused else self._why_empty(),
+        ]:
             if text is not None:
                 warnings.warn(text, stacklevel=3)  # at the `with`
+
+    def _refuse_all(self) -> None:
+        """Nothing was recorded: modules that make no weights of queries by keys are why."""
+        for place in self.names.places:
+            reason = refusal_of(place.module)
+            if reason is not None and place.name in self.chosen:
+                self._refuse(place, reason)
 
     def _refusals(self) -> list[str]:
         """One sentence for each reason, with the modules that it is about."""

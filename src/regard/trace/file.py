@@ -114,6 +114,7 @@ def _described(
         **({} if record.step is None else {"step": list(record.step)}),
         **({} if record.prompt is None else {"prompt": record.prompt}),
         **({"fused": True} if record.fused else {}),
+        **({"rest": record.rest} if record.rest else {}),
     }
 
 

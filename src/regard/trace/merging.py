@@ -87,6 +87,7 @@ def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
         name=record.name,
         kind=record.kind,
         fused=record.fused,
+        rest=record.rest,
         map=kept if small is weights else to_kind_of(small[None], given),
         rectangle=lambda rows, cols: kept[..., rows, cols],
         kept={"weights": kept},

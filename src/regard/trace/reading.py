@@ -6,23 +6,23 @@ It knows what a record may hold, not how a file is opened.
 import math
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from regard.axes import Shape, distance_count, split_lead
 from regard.errors import FileError, RegardError
 from regard.masks import BoundMask, Mask
-from regard.records import Record, Rectangle, Step, Top
+from regard.records import Record, Rectangle, Rest, Step, Top
 from regard.trace.mask_file import MaskTreeError, mask_of
 from regard.trace.pooling import is_binning
 from regard.trace.weights import KINDS
 
-FORMAT, VERSION, KEY = "regard-trace", 3, "regard"
+FORMAT, VERSION, KEY = "regard-trace", 4, "regard"
 """A reader refuses what it does not know, so what is new in a record is a new version; what is absent is None."""
 
 _ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}
-_SOMETIMES = {"step", "prompt", "fused"}
+_SOMETIMES = {"step", "prompt", "fused", "rest"}
 _ARRAYS = re.compile(
     r"map|lse|entropy|received|sink|distance|values|ids|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
 )
@@ -96,6 +96,8 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         raise tensors.garbled(f"{place}.arrays")
     if not isinstance(entry.get("fused", False), bool):
         raise tensors.garbled(f"{place}.fused")
+    if entry.get("rest", "") not in get_args(Rest):
+        raise tensors.garbled(f"{place}.rest")
     B, H, T, S = shape
     own = f"{number}."
     rectangle, kept = _kept(tensors, own, entry, (B, H, T, S))
@@ -108,6 +110,7 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         name=entry["name"],
         kind=entry["kind"],
         fused=entry.get("fused", False),
+        rest=entry.get("rest", ""),
         map=_map(tensors, own, (B, H, T, S)) if "map" in names else None,
         **per_position,
         top=_top(tensors, own, (B, H, T, S)) if "top.indices" in names else None,

@@ -89,6 +89,7 @@ class Stitch:
             name=first.module,
             kind=first.kind,
             fused=any(call.fused for call in calls),
+            rest=next((call.rest for call in calls if call.rest), ""),
             lse=self._joined([call.lse for call in calls], -np.inf),
             entropy=self._joined([call.entropy for call in calls], 0.0),
             top=self._top([call.top for call in calls]),

@@ -70,6 +70,7 @@ def mean_of_heads(record: Record) -> Record:
         shape=(record.shape[0], 1, *record.shape[2:]),
         name=record.name + _MEAN,
         kind=record.kind,
+        rest=record.rest,
         map=None if record.map is None else _mean(record.map),
         sink=None if record.sink is None else _mean(record.sink),
         queries=record.queries,

@@ -243,8 +243,8 @@ def test_other_safetensors_files_are_not_traces(tmp_path: Path) -> None:
 
 
 def test_a_newer_version_asks_for_a_newer_regard(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"version 4; this one reads up to 3.*upgrade"):
-        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=4)))
+    with pytest.raises(FileError, match=r"version 5; this one reads up to 4.*upgrade"):
+        read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=5)))
 
 
 @pytest.mark.parametrize(("version", "unknown"), [(1, ("sink", "distance", "ids")), (2, ("ids",))])

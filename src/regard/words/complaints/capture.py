@@ -177,6 +177,12 @@ WORDS: dict[str, Words] = {
         "that is free",
         zh="无法把稀疏注意力的各部分拼成完整的矩阵，或完整矩阵超出可用内存",
     ),
+    "watch-row-sums": Words(
+        en="rows of the weights of {names} do not sum to 1, and what was done to them does not tell why: they may be "
+        "parts of larger rows; compare with what the model computes before relying on them",
+        zh="{names} 的权重有些行之和不为 1，从其计算过程看不出原因：它们可能只是更大的行的一部分；"
+        "使用前请与模型实际的计算核对",
+    ),
     "watch-across": Words(
         en="the softmax of {names} is not over the keys that its product with the values sums over, but over another "
         "axis (queries, heads): its rows do not sum to 1, and it is not recorded as attention; write softmax over the "

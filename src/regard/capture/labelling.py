@@ -135,7 +135,7 @@ class Reading:
         """
         fitting: list[tuple[_Ids, np.ndarray]] = []
         for one in self._waiting:
-            found = _laid_out(one.ids, B, T, positions_first)
+            found = laid_out(one.ids, B, T, positions_first)
             if found is not None:
                 fitting.append((one, found.cpu().numpy()))
         chosen = self._chosen(fitting, by, given, positions_first) if fitting else None
@@ -175,12 +175,13 @@ def _ids_among(given: Iterable[tuple[str, Tensor]], B: int, T: int, positions_fi
     """What may be ids of this size among the arguments of a model."""
     for name, tensor in given:
         if tensor.dtype in (torch.int64, torch.int32) and not _OTHER_ARGUMENTS.search(name):
-            found = _laid_out(tensor, B, T, positions_first) if tensor.dim() in (1, 2) else None
+            found = laid_out(tensor, B, T, positions_first) if tensor.dim() in (1, 2) else None
             if found is not None:
                 yield found
 
 
-def _laid_out(ids: Tensor, B: int, T: int, positions_first: bool) -> Tensor | None:
+def laid_out(ids: Tensor, B: int, T: int, positions_first: bool = False) -> Tensor | None:
+    """Ids as (B, T), where they may be so many; None where not."""
     if ids.dim() == 1:
         return ids[None] if B == 1 and len(ids) == T else None
     if positions_first and tuple(ids.shape) == (T, B):

@@ -40,6 +40,7 @@ class Catching(TorchDispatchMode):
                 caught, if one is, instead of the operator's
     whose       names the module that makes a softmax, where that may be attention: `Softmaxes`
     blocks      follows sparse attention, which is told in one piece
+    follower    is shown every operator
     refused     whether the module that is running makes softmaxes that are not to be followed
     """
 
@@ -53,10 +54,11 @@ class Catching(TorchDispatchMode):
         whose: Callable[[bool], str | None] | None = None,
         blocks: Blocks | None = None,
         refused: Callable[[], bool] | None = None,
+        follower: Callable[[Any, tuple[Any, ...], Any], None] | None = None,
     ) -> None:
         super().__init__()
         self._tell, self._listeners, self._answer = tell, listeners or {}, answer
-        self._blocks, self._refused = blocks, refused
+        self._blocks, self._refused, self._follower = blocks, refused, follower
         self._softmaxes = Softmaxes(whose)
         self.unseen = Unseen(whose)
         """What could not be observed."""
@@ -114,6 +116,8 @@ class Catching(TorchDispatchMode):
                 result = call_again(func, args, kwargs)
         if self._blocks is not None and func not in SOFTMAXES and not types and not going_back():
             self._observe(self._blocks.follow, func, args, result)
+        if self._follower is not None and not types:
+            self._observe(self._follower, func, args, result)
         if reader is not None or func in SOFTMAXES or func is LOGARITHM or func in self._listeners:
             if not going_back():
                 self._look(reader, func, types, args, kwargs, result)
@@ -122,7 +126,8 @@ class Catching(TorchDispatchMode):
         elif func not in LAYERS and not is_composed(func):
             self._known.append(func)
             self._quiet[id(func)] = func._op if type(func) is OpOverload else func
-        self._passing = {} if self._softmaxes.followed or self._blocks is not None else self._quiet
+        busy = self._softmaxes.followed or self._blocks is not None or self._follower is not None
+        self._passing = {} if busy else self._quiet
         return result
 
     def _answered(self, reader: Any, func: Any, args: Any, kwargs: Any, given: dict[str, Any]) -> Any:

@@ -4,6 +4,7 @@ Frames, not hooks: hooks are called for every module, and some make PyTorch take
 not known here.
 """
 
+import inspect
 import sys
 from collections.abc import Iterator
 from inspect import CO_NEWLOCALS, CO_OPTIMIZED
@@ -120,6 +121,14 @@ def given_to(module: nn.Module) -> list[tuple[str, Tensor]]:
             others += bool(found)
         frame = frame.f_back
     return found
+
+
+def named_arguments(module: nn.Module) -> list[tuple[str, Tensor]]:
+    """The tensors that a running module was called with, by the names that its `forward` has for them."""
+    found = given_to(module)
+    words = list(inspect.signature(type(module).forward).parameters)[1:]
+    unnamed = [x for name, x in found if name == "args"]
+    return [*zip(words, unnamed, strict=False), *((name, x) for name, x in found if name != "args")]
 
 
 def _arguments(frame: FrameType) -> Iterator[tuple[str, Tensor]]:

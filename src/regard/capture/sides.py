@@ -9,9 +9,10 @@ from torch import Tensor, nn
 
 from regard.capture.caught import Caught, CaughtWeights
 from regard.capture.following import Rows, Text
-from regard.capture.labelling import Reading, Spelling
+from regard.capture.labelling import Reading, Spelling, laid_out, token_tables
 from regard.capture.names import Place, given
 from regard.capture.positions import sees_last
+from regard.capture.streams import Stream, Streams, reads_more_than_text
 from regard.records import Kind, Step
 
 
@@ -29,8 +30,11 @@ class Sides:
 
     def __init__(self, model: nn.Module, spelling: Spelling) -> None:
         self._reading = Reading(model)
+        self.streams = Streams(token_tables(model)) if reads_more_than_text(model) else None
+        """Where a model reads more than text: which hidden states descend from which ids."""
         self._spelling = spelling
-        self._texts: dict[Kind, Text] = {}
+        self._texts: dict[str, Text] = {}
+        """By kind; with "/other" for sequences that are no text."""
         self._moved: Tensor | None = None
         self._sources: tuple[int, ...] = ()
         """Of each sample that a decoder writes, the source; () where that is unknown."""
@@ -52,15 +56,18 @@ class Sides:
     def told(self, place: Place, kind: Kind, caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) -> Seen:
         """An attention of B H T S was computed."""
         B, _, T, S = sizes
+        streams = None if self.streams is None else self.streams.told(caught)
         if kind == "cross":
-            return self._across(B, T, S)
-        text = self._texts.get(kind)
+            return self._across(B, T, S) if streams is None else self._across_streams(B, T, S, *streams)
+        key = kind if streams is None or streams[0] is not None else f"{kind}/other"
+        text = self._texts.get(key)
         if text is None:
-            text = self._texts[kind] = Text(place.name, self._spelling)
+            text = self._texts[key] = Text(place.name, self._spelling)
         if text.leader == place.name:
             keys = None if kind == "encoder" else _remembered(caught, B)
             moved = None if self._moved is None or len(self._moved) != B else tuple(self._moved.tolist())
-            text.advance(keys, B, T, S, self._ids(place, B, T), moved)
+            ids = self._ids(place, B, T) if streams is None else _ids_of(streams[0], B, T)
+            text.advance(keys, B, T, S, ids, moved)
             if text.step is None and _is_midway(kind, caught, sizes):
                 text.goes_on_after(S - T)
             self._moved = None
@@ -90,6 +97,22 @@ class Sides:
             return Seen(keys=self._source(B, S))
         return Seen(text.step, text.ids, text.tokens(T, text.total - T), self._source(B, S))
 
+    def _across_streams(self, B: int, T: int, S: int, queries: Stream | None, keys: Stream | None) -> Seen:
+        """The same where a picture may look at a text, or a text at a picture."""
+        seen = self._across(B, T, S)
+        if queries is None:
+            seen = Seen()
+        elif seen.queries is None:
+            ids = _ids_of(queries, B, T)
+            seen = seen._replace(ids=ids, queries=self._spelt(ids))
+        if keys is None:
+            return seen._replace(keys=None)
+        return seen if seen.keys is not None else seen._replace(keys=self._spelt(_ids_of(keys, B, S)))
+
+    def _spelt(self, ids: np.ndarray | None) -> Rows | None:
+        words = None if ids is None else self._spelling.words(ids.tolist())
+        return None if words is None else tuple(map(tuple, words))
+
     def _follow_sources(self, text: Text) -> None:
         """Whose source each sample has now: that of the sample whose text it continues."""
         source = self._texts.get("encoder")
@@ -107,6 +130,12 @@ class Sides:
             return None
         rows = source.tokens(S)
         return rows if rows is None else tuple(rows[at] for at in self._sources)
+
+
+def _ids_of(stream: Stream | None, B: int, T: int) -> np.ndarray | None:
+    """The ids of a sequence of B T; None where it is no text, or only a part of one."""
+    found = None if stream is None else laid_out(stream.ids, B, T)
+    return None if found is None else found.cpu().numpy()
 
 
 def _remembered(caught: Caught | CaughtWeights, B: int) -> Tensor | None:

@@ -61,6 +61,7 @@ class _Followed:
     """One softmax on its way, in all its forms, by storage; of one storage the last that was made comes last."""
 
     rows: int
+    turned: bool  # the softmax was not along the last axis
     begun: int
     whose: str | None  # the module that makes it, where it may be attention
     taken: bool = False
@@ -110,7 +111,7 @@ class Softmaxes:
         turned = dim != result.dim() - 1
         weights = result.movedim(dim, -1) if turned else result
         whose = self._whose(result.dim() > 3 and not turned) if result.dim() > 2 else None
-        one = _Followed(weights.shape[:-1].numel(), self._seen, whose)
+        one = _Followed(weights.shape[:-1].numel(), turned, self._seen, whose)
         one.forms[key_of(result)] = [original(weights, _lse(scores.movedim(dim, -1), weights))]
         self.followed.append(one)
 
@@ -192,7 +193,8 @@ class Softmaxes:
                 return self._caught(form, left, left, right)
             if form is not None:
                 self._note_across(one, form, left, -1)
-            form = None if _is_parameter(left) else one.form_of(right)
+            # One column, normalised, is a filter as those of dynamic convolutions.
+            form = None if _is_parameter(left) or (one.turned and right.shape[-1] == 1) else one.form_of(right)
             if form is not None and form.is_factor(right, -2) and (right.dim() > 2 or len(form.shape) == 2):
                 with Aside():
                     return self._caught(form, right, right.mT, left.mT)

@@ -79,6 +79,7 @@ class Watch:
                 whose=watcher.whose,
                 blocks=watcher.blocks or None,
                 refused=watcher.refuses if watcher.refusing else None,
+                follower=None if watcher.sides.streams is None else watcher.sides.streams.follow,
             )
             self._catching.__enter__()
         return watcher.trace

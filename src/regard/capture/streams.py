@@ -20,6 +20,8 @@ aten = torch.ops.aten
 _OTHER_INPUTS = re.compile(
     r"pixel|imag|visual|vision|audio|sound|speech|video|feat|input_values|bbox|points|patch", re.I
 )
+_TEXTS = re.compile(r"ids|mask|src|tgt|source|target|memory|text|token|pos|len|label|cache|past|state", re.I)
+"""Arguments that a model of texts may need besides its first."""
 _LEFT = {aten.mm.default: 0, aten.bmm.default: 0, aten.addmm.default: 1, aten.baddbmm.default: 1}
 
 
@@ -96,6 +98,7 @@ class Streams:
 def reads_more_than_text(model: nn.Module) -> bool:
     """Whether a model takes pictures, sounds or features as well, by the names of its arguments and its layers."""
     words = inspect.signature(type(model).forward).parameters
-    if any(_OTHER_INPUTS.search(word) for word in words):
+    needed = [word for word, one in words.items() if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
+    if any(_OTHER_INPUTS.search(word) for word in words) or not all(_TEXTS.search(word) for word in needed[2:]):
         return True
     return any(isinstance(module, nn.Conv1d | nn.Conv2d | nn.Conv3d) for module in model.modules())

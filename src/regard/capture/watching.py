@@ -28,6 +28,7 @@ from regard.capture.projections import value_lengths
 from regard.capture.recording import recorded
 from regard.capture.row_sums import RowSums
 from regard.capture.sides import Sides
+from regard.capture.slices import Slices
 from regard.capture.steps import Later, Steps
 from regard.errors import ArgumentError, RegardError
 from regard.records import Kind, Record, See, Step
@@ -101,6 +102,7 @@ class Watch:
     def _settle(self, catching: Catching) -> None:
         """Make what waits. The model has run: an error here is ours, and is warned of."""
         try:
+            self._watcher.slices.flush()
             self._watcher.later.settle()
         except RegardError:
             raise
@@ -144,6 +146,7 @@ class Watcher:
         self._refused: dict[str, str] = {}
         """Modules whose softmaxes are no weights of queries by keys, and why."""
         self.row_sums = RowSums()
+        self.slices = Slices(self._tell)
         self._others: dict[str, int] = {}
         """How often attention was seen that was not recorded, by the name of its module; "" is for no module."""
         self._without_values: dict[str, None] = {}
@@ -178,6 +181,14 @@ class Watcher:
             return
         self._heard.add(place.name)
         place = self.names.part(place, caught.part) if caught.part else self.order.placed(place)
+        if isinstance(caught, CaughtWeights):
+            self.slices.add(caught, place)
+        else:
+            self.slices.flush()
+            self._tell(caught, place)
+
+    def _tell(self, caught: Caught | CaughtWeights, place: Place) -> None:
+        """The same, whole, with the module whose it is."""
         if isinstance(caught, Caught):
             caught = self.lowering.lowered(caught)
         else:

@@ -1,0 +1,158 @@
+"""Kinds by masks and by where queries and keys come from; labels only where they descend from ids that were read."""
+
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from architectures import GROUPED, PAIR, PICTURE, SIZES, picture
+from torch import Tensor, nn
+
+import regard
+from regard import See
+
+WORDS = SIZES | {"max_position_embeddings": 32}
+IMAGE = picture()["pixel_values"]  # 16 patches, and one more where there is a token for the whole
+LXMERT = {"vocab_size": 99, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 48, "l_layers": 1}
+LXMERT |= {"x_layers": 1, "r_layers": 1, "visual_feat_dim": 16, "visual_pos_dim": 4}
+SOUND = {"input_feat_per_channel": 8, "conv_channels": 16, "conv_kernel_sizes": (3, 3), "max_source_positions": 64}
+CTRL = {"vocab_size": 99, "n_embd": 32, "dff": 48, "n_layer": 2, "n_head": 4, "n_positions": 64}
+SAM = {
+    "vision_config": {
+        **PICTURE,
+        "image_size": 32,
+        "patch_size": 8,
+        "output_channels": 16,
+        "window_size": 2,
+        "global_attn_indexes": [1],
+        "mlp_dim": 48,
+        "num_pos_feats": 8,
+    },
+    "prompt_encoder_config": {"hidden_size": 16, "image_size": 32, "patch_size": 8, "mask_input_channels": 4},
+    "mask_decoder_config": {"hidden_size": 16, "mlp_dim": 32, "num_attention_heads": 2, "iou_head_hidden_dim": 16},
+}
+
+
+def ids(T: int) -> Tensor:
+    return torch.arange(2 * T).reshape(2, T) % 80 + 5
+
+
+def spell(some: list[int]) -> list[str]:
+    return [f"t{i}" for i in some]
+
+
+def watched(name: str, sizes: dict[str, Any], inputs: dict[str, Tensor]) -> Any:
+    torch.manual_seed(0)
+    made = getattr(transformers, name)
+    model = made(made.config_class(**sizes)).eval()
+    with torch.no_grad(), regard.watch(model, tokenizer=spell, see=See(map=64)) as trace:
+        model(**inputs)
+    assert len(trace)
+    for record in trace:
+        torch.testing.assert_close(record.map.sum(-1), torch.ones(record.map.shape[:-1]))
+    return trace
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes", "inputs", "kinds"),
+    [
+        ("EuroBertModel", GROUPED | {"mask_token_id": 3}, {"input_ids": ids(12)}, ["encoder"] * 2),
+        ("CTRLModel", CTRL, {"input_ids": ids(12)}, ["decoder"] * 2),
+        ("BertModel", SIZES | {"is_decoder": True}, {"input_ids": ids(12)}, ["decoder"] * 2),
+        ("BartForCausalLM", PAIR, {"input_ids": ids(12)}, ["decoder"] * 2),
+        ("ModernBertModel", SIZES | {"local_attention": 4, "cls_token_id": 1}, {"input_ids": ids(12)}, ["encoder"] * 2),
+        (
+            "GitModel",
+            SIZES | {"vision_config": PICTURE},
+            {"input_ids": ids(12), "pixel_values": IMAGE},
+            ["encoder"] * 2 + ["decoder"] * 2,
+        ),
+        (
+            "CLIPModel",
+            {"text_config": WORDS, "vision_config": PICTURE},
+            {"input_ids": ids(17), "pixel_values": IMAGE},
+            ["encoder"] * 2 + ["decoder"] * 2,
+        ),
+        (
+            "LxmertModel",
+            LXMERT,
+            {"input_ids": ids(12), "visual_feats": torch.ones(2, 12, 16), "visual_pos": torch.ones(2, 12, 4)},
+            ["encoder", "encoder", "cross", "cross", "encoder", "encoder"],
+        ),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_kinds(name: str, sizes: dict[str, Any], inputs: dict[str, Tensor], kinds: list[str]) -> None:
+    assert [record.kind for record in watched(name, sizes, inputs)] == kinds
+
+
+def test_sam_s_tokens_look_at_the_picture() -> None:
+    points = {"input_points": torch.linspace(0, 30, 8).reshape(2, 1, 2, 2)}
+    trace = watched("SamModel", SAM, {"pixel_values": IMAGE.repeat(1, 1, 2, 2), **points})
+    for record in trace:
+        if "image" in record.name:  # token to image, and image to token
+            assert record.kind == "cross", record.name
+        elif "mask_decoder" in record.name:
+            assert record.kind == "decoder", record.name
+    assert "mask_decoder.transformer.final_attn_token_to_image" in trace.names
+
+
+TWO_TOWERS = {"text_config": WORDS, "vision_config": PICTURE}
+
+
+@pytest.mark.parametrize(
+    ("name", "T"), [("SiglipModel", 16), ("CLIPModel", 17), ("ChineseCLIPModel", 17), ("OwlViTModel", 17)]
+)
+def test_patches_are_not_labelled_with_the_caption(name: str, T: int) -> None:
+    trace = watched(name, TWO_TOWERS, {"input_ids": ids(T), "pixel_values": IMAGE})
+    for record in trace:
+        if record.name.startswith("vision"):
+            assert record.queries is record.keys is record.ids is None
+        else:
+            assert record.queries == record.keys == tuple(tuple(spell(row)) for row in ids(T).tolist())
+
+
+def test_each_side_of_cross_modal_attention_has_its_own_labels() -> None:
+    inputs = {"input_ids": ids(12), "visual_feats": torch.ones(2, 12, 16), "visual_pos": torch.ones(2, 12, 4)}
+    words = tuple(tuple(spell(row)) for row in ids(12).tolist())
+    labels = {r.name.partition("encoder.")[2]: (r.queries, r.keys) for r in watched("LxmertModel", LXMERT, inputs)}
+    assert labels == {
+        "layer.0.attention.self": (words, words),
+        "r_layers.0.attention.self": (None, None),
+        "x_layers.0.visual_attention.att": (words, None),
+        "x_layers.0.visual_attention.att#1": (None, words),
+        "x_layers.0.lang_self_att.self": (words, words),
+        "x_layers.0.visn_self_att.self": (None, None),
+    }
+
+
+def test_sound_is_not_labelled_with_what_is_written_of_it() -> None:
+    trace = watched(
+        "Speech2TextModel",
+        PAIR | SOUND,
+        {"input_features": torch.linspace(0, 9, 2 * 48 * 8).sin().reshape(2, 48, 8), "decoder_input_ids": ids(12)},
+    )
+    assert {record.shape[2:] for record in trace} == {(12, 12)}
+    for record in trace:
+        assert (record.queries is None) is (record.kind == "encoder")
+        assert (record.keys is None) is (record.kind != "decoder")
+
+
+class Pair(nn.Module):
+    """Two towers by hand, of a text and of measurements, both of the same length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.measured = nn.Embedding(99, 8), nn.Linear(3, 8)
+        self.left, self.right = (nn.MultiheadAttention(8, 2, batch_first=True) for _ in range(2))
+
+    def forward(self, x: Tensor, features: Tensor) -> Tensor:
+        a, b = self.embedding(x), self.measured(features)
+        return self.right(b, b, b)[0] + self.left(a, a, a)[0]
+
+
+def test_two_towers_by_hand() -> None:
+    model = Pair()
+    with regard.watch(model, tokenizer=spell) as trace:
+        model(ids(6), torch.ones(2, 6, 3))
+    assert {record.name: record.queries is not None for record in trace} == {"right": False, "left": True}

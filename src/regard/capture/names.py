@@ -5,6 +5,7 @@ not known here.
 """
 
 import inspect
+import re
 import sys
 from collections.abc import Iterator
 from inspect import CO_NEWLOCALS, CO_OPTIMIZED
@@ -21,6 +22,8 @@ _HERE = str(Path(__file__).parent)
 _OF_A_FUNCTION = CO_OPTIMIZED | CO_NEWLOCALS
 _SPEAKERS: dict[int, tuple[CodeType, tuple[str, ...]]] = {}
 """By the id of a function's code, which hashes slowly; and the code, so that the id is nobody else's."""
+_WRITING = re.compile(r"generate|_decoding|_sample|_beam")
+"""Functions that write a text in a loop."""
 _COMPILED = "_orig_mod"
 """What torch.compile calls the module that it wraps."""
 
@@ -149,6 +152,21 @@ def is_writing() -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def written_so_far() -> int | None:
+    """How many tokens the text has that a running `generate` continues; None where none does.
+
+    Read off its loop: an assistant's proposals, which a call may read together with the prompt, are not among them.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if _WRITING.search(frame.f_code.co_name):
+            ids = _local(frame, "input_ids")
+            if isinstance(ids, Tensor) and ids.dim() == 2:
+                return int(ids.shape[1])
+        frame = frame.f_back
+    return None
 
 
 def _plain(name: str) -> str:

@@ -22,7 +22,7 @@ from regard.capture.kinds import Kinds
 from regard.capture.labelling import Spelling
 from regard.capture.layouts import Layouts
 from regard.capture.mode import Catching
-from regard.capture.names import Names, Place, is_writing
+from regard.capture.names import Names, Place, is_writing, written_so_far
 from regard.capture.order import Order, is_attention
 from regard.capture.projections import value_lengths
 from regard.capture.recording import recorded
@@ -211,6 +211,8 @@ class Watcher:
             record = record.changed(values=value_lengths(caught, self.names.around(place.name)))
             if record.values is None:
                 self._without_values.setdefault(place.name or "attention")
+        if seen.step is None and kind == "decoder" and (prompt := written_so_far()) is not None:
+            record = record.changed(prompt=prompt) if prompt < record.shape[2] else record
         step, ids, queries, keys = seen
         name = place.name or "attention"
         if isinstance(caught, CaughtWeights):

@@ -96,7 +96,8 @@ class Stitch:
             values=self._values(),
             queries=queries,
             keys=self._keys(queries),
-            prompt=self.pieces[0].count,
+            # A first call that also read what an assistant proposed knows how long the prompt was.
+            prompt=min(self.pieces[0].count, first.prompt or self.pieces[0].count),
             rectangle=self.rectangle,
             **pooled,
         )

@@ -488,6 +488,17 @@ def test_an_assistant_s_attention_is_not_the_model_s_and_what_is_taken_back_is_l
         assert (record.weights() - expected[:, :, :T, :T]).abs().max() <= 1e-5
 
 
+@pytest.mark.parametrize("more", ({"assistant": True}, {"prompt_lookup_num_tokens": 3}, {}), ids=str)
+def test_what_an_assistant_proposes_is_no_prompt(more: dict[str, Any]) -> None:
+    """The first call may read proposals together with the prompt; where they are right, its rows stay."""
+    model = built("gpt2")
+    prompt = torch.randint(3, 50, (1, 5)).repeat(1, 2)
+    assistant = {"assistant_model": built("gpt2")} if more.pop("assistant", False) else more
+    with regard.watch(model) as trace:
+        text = model.generate(prompt, max_new_tokens=6, do_sample=False, **assistant)
+    assert [record.prompt for record in trace.stitched(text)] == [10, 10]
+
+
 @pytest.mark.parametrize("name", ["mistral", "gemma2"])
 def test_a_window_that_is_cut_back(name: str) -> None:
     """Guesses that were wrong are taken back from a cache that has forgotten how the text begins."""

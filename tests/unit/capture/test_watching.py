@@ -493,7 +493,7 @@ def test_what_an_assistant_proposes_is_no_prompt(more: dict[str, Any]) -> None:
     """The first call may read proposals together with the prompt; where they are right, its rows stay."""
     model = built("gpt2")
     prompt = torch.randint(3, 50, (1, 5)).repeat(1, 2)
-    assistant = {"assistant_model": built("gpt2")} if more.pop("assistant", False) else more
+    assistant = {"assistant_model": built("gpt2")} if "assistant" in more else more
     with regard.watch(model) as trace:
         text = model.generate(prompt, max_new_tokens=6, do_sample=False, **assistant)
     assert [record.prompt for record in trace.stitched(text)] == [10, 10]

@@ -22,6 +22,9 @@ from tolerances import assert_close
 import deep_learning.nn
 from deep_learning.activations import softmax
 from deep_learning.attention import scaled_dot_product_attention
+from regard.course.catalogue import exercise
+from regard.course.grading.judging import grade
+from regard.course.grading.sandbox import in_process
 from regard.functional.heads import merge_heads, split_heads
 
 SEEDS = Path(__file__).parents[2].parent / "shared" / "seeds"
@@ -244,3 +247,28 @@ def test_a_minus_one_in_view_hides_a_mistake() -> None:
     namespace: dict[str, Any] = {"K": torch.zeros(2, 3, 8), "batch_size": 2, "self": wrong}
     printed(line, namespace)
     assert namespace["K"].transpose(1, 2).shape == (2, 4, 3, 2)
+
+
+# --- the documents' own answers, checked as a learner's ----------------------------------------------------
+
+ANSWERS = {2: "single-head-manual", 4: "masked-self-attention-module", 6: "multi-head-self-attention-module"}
+
+
+@pytest.mark.parametrize("number", ANSWERS)
+def test_the_classes_of_004_pass_as_they_stand(number: int) -> None:
+    verdict = grade(exercise(ANSWERS[number]), python_blocks("004")[number - 1], seed=1, run=in_process)
+    assert verdict.passed, str(verdict)
+
+
+def test_the_answer_of_003_passes_as_it_stands() -> None:
+    """In a process of its own, where only softmax is given; NumPy is imported by the document's first line of code."""
+    numpy, answer = python_blocks("003")[0].splitlines()[0], python_blocks("003")[12]
+    assert "from deep_learning.activations import softmax" in answer
+    verdict = grade(exercise("simple-attention"), f"{numpy}\n{answer}")
+    assert verdict.passed, str(verdict)
+
+
+def test_the_template_of_002_is_told_to_be_unwritten() -> None:
+    (template,) = (block for block in python_blocks("002") if "class SelfAttention" in block)
+    head = "import torch\nfrom torch import nn\n"
+    assert grade(exercise("self-attention-module"), head + template, seed=1, run=in_process).slip == "not-written"

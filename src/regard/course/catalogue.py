@@ -72,24 +72,36 @@ def folder(row: Entry) -> Path:
 
 @cache
 def _loaded(row: Entry) -> Exercise:
+    from regard.course.examples import with_examples  # needs NumPy, which the list does without
+
     home = folder(row)
     told = tomllib.loads((home / "task.toml").read_text(encoding="utf-8"))
     grading = import_module(f"regard.course.exercises.{home.name}.grader")
+    grader, solution = getattr(grading, "GRADER", None), _text(home / "solution.py")
+    ids = {slip.id for slip in grader.slips} if grader else set()
+    slips = {id: both for id, both in _shared().items() if id in ids} | told.get("slips", {})
     return Exercise(
         **vars(row),
         task=Words(**told["task"]),
         hints={language: tuple(told["hints"][language]) for language in LANGUAGES},
         cases=_words(told.get("cases", {})),
-        slips=_words(told.get("slips", {})),
+        slips=_words(slips),
         stub=_text(home / "stub.py"),
-        solution=_text(home / "solution.py"),
-        grader=getattr(grading, "GRADER", None),
+        solution=solution,
+        grader=with_examples(grader, told["task"]["en"], solution) if grader else None,
         sheet=getattr(grading, "SHEET", None),
+        alone=frozenset(id for id, both in slips.items() if both.get("alone")),
     )
 
 
+@cache
+def _shared() -> dict[str, dict[str, Any]]:
+    """The sentences of slips that many exercises know."""
+    return tomllib.loads((HOME / "exercises" / "slips.toml").read_text(encoding="utf-8"))
+
+
 def _words(table: Mapping[str, Any]) -> dict[str, Words]:
-    return {key: Words(**both) for key, both in table.items()}
+    return {key: Words(both["en"], both["zh"]) for key, both in table.items()}
 
 
 def _text(path: Path) -> str:

@@ -39,7 +39,8 @@ class Call:
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     about: str = ""
-    """A key of task.toml's [cases]: what this call tries. Empty for a plain call."""
+    """What this call tries: a key of task.toml's [cases], or "…" of a general "case-…" in `words`. Empty for a plain
+    call."""
     made: Made | None = None
     gradients: bool = False
     """Whether the gradients of sum(out * c) are compared too; c is fixed by the shape of out."""
@@ -121,6 +122,8 @@ class Field:
     """A key of task.toml's [cases]: the step that this answer belongs to."""
     also: tuple[Any, ...] = ()
     """Other answers that are as right as the expected one: a head nearly as good, steps in another order."""
+    total: float | None = None
+    """What the numbers sum to, where that can be said: 1 for a row of weights."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,8 @@ class Exercise(Entry):
     """None for a sheet."""
     sheet: Sheet | None
     """None for code."""
+    alone: frozenset[str] = frozenset()
+    """Slips whose sentence says that something else is right ("out is right, but …"): never told beside another."""
 
     @property
     def tolerance(self) -> Tolerance:

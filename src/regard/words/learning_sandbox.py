@@ -73,8 +73,10 @@ WORDS: dict[str, Words] = {
     ),
     # --- what a program may not do ---
     "sandbox-refused-package": Words(
-        en="an answer may not use regard itself, nor read its files; write the calculation yourself",
-        zh="答案不能使用 regard 本身，也不能读取它的文件；请自己写出计算",
+        en="an answer may not use regard itself, nor read its files; write the calculation yourself. (Only softmax "
+        "from deep_learning.activations may be imported, where the task is not about softmax itself)",
+        zh="答案不能使用 regard 本身，也不能读取它的文件；请自己写出计算。（只有 deep_learning.activations 里的 "
+        "softmax 可以导入，前提是题目要写的不是 softmax 本身）",
     ),
     "sandbox-refused-process": Words(
         en="an answer may not start other programs or processes; it is not needed here",

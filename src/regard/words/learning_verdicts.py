@@ -68,6 +68,10 @@ WORDS: dict[str, Words] = {
         en="{title}: {passed} of {count} answers right", zh="{title}：{count} 个答案对了 {passed} 个"
     ),
     "sheet-nothing-run": Words(en="{title}: the sheet could not be read", zh="{title}：答题纸没能读懂"),
+    "sheet-total": Words(
+        en="the numbers of {name} sum to {found}; they should sum to {total}",
+        zh="{name} 的各个数之和是 {found}；应当等于 {total}",
+    ),
     "sheet-first": Words(en="The first that is not right: {name}", zh="第一处错误：{name}"),
     "sheet-got": Words(en="you typed", zh="你填的是"),
     "sheet-tolerance": Words(en="allowed: ± {tolerance}", zh="允许的误差：± {tolerance}"),
@@ -75,7 +79,6 @@ WORDS: dict[str, Words] = {
     "verdict-passed": Words(en="{title}: all {count} tests pass", zh="{title}：{count} 项测试全部通过"),
     "verdict-failed": Words(en="{title}: {passed} of {count} tests pass", zh="{title}：{count} 项测试通过 {passed} 项"),
     "verdict-nothing-run": Words(en="{title}: no test could be run", zh="{title}：测试没能运行"),
-    "verdict-plain": Words(en="a plain call", zh="一次普通的调用"),
     "verdict-first": Words(en="The first test that fails: {name}", zh="第一个没通过的测试：{name}"),
     "verdict-call": Words(en="call", zh="调用"),
     "verdict-expected": Words(en="expected", zh="应得"),
@@ -118,6 +121,29 @@ WORDS: dict[str, Words] = {
     ),
     "verdict-error-got": Words(en="{type}: {message}", zh="{type}: {message}"),
     "verdict-error-line": Words(en=" (in line {line} of your text)", zh="（在你的代码第 {line} 行）"),
+    # --- what a call tries, where several exercises try the same ---
+    "case-plain": Words(en="a plain call", zh="一次普通的调用"),
+    "case-example": Words(en="the example of the task", zh="题目中的例子"),
+    "case-zero-scores": Words(en="scores of exactly 0", zh="得分正好是 0"),
+    "case-ties": Words(en="two keys with the same largest score", zh="两个键的得分同为最大"),
+    "case-negative": Words(en="only negative scores", zh="得分全是负数"),
+    "case-extreme": Words(en="scores of 1000 and -1000", zh="得分为 1000 和 -1000"),
+    "case-equal-keys": Words(en="all keys are equal", zh="所有的键都相同"),
+    "case-hidden-above": Words(
+        en="hidden keys score 1000, visible ones about 0", zh="遮住的键得分是 1000，可见的键在 0 附近"
+    ),
+    "case-visible-below": Words(
+        en="visible keys score -20000 and less, hidden ones 0", zh="可见的键得分不高于 -20000，遮住的键得分是 0"
+    ),
+    "case-nothing-hidden": Words(en="a mask that hides nothing", zh="什么也没遮住的掩码"),
+    "case-one-visible": Words(en="each query sees one key only", zh="每个查询只看得到一个键"),
+    "case-row-hidden": Words(en="one query from which every key is hidden", zh="有一个查询，所有的键都被遮住"),
+    "case-all-hidden": Words(en="a mask that hides everything", zh="把一切都遮住的掩码"),
+    "case-all-different": Words(en="sizes that are all different", zh="各个维度的大小都不相同"),
+    "case-all-the-same": Words(en="sizes that are all the same", zh="各个维度的大小都相同"),
+    "case-samples-as-heads": Words(en="as many samples as heads", zh="样本和头一样多"),
+    "case-one-sample": Words(en="a single sample", zh="只有一个样本"),
+    "case-one-key": Words(en="a single key", zh="只有一个键"),
     # --- diagnoses that any exercise may get ---
     "slip-not-written": Words(
         en="{name} gives no result: it is not written yet, or its return is missing",
@@ -187,6 +213,106 @@ WORDS: dict[str, Words] = {
         en="there is no package {name} here; an answer needs NumPy alone, or PyTorch where the task is about it",
         zh="这里没有 {name} 这个包；答案只需要 NumPy，PyTorch 练习再加上 PyTorch",
     ),
+    "raises-shapes": Words(
+        en="these shapes do not fit together: {shapes}. Counted from the end, two axes fit when they are equally long "
+        "or one of them has size 1",
+        zh="这些形状配不到一起：{shapes}。从最后一个轴往前比，两个轴要一样长，或者其中一个大小为 1",
+    ),
+    "raises-broadcast": Words(
+        en="two arrays do not fit together: an axis is longer in one than in the other, and neither has size 1 there",
+        zh="两个数组的形状配不到一起：有一个轴在两边不一样长，而且都不是 1",
+    ),
+    "raises-assigned": Words(
+        en="numbers of shape {one} do not fit into a place of shape {other}",
+        zh="形状为 {one} 的数放不进形状为 {other} 的位置",
+    ),
+    "raises-joined": Words(
+        en="only arrays whose other axes are equally long can be joined along one axis",
+        zh="沿一个轴拼接时，其余的轴必须一样长",
+    ),
+    "raises-permuted": Words(
+        en="transpose() or permute() must name every axis once; the array has another number of axes",
+        zh="transpose() 或 permute() 要把每个轴各写一次；这里写的轴数和数组的轴数不一样",
+    ),
+    "raises-invert": Words(
+        en="~, &, | and ^ work on truth values, and these are other numbers; write mask == 0, or convert to bool first",
+        zh="~、&、|、^ 用于布尔值，这里却是别的数；请写成 mask == 0，或者先转成布尔",
+    ),
+    "raises-sizes-differ": Words(
+        en="two tensors do not fit together: on axis {axis} one has size {one}, the other {other}; they must be equal, "
+        "or one of them 1",
+        zh="两个张量的形状配不到一起：在第 {axis} 个轴上，一个大小是 {one}，另一个是 {other}；要相等，或者其中一个是 1",
+    ),
+    "raises-in-place-shape": Words(
+        en="what is calculated has shape {other}, and the tensor that is changed in place has shape {one}",
+        zh="算出的结果形状是 {other}，而被就地修改的张量形状是 {one}",
+    ),
+    "raises-product": Words(
+        en="these shapes cannot be multiplied: {one} and {other}; the last axis of the first must be as long as the "
+        "second-last axis of the second. Is a transpose missing, or one too many?",
+        zh="这两个形状不能相乘：{one} 和 {other}；前者的最后一个轴要和后者的倒数第二个轴一样长。是不是少了一次转置，"
+        "或者多了一次？",
+    ),
+    "raises-product-sizes": Words(
+        en="in a matrix product the last axis of the first has size {one}, the second-last axis of the second {other}; "
+        "they must be equal. Is a transpose missing, or one too many?",
+        zh="矩阵相乘时，前者最后一个轴的大小是 {one}，后者倒数第二个轴的大小是 {other}；两者必须相等。"
+        "是不是少了一次转置，或者多了一次？",
+    ),
+    "raises-reshape": Words(
+        en="{size} numbers do not fill the shape {shape}; the sizes of a shape must multiply to the number of elements",
+        zh="{size} 个数填不满形状 {shape}；形状里各个大小的乘积必须等于元素的个数",
+    ),
+    "raises-view": Words(
+        en="view() cannot be used after transpose() or permute(), which leave the numbers where they are in memory; "
+        "write reshape(), or contiguous().view()",
+        zh="transpose() 或 permute() 之后不能直接用 view()，因为数在内存里的位置没有变；请用 reshape()，"
+        "或者 contiguous().view()",
+    ),
+    "raises-axis": Words(
+        en="there is no axis {axis}: the array has {axes}, counted from 0, or from -1 at the end",
+        zh="没有第 {axis} 个轴：这个数组有 {axes} 个轴，从 0 数起，或者从末尾的 -1 数起",
+    ),
+    "raises-axis-range": Words(
+        en="there is no axis {axis}: this tensor has fewer axes. Count from the end: -1 is the last one",
+        zh="没有第 {axis} 个轴：这个张量的轴没有那么多。请从后往前数：-1 是最后一个轴",
+    ),
+    "raises-index": Words(
+        en="there is no element {index}: axis {axis} has size {size}, and the last index is one less",
+        zh="没有第 {index} 个元素：第 {axis} 个轴的大小是 {size}，最大的下标要小 1",
+    ),
+    "raises-indices": Words(
+        en="there are more indices in the brackets than the array has axes", zh="方括号里的下标比数组的轴还多"
+    ),
+    "raises-boolean-mask": Words(
+        en="this mask must be boolean; write mask == 0 or mask.bool()",
+        zh="这里的掩码必须是布尔的；请写成 mask == 0 或 mask.bool()",
+    ),
+    "raises-leaf-in-place": Words(
+        en="an argument or parameter is changed in place, and its gradient is wanted; write x = x + y for x += y",
+        zh="参数被就地修改了，而这里要它的梯度；请把 x += y 写成 x = x + y",
+    ),
+    "raises-gradient-in-place": Words(
+        en="a tensor that the gradient needs was changed in place afterwards; write x = x + y for x += y, and "
+        "masked_fill for masked_fill_",
+        zh="求梯度要用到的张量后来被就地修改了；请把 x += y 写成 x = x + y，把 masked_fill_ 写成 masked_fill",
+    ),
+    "raises-numpy-of-gradient": Words(
+        en="NumPy cannot take over a tensor whose gradient is wanted; do the calculation with PyTorch's functions",
+        zh="需要梯度的张量不能转成 NumPy 数组；请用 PyTorch 的函数计算",
+    ),
+    "raises-dtypes": Words(
+        en="two tensors of different dtypes meet, {one} and {other}; bring them to one dtype, as with .float()",
+        zh="两个张量的 dtype 不同，一个是 {one}，一个是 {other}；请先统一，比如用 .float()",
+    ),
+    "raises-unbound": Words(
+        en="{name} is used before it has a value on the way that was taken; give it one before the if or the loop",
+        zh="这条路径上用到 {name} 时，它还没有值；请在 if 或循环之前先给它一个值",
+    ),
+    "raises-truth": Words(
+        en="if and while need one truth value, and an array has many; use np.where, masked_fill, .any() or .all()",
+        zh="if 和 while 需要一个真假值，而数组有很多个；请用 np.where、masked_fill、.any() 或 .all()",
+    ),
     "slip-no-error": Words(
         en="these arguments cannot work and should raise {type}; your code gives a result",
         zh="这些参数无法使用，应当抛出 {type}；你的代码却给出了结果",
@@ -236,8 +362,18 @@ WORDS: dict[str, Words] = {
         zh="你的数是正确答案保留 {places} 位小数的结果；不要四舍五入",
     ),
     "slip-low-precision": Words(
-        en="your numbers are right to about three digits only: calculate in float64, with exact constants",
-        zh="你的数只有大约三位是准的：请用 float64 计算，常数不要取近似值",
+        en="your numbers are right to about three digits and float16 holds all of them: do not calculate in float16",
+        zh="你的数只有大约三位是准的，而且都是 float16 能表示的数：不要用 float16 计算",
+    ),
+    "slip-near": Words(
+        en="your numbers are near the right ones, but not equal: they are off by up to {most}. Possible causes: "
+        "a small number added to a denominator, a constant with too few digits, a dtype with few digits",
+        zh="你的数和正确答案很接近，但不相等：最多差 {most}。可能的原因：分母上多加了小数、常数的位数不够、"
+        "dtype 的精度低",
+    ),
+    "slip-not-shares": Words(
+        en="every row should sum to 1; one of yours sums to {total}",
+        zh="每一行之和应为 1；你有一行之和是 {total}",
     ),
     "slip-wrong-value": Words(en="expected {expected}, got {got}", zh="应得 {expected}，实得 {got}"),
     "slip-unknown": Words(
@@ -246,6 +382,10 @@ WORDS: dict[str, Words] = {
     ),
     "slip-two": Words(
         en="two at once. First: {first}. Second: {second}", zh="同时有两处。第一：{first}。第二：{second}"
+    ),
+    "slip-bug-and": Words(
+        en="the bug that came with the program is still there, and something else is wrong: {second}",
+        zh="程序原来的错误还在，而且还有一处：{second}",
     ),
     "slip-too-slow": Words(
         en="your code did not come to an end in time: look for a loop without end",

@@ -227,3 +227,23 @@ def test_a_head_that_looks_there_less_is_held_against_the_best() -> None:
 
 def _is_no_slip(place: finding.Place) -> bool:
     return all(slip.answers(0).get("ahead") != list(place) for slip in finding.SLIPS)
+
+
+@pytest.mark.parametrize("typed", [[0.5, 0.5, 0.5, 0.5], [0.9, 0.9, 0.9, 0.1], [0.0, 0.0, 0.0, 0.1]])
+def test_a_row_that_does_not_sum_to_1_is_told_its_sum(typed: list[float]) -> None:
+    tried = exercise("predict-the-row")
+    assert tried.sheet is not None
+    winner = tried.sheet.fields(3)[0].expected
+    sheet = f'seed = 3\nwinner = "{winner}"\nweights = {typed}\n'
+    total = f"{sum(typed):.4g}"
+    assert grade(tried, sheet).slip == "wrong-total"
+    assert grade(tried, sheet).diagnosis == f"the numbers of weights sum to {total}; they should sum to 1"
+    with speaking("zh"):
+        assert grade(tried, sheet).diagnosis == f"weights 的各个数之和是 {total}；应当等于 1"
+
+
+def test_a_row_that_is_rounded_is_not_told_its_sum() -> None:
+    tried = exercise("by-hand")
+    sheet = "seed = 0\n[first]\nscores = [1, 0, 1]\nscaled = [0.707, 0, 0.707]\nweights = [0.5, 0.25, 0.26]\n"
+    assert grade(tried, sheet).slip == "unknown"
+    assert grade(tried, sheet.replace("0.26", "0.4")).slip == "wrong-total"

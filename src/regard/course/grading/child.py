@@ -216,6 +216,7 @@ def main() -> None:
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     holds = fence.put_up(FILE, request["limits"], request["hidden"], request["words"])
     _forget_ourselves()
+    _give(request["given"], request["words"]["package"])
     send({"holds": holds})
     try:
         _answer_all(request, send)
@@ -252,6 +253,23 @@ def _forget_ourselves() -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "regard"]:
         del sys.modules[name]
     del sys.path[0]
+
+
+def _give(sources: Mapping[str, str], sentence: str) -> None:
+    """Put the modules that an answer may import in their place, each in a package that refuses anything else."""
+
+    def refuse(name: str) -> Any:
+        if name.startswith("__"):  # what the import system itself asks for
+            raise AttributeError(name)
+        raise fence.RefusedError("package", sentence)
+
+    for name, source in sources.items():
+        home, _, own = name.rpartition(".")
+        package, module = ModuleType(home), ModuleType(name)
+        exec(compile(source, f"<{name}>", "exec", dont_inherit=True), module.__dict__)
+        package.__dict__.update({own: module, "__path__": [], "__getattr__": refuse})
+        module.__dict__["__getattr__"] = refuse
+        sys.modules |= {home: package, name: module}
 
 
 def _answer_all(request: dict[str, Any], send: Callable[[Any], None]) -> None:

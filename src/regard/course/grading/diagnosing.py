@@ -11,7 +11,7 @@ import numpy as np
 from regard.course.exercise import Exercise, Tolerance
 from regard.course.grading.answers import Outcome
 from regard.course.grading.comparing import Compared, as_numbers, equal, is_number, settled
-from regard.course.grading.slips import matching
+from regard.course.grading.slips import UNTOUCHED, matching
 from regard.course.grading.telling import named, sentence
 from regard.words import Listed, language, say
 
@@ -23,12 +23,13 @@ BEFORE_ANY_NUMBER = (
 GENERAL = (
     *BEFORE_ANY_NUMBER,
     *("raises", "mutates-input", "no-error", "hard-coded", "transposed", "wrong-type", "wrong-count", "wrong-shape"),
-    *("wrong-dtype", "not-finite", "no-gradient", "wrong-gradient", "rounded", "low-precision", "unknown"),
+    *("wrong-dtype", "not-finite", "no-gradient", "wrong-gradient", "rounded", "low-precision", "near"),
+    *("not-shares", "unknown"),
 )
 """Diagnoses that any exercise may get; each has its sentence, "slip-…", in `words`."""
 
 LOW = Tolerance(rtol=5e-3, atol=1e-3)
-"""Right to three digits: half precision, or constants that were cut short."""
+"""Right to three digits: half precision, a small number added on the way, or constants that were cut short."""
 
 
 def diagnosed(exercise: Exercise, seed: int, tests: Sequence[Compared], outcome: Outcome) -> tuple[str, str]:
@@ -40,10 +41,19 @@ def diagnosed(exercise: Exercise, seed: int, tests: Sequence[Compared], outcome:
     first = next((test for test in tests if not test.same), None)
     if first and name not in BEFORE_ANY_NUMBER:
         names = matching(exercise, seed, tests)
-        texts = [getattr(exercise.slips[name], language()) for name in names]
         if names:
-            return "+".join(names), texts[0] if len(texts) == 1 else say("slip-two", first=texts[0], second=texts[1])
+            return "+".join(names), _slips_told(exercise, names)
     return name, sentence(name, values, first.difference if first else None, exercise.track)
+
+
+def _slips_told(exercise: Exercise, names: Sequence[str]) -> str:
+    """One slip, or two at once: both are true then, since no sentence says that the rest is right."""
+    first, *more = (getattr(exercise.slips[name], language()) for name in names)
+    if not more:
+        return first
+    if names[0] == UNTOUCHED:
+        return say("slip-bug-and", second=more[0])
+    return say("slip-two", first=first, second=more[0])
 
 
 def general(tests: Sequence[Compared]) -> tuple[str, dict[str, Any]]:
@@ -51,7 +61,10 @@ def general(tests: Sequence[Compared]) -> tuple[str, dict[str, Any]]:
     failing = [test for test in tests if not test.same]
     if not failing:
         return "mutates-input", {"names": _names(next(test.spoilt for test in tests if test.spoilt))}
-    return next(_certain(tests, failing[0]), None) or _of_numbers(tests, failing)
+    told = next(_certain(tests, failing[0]), None) or _of_numbers(tests, failing)
+    if told[0] == "unknown":  # an exception in another call says more
+        told = next((_raised(test) for test in failing if test.got.raised), told)
+    return told
 
 
 def _names(spoilt: tuple[str, ...]) -> Listed:
@@ -71,18 +84,25 @@ def _certain(tests: Sequence[Compared], first: Compared) -> Iterator[tuple[str, 
     if got.raised and got.line is None and spoilt:  # not in the learner's own lines: the way back found x changed
         yield "mutates-input", {"names": _names(spoilt)}
     if got.raised:
-        yield "raises", {"type": got.raised, "message": got.message, "line": got.line}
+        yield _raised(first)
     if first.expected.raised:
         yield "no-error", {"type": first.expected.raised}
 
 
+def _raised(test: Compared) -> tuple[str, dict[str, Any]]:
+    return "raises", {"type": test.got.raised, "message": test.got.message, "line": test.got.line}
+
+
 def _of_numbers(tests: Sequence[Compared], failing: Sequence[Compared]) -> tuple[str, dict[str, Any]]:
     """What the numbers tell, from the most telling sign to the least."""
-    first, values = failing[0], [test for test in failing if test.difference is not None]
+    values = [test for test in failing if test.difference is not None and not _of_gradient(test)]
+    if not values:  # only then are the numbers right
+        found = failing[0].difference
+        assert found is not None
+        return ("wrong-gradient" if np.any(found.got) else "no-gradient"), {}
+    first = values[0]
     found = first.difference
     assert found is not None
-    if found.path[:1] == ("gradient",):
-        return ("wrong-gradient" if np.any(found.got) else "no-gradient"), {}
     if _hard_coded([test for test in tests if test.target == first.target]):
         return "hard-coded", {}
     if all(_transposed(test) for test in values):
@@ -94,8 +114,45 @@ def _of_numbers(tests: Sequence[Compared], failing: Sequence[Compared]) -> tuple
     if places := _rounded_to(values):
         return "rounded", {"places": places}
     if all(equal(*settled(test.expected.value, test.got.value), LOW) for test in values):
-        return "low-precision", {}
+        return ("low-precision", {}) if all(map(_in_half_precision, values)) else ("near", {"most": _distance(values)})
+    if (total := _wrong_total(values)) is not None:
+        return "not-shares", {"total": total}
     return "unknown", {}
+
+
+def _of_gradient(test: Compared) -> bool:
+    return test.difference is not None and test.difference.path[:1] == ("gradient",)
+
+
+def _in_half_precision(test: Compared) -> bool:
+    """Whether float16 holds every number that came: the sign of a calculation in it, or of a cast to it."""
+    given = [np.asarray(leaf) for leaf in leaves(test.got.value)]
+    with np.errstate(over="ignore"):
+        return all(np.array_equal(leaf, leaf.astype(np.float16).astype(leaf.dtype)) for leaf in given)
+
+
+def _distance(tests: Sequence[Compared]) -> str:
+    """The largest distance of a number from the right one."""
+    both = (settled(test.expected.value, test.got.value) for test in tests)
+    pairs = [pair for right, given in both for pair in zip(leaves(right), leaves(given), strict=True)]
+    finite = [np.abs(right - given)[np.isfinite(right)] for right, given in pairs]
+    return f"{max(float(part.max(initial=0.0)) for part in finite):.1g}"
+
+
+def _wrong_total(tests: Sequence[Compared]) -> str | None:
+    """What the first wrong row sums to, where every row should sum to 1 (or be empty) and some do not."""
+    for test in tests:
+        if test.difference is None or test.difference.fault != "wrong-value":
+            return None
+        right, given = test.difference.expected, test.difference.got
+        if not isinstance(right, np.ndarray) or right.ndim == 0 or right.dtype.kind != "f" or (right < 0).any():
+            return None
+        wanted, found = right.sum(-1), np.asarray(given).sum(-1)
+        if not np.all(np.isclose(wanted, 1) | (wanted == 0)) or not wanted.any():
+            return None
+        if not np.allclose(wanted, found, rtol=0, atol=1e-3):
+            return f"{float(np.ravel(found)[np.argmax(np.ravel(np.abs(found - wanted)))]):.4g}"
+    return None
 
 
 def _hard_coded(tests: Sequence[Compared]) -> bool:

@@ -95,7 +95,7 @@ def _tests(exercise: Exercise, calls: Sequence[Call], tests: Sequence[Compared],
     loaded = outcome.answers or outcome.ended not in ("syntax", "raises", "refused")
     for place, call in enumerate(calls):
         about = exercise.cases.get(call.about)
-        name = getattr(about, language()) if about else say("verdict-plain")
+        name = getattr(about, language()) if about else say(f"case-{call.about or 'plain'}")
         if place < len(tests):
             yield told(name, call, tests[place], exercise)
         else:

@@ -21,6 +21,7 @@ import numpy as np
 from regard.course.exercise import Call, Track
 from regard.course.grading import child, guard, wire
 from regard.course.grading.answers import Answer, Outcome
+from regard.course.grading.given import given
 from regard.course.grading.limits import Limits, limits_for
 from regard.course.grading.process import HIDDEN, Process
 from regard.course.grading.source import look, syntax_hint
@@ -111,6 +112,7 @@ def _request(text: str, asked: list[dict[str, Any]], track: Track, limits: Limit
         # An isolated Python does not look where a user's own packages may be.
         "paths": [str(Path(spec.origin).parents[1]) for spec in libraries if spec and spec.origin],
         "words": {what: say(f"sandbox-refused-{what}") for what in REFUSALS},
+        "given": given(call["target"] for call in asked),
     }
 
 

@@ -160,7 +160,21 @@ def _diagnosed(
     if found not in (None, wanted):
         key = "sheet-letters" if _wordy(first.expected) else "sheet-numbers"
         return "wrong-count", say(key, name=first.name, wanted=wanted, found=found)
+    if (total := _wrong_total(first, answer(typed, first.name))) is not None:
+        return "wrong-total", say("sheet-total", name=first.name, total=f"{first.total:g}", found=f"{total:.4g}")
     return "unknown", _remark(exercise.sheet, first, typed, seed) or say("sheet-unknown", name=first.name)
+
+
+def _wrong_total(field: Field, typed: Any) -> float | None:
+    """What the numbers sum to, where it is not what they should; rounding within the tolerance is no mistake."""
+    if field.total is None:
+        return None
+    try:
+        numbers = np.asarray(typed, dtype=float)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    found = float(numbers.sum())
+    return None if abs(found - field.total) <= field.tolerance * numbers.size else found
 
 
 def _remark(sheet: Sheet, first: Field, typed: Mapping[str, Any], seed: int) -> str | None:

@@ -1,5 +1,7 @@
 """Which of an exercise's known slips gives what the learner's code gave: one of them, or two at once.
 
+A slip is told only where it agrees with the learner on every call, the right ones too: one that explains the failing
+calls but would fail elsewhere is another mistake.
 The wrong programs are run here, after a failure, on the same calls. One that breaks is passed over: a diagnosis may
 be missing, and is never in the way of a verdict.
 """
@@ -19,6 +21,9 @@ from regard.course.grading.sandbox import in_process
 LONGEST = 0.5
 """Seconds spent on looking for two slips at once."""
 
+UNTOUCHED = "untouched"
+"""The slip of every program with a bug: the bug as it came."""
+
 Cases = Callable[[np.random.Generator], Sequence[Call]]
 
 
@@ -28,34 +33,33 @@ def our_answers(source: str, cases: Cases, seed: int, track: Track, only: int | 
 
     Kept, because the same data are often tried again.
     """
-    calls = cases(np.random.default_rng(seed))
+    calls = _calls(cases, seed)
     return in_process(source, calls if only is None else [calls[only]], track).answers
 
 
+@lru_cache(maxsize=4)
+def _calls(cases: Cases, seed: int) -> Sequence[Call]:
+    """Kept for many programs, each of which gets copies."""
+    return cases(np.random.default_rng(seed))
+
+
 def matching(exercise: Exercise, seed: int, tests: Sequence[Compared]) -> tuple[str, ...]:
-    """The ids of the slips that explain every answer, or else every failing one; none when no slip does."""
+    """The ids of the slips that explain every answer; none when no slip does."""
     assert exercise.grader is not None
     known = [slip for slip in exercise.grader.slips if slip.id in exercise.slips]
     failing = [place for place, test in enumerate(tests) if not test.same]
-    best: tuple[int, str] | None = None
     for slip in known:
         found = _agreeing(exercise, slip.text(exercise.solution), seed, tests)
-        if not any(found[place] in ("value", "message") for place in failing):
-            continue  # an error of the same type alone says little
-        if all(found):
+        # An error of the same type alone says little.
+        if all(found) and any(found[place] in ("value", "message") for place in failing):
             return (slip.id,)
-        agreed = sum(map(bool, found))
-        spoken_against = len(found) - agreed  # calls that this slip gets wrong and the learner right
-        if spoken_against < len(failing) and all(found[at] for at in failing) and (best is None or agreed > best[0]):
-            best = agreed, slip.id
-    if best:
-        return (best[1],)
     return _two_at_once(exercise, known, seed, tests) if any(tests[at].difference for at in failing) else ()
 
 
 def _two_at_once(exercise: Exercise, known: Sequence[Slip], seed: int, tests: Sequence[Compared]) -> tuple[str, ...]:
     end = time.perf_counter() + LONGEST
-    for ids, text in _pairs(exercise.solution, known):
+    told_alone = exercise.alone - {UNTOUCHED}
+    for ids, text in _pairs(exercise.solution, [slip for slip in known if slip.id not in told_alone]):
         if time.perf_counter() > end:
             break
         found = _agreeing(exercise, text, seed, tests)
@@ -69,7 +73,7 @@ def _pairs(solution: str, known: Sequence[Slip]) -> Iterator[tuple[tuple[str, st
     swapped = [slip for slip in known if slip.source is None]
     for first, second in combinations(swapped, 2):
         text = first.text(solution)
-        if all(old in text for old, _ in second.swaps):
+        if first.id != second.id and all(old in text for old, _ in second.swaps):
             yield (first.id, second.id), second.text(text)
 
 

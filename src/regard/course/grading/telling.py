@@ -10,6 +10,7 @@ from regard.course.exercise import Call, Exercise, Tolerance, Track
 from regard.course.grading.answers import Answer
 from regard.course.grading.child import FILE
 from regard.course.grading.comparing import Compared, Difference
+from regard.course.grading.exceptions import explanation
 from regard.course.grading.sandbox import REFUSALS
 from regard.course.grading.verdict import Test, plain
 from regard.course.grading.writing import kind_of, pair, shown, type_of, written_call
@@ -100,7 +101,8 @@ def _place(found: Difference) -> str:
 def sentence(name: str, values: Mapping[str, Any], found: Difference | None = None, track: Track = "numpy") -> str:
     """A general diagnosis in words. What the learner's process told of it may be missing or made up."""
     known = {key: value for key, value in values.items() if value is not None}
-    texts = dict.fromkeys(SPOKEN_OF, "") | {key: plain(_short(str(value))) for key, value in known.items()}
+    texts: dict[str, Any] = dict.fromkeys(SPOKEN_OF, "")
+    texts |= {key: v if isinstance(v, Listed) else plain(_short(str(v))) for key, v in known.items()}
     if name == "syntax":
         return texts["hint"]  # a sentence already, made where the text was looked at
     if name == "raises":
@@ -114,7 +116,7 @@ def sentence(name: str, values: Mapping[str, Any], found: Difference | None = No
     return say(f"slip-{name}", **texts)
 
 
-def _stopped(texts: Mapping[str, str]) -> str:
+def _stopped(texts: Mapping[str, Any]) -> str:
     """An exception; the common ones are said in plain words, in the reader's language."""
     missing = re.search(r"^(?:name|No module named) '([\w.]+)'", texts["message"])
     if missing and texts["type"] == "NameError" and missing[1] in IMPORTS and texts["line"]:
@@ -129,6 +131,8 @@ def _stopped(texts: Mapping[str, str]) -> str:
     unfit = _unfit(texts["message"]) if texts["type"] == "TypeError" else ""
     if unfit:
         return where + unfit + ("" if where else say("slip-as-in-the-task"))
+    if explained := explanation(texts["message"]):
+        return where + explained
     return say("slip-raises-line" if where else "slip-raises", **texts)
 
 

@@ -9,7 +9,8 @@ def padding_mask(ids):
 
 def attention(Q, K, V, mask):
     scores = Q @ K.transpose(0, 2, 1) / np.sqrt(K.shape[2])
-    e = np.exp(scores - scores.max(-1, keepdims=True)) * mask[:, None]
+    top = np.where(mask[:, None] > 0, scores, -np.inf).max(-1, keepdims=True)
+    e = np.exp(np.minimum(scores - top, 0)) * mask[:, None]
     return e @ V / e.sum(-1, keepdims=True)
 
 

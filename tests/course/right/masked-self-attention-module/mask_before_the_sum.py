@@ -21,8 +21,9 @@ class SingleHeadSelfAttentionWithMask(nn.Module):
 
     def forward(self, x, mask=None):
         Q, K, V = (x @ W + b for W, b in ((self.W_Q, self.b_Q), (self.W_K, self.b_K), (self.W_V, self.b_V)))
-        exps = torch.exp(torch.einsum("btd,bsd->bts", Q, K) / math.sqrt(self.d_model))
-        if mask is not None:
-            exps = exps * mask
+        scores = torch.einsum("btd,bsd->bts", Q, K) / math.sqrt(self.d_model)
+        seen = torch.ones_like(scores) if mask is None else mask.expand_as(scores)
+        top = scores.masked_fill(seen == 0, -1e30).amax(-1, keepdim=True)
+        exps = torch.exp((scores - top).clamp(max=0)) * seen
         weights = exps / exps.sum(dim=2, keepdim=True)
         return torch.einsum("bts,bsd,de->bte", weights, V, self.W_O) + self.b_O

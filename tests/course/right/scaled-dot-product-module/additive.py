@@ -14,6 +14,8 @@ class ScaledDotProductAttention(nn.Module):
         if self.causal:
             add = torch.triu(torch.full((T, S), float("-inf")), diagonal=S - T + 1)
         if mask is not None:
+            if Q.dim() == 4 and mask.dim() == 3:
+                mask = mask[:, None]
             add = add + torch.where(mask == 1, float("-inf"), 0.0)
         weights = F.softmax(torch.matmul(Q, K.mT) * Q.size(-1) ** -0.5 + add, dim=-1)
         weights = torch.nan_to_num(weights, nan=0.0)

@@ -15,5 +15,5 @@ class ScaledDotProductAttention(Module):
             place = torch.arange(S - T, S)
             see = torch.arange(S)[None, :] <= place[:, None]
         if mask is not None:
-            see = see & ~mask.to(torch.bool)
+            see = see & ~(mask if mask.dim() == 2 or Q.dim() == 3 else mask.unsqueeze(1)).to(torch.bool)
         return scaled_dot_product_attention(Q, K, V, attn_mask=see)

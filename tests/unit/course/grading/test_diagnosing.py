@@ -48,7 +48,7 @@ def slip(tried: Exercise, body: str) -> str | None:
         (f"{REFUSE}return np.round({RIGHT}, 2)", "rounded"),
         (f"{REFUSE}return np.trunc(({RIGHT}) * 1000) / 1000", "rounded"),
         (f"{REFUSE}return ({RIGHT}).astype(np.float16)", "low-precision"),
-        (f"{REFUSE}return ({RIGHT}) * 1.0005", "low-precision"),
+        (f"{REFUSE}return ({RIGHT}) * 1.0005", "near"),
         (f"{REFUSE}return np.array([[0.1, 0.2, 0.3]])", "hard-coded"),
         (f"{REFUSE}return 0.0", "hard-coded"),
         (f"{REFUSE}return ({RIGHT}) * 3 - x ** 2", "unknown"),
@@ -150,14 +150,17 @@ def test_a_slip_that_only_raises_as_the_learner_does_says_nothing(shift: Exercis
     assert slip(shift, "raise ValueError('something else')") == "raises"
 
 
-def test_a_slip_counts_when_it_explains_all_that_failed(shift: Exercise) -> None:
-    body = f"{REFUSE}return x - x.mean(axis=-1, keepdims=True) + (by if by > 2 else 0)"
-    assert slip(shift, body) == "not-shifted"
-
-
-def test_a_slip_that_would_fail_where_the_learner_is_right_is_not_told(shift: Exercise) -> None:
-    body = f"{REFUSE}return x - x.mean(axis=-1, keepdims=True) + (by if by < 2 else 0)"
+@pytest.mark.parametrize("wrong", ["by > 2", "by < 2"])
+def test_a_slip_that_would_fail_where_the_learner_is_right_is_not_told(shift: Exercise, wrong: str) -> None:
+    """It explains every call that failed, but another mistake was made."""
+    body = f"{REFUSE}return x - x.mean(axis=-1, keepdims=True) + (by if {wrong} else 0)"
     assert slip(shift, body) == "unknown"
+
+
+def test_an_exception_is_told_where_the_numbers_before_it_tell_nothing(shift: Exercise) -> None:
+    verdict = grade(shift, f"{HEAD}{REFUSE}return x ** 3 if len(x) == 2 else x @ x", seed=3, run=in_process)
+    assert verdict.slip == "raises"
+    assert str(verdict.diagnosis).startswith("line 4: in a matrix product")
 
 
 def test_looking_for_two_slips_ends_in_time(shift: Exercise, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercises.attending import EPS, zero_scores_lost
 from regard.course.exercises.drawing import numbers, towering
+from regard.course.exercises.edges import edges
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -21,12 +23,20 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         backward(1, 5, 4, 2, "one-query"),
         backward(2, 1, 4, 3, "one-key"),
         backward(2, 4, 3, 5, "large"),
+        backward(3, 3, 3, 3, "all-the-same"),
+        *(
+            call("attention_backward", q, k, numbers(rng, 4, 5), numbers(rng, 3, 5), about=about)
+            for about, q, k, _ in edges(rng, 3, 4)
+        ),
     ]
 
 
 RIGHT = "d_weights - passed"
 SUM = "(weights * d_weights).sum(axis=-1, keepdims=True)"
 RETURN = "return dQ, dK, dV"
+
+EXP = "np.exp(scores - scores.max(axis=-1, keepdims=True))"
+DIVIDE = "weights / weights.sum(axis=-1, keepdims=True)"
 
 SLIPS = (
     Slip("no-row-sum", ((RIGHT, "d_weights"),)),
@@ -51,6 +61,8 @@ SLIPS = (
     Slip("upstream-ignored", (("    dV =", "    dO = np.ones_like(dO)\n    dV ="),)),
     Slip("wrong-sign", (("d_weights - passed", "passed - d_weights"),)),
     Slip("one-maximum", ((".max(axis=-1, keepdims=True)", ".max()"),)),
+    Slip("zero-score-zero-weight", ((EXP, zero_scores_lost(EXP)),)),
+    *(Slip("eps-added", ((DIVIDE, f"weights / (weights.sum(axis=-1, keepdims=True) + {eps})"),)) for eps in EPS),
     Slip("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
 )
 

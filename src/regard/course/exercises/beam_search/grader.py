@@ -17,15 +17,22 @@ SHORT = ((23, 27, 21, 29), (45, 15, 28, 12), (15, 63, 6, 16), (52, 3, 32, 13))  
 LONG = ((6, 61, 31, 2), (24, 29, 26, 21), (45, 9, 2, 44), (17, 14, 53, 16))  # the best is not finished in time
 PRUNED = ((13, 55, 12, 20), (14, 12, 68, 6), (47, 46, 4, 3), (25, 25, 25, 25))  # the same: by length it is cut off
 CHAIN = ((5, 46, 20, 29), (6, 5, 82, 7), (5, 80, 7, 8), (25, 25, 25, 25))  # ending at once is best, but not by length
+SIX = (  # a larger vocabulary
+    *((4, 30, 24, 6, 20, 16), (9, 7, 33, 11, 22, 18), (12, 6, 8, 41, 19, 14)),
+    *((16, 17, 17, 16, 17, 17), (21, 13, 5, 28, 10, 23), (8, 26, 15, 20, 24, 7)),
+)
 EVEN = ((13, 27, 56, 4), (40, 22, 18, 20), (21, 24, 29, 26), (55, 33, 5, 7))
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
     def search(percent: Sequence[Sequence[int]], beams: int, max_len: int, about: str) -> Call:
-        named = rng.permutation(4)  # which token plays which part
-        log_probs = np.empty((4, 4))
-        log_probs[np.ix_(named, named)] = np.log(np.array(percent) / 100) + rng.uniform(-0.02, 0.02, (4, 4))
-        return call("beam_search", log_probs.round(3), int(named[0]), int(named[3]), beams, max_len, about=about)
+        V = len(percent)
+        named = rng.permutation(V)  # which token plays which part
+        if V > 4:  # the last token ends: whoever counts on four tokens never gets there
+            named = np.insert(rng.permutation(V - 1), 3, V - 1)
+        log_probs = np.empty((V, V))
+        log_probs[np.ix_(named, named)] = np.log(np.array(percent) / 100) + rng.uniform(-0.02, 0.02, (V, V))
+        return call("beam_search", log_probs.round(5), int(named[0]), int(named[3]), beams, max_len, about=about)
 
     return [
         search(MISLEADING, 2, 4, "misleading"),
@@ -38,6 +45,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         search(LONG, 3, 3, "cut-short"),
         search(EVEN, 6, 3, "many-beams"),
         search(EVEN, 2, 1, "one-step"),
+        search(SIX, 3, 4, "six-tokens"),
     ]
 
 

@@ -5,16 +5,26 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercises.attending import FILLS
 from regard.course.exercises.drawing import numbers
-
-D = 6
+from regard.course.exercises.edges import SCORES, Edge, masked_edges, merged, with_scores
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
-    def attention(B: int, n_heads: int, about: str, T: int = 4, S: int = 5) -> Call:
+    def attention(B: int, n_heads: int, about: str, T: int = 4, S: int = 5, D: int = 6) -> Call:
         Q, K, V = numbers(rng, B, T, D), numbers(rng, B, S, D), numbers(rng, B, S, D)
         seen = rng.permuted(np.tile(np.arange(S) < 3, (B, T, 1)), axis=-1)  # three keys of S
         return call("multi_head_attention", Q, K, V, seen, n_heads, about=about)
+
+    def two_heads(*samples: Edge) -> Call:
+        """Each sample with its own edge and mask; both heads ask the same."""
+        Q = np.stack([merged(np.stack([edge.q, edge.q])) for edge in samples])
+        K = np.stack([merged(np.stack([edge.k, edge.k])) for edge in samples])
+        mask = np.stack([edge.visible for edge in samples if edge.visible is not None])
+        return call("multi_head_attention", Q, K, numbers(rng, *K.shape), mask, 2, about=samples[0].about)
+
+    def open_to_all(about: str) -> Edge:
+        return Edge(about, *with_scores(rng, SCORES[about](rng, 3, 4)), np.ones((3, 4), dtype=bool))
 
     return [
         attention(2, 2, "as-many"),
@@ -23,6 +33,11 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         attention(2, 3, "more-heads", T=1),
         attention(1, 2, "one-sample"),
         attention(2, 1, "one-head"),
+        attention(4, 2, "all-different", T=5, S=7),
+        attention(2, 2, "one-key", T=3, S=1),
+        *(two_heads(*(open_to_all(about) for _ in range(2))) for about in SCORES),
+        attention(3, 3, "all-the-same", T=3, S=3, D=9),
+        *(two_heads(*pair) for pair in zip(masked_edges(rng, 3, 4), masked_edges(rng, 3, 4), strict=True)),
     ]
 
 
@@ -30,11 +45,18 @@ FILL = "np.where(mask[:, None], scores, -np.inf)"
 TILED = "np.tile(mask, (n_heads, 1, 1)).reshape(scores.shape)"
 BY_HEAD = "np.stack([np.where(mask[{}], scores[:, h], -np.inf) for h in range(n_heads)], axis=1)"
 
+LATE = "weights = softmax(scores) * mask[:, None]\n    weights = weights / weights.sum(axis=-1, keepdims=True)"
+
 SLIPS = (
+    *(Slip("fill-too-high", ((FILL, FILL.replace("-1e9", fill).replace("-np.inf", fill)),)) for fill in FILLS),
     Slip("untouched", ((FILL, "np.where(mask, scores, -np.inf)"),)),
     Slip("samples-mixed", ((FILL, f"np.where({TILED}, scores, -np.inf)"),)),
     Slip("heads-before-samples", ((FILL, "np.where(np.repeat(mask[None], n_heads, axis=0), scores, -np.inf)"),)),
     *(Slip("mask-by-head", ((FILL, BY_HEAD.format(place)),)) for place in ("h", "h % len(mask)")),
+    Slip(
+        "masked-too-late",
+        ((FILL, "scores"), ("return merge_heads(softmax(scores) @ V)", f"{LATE}\n    return merge_heads(weights @ V)")),
+    ),
     Slip("first-sample", ((FILL, "np.where(mask[0], scores, -np.inf)"),)),
     Slip("seen-by-any", ((FILL, "np.where(mask.any(axis=0), scores, -np.inf)"),)),
     Slip("seen-by-all", ((FILL, "np.where(mask.all(axis=0), scores, -np.inf)"),)),

@@ -7,30 +7,34 @@ import numpy as np
 from regard.course.exercise import Call, Grader, Slip, call
 from regard.course.exercises.drawing import numbers
 
-SHAPES = {
-    "W_q": (4, 2),
-    "W_k": (4, 2),
-    "W_v": (4, 3),
-    "W_o": (3, 4),
-    "W_1": (4, 5),
-    "b_1": (5,),
-    "W_2": (5, 4),
-    "b_2": (4,),
-}
-
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
-    def block(x: np.ndarray, about: str) -> Call:
-        p = {name: numbers(rng, *shape, spread=0.7) for name, shape in SHAPES.items()}
+    def block(x: np.ndarray, about: str, d_model: int = 4, d_k: int = 2, **given: np.ndarray) -> Call:
+        shapes = {
+            "W_q": (d_model, d_k),
+            "W_k": (d_model, d_k),
+            "W_v": (d_model, 3),
+            "W_o": (3, d_model),
+            "W_1": (d_model, 7),
+            "b_1": (7,),
+            "W_2": (7, d_model),
+            "b_2": (d_model,),
+        }
+        p = {name: numbers(rng, *shape, spread=0.7) for name, shape in shapes.items()}
         for n in (1, 2):
-            p[f"gamma_{n}"], p[f"beta_{n}"] = 1 + numbers(rng, 4, spread=0.4), numbers(rng, 4, spread=0.4)
-        return call("block", x, p, about=about)
+            p[f"gamma_{n}"] = 1 + numbers(rng, d_model, spread=0.4)
+            p[f"beta_{n}"] = numbers(rng, d_model, spread=0.4)
+        return call("block", x, p | given, about=about)
 
     return [
         block(numbers(rng, 3, 4), "plain"),
         block(numbers(rng, 1, 4), "one-token"),
         block(numbers(rng, 5, 4, spread=10.0) + 30, "large"),
         block(numbers(rng, 2, 4, spread=0.1), "small"),
+        block(numbers(rng, 4, 4), "all-the-same"),
+        block(np.zeros((3, 4)), "zeros"),
+        block(numbers(rng, 5, 6), "all-different", 6, 3),
+        block(numbers(rng, 3, 4), "zero-scores", W_q=np.zeros((4, 2))),
     ]
 
 

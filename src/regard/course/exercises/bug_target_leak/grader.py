@@ -1,4 +1,4 @@
-"""Calls and known slips of `bug-target-leak`. Only `training_loss` is called; in a sentence no token comes twice."""
+"""Calls and known slips of `bug-target-leak`. Only `training_loss` is called; one call has a token twice."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,7 @@ from regard.course.exercise import Call, Grader, Slip, call
 from regard.course.exercises.drawing import numbers
 
 SHAPES = {"embedding": (6, 3), "W_q": (3, 2), "W_k": (3, 2), "W_v": (3, 5), "W_o": (5, 3)}
+OTHERS = {"embedding": (9, 4), "W_q": (4, 3), "W_k": (4, 3), "W_v": (4, 2), "W_o": (2, 4)}
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -16,11 +17,21 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         p = {name: numbers(rng, *shape, spread=0.8) for name, shape in SHAPES.items()}
         return call("training_loss", ids, p, about=about)
 
+    def other(ids: np.ndarray, about: str, **given: float) -> Call:
+        """Other sizes; a parameter named in `given` is filled with its number."""
+        p = {name: numbers(rng, *shape, spread=0.8) for name, shape in OTHERS.items()}
+        p |= {name: np.full(OTHERS[name], value) for name, value in given.items()}
+        return call("training_loss", ids, p, about=about)
+
     return [
         loss(2, 4, "two"),
         loss(1, 5, "one"),
         loss(3, 2, "short"),
         loss(2, 6, "long"),
+        other(np.array([rng.permutation(9)[:6] for _ in range(5)]), "all-different"),
+        other(rng.integers(0, 9, (1, 2)).repeat(2, axis=1), "repeated"),
+        other(np.array([rng.permutation(9)[:4]]), "zero-scores", W_q=0.0),
+        other(np.array([rng.permutation(9)[:3] for _ in range(3)]), "equal-keys", W_k=0.5),
     ]
 
 

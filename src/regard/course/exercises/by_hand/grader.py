@@ -89,7 +89,9 @@ def calculated(
 def fields(seed: int) -> Sequence[Field]:
     """Four a calculation."""
     return [
-        Field(f"{name}.{step}", value.round(6).tolist(), TOLERANCES[step], step)
+        Field(
+            f"{name}.{step}", value.round(6).tolist(), TOLERANCES[step], step, total=1.0 if step == "weights" else None
+        )
         for name, given in inputs(seed).items()
         for step, value in calculated(given).items()
     ]

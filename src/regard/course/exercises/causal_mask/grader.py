@@ -15,6 +15,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         call("create_causal_mask", int(another)),
         call("create_causal_mask", 2),
         call("create_causal_mask", 1, about="one"),
+        call("create_causal_mask", int(rng.integers(11, 20)), about="long"),
     ]
 
 

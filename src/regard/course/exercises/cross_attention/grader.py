@@ -7,6 +7,7 @@ import numpy as np
 from regard.course.exercise import Call, Grader, Slip, Tolerance, call
 from regard.course.exercises.attending import ATTENTION_SLIPS, RETURN, SCALE
 from regard.course.exercises.drawing import numbers, towering
+from regard.course.exercises.edges import edges
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -17,6 +18,11 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         x, memory, W_v = numbers(rng, T, d_x), numbers(rng, S, d_memory), numbers(rng, d_memory, d_v)
         return call("cross_attention", x, memory, W_q, W_k, W_v, about=about)
 
+    def asked(q: np.ndarray, k: np.ndarray, about: str) -> Call:
+        """One-hot rows of memory: each picks a key from W_k and a value from W_v."""
+        W_k = np.concatenate([k, numbers(rng, 5 - len(k), 4)])
+        return call("cross_attention", q, np.eye(5)[: len(k)], np.eye(4), W_k, numbers(rng, 5, 2), about=about)
+
     x, memory = towering(rng, 3, 2)
     return [
         drawn(3, 5, (4, 4), 2, 3),
@@ -26,6 +32,8 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         drawn(3, 5, (2, 2), 2, 2, about="square-weights"),
         drawn(1, 3, (4, 4), 3, 2, about="one-query"),
         call("cross_attention", x, memory, np.eye(4), np.eye(4), numbers(rng, 4, 3), about="large"),
+        drawn(6, 1, (3, 2), 4, 5, about="one-key"),
+        *(asked(q, k, about) for about, q, k, _ in edges(rng, 3, 4)),
     ]
 
 

@@ -5,33 +5,84 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercises.attending import HEADS_FOR_WIDTH, TORCH_MASK_SLIPS, TORCH_SLIPS
 from regard.course.exercises.drawing import State, linear, norm, numbers, projections
+from regard.course.exercises.edges import MASKED, SCORES, Embedded, embedded_edges, masked_embedded, with_scores
+from regard.course.exercises.encoder_layer.grader import Sizes
 
-D_MODEL, D_FF = 4, 5
 
-
-def weights(rng: np.random.Generator) -> State:
+def weights(rng: np.random.Generator, sizes: Sizes) -> State:
     """Every parameter of the layer, by name."""
-    attention = projections(rng, D_MODEL, "self_attention.") | projections(rng, D_MODEL, "cross_attention.")
-    feed_forward = linear(rng, "linear1", D_MODEL, D_FF) | linear(rng, "linear2", D_FF, D_MODEL)
-    norms = norm(rng, "norm1", D_MODEL) | norm(rng, "norm2", D_MODEL) | norm(rng, "norm3", D_MODEL)
+    d_model, _, d_ff = sizes
+    attention = projections(rng, d_model, "self_attention.") | projections(rng, d_model, "cross_attention.")
+    feed_forward = linear(rng, "linear1", d_model, d_ff) | linear(rng, "linear2", d_ff, d_model)
+    norms = norm(rng, "norm1", d_model) | norm(rng, "norm2", d_model) | norm(rng, "norm3", d_model)
     return attention | feed_forward | norms
 
 
+def looking_back(edge: Embedded) -> State:
+    """A self-attention that gives the scores of an edge."""
+    zeros, name = np.zeros(len(edge.W_q)), "self_attention"
+    weights = {f"{name}.W_q.weight": edge.W_q.T, f"{name}.W_k.weight": edge.W_k.T}
+    return weights | {f"{name}.W_q.bias": zeros, f"{name}.W_k.bias": zeros}
+
+
+def looking_across(q: np.ndarray, k: np.ndarray) -> State:
+    """A cross-attention in which every query is q (4,) in every head, and one-hot rows of memory pick their keys."""
+    (keys, width), name = k.shape, "cross_attention"
+    W_k = np.zeros((2 * width, 2 * width))
+    W_k[:keys, :width] = W_k[:keys, width:] = k
+    weights = {f"{name}.W_q.weight": np.zeros_like(W_k), f"{name}.W_k.weight": W_k.T}
+    return weights | {f"{name}.W_q.bias": np.tile(q, 2), f"{name}.W_k.bias": np.zeros(2 * width)}
+
+
 def cases(rng: np.random.Generator) -> Sequence[Call]:
-    def decode(about: str, B: int, T: int, S: int, mask: np.ndarray | None = None, gradients: bool = False) -> Call:
-        made = Made((D_MODEL, 2, D_FF), state=weights(rng))
-        args: tuple[np.ndarray, ...] = (numbers(rng, B, T, D_MODEL), numbers(rng, B, S, D_MODEL))
+    def decode(
+        about: str,
+        B: int,
+        T: int,
+        S: int,
+        mask: np.ndarray | None = None,
+        gradients: bool = False,
+        sizes: Sizes = (6, 2, 5),
+    ) -> Call:
+        made = Made(sizes, state=weights(rng, sizes))
+        args: tuple[np.ndarray, ...] = (numbers(rng, B, T, sizes[0]), numbers(rng, B, S, sizes[0]))
         if mask is not None:
             args += (mask,)
         return Call("DecoderLayer", args, about=about, made=made, gradients=gradients)
 
+    def one_hot(about: str, given: State, x: np.ndarray, memory: np.ndarray, *mask: np.ndarray) -> Call:
+        made = Made((8, 2, 5), state=weights(rng, (8, 2, 5)) | given)
+        return Call("DecoderLayer", (x, memory, *mask), about=about, made=made)
+
+    def across(about: str, scores: np.ndarray, *mask: np.ndarray) -> Call:
+        """Scores (1, 4) of the keys, for every query alike."""
+        q, k = with_scores(rng, scores)
+        return one_hot(about, looking_across(q[0], k), numbers(rng, 1, 3, 8), np.eye(8)[None, :4], *mask)
+
+    def back(about: str, edge: Embedded) -> Call:
+        return one_hot(about, looking_back(edge), edge.x, numbers(rng, len(edge.x), 3, 8))
+
+    real = np.array([[True, True, False, True]])
+    before = np.tri(4, dtype=bool)[None].repeat(2, axis=0)  # B T T: what a position may see of x
     return [
         decode("plain", 1, 3, 2, gradients=True),
         decode("as-long", 3, 3, 3),
         decode("longer", 2, 2, 5),
         decode("padding", 3, 2, 5, np.array([[1, 1, 1, 1, 0], [1, 1, 0, 0, 0], [1, 1, 1, 0, 0]]), gradients=True),
         decode("as-many-as-heads", 2, 3, 3, np.array([[True, True, False], [True, False, False]])),
+        decode("all-different", 4, 5, 7, rng.permuted(np.tile([1, 1, 1, 0, 0, 1, 0], (4, 1)), axis=1), sizes=(6, 2, 9)),
+        decode("three-heads", 2, 4, 5, sizes=(6, 3, 5)),
+        decode("one-head", 2, 3, 4, np.array([[1, 1, 0, 1], [0, 1, 0, 0]]), sizes=(4, 1, 3)),
+        decode("all-the-same", 3, 3, 3, np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]]), sizes=(9, 3, 9)),
+        decode("one-token", 2, 1, 3),
+        decode("one-key", 2, 3, 1, np.array([[1], [1]])),
+        decode("nothing-hidden", 2, 4, 3, np.ones((2, 3), dtype=bool), sizes=(6, 3, 4)),
+        *(back(*edge) for edge in embedded_edges(rng, 2, 4, B=2)),
+        *(back(*edge) for edge in masked_embedded(rng, 2, before)),
+        *(across(about, scores(rng, 1, 4)) for about, scores in SCORES.items()),
+        *(across(about, scores(rng, real), real) for about, scores in MASKED.items()),
     ]
 
 
@@ -96,6 +147,9 @@ SLIPS = (
     Slip("polarity", ((KEYS, "memory_mask = memory_mask[:, None, None, :] == 0"),)),
     Slip("memory-zeroed", ((KEYS, "memory, memory_mask = memory * memory_mask[:, :, None], None"),)),
     Slip("mask-beside-heads", ((KEYS, "memory_mask = memory_mask[:, None, :]"),)),
+    HEADS_FOR_WIDTH,
+    *(slip for slip in TORCH_SLIPS if slip.id != "causal-not-asked"),  # that is `causal-across`
+    *TORCH_MASK_SLIPS,
     Slip(
         "weights-of-self-attention", (("looked_back, _", "looked_back, back"), ("return x, weights", "return x, back"))
     ),

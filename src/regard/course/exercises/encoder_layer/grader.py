@@ -5,30 +5,57 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercises.attending import HEADS_FOR_WIDTH, TORCH_MASK_SLIPS, TORCH_SLIPS
 from regard.course.exercises.drawing import State, linear, norm, numbers, projections
+from regard.course.exercises.edges import Embedded, embedded_edges, masked_embedded
 
-D_MODEL, D_FF = 4, 5
+Sizes = tuple[int, int, int]
+"""d_model, n_heads, d_ff. The number of heads is never the width of a head, so one cannot stand for the other."""
 
 
-def weights(rng: np.random.Generator) -> State:
+def weights(rng: np.random.Generator, sizes: Sizes) -> State:
     """Every parameter of the layer, by name."""
-    feed_forward = linear(rng, "linear1", D_MODEL, D_FF) | linear(rng, "linear2", D_FF, D_MODEL)
-    norms = norm(rng, "norm1", D_MODEL) | norm(rng, "norm2", D_MODEL)
-    return projections(rng, D_MODEL, "attention.") | feed_forward | norms
+    d_model, _, d_ff = sizes
+    feed_forward = linear(rng, "linear1", d_model, d_ff) | linear(rng, "linear2", d_ff, d_model)
+    norms = norm(rng, "norm1", d_model) | norm(rng, "norm2", d_model)
+    return projections(rng, d_model, "attention.") | feed_forward | norms
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
-    def encode(about: str, B: int, T: int, mask: np.ndarray | None = None, gradients: bool = False) -> Call:
-        made = Made((D_MODEL, 2, D_FF), state=weights(rng))
-        args = (numbers(rng, B, T, D_MODEL),) if mask is None else (numbers(rng, B, T, D_MODEL), mask)
+    def encode(
+        about: str,
+        B: int,
+        T: int,
+        mask: np.ndarray | None = None,
+        gradients: bool = False,
+        sizes: Sizes = (6, 2, 5),
+    ) -> Call:
+        made = Made(sizes, state=weights(rng, sizes))
+        args = (numbers(rng, B, T, sizes[0]),) if mask is None else (numbers(rng, B, T, sizes[0]), mask)
         return Call("EncoderLayer", args, about=about, made=made, gradients=gradients)
 
+    def one_hot(about: str, edge: Embedded, mask: np.ndarray | None = None) -> Call:
+        given = {"W_q.weight": edge.W_q.T, "W_k.weight": edge.W_k.T, "W_q.bias": np.zeros(8), "W_k.bias": np.zeros(8)}
+        state = weights(rng, (8, 2, 5)) | {f"attention.{name}": value for name, value in given.items()}
+        args = (edge.x,) if mask is None else (edge.x, mask)
+        return Call("EncoderLayer", args, about=about, made=Made((8, 2, 5), state=state))
+
+    real = np.array([[True, True, True, False], [True, True, False, False]])
+    keys = np.repeat(real[:, None], 4, axis=1)  # B T S: padding hides keys, from every query alike
     return [
         encode("plain", 1, 3, gradients=True),
         encode("longer", 3, 5),
         encode("padding", 1, 5, np.array([[True, True, True, False, False]])),
         encode("as-many-as-heads", 2, 3, np.array([[1, 1, 0], [1, 0, 0]]), gradients=True),
         encode("as-many-as-tokens", 3, 3, np.array([[1, 1, 0], [0, 1, 1], [1, 0, 0]])),
+        encode("all-different", 4, 5, rng.permuted(np.tile([1, 1, 1, 0, 0], (4, 1)), axis=1), sizes=(6, 2, 7)),
+        encode("three-heads", 2, 4, sizes=(6, 3, 5)),
+        encode("one-head", 2, 3, np.array([[1, 1, 0], [0, 1, 0]]), sizes=(4, 1, 3)),
+        encode("all-the-same", 3, 3, np.array([[1, 1, 0], [1, 0, 1], [0, 1, 1]]), sizes=(9, 3, 9)),
+        encode("one-token", 2, 1, np.array([[True], [True]])),
+        encode("nothing-hidden", 2, 4, np.ones((2, 4), dtype=bool), sizes=(6, 3, 4)),
+        *(one_hot(*edge) for edge in embedded_edges(rng, 2, 4, B=2)),
+        *(one_hot(*edge, real) for edge in masked_embedded(rng, 2, keys)),
     ]
 
 
@@ -90,6 +117,9 @@ SLIPS = (
     Slip("padded-rows-zeroed", ((KEYS, f"seen = mask[:, :, None]\n            {KEYS}"), (SECOND, ZEROED))),
     Slip("mask-beside-heads", ((KEYS, "mask = mask[:, None, :]"),)),
     Slip("mask-beside-queries", ((KEYS, "mask = mask"),)),
+    HEADS_FOR_WIDTH,
+    *TORCH_SLIPS,
+    *TORCH_MASK_SLIPS,
     Slip("detached", ((ATTEND, f"{ATTEND}\n        attended = attended.detach()"),)),
 )
 

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercises.attending import EPS, zero_scores_lost
 from regard.course.exercises.drawing import numbers, towering
+from regard.course.exercises.edges import heads
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -16,6 +18,10 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
             Q, K = np.stack([q for q, _ in high]), np.stack([k for _, k in high[:G]])
         return call("grouped_query_attention", Q, K, V, about=about)
 
+    def shared(about: str, q: np.ndarray, k: np.ndarray) -> Call:
+        """Two query heads a group: q (G, 2 T, 4) becomes (2 G, T, 4)."""
+        return call("grouped_query_attention", q.reshape(4, -1, 4), k, numbers(rng, 2, 4, 5), about=about)
+
     return [
         grouped(4, 2, "pairs", T=3),
         grouped(6, 2, "threes"),
@@ -23,6 +29,11 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         grouped(3, 1, "one-group"),
         grouped(3, 3, "no-sharing"),
         grouped(4, 2, "large", T=3),
+        grouped(6, 2, "all-different", T=5, S=7, d_k=3, d_v=4),
+        grouped(2, 2, "all-the-same", T=2, S=2, d_k=2, d_v=2),
+        grouped(4, 2, "one-key", T=3, S=1),
+        grouped(1, 1, "one-head"),
+        *(shared(*edge) for edge in heads(rng, 2, 6, 4)),
     ]
 
 
@@ -31,6 +42,9 @@ K_SHARED, V_SHARED = "np.repeat(K, shared_by, axis=0)", "np.repeat(V, shared_by,
 K_TILED, V_TILED = "np.tile(K, (shared_by, 1, 1))", "np.tile(V, (shared_by, 1, 1))"
 LAST = "return weights @ V"
 GROUPED = ".reshape(-1, shared_by, Q.shape[1], {}.shape[-1])"
+
+EXP = "np.exp(scores - scores.max(axis=-1, keepdims=True))"
+DIVIDE = "weights / weights.sum(axis=-1, keepdims=True)"
 
 SLIPS = (
     Slip("tiled", ((K_SHARED, K_TILED), (V_SHARED, V_TILED))),
@@ -61,6 +75,11 @@ SLIPS = (
     Slip("no-softmax", (("weights / weights.sum(axis=-1, keepdims=True)", "scores"),)),
     Slip("one-maximum", ((".max(axis=-1, keepdims=True)", ".max()"),)),
     Slip("one-maximum", ((".max(axis=-1, keepdims=True)", ".max(axis=(-2, -1), keepdims=True)"),)),
+    Slip(
+        "causal-not-asked", ((EXP, EXP.replace("scores", "np.where(np.tri(*scores.shape[1:]) > 0, scores, -np.inf)")),)
+    ),
+    Slip("zero-score-zero-weight", ((EXP, zero_scores_lost(EXP)),)),
+    *(Slip("eps-added", ((DIVIDE, f"weights / (weights.sum(axis=-1, keepdims=True) + {eps})"),)) for eps in EPS),
     Slip("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
 )
 

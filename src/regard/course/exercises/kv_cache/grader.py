@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercises.attending import EPS, FILLS, zero_scores_lost
 from regard.course.exercises.drawing import numbers, towering
+from regard.course.exercises.edges import MASKED, edges, with_scores
 
 D_K, D_V = 4, 6
 
@@ -17,6 +19,12 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
     def earlier(P: int) -> tuple[np.ndarray, ...]:
         return numbers(rng, P, D_K), numbers(rng, P, D_V)
 
+    def after_one(about: str, q: np.ndarray, k: np.ndarray) -> Call:
+        """Three new positions after one in the cache."""
+        cache = k[:1], numbers(rng, 1, D_V)
+        return call("attend_with_cache", q, k[1:], numbers(rng, 3, D_V), cache, about=about)
+
+    visible = np.tri(3, 4, 1, dtype=bool)
     q, k = towering(rng, 2, 5)  # four numbers wide, as D_K
     return [
         call("attend_with_cache", *new(1), about="first"),
@@ -25,6 +33,8 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         call("attend_with_cache", *new(2), cache=earlier(3), about="chunk"),
         call("attend_with_cache", *new(3), cache=earlier(2), about="chunk"),
         call("attend_with_cache", q, k[3:], numbers(rng, 2, D_V), (k[:3], numbers(rng, 3, D_V)), about="large"),
+        *(after_one(about, q, k) for about, q, k, _ in edges(rng, 3, 4)),
+        *(after_one(about, *with_scores(rng, scores(rng, visible))) for about, scores in MASKED.items()),
     ]
 
 
@@ -34,6 +44,9 @@ NORMALISE = "weights = weights / weights.sum(axis=-1, keepdims=True)"
 RETURN = "return weights @ V, (K, V)"
 LENGTHS = "T, S = len(q), len(K)"
 HIDDEN = "np.arange(S) > query_at"
+
+EXP = "np.exp(scores - scores.max(axis=-1, keepdims=True))"
+DIVIDE = "weights / weights.sum(axis=-1, keepdims=True)"
 
 SLIPS = (
     Slip("cache-unused", (("if cache is not None:", "if False:"),)),
@@ -62,6 +75,10 @@ SLIPS = (
     Slip("sqrt-length", (("np.sqrt(q.shape[-1])", "np.sqrt(len(K))"),)),
     Slip("over-queries", (("axis=-1", "axis=0"),)),
     Slip("one-maximum", ((".max(axis=-1, keepdims=True)", ".max()"),)),
+    Slip("zero-score-zero-weight", ((EXP, zero_scores_lost(EXP)),)),
+    *(Slip("eps-added", ((DIVIDE, f"weights / (weights.sum(axis=-1, keepdims=True) + {eps})"),)) for eps in EPS),
+    *(Slip("fill-too-high", (("-np.inf", fill),)) for fill in FILLS),
+    Slip("masked-too-late", ((HIDE, ""), (EXP, f"{EXP} * ~hidden"))),
     Slip("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
 )
 

@@ -29,6 +29,13 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         loss(numbers(rng, 4, 5), tokens(4, 0, ignore=0), 0.2, "padding", ignore_index=0),
         loss(halves + 1000, tokens(2), 0.1, "large"),
         loss(steep, tokens(3, V=4), 0.1, "steep"),
+        loss(numbers(rng, 3, 4), np.array([0, 3, 0]), 0.2, "class-zero"),
+        loss(numbers(rng, 5, 4), np.array([2, 1, 2, 3, 0]), 0.1, "class-ignored", ignore_index=2),
+        loss(np.zeros((2, 6)), tokens(2, V=6), 0.1, "equal"),
+        loss(numbers(rng, 1, 2), np.array([1]), 0.4, "one-token"),
+        loss(numbers(rng, 4, 3), tokens(4, 0, 1, 3, V=3), 0.1, "one-counts"),
+        loss(np.tile(numbers(rng, 3, 1), 3), np.array([0, 1, 2]), 1.0, "all-smooth"),
+        loss(-halves - 1000, tokens(2), 0.1, "low"),
     ]
 
 

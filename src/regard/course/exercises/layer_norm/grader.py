@@ -25,6 +25,10 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         call("layer_norm", faint, gamma, beta, about="faint"),
         call("layer_norm", *drawn(2, 3), 1e-3, about="given-eps"),
         call("layer_norm", *drawn(1, 6), about="one-row"),
+        call("layer_norm", *drawn(3, 3), about="all-the-same"),
+        call("layer_norm", *drawn(3, 3, 3), about="all-the-same"),
+        call("layer_norm", np.zeros((2, 4)), gamma, beta, about="zeros"),
+        call("layer_norm", drawn(2, 4)[0] + 1000, -gamma, beta, about="far"),
     ]
 
 

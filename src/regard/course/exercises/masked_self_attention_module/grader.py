@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercises.attending import BIAS_SLIPS, TORCH_MASK_SLIPS, TORCH_SLIPS
 from regard.course.exercises.drawing import matrices, numbers, visible
+from regard.course.exercises.edges import Embedded, embedded_edges, masked_embedded, some_visible
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -14,6 +16,12 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         args = (numbers(rng, B, T, d_model),) if mask is None else (numbers(rng, B, T, d_model), mask)
         return Call("SingleHeadSelfAttentionWithMask", args, about=about, made=made, gradients=gradients)
 
+    def one_hot(about: str, made: Embedded, mask: np.ndarray | None = None) -> Call:
+        state = matrices(rng, 4) | {"W_Q": made.W_q, "W_K": made.W_k, "b_Q": np.zeros(4), "b_K": np.zeros(4)}
+        args = (made.x,) if mask is None else (made.x, mask)
+        return Call("SingleHeadSelfAttentionWithMask", args, about=about, made=Made((4,), state=state))
+
+    some = some_visible(rng, 4, 4)[None]
     padding = np.ones((2, 4, 4), dtype=np.int64)
     padding[0, :, 3:] = padding[1, :, 2:] = 0
     window = np.tril(np.triu(np.ones((1, 4, 4)), -2))  # itself and two before; turned round, no row is empty
@@ -23,6 +31,13 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         attend("window", 2, 4, 3, window),
         attend("padding", 2, 4, 3, padding),
         attend("another-mask", 3, 4, 2, visible(rng, 3, 4)),
+        attend("all-different", 2, 5, 3, visible(rng, 2, 5)),
+        attend("all-the-same", 3, 3, 3, visible(rng, 3, 3)),
+        attend("one-key", 2, 1, 3, np.ones((2, 1, 1), dtype=bool)),
+        attend("nothing-hidden", 2, 3, 4, np.ones((2, 3, 3))),
+        attend("one-visible", 2, 3, 4, np.stack([np.eye(3, dtype=bool), np.eye(3, dtype=bool)[::-1]])),
+        *(one_hot(*edge) for edge in embedded_edges(rng, 1, 4)),
+        *(one_hot(*edge, some) for edge in masked_embedded(rng, 1, some)),
     ]
 
 
@@ -48,9 +63,12 @@ SLIPS = (
     Slip("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=1)"), ("-math.inf", "-1e9"))),
     Slip("bias-forgotten", tuple((bias, "") for bias in BIASES)),
     Slip("input-biases-forgotten", tuple((bias, "") for bias in BIASES[:3])),
+    *BIAS_SLIPS,
     Slip("output-bias-forgotten", ((BIASES[3], ""),)),
     Slip("weight-transposed", tuple((f" @ self.W_{letter}", f" @ self.W_{letter}.T") for letter in "QKVO")),
     Slip("no-output-matrix", (("out @ self.W_O + self.b_O", "out"),)),
+    *TORCH_SLIPS,
+    *TORCH_MASK_SLIPS,
     Slip("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),
 )
 

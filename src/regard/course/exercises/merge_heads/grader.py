@@ -19,6 +19,8 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         drawn(3, 1, 2, 4, about="one-head"),
         drawn(2, 4, 3, 1, about="one-wide"),
         drawn(2, 3, 1, 2, about="one-position"),
+        drawn(3, 3, 3, 3, about="all-the-same"),
+        drawn(5, 2, 7, 3, about="all-different"),
     ]
 
 

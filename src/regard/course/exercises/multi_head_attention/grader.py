@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercises.attending import EPS, zero_scores_lost
 from regard.course.exercises.drawing import numbers, towering
+from regard.course.exercises.edges import heads, merged
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -21,6 +23,11 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         drawn(2, 3, 3, about="one-wide"),
         drawn(1, 6, 2, about="one-position"),
         call("multi_head_attention", *high, numbers(rng, 3, 8), 2, about="large"),
+        drawn(3, 9, 3, about="all-the-same"),
+        *(
+            call("multi_head_attention", merged(q), merged(k), numbers(rng, 3, 8), 2, about=about)
+            for about, q, k in heads(rng, 2, 3, 3)
+        ),
     ]
 
 
@@ -61,6 +68,11 @@ SLIPS = (
     Slip("unstable", ((POWERS, "np.exp(scores)"),)),
     Slip("one-maximum", ((POWERS, "np.exp(scores - scores.max())"),)),
     Slip("one-maximum", ((POWERS, "np.exp(scores - scores.max(axis=(-2, -1), keepdims=True))"),)),
+    Slip("zero-score-zero-weight", ((POWERS, zero_scores_lost(POWERS)),)),
+    *(
+        Slip("eps-added", ((WEIGHTS, f"weights = powers / (powers.sum(axis=-1, keepdims=True) + {eps})"),))
+        for eps in EPS
+    ),
     Slip("causal", ((POWERS, POWERS.replace("scores", "np.where(np.tri(T) > 0, scores, -np.inf)")),)),
     Slip("returns-values", ((MERGED, "V"),)),
     Slip("returns-queries", ((MERGED, "Q"),)),

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercises.attending import BIAS_SLIPS, TORCH_MASK_SLIPS, TORCH_SLIPS
 from regard.course.exercises.drawing import matrices, numbers, visible
+from regard.course.exercises.edges import Embedded, embedded_edges, masked_embedded, some_visible
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -16,12 +18,27 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         args = (numbers(rng, B, T, sizes[0]),) if mask is None else (numbers(rng, B, T, sizes[0]), mask)
         return Call("MultiHeadSelfAttention", args, about=about, made=made, gradients=gradients)
 
+    def one_hot(about: str, made: Embedded, mask: np.ndarray | None = None) -> Call:
+        zeros = np.zeros(8)
+        state = matrices(rng, 8) | {"W_Q": made.W_q, "W_K": made.W_k, "b_Q": zeros, "b_K": zeros}
+        args = (made.x,) if mask is None else (made.x, mask)
+        return Call("MultiHeadSelfAttention", args, about=about, made=Made((8, 2), state=state))
+
+    some = np.stack([some_visible(rng, 4, 4), some_visible(rng, 4, 4)])
     return [
         attend("plain", 1, 3, (4, 2), gradients=True),
         attend("three-heads", 2, 5, (6, 3)),
         attend("one-head", 2, 4, (3, 1)),
         attend("mask", 3, 4, (6, 2), visible(rng, 3, 4)[:, None]),
         attend("numbers", 2, 3, (4, 2), visible(rng, 2, 3)[:, None].astype(np.float64), gradients=True),
+        attend("all-different", 5, 7, (6, 2), visible(rng, 5, 7)[:, None]),
+        attend("all-the-same", 3, 3, (9, 3), visible(rng, 3, 3)[:, None]),
+        attend("samples-as-heads", 2, 4, (6, 2), visible(rng, 2, 4)[:, None]),
+        attend("one-token", 2, 1, (6, 3)),
+        attend("nothing-hidden", 2, 3, (6, 3), np.ones((2, 1, 3, 3), dtype=np.int64)),
+        attend("one-visible", 1, 4, (6, 3), np.eye(4, dtype=bool)[None, None]),
+        *(one_hot(*edge) for edge in embedded_edges(rng, 2, 4, B=2)),
+        *(one_hot(*edge, some[:, None]) for edge in masked_embedded(rng, 2, some)),
     ]
 
 
@@ -53,6 +70,7 @@ SLIPS = (
     Slip("no-output-matrix", (("merged @ self.W_O + self.b_O", "merged"),)),
     Slip("bias-forgotten", tuple((bias, "") for bias in BIASES)),
     Slip("input-biases-forgotten", tuple((bias, "") for bias in BIASES[:3])),
+    *BIAS_SLIPS,
     Slip("output-bias-forgotten", ((BIASES[3], ""),)),
     Slip("weight-transposed", tuple((f" @ self.W_{letter} ", f" @ self.W_{letter}.T ") for letter in "QKVO")),
     Slip("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=-2)"),)),
@@ -66,6 +84,9 @@ SLIPS = (
     Slip("first-mask-for-all", (("mask == 0", "mask[:1] == 0"),)),
     Slip("heads-summed", ((MERGE, "(weights @ V).sum(1).repeat(1, 1, self.num_heads)"),)),
     Slip("weights-averaged", (("+ self.b_O, weights", "+ self.b_O, weights.mean(1)"),)),
+    Slip("heads-for-width", ((SCALE, " / math.sqrt(self.num_heads)"),)),
+    *TORCH_SLIPS,
+    *TORCH_MASK_SLIPS,
     Slip("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),
 )
 

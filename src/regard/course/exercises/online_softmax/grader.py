@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercises.attending import EPS, zero_scores_lost
 from regard.course.exercises.drawing import numbers
+from regard.course.exercises.edges import edges
 
 T, S, D_K, D_V = 2, 5, 3, 4
 
@@ -29,9 +31,16 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         blocks(2, "falling", shift=[2000.0, 2000.0, 0.0, 0.0, 0.0]),
         blocks(3, "large", shift=2000.0),
         blocks(3, "small", shift=-2000.0),
+        blocks(2, "one-key", keys=1),
+        call("online_softmax_attention", *(numbers(rng, 3, 3) for _ in range(3)), 2, about="all-the-same"),
+        *(
+            call("online_softmax_attention", q, k, numbers(rng, 4, D_V), block, about=about)
+            for block, (about, q, k, _) in zip((3, 1, 2, 3, 2), edges(rng, 3, 4), strict=True)
+        ),
     ]
 
 
+EACH = "np.exp(scores - new_top[:, None])"
 KEYS = "range(0, len(K), block)"
 RETURN = "return output / total[:, None], top + np.log(total)"
 OUTPUT, TOTAL = "output * rescale[:, None]", "total * rescale"
@@ -69,6 +78,8 @@ SLIPS = (
     Slip("one-top-for-all", ((TOP, "np.full(len(Q), max(top.max(), scores.max()))"),)),
     Slip("unstable", ((TOP, "np.zeros(len(Q))"), (START, "np.zeros(len(Q))"))),
     Slip("one-top-for-all", source=HEAD + WHOLE),
+    Slip("zero-score-zero-weight", ((EACH, zero_scores_lost(EACH)),)),
+    *(Slip("eps-added", ((RETURN, f"return output / (total[:, None] + {eps}), top + np.log(total)"),)) for eps in EPS),
     Slip("unstable", source=HEAD + NAIVE),
     Slip("over-queries", source=HEAD + OVER_QUERIES),
     Slip("not-divided", ((RETURN, "return output, top + np.log(total)"),)),

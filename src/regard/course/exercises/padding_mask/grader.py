@@ -28,6 +28,9 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         call("create_padding_mask", padded(rng, [2], 3, 0), about="one-sample"),
         call("create_padding_mask", padded(rng, [3, 3], 3, -1), -1, about="none"),
         call("create_padding_mask", padded(rng, [3, 1], 3, -1), -1, about="minus-one"),
+        call("create_padding_mask", padded(rng, [2, 0, 1], 2, 0), about="only-padding"),
+        call("create_padding_mask", padded(rng, [3, 1, 2], 3, 0), about="all-the-same"),
+        call("create_padding_mask", padded(rng, [1, 0, 1, 0], 1, 7), 7, about="one-key"),
     ]
 
 

@@ -16,6 +16,9 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         call("positional_encoding", 12, 4, about="further"),
         call("positional_encoding", 4, 2, about="one-pair"),
         call("positional_encoding", 1, 6, about="one-position"),
+        call("positional_encoding", 4, 4, about="all-the-same"),
+        call("positional_encoding", 70, 6, about="long"),
+        call("positional_encoding", 3, 22, about="wide"),
     ]
 
 

@@ -80,7 +80,7 @@ def fields(seed: int) -> Sequence[Field]:
     weights = softmax(K @ q / 2)
     return [
         Field("winner", NAMES[weights.argmax()], step="winner"),
-        Field("weights", weights.round(4).tolist(), TOLERANCE, "weights"),
+        Field("weights", weights.round(4).tolist(), TOLERANCE, "weights", total=1.0),
     ]
 
 

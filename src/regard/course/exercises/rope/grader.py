@@ -14,11 +14,14 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         call("rope", numbers(rng, 3, 4), np.arange(3), about="counted"),
         call("rope", numbers(rng, 3, 4), gaps, about="gaps"),
         call("rope", numbers(rng, 4, 6), rng.permutation(np.arange(1, 5)), about="shuffled"),
-        call("rope", numbers(rng, 1, 8), np.array([rng.integers(1000, 5000)]), about="far"),
+        call("rope", numbers(rng, 3, 8), rng.integers(2000, 5000, 3), about="far"),
         call("rope", numbers(rng, 2, 6), np.array([0, rng.integers(1, 9)]), base=100.0, about="base"),
         call("rope", numbers(rng, 2, 3, 4), np.arange(5, 8), about="heads"),
         call("rope", numbers(rng, 2, 1, 5, 4), np.arange(5), about="heads"),
         call("rope", numbers(rng, 3, 2), np.array([0, 1, 2]), about="one-pair"),
+        call("rope", numbers(rng, 4, 4, 4), np.arange(3, 7), about="all-the-same"),
+        call("rope", numbers(rng, 2, 3, 5, 8), np.arange(5), about="all-different"),
+        call("rope", numbers(rng, 3, 6), np.array([4, 4, 0]), base=500000.0, about="base"),
     ]
 
 

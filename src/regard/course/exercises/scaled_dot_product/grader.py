@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercises.attending import EPS, FILLS, zero_scores_lost
 from regard.course.exercises.drawing import numbers, towering
+from regard.course.exercises.edges import edges, masked_edges
 
 NAME = "scaled_dot_product_attention"
 
@@ -19,6 +21,11 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
     def drawn(front: tuple[int, ...], T: int, S: int, d_k: int, d_v: int) -> tuple[np.ndarray, ...]:
         return numbers(rng, *front, T, d_k), numbers(rng, *front, S, d_k), numbers(rng, *front, S, d_v)
 
+    def padded(B: int, H: int, T: int, S: int, d_k: int, d_v: int) -> Sequence[np.ndarray]:
+        """Heads with a padding mask (B, 1, 1, S), another for each sample."""
+        real = np.arange(S) < (1 + np.arange(B) % (S - 1))[:, None, None, None]
+        return *drawn((B, H), T, S, d_k, d_v), real
+
     seen = rng.permutation([2, 4])[:, None, None]  # how many keys of each sample are no padding
     nowhere = some(rng, 3, 4)
     nowhere[rng.integers(3)] = False
@@ -31,6 +38,17 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         call(NAME, *drawn((2, 3), 2, 4, 5, 3), some(rng, 2, 4), about="heads"),
         call(NAME, *drawn((), 3, 4, 2, 5), nowhere, about="nowhere"),
         call(NAME, *towering(rng, 3, 5), numbers(rng, 5, 2), some(rng, 3, 5), about="large"),
+        call(NAME, *padded(2, 2, 3, 4, 5, 6), about="samples-as-heads"),
+        call(NAME, *padded(2, 3, 4, 5, 6, 7), about="all-different"),
+        call(NAME, *padded(3, 3, 3, 3, 3, 3), about="all-the-same"),
+        call(NAME, *drawn((2,), 3, 4, 5, 2), np.stack([some(rng, 3, 4), ~some(rng, 3, 4)]), about="each-its-mask"),
+        call(NAME, *drawn((3,), 2, 4, 5, 3), np.array([[True, False, True, True]]), about="keys-only"),
+        call(NAME, *drawn((1,), 3, 1, 2, 4), about="one-key"),
+        *(call(NAME, q, k, numbers(rng, 4, 5), about=about) for about, q, k, _ in edges(rng, 3, 4)),
+        *(
+            call(NAME, q, k, numbers(rng, 4, 5), visible, about=about)
+            for about, q, k, visible in masked_edges(rng, 3, 4, empty_rows=True)
+        ),
     ]
 
 
@@ -40,6 +58,9 @@ HIDE = f"scores = {HIDDEN}"
 LARGEST = "np.where(np.isinf(largest), 0, largest)"
 WEIGHTS = "weights = powers / np.where(total == 0, 1, total)"
 RETURN = "return weights @ V, weights"
+POWERS = "np.exp(scores - largest)"
+LATE = f"{WEIGHTS}\n    weights = weights if mask is None else weights * mask"
+AGAIN = "weights.sum(axis=-1, keepdims=True)"
 
 SLIPS = (
     Slip("no-scale", ((SCALE, ""),)),
@@ -62,7 +83,30 @@ SLIPS = (
     Slip("zero-times-infinity", ((HIDDEN, "scores + ~mask * -np.inf"),)),
     Slip(
         "mask-after-softmax",
-        ((HIDE, "pass"), (WEIGHTS, f"{WEIGHTS}\n    weights = weights if mask is None else weights * mask")),
+        ((HIDE, "pass"), (WEIGHTS, LATE)),
+    ),
+    Slip("masked-too-late", ((HIDE, "pass"), (WEIGHTS, f"{LATE}\n    weights = weights / {AGAIN}"))),
+    Slip("masked-too-late", ((HIDE, "pass"), (WEIGHTS, f"{LATE}\n    weights = np.nan_to_num(weights / {AGAIN})"))),
+    *(Slip("fill-too-high", ((HIDDEN, f"np.where(mask, scores, {fill})"),)) for fill in FILLS),
+    *(
+        Slip(
+            "fill-too-high",
+            ((HIDDEN, f"np.where(mask, scores, {fill})"), (WEIGHTS, f"{LATE}.any(axis=-1, keepdims=True)")),
+        )
+        for fill in FILLS
+    ),
+    *(Slip("fill-too-high", ((HIDDEN, f"scores + ~mask * {fill}"),)) for fill in FILLS),
+    Slip("zero-score-zero-weight", ((POWERS, zero_scores_lost(POWERS)),)),
+    Slip("zero-score-zero-weight", ((POWERS, zero_scores_lost(POWERS)), ("np.where(total == 0, 1, total)", "total"))),
+    *(Slip("eps-added", ((WEIGHTS, f"weights = powers / (total + {eps})"),)) for eps in EPS),
+    Slip(
+        "causal-not-asked",
+        (
+            (
+                " / np.sqrt(Q.shape[-1])",
+                " / np.sqrt(Q.shape[-1])\n    scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, -np.inf)",
+            ),
+        ),
     ),
     Slip("mask-transposed", (("np.where(mask,", "np.where(mask.swapaxes(-1, -2),"),)),
     Slip("nowhere-nan", ((LARGEST, "largest"),)),

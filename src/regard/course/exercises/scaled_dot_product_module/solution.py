@@ -18,6 +18,8 @@ class ScaledDotProductAttention(nn.Module):
         if self.causal:
             hidden = hidden | torch.ones(T, S, dtype=torch.bool).triu(S - T + 1)
         if mask is not None:
+            if mask.ndim == 3 and scores.ndim == 4:
+                mask = mask.unsqueeze(1)  # (B, 1, 1, S): one for each sample, the same for all its heads
             hidden = hidden | mask.bool()
         scores = scores.masked_fill(hidden, -math.inf)
         weights = torch.softmax(scores, dim=-1)

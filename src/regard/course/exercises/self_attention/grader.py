@@ -7,6 +7,7 @@ import numpy as np
 from regard.course.exercise import Call, Grader, Slip, Tolerance, call
 from regard.course.exercises.attending import ATTENTION_SLIPS, RETURN, SCALE, SCORES
 from regard.course.exercises.drawing import numbers, towering
+from regard.course.exercises.edges import edges
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -25,6 +26,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         attended(1, 3, 2, about="one-position"),
         attended(4, 2, 3, about="wider-values"),
         call("self_attention", *towering(rng, 3, 3), numbers(rng, 3, 2), about="large"),
+        *(call("self_attention", q, k, numbers(rng, 3, 2), about=about) for about, q, k, _ in edges(rng, 3, 3)),
     ]
 
 
@@ -32,7 +34,6 @@ PROJECT = "return X @ W_q, X @ W_k, X @ W_v"
 
 SLIPS = (
     *ATTENTION_SLIPS,
-    Slip("causal", ((SCORES, f"{SCORES}\n    scores = np.where(np.tri(len(Q)) > 0, scores, -np.inf)"),)),
     Slip("transposed-weights", ((PROJECT, "return X @ W_q.T, X @ W_k.T, X @ W_v.T"),)),
     Slip("wrong-order", ((PROJECT, "return X @ W_k, X @ W_q, X @ W_v"),)),
     Slip("one-projection", ((PROJECT, "return X @ W_q, X @ W_q, X @ W_v"),)),

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercises.attending import HEADS_FOR_WIDTH, TORCH_MASK_SLIPS, TORCH_SLIPS
 from regard.course.exercises.drawing import numbers, projections, visible
+from regard.course.exercises.edges import Embedded, embedded_edges, masked_embedded, some_visible
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -25,12 +27,25 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
             args += (visible(rng, B, T).astype(masked),)
         return Call("SelfAttention", args, about=about, made=made, gradients=grad)
 
+    def one_hot(about: str, made: Embedded, mask: np.ndarray | None = None) -> Call:
+        given = {"W_q.weight": made.W_q.T, "W_k.weight": made.W_k.T, "W_q.bias": np.zeros(8), "W_k.bias": np.zeros(8)}
+        args = (made.x,) if mask is None else (made.x, mask)
+        return Call("SelfAttention", args, about=about, made=Made((8, 2), state=projections(rng, 8) | given))
+
+    some = np.stack([some_visible(rng, 4, 4), some_visible(rng, 4, 4)])
     return [
         attend("plain", 1, 3, grad=True),
         attend("three-heads", 2, 5, d_model=6, n_heads=3),
         attend("one-head", 2, 3, n_heads=1),
         attend("mask", 3, 4, d_model=6, masked=bool),
         attend("as-many-samples-as-heads", 2, 3, masked=int, grad=True),
+        attend("all-different", 5, 7, d_model=6, masked=bool),
+        attend("all-the-same", 3, 3, d_model=9, n_heads=3, masked=bool),
+        attend("one-token", 2, 1, d_model=6, n_heads=3),
+        one_hot("nothing-hidden", next(embedded_edges(rng, 2, 4, B=2))[1], np.ones((2, 4, 4), dtype=bool)),
+        one_hot("one-visible", next(embedded_edges(rng, 2, 4))[1], np.eye(4, dtype=np.int64)[None]),
+        *(one_hot(*edge) for edge in embedded_edges(rng, 2, 4, B=2)),
+        *(one_hot(*edge, some) for edge in masked_embedded(rng, 2, some)),
     ]
 
 
@@ -80,6 +95,9 @@ SLIPS = (
     Slip("mask-ignored", (("mask = mask.unsqueeze(1)", "mask = None"),)),
     Slip("mask-beside-heads", (("mask = mask.unsqueeze(1)", "mask = mask"),)),
     Slip("weights-averaged", (("self.merge(out)), weights", "self.merge(out)), weights.mean(1)"),)),
+    HEADS_FOR_WIDTH,
+    *TORCH_SLIPS,
+    *TORCH_MASK_SLIPS,
     Slip("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),
 )
 

@@ -7,6 +7,7 @@ import numpy as np
 from regard.course.exercise import Call, Grader, Slip, Tolerance, call
 from regard.course.exercises.attending import ATTENTION_SLIPS, SCALE, SCORES
 from regard.course.exercises.drawing import numbers, towering
+from regard.course.exercises.edges import edges
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -21,6 +22,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         drawn(2, 4, 3, 3, about="as-wide"),  # and here swapped keys and values
         drawn(3, 1, 2, 4, about="one-key"),
         call("simple_attention", *towering(rng, 3, 5), numbers(rng, 5, 2), about="large"),
+        *(call("simple_attention", q, k, numbers(rng, 4, 5), about=about) for about, q, k, _ in edges(rng, 3, 4)),
     ]
 
 

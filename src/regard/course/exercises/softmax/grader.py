@@ -5,7 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercises.attending import EPS, zero_scores_lost
 from regard.course.exercises.drawing import numbers
+from regard.course.exercises.edges import SCORES
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -23,6 +25,10 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         call("softmax", halves[:2] + 1000, -1, about="large"),
         call("softmax", halves + np.array([[1000], [-1000], [0]]), -1, about="apart"),
         call("softmax", hidden, -1, about="hidden"),
+        call("softmax", numbers(rng, 3, 1), -1, about="one-number"),
+        call("softmax", np.full((2, 3), numbers(rng, 1)), -1, about="all-equal"),
+        *(call("softmax", scores(rng, 3, 4), -1, about=about) for about, scores in SCORES.items()),
+        call("softmax", SCORES["zero-scores"](rng, 3, 4).T, 0, about="zero-scores"),
     ]
 
 
@@ -48,6 +54,8 @@ SLIPS = (
     Slip("powers-of-two", (("np.exp(", "np.exp2("),)),
     Slip("sigmoid", ((DIVIDE, "1 / (1 + np.exp(-x))"),)),
     Slip("winner-takes-all", (("np.exp(shifted)", "(shifted == 0).astype(float)"),)),
+    Slip("zero-score-zero-weight", (("np.exp(shifted)", zero_scores_lost("np.exp(shifted)", "x")),)),
+    *(Slip("eps-added", ((DIVIDE, f"powers / (powers.sum(axis=axis, keepdims=True) + {eps})"),)) for eps in EPS),
     Slip("truncated", ((DIVIDE, f"({DIVIDE}).astype(x.dtype)"),)),
     Slip("returns-input", ((DIVIDE, "x"),)),
     Slip("rounded", ((DIVIDE, f"np.round({DIVIDE}, 3)"),)),

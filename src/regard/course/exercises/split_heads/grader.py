@@ -19,6 +19,8 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         drawn(3, 2, 4, 1, about="one-head"),
         drawn(2, 3, 4, 4, about="one-wide"),
         drawn(2, 1, 6, 3, about="one-position"),
+        drawn(3, 3, 9, 3, about="all-the-same"),
+        drawn(5, 7, 6, 2, about="all-different"),
     ]
 
 

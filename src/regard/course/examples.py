@@ -1,0 +1,59 @@
+"""The calls that the example of a task makes: a check runs what the learner has read.
+
+The lines after the prompt are run here once, with the solution, and each call of a function that the exercise asks for
+is written down.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache, wraps
+from typing import Any
+
+import numpy as np
+
+from regard.course.exercise import Call, Grader
+
+ABOUT = "example"
+_LINE = re.compile(r"^ {4}(?:>>>|\.\.\.)(?: (.*))?$", re.MULTILINE)
+
+
+def example_calls(task: str, solution: str, targets: Sequence[str]) -> tuple[Call, ...]:
+    """The calls of `targets` in the example, in their order.
+
+    >>> example_calls(f"    {'>' * 3} f(2)", "def f(x): return x * x", ["f"])[0].args
+    (2,)
+    """
+    lines = "\n".join(_LINE.findall(task))
+    found: list[Call] = []
+
+    def recorded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            found.append(Call(name, deepcopy(args), deepcopy(kwargs), ABOUT))
+            return function(*args, **kwargs)
+
+        return call
+
+    space: dict[str, Any] = {"np": np}
+    if lines:
+        exec(compile(solution, "<solution>", "exec", dont_inherit=True), space)
+        space |= {name: recorded(name, space[name]) for name in targets}
+        exec(compile(lines, "<example>", "exec", dont_inherit=True), space)
+    return tuple(found)
+
+
+def with_examples(grader: Grader, task: str, solution: str) -> Grader:
+    """The grader with the calls of the task's example before its own. They are found when first asked for."""
+    own = grader.cases
+
+    @cache
+    def printed() -> tuple[Call, ...]:
+        targets = dict.fromkeys(call.target for call in own(np.random.default_rng(0)) if call.made is None)
+        return example_calls(task, solution, list(targets))
+
+    def cases(rng: np.random.Generator) -> Sequence[Call]:
+        return [*deepcopy(printed()), *own(rng)]
+
+    return replace(grader, cases=cases)

@@ -4,7 +4,7 @@ A Record holds the caller's kind of array and never anything T × S that was not
 it was computed: exact rectangles come from a function that the backend leaves with it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, Literal, NamedTuple, Protocol
@@ -166,6 +166,9 @@ class Record:
     """The tokens that look, one tuple per sample (or one for all)."""
     keys: tuple[tuple[str, ...], ...] | None = None
     """The tokens that are looked at."""
+    written: tuple[tuple[str, ...], ...] | None = None
+    """The token that each query writes, which is read one position later: one tuple per sample (or one for all). "" for
+    a query that wrote nothing, or whose token is unknown; None where no query of the record is known to write."""
     step: Step | None = None
     """Where this call goes on from the one before; None where it begins anew."""
     ids: Array | None = None
@@ -240,13 +243,14 @@ class Record:
         made.__dict__.update(self.__dict__, **fields)
         return made
 
-    def with_tokens(self, queries: Any = None, keys: Any = None) -> "Record":
+    def with_tokens(self, queries: Any = None, keys: Any = None, written: Any = None) -> "Record":
         """The same with tokens; one list for all samples, or a list of lists."""
         B, _, T, S = self.shape
         return replace(
             self,
             queries=_tokens(queries, B, T, "queries") or self.queries,
             keys=_tokens(keys, B, S, "keys") or self.keys,
+            written=_tokens(written, B, T, "written") or self.written,
         )
 
 
@@ -257,6 +261,21 @@ def tokens_of(rows: tuple[tuple[str, ...], ...], sample: int) -> tuple[str, ...]
     (('I', 'see'), ('you', 'do'))
     """
     return rows[sample if len(rows) > 1 else 0]
+
+
+def following(rows: Sequence[Sequence[str]], last: Sequence[str] | None = None) -> tuple[tuple[str, ...], ...]:
+    """What each token of some texts is followed by: what the query that read it writes, when a text is given whole.
+
+    last    what follows the last token of each text; "" where that is unknown. Padding, "", is followed by nothing.
+
+    >>> following([("<bos>", "我", "爱")], ["<eos>"]), following([("a", "b", "")])
+    ((('我', '爱', '<eos>'),), (('b', '', ''),))
+    """
+    ends = [""] * len(rows) if last is None else last
+    return tuple(
+        tuple(after if token else "" for token, after in zip(row, (*row[1:], end), strict=True))
+        for row, end in zip(rows, ends, strict=True)
+    )
 
 
 def _tokens(given: Any, samples: int, length: int, side: str) -> tuple[tuple[str, ...], ...] | None:

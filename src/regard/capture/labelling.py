@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from regard.capture.unseen import is_readable
 from regard.errors import ArgumentError
 from regard.text import Tokenizer
+from regard.text.pieces import sign_bytes, spelled
 
 Spell = Callable[[Sequence[int]], list[str]]
 """From ids to what a reader sees of each."""
@@ -38,6 +39,7 @@ def speller(tokenizer: Any) -> Spell | None:
     if spell is None and (isinstance(tokenizer, type) or not callable(tokenizer)):
         raise ArgumentError("watch-tokenizer", found=type(tokenizer).__name__)
     asked = spell or tokenizer
+    as_text = _text_of_bytes(tokenizer) if spell is not None and not isinstance(tokenizer, Tokenizer) else None
 
     def checked(ids: Sequence[int]) -> list[str]:
         found = asked(list(ids))
@@ -45,9 +47,29 @@ def speller(tokenizer: Any) -> Spell | None:
             count = len(found) if isinstance(found, Sequence) and not isinstance(found, str) else type(found).__name__
             raise ArgumentError("watch-tokens", found=count, wanted=len(ids))
         # An id that the tokenizer does not know has no name: vocabularies are padded to round sizes.
-        return [str(i) if piece is None else str(piece) for i, piece in zip(ids, found, strict=True)]
+        named = [str(i) if piece is None else str(piece) for i, piece in zip(ids, found, strict=True)]
+        return named if as_text is None else [as_text(piece) for piece in named]
 
     return checked
+
+
+def _text_of_bytes(tokenizer: Any) -> Callable[[str], str] | None:
+    """Of a byte-level vocabulary, from a token to its text: "Ġcat" to " cat", a part of a character to its bytes.
+
+    None for any other vocabulary. Tokens that were added by hand are written in plain letters, and stay as they are.
+    """
+    tokenizer = getattr(tokenizer, "tokenizer", tokenizer)  # a processor's
+    decoder = getattr(getattr(tokenizer, "backend_tokenizer", None), "decoder", None)
+    state = b"" if decoder is None else decoder.__getstate__()
+    if b'"ByteLevel"' not in state and not hasattr(tokenizer, "byte_decoder"):
+        return None
+    added = {str(token) for token in getattr(tokenizer, "added_tokens_decoder", {}).values()}
+
+    def text(token: str) -> str:
+        raw = None if token in added else sign_bytes(token)
+        return token if raw is None else spelled(raw)
+
+    return text
 
 
 class Spelling:
@@ -74,6 +96,11 @@ class Spelling:
         except Exception as error:  # a function of the user's: anything
             self.failed = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             return None
+
+    def tokens(self, ids: Sequence[int]) -> list[str]:
+        """Of some ids; "" for each where the tokenizer fails."""
+        words = self.words([ids])
+        return [""] * len(ids) if words is None else words[0]
 
 
 def token_tables(model: nn.Module) -> set[int]:

@@ -13,7 +13,7 @@ from regard.capture.labelling import Reading, Spelling, laid_out, token_tables
 from regard.capture.names import Place, given
 from regard.capture.positions import sees_last
 from regard.capture.streams import Stream, Streams, reads_more_than_text
-from regard.records import Kind, Step
+from regard.records import Kind, Step, following
 
 
 class Seen(NamedTuple):
@@ -23,6 +23,7 @@ class Seen(NamedTuple):
     ids: np.ndarray | None = None
     queries: Rows | None = None
     keys: Rows | None = None
+    written: Rows | None = None
 
 
 class Sides:
@@ -38,6 +39,8 @@ class Sides:
         self._moved: Tensor | None = None
         self._sources: tuple[int, ...] = ()
         """Of each sample that a decoder writes, the source; () where that is unknown."""
+        self._written: Rows | None = None
+        """What each query of the decoder's last call writes, of a text that was read whole."""
 
     @property
     def listeners(self) -> dict[Any, Callable[..., None]]:
@@ -73,11 +76,13 @@ class Sides:
             self._moved = None
             if kind != "encoder":
                 self._follow_sources(text)
+                self._written = self._next_tokens(text)
         if (text.B, text.T) != (B, T):  # not the text, but windows of it, or something shorter made of it
             return Seen()
         # A cache that is larger than the text keeps it at its beginning.
         keys_from = 0 if text.total < S else None
-        return Seen(text.step, text.ids, text.tokens(T, text.total - T), text.tokens(S, keys_from))
+        queries, keys = text.tokens(T, text.total - T), text.tokens(S, keys_from)
+        return Seen(text.step, text.ids, queries, keys, None if kind == "encoder" else self._written)
 
     @property
     def guessed(self) -> bool:
@@ -95,7 +100,30 @@ class Sides:
         text = self._texts.get("decoder") or self._texts.get("self")
         if text is None or (text.B, text.T) != (B, T):
             return Seen(keys=self._source(B, S))
-        return Seen(text.step, text.ids, text.tokens(T, text.total - T), self._source(B, S))
+        return Seen(text.step, text.ids, text.tokens(T, text.total - T), self._source(B, S), self._written)
+
+    def _next_tokens(self, text: Text) -> Rows | None:
+        """Beside an encoder, the decoder is given its text whole, and each query writes the next token.
+
+        The last one is known where the model was given labels. A single token is a step: the next call tells.
+        """
+        queries = text.tokens(text.T, text.total - text.T)
+        if "encoder" not in self._texts or queries is None or text.T < 2:
+            return None
+        return following(queries, self._last_labels(text))
+
+    def _last_labels(self, text: Text) -> list[str] | None:
+        """What the last query of each sample is to write, where labels were given that its text was made from."""
+        if text.ids is None:
+            return None
+        for name, tensor in given():
+            if name == "labels" and tuple(tensor.shape) == text.ids.shape and not tensor.is_floating_point():
+                labels = tensor.cpu().numpy()
+                before = labels[:, :-1]
+                if ((before == text.ids[:, 1:]) | (before < 0)).all():  # what is left out of a loss is negative
+                    words = self._spelling.words([row[-1:] for row in np.maximum(labels, 0).tolist()])
+                    return words and [word[0] if row[-1] >= 0 else "" for word, row in zip(words, labels, strict=True)]
+        return None
 
     def _across_streams(self, B: int, T: int, S: int, queries: Stream | None, keys: Stream | None) -> Seen:
         """The same where a picture may look at a text, or a text at a picture."""

@@ -139,6 +139,7 @@ class Watcher:
         self.kinds = Kinds(self.names)
         self._spelling = Spelling(tokenizer)
         self.sides = Sides(model, self._spelling)
+        self.trace.spell = self._spelling.tokens if self._spelling.speaks else None
         self.steps = Steps()
         self.later = Later(self.trace)
         self.blocks = Blocks(sparse_places(self.names.places), self.tell, self._refuse)
@@ -213,11 +214,10 @@ class Watcher:
                 self._without_values.setdefault(place.name or "attention")
         if seen.step is None and kind == "decoder" and (prompt := written_so_far()) is not None:
             record = record.changed(prompt=prompt) if prompt < record.shape[2] else record
-        step, ids, queries, keys = seen
         name = place.name or "attention"
         if isinstance(caught, CaughtWeights):
             self.row_sums.add(len(self.trace), name, caught)
-        self.trace.append(record.changed(name=name, kind=kind, step=step, ids=ids, queries=queries, keys=keys))
+        self.trace.append(record.changed(name=name, kind=kind, **seen._asdict()))
 
     def _written(self, caught: Caught | CaughtWeights, place: Place, kind: Kind, step: Step | None, see: See) -> Record:
         """The Record of a call while text is being written, with what its rows can be put together from."""

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from regard.errors import TooLargeError
+from regard.generation.many import room_for
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.kinds import to_kind_of
 from regard.language.reading import check_text, readable, without_unknown
 from regard.language.translating import search
-from regard.language.writing import Prompt, check_length, go_on, read_prompt, sampling
+from regard.language.writing import Prompt, check_length, go_on, read_prompt, room_to_write, sampling
 from regard.records import See
 from regard.trace import Trace
 from regard.trace.looking import Looking
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 class Seen(NamedTuple):
     """What was read, what the model made of it, and the Trace of that one pass; its labels are the tokens.
 
-    A row belongs to the token that has been read there, and shows where the model looked to go on from it.
+    A row has read one token (`Record.queries`) and writes the next (`Record.written`): it shows where the model looked
+    to write it.
     """
 
     text: str
@@ -48,32 +50,55 @@ def _translation(model: "LanguageModel", text: str, output: str | None, looking:
     text = readable(model, text).replace("\n", " ")
     source = tokenizer.encode(text)
     _check_length(model, len(source) + 1)
+    eos, ended = tokenizer.special("eos"), True
     if output is None:
         written = search(model, [source])[0]
         output = tokenizer.decode(written)
+        ended = len(written) < room_for([*source, eos], model.config.max_len)  # else it was cut off
     else:
         written = tokenizer.encode(output)
         _check_length(model, len(written) + 1)
-    ids, source = [tokenizer.special("bos"), *written], [*source, tokenizer.special("eos")]
+    ids, source = [tokenizer.special("bos"), *written], [*source, eos]
     _run(model, looking, ids, source)
-    trace = looking.label(labels(model, ids), labels(model, source))
+    after = [*labels(model, written), tokenizer.pieces([eos])[0] if ended else ""]
+    trace = looking.label(labels(model, ids), labels(model, source), after)
     trace.texts = text, output
-    return Seen(text, output, trace)
+    return Seen(text, output, _with_opening(model, trace))
 
 
 def _continuation(model: "LanguageModel", text: str, output: str | None, looking: Looking) -> Seen:
     tokenizer, start = model.tokenizer, read_prompt(model, text)
     check_length(start, model.longest)
     before = [*start.header, *start.ids]
+    last = ""  # what the last query writes
     if output is None:
-        written = go_on(model, start, sampling(model, seed=0))[: model.longest - len(before)]
+        found = go_on(model, start, sampling(model, seed=0))
+        written = found[: model.longest - len(before)]
         output = tokenizer.decode(written)
+        if len(written) < len(found):
+            last = labels(model, found)[len(written)]
+        elif tokenizer.eos is not None and len(found) < room_to_write(model, start):
+            last = tokenizer.pieces([tokenizer.eos])[0]
     else:
         written = tokenizer.encode(output)
         check_length(Prompt(start.header, [*start.ids, *written]), model.longest)
     ids = [*before, *written]
     _run(model, looking, ids)
-    return Seen(text, output, looking.label(labels(model, ids)))
+    # Of the prompt only the last query writes: what follows the others was given.
+    after = [*[""] * (len(before) - 1), *labels(model, written), last]
+    trace = looking.label(labels(model, ids), written=after if any(after) else None)
+    return Seen(text, output, _with_opening(model, trace))
+
+
+def _with_opening(model: "LanguageModel", trace: Trace) -> Trace:
+    """The Trace, which opens with the head that the model's settings name first."""
+    named = next(iter(model.settings.alignment_heads), None)
+    if named is not None:
+        layer, head = named
+        kinds = [record.kind for record in trace]
+        records = trace.select(kind="cross" if "cross" in kinds else "decoder")
+        trace.opening = (records[layer].name, head)
+    return trace
 
 
 def labels(model: "LanguageModel", ids: list[int]) -> list[str]:

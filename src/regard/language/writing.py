@@ -134,11 +134,17 @@ def with_marks(settings: "Settings", prompt: str, form: str | None = None) -> st
 
 def go_on(model: "LanguageModel", start: Prompt, asked: Sampling, max_new: int | None = None) -> list[int]:
     """The ids that the model adds: at most `max_new`, as many as it has room for, up to an <eos>."""
-    before, limit = [*start.header, *start.ids], model.config.max_len
-    check_length(start, limit)
+    before = [*start.header, *start.ids]
+    check_length(start, model.config.max_len)
     if max_new is None:
-        most = model.settings.max_new
-        max_new = most if limit is None else min(most, limit - len(before) + 1)  # the last one is never read
+        max_new = room_to_write(model, start)
     with one_blas_thread():  # for one text, several would wait for each other longer than they work
         found: list[int] = generate(model.model, before, max_new=max_new, pick=asked, eos=model.tokenizer.eos)
     return found
+
+
+def room_to_write(model: "LanguageModel", start: Prompt) -> int:
+    """How many ids the model adds at most, where nobody says."""
+    most, limit = model.settings.max_new, model.config.max_len
+    before = len(start.header) + len(start.ids)
+    return most if limit is None else min(most, limit - before + 1)  # the last one is never read

@@ -12,7 +12,7 @@ import numpy as np
 from regard.dispatch import attend as dispatched
 from regard.errors import ArgumentError
 from regard.kinds import Array
-from regard.records import Kind, Record, See
+from regard.records import Kind, Record, See, following
 from regard.trace.trace import Trace
 
 Rows = list[list[str]]
@@ -61,17 +61,24 @@ class Looking:
         self.trace.append(record.named(name, kind))
         return out
 
-    def label(self, tokens: Any = None, source: Any = None) -> Trace:
+    def label(self, tokens: Any = None, source: Any = None, written: Any = None) -> Trace:
         """Name the tokens of all records, and give the Trace: one list, or one list per sample, padding included.
 
         `tokens` are what the decoder read (or an encoder without a decoder), in the order it read them, however many
         calls that took; the last may be missing from the calls, as a generation does not read what it writes last.
         `source` is what the encoder of a translator read. What is None stays without tokens.
+        `written` is what the query of each of the `tokens` writes, "" where it writes nothing; of a translator it may be
+        left out, as each query writes the next token.
 
         Samples must have kept their places and nothing may have been taken back: after a beam search, or in a session
         that went on from an earlier text, run the text once more under a new Looking.
         """
         text = _Text("tokens", tokens)
+        after = _Text("written", written)
+        if after.rows is None and text.rows is not None and any(record.kind == "cross" for record in self.trace):
+            after.rows = [list(row) for row in following(text.rows)]
+        if after.rows is not None and text.rows is not None:
+            after.check_beside(text)
         alone = all(record.kind == "encoder" for record in self.trace)
         origin = text if source is None and alone else _Text("source", source)
         counts = sorted({record.shape[0] for record in self.trace})
@@ -85,15 +92,16 @@ class Looking:
         for record in self.trace:
             name, (T, S) = record.module, record.shape[-2:]
             ends[name] += T
+            wrote = None
             if record.kind == "encoder":
                 queries = keys = origin.whole(name, totals[name])
             else:
                 text.check(name, totals[name], spare=1)
                 if text.rows is not None and record.kind == "decoder" and ends[name] > S:
                     raise ArgumentError("label-cropped", name=record.name, S=S, end=ends[name])
-                queries = text.until(ends[name], T)
+                queries, wrote = text.until(ends[name], T), after.until(ends[name], T)
                 keys = origin.whole(name, S) if record.kind == "cross" else text.until(ends[name], S)
-            labelled.append(record.with_tokens(queries, keys))
+            labelled.append(record.with_tokens(queries, keys, wrote))
         self.trace = Trace(labelled)
         return self.trace
 
@@ -109,6 +117,12 @@ class _Text:
         """As many tokens as the module `name` had positions, or `spare` more."""
         if self.rows is not None and not 0 <= len(self.rows[0]) - wanted <= spare:
             raise ArgumentError("label-count", side=self.side, found=len(self.rows[0]), name=name, wanted=wanted)
+
+    def check_beside(self, text: "_Text") -> None:
+        """As many as `text` has, and of as many samples, or one row for all."""
+        assert self.rows is not None and text.rows is not None
+        if len(self.rows[0]) != len(text.rows[0]):
+            raise ArgumentError("label-written", found=len(self.rows[0]), wanted=len(text.rows[0]))
 
     def whole(self, name: str, wanted: int) -> Rows | None:
         """All tokens, just as many as the module had positions."""

@@ -23,24 +23,37 @@ _MAP = 256
 
 
 class _Side(NamedTuple):
-    """The queries or the keys of one sample: where each group begins, and what it says."""
+    """The queries or the keys of one sample: where each group begins, what it says, and how many tokens there are."""
 
     starts: np.ndarray
     labels: list[str] | None
+    length: int
 
     @classmethod
     def of(cls, rows: tuple[tuple[str, ...], ...] | None, by: Merge, sample: int, length: int) -> "_Side":
         if rows is None:
-            return cls(np.arange(length), None)
+            return cls(np.arange(length), None, length)
         tokens = tokens_of(rows, sample)
         if by == "tokens":
-            return cls(np.arange(length), list(tokens))
+            return cls(np.arange(length), list(tokens), length)
         pieces = token_bytes(tokens)
         groups = _GROUPS[by](pieces)
         labels = [spelled(b"".join(pieces[group])) for group in groups]
         if by == "words":
             labels = [label.strip(" ") or label for label in labels]
-        return cls(np.array([group.start for group in groups], int), labels)
+        return cls(np.array([group.start for group in groups], int), labels, length)
+
+
+    @property
+    def ends(self) -> np.ndarray:
+        """The last place of each group."""
+        return np.append(self.starts[1:], self.length) - 1
+
+    def labels_at(self, places: np.ndarray) -> list[str] | None:
+        """What the groups say in which these places are."""
+        if self.labels is None:
+            return None
+        return [self.labels[at] for at in np.searchsorted(self.starts, places, side="right") - 1]
 
 
 def has_torn_characters(record: Record, sample: int) -> bool:
@@ -52,7 +65,7 @@ def has_torn_characters(record: Record, sample: int) -> bool:
         tokens = tokens_of(rows, sample)
         return len(character_groups(token_bytes(tokens))) < len(tokens)
 
-    return torn(record.queries) or torn(record.keys)
+    return torn(record.queries) or torn(record.keys) or torn(record.written)
 
 
 def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
@@ -70,15 +83,12 @@ def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
     if by not in get_args(Merge):
         raise ArgumentError("option-unknown", option="merge", asked=by, choices=Listed(get_args(Merge)))
     sample = in_range("sample", sample, record.shape[0])
-    queries, keys = (
-        _Side.of(rows, by, sample, length)
-        for rows, length in zip((record.queries, record.keys), record.shape[2:], strict=True)
-    )
+    rows, keys = _rows(record, by, sample), _Side.of(record.keys, by, sample, record.shape[3])
     given = record.weights()
     weights = to_numpy(given)[sample]  # H T S
     looking = weights.any(-1).astype(int)
     if weights.size:
-        weights, looking = pool_at(weights, looking, queries.starts, keys.starts)
+        weights, looking = pool_at(weights, looking, rows.starts, keys.starts)
     kept = to_kind_of(weights[None], given)
     H, T, S = weights.shape
     small = pool(weights, looking, bin_width(T, _MAP), bin_width(S, _MAP))[0] if max(T, S) > _MAP else weights
@@ -91,6 +101,29 @@ def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
         map=kept if small is weights else to_kind_of(small[None], given),
         rectangle=lambda rows, cols: kept[..., rows, cols],
         kept={"weights": kept},
-        prompt=None if record.prompt is None else int(np.searchsorted(queries.starts, record.prompt)),
+        prompt=None if record.prompt is None else int(np.searchsorted(rows.starts, record.prompt)),
     )
-    return made.with_tokens(queries.labels, keys.labels)
+    return made.with_tokens(rows.read, keys.labels, rows.written)
+
+
+class _Rows(NamedTuple):
+    """The rows of a merged record: the first query of each, what it has read and what it writes."""
+
+    starts: np.ndarray
+    read: list[str] | None
+    written: list[str] | None
+
+
+def _rows(record: Record, by: Merge, sample: int) -> _Rows:
+    """The queries that write one word, in cross-attention; elsewhere, those that have read one, since keys are read.
+
+    The first query that writes a word has read the word before; the last that has read a word writes the next.
+    """
+    T = record.shape[2]
+    read = _Side.of(record.queries, by, sample, T)
+    if record.written is None:
+        return _Rows(read.starts, read.labels, None)
+    written = _Side.of(record.written, by, sample, T)
+    if record.kind == "cross":
+        return _Rows(written.starts, read.labels_at(written.starts), written.labels)
+    return _Rows(read.starts, read.labels, written.labels_at(read.ends))

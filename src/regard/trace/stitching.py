@@ -5,7 +5,7 @@ those of its ancestors. Which call goes on from which is in the records; nothing
 """
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +18,19 @@ from regard.trace.pooling import pool
 from regard.trace.runs import Ends, Run, asked_for, runs_of, start_of, was_lost
 from regard.words import say
 
+Spell = Callable[[Sequence[int]], list[str]]
 NUMBERS_AT_ONCE = 2**22
 """Weights that are made at a time while a map is pooled: 16 MiB."""
 
 
-def stitched_records(records: Iterable[Record], ids: Any = None, map: int | None = 256) -> list[Record]:
+def stitched_records(
+    records: Iterable[Record], ids: Any = None, map: int | None = 256, spell: Spell | None = None
+) -> list[Record]:
     """One Record for each text that a module went through; what was one call stays as it is.
 
     ids   the texts to follow, N L, as a search returned them: of each module one Record, of the run that read most of
           them; else those that were alive at the last step of each run
+    spell how ids are spelled, where that is known: the last token that was written was never read
     """
     runs = runs_of(records)
     lost = next((run for run in runs if was_lost(run, runs)), None)
@@ -34,14 +38,19 @@ def stitched_records(records: Iterable[Record], ids: Any = None, map: int | None
         warnings.warn(say("stitch-in-turn", name=lost.module), stacklevel=3)  # at the call of Trace.stitched
     if ids is None:
         return [_stitched(run, None, map) for run in runs]
-    return [_stitched(run, ends, map) for run, ends in asked_for(runs, to_numpy(ids))]
+    texts = to_numpy(ids)
+    return [_stitched(run, ends, map, texts, spell) for run, ends in asked_for(runs, texts)]
 
 
-def _stitched(run: Run, ends: Ends | None, map: int | None) -> Record:
+def _stitched(
+    run: Run, ends: Ends | None, map: int | None, texts: np.ndarray | None = None, spell: Spell | None = None
+) -> Record:
     calls, last = run.calls, len(run.calls) - 1
     if run.is_encoder or (last == 0 and ends is None):
         return calls[0].named(run.module)
-    return Stitch(calls, ends or [(last, row) for row in range(calls[last].shape[0])]).record(map)
+    stitch = Stitch(calls, ends or [(last, row) for row in range(calls[last].shape[0])])
+    after = None if texts is None or spell is None or ends is None else stitch.after(texts, spell)
+    return stitch.record(map, after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +86,21 @@ class Stitch:
         self.is_cross = last.record.kind == "cross"
         self.S = last.record.shape[-1] if self.is_cross else self.first + self.T
 
-    def record(self, bins: int | None = 256) -> Record:
-        """All rows as one Record."""
+    def end_of_text(self, sample: int) -> int:
+        """The place after the last token that the sample has read: it may have ended before others did."""
+        last = self.first + self.T
+        return min((piece.start for piece in self.pieces if piece.rows[sample] < 0), default=last)
+
+    def after(self, texts: np.ndarray, spell: Spell) -> list[str]:
+        """The token that each text has after the last one that was read; "" where the text ends there."""
+        places = [self.end_of_text(sample) for sample in range(len(texts))]
+        return [
+            spell([int(text[place])])[0] if place < len(text) else ""
+            for text, place in zip(texts, places, strict=True)
+        ]
+
+    def record(self, bins: int | None = 256, after: Sequence[str] | None = None) -> Record:
+        """All rows as one Record. `after` is what each text has after the last token that was read, where known."""
         calls = [piece.record for piece in self.pieces]
         first = calls[0]
         B, H = len(self.pieces[0].rows), first.shape[1]
@@ -96,6 +118,7 @@ class Stitch:
             values=self._values(),
             queries=queries,
             keys=self._keys(queries),
+            written=self._written(queries, after),
             # A first call that also read what an assistant proposed knows how long the prompt was.
             prompt=min(self.pieces[0].count, first.prompt or self.pieces[0].count),
             rectangle=self.rectangle,
@@ -191,6 +214,25 @@ class Stitch:
                 tokens = ("",) * piece.count if row < 0 else tokens_of(rows, row)[: piece.count]
                 text.extend(tokens)
         return tuple(tuple(text) for text in found)
+
+    def _written(
+        self, queries: tuple[tuple[str, ...], ...] | None, after: Sequence[str] | None
+    ) -> tuple[tuple[str, ...], ...] | None:
+        """The last query of a call writes what the next call reads first; the others what the record of the call says.
+
+        None where no query is known to write anything.
+        """
+        told = self._tokens([piece.record.written or (("",) * piece.record.shape[2],) for piece in self.pieces])
+        if queries is None or told is None:
+            return None
+        rows = [list(row) for row in told]
+        for sample, (row, read) in enumerate(zip(rows, queries, strict=True)):
+            for piece in self.pieces[1:]:
+                at = piece.start - self.first
+                row[at - 1] = read[at]
+            if after is not None:
+                row[self.end_of_text(sample) - self.first - 1] = after[sample]
+        return tuple(map(tuple, rows)) if any(map(any, rows)) else None
 
     def _keys(self, queries: tuple[tuple[str, ...], ...] | None) -> tuple[tuple[str, ...], ...] | None:
         if not self.is_cross and self.first == 0:

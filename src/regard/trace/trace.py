@@ -4,7 +4,7 @@ It holds records and hands them on; how they are drawn or written is known only 
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -48,6 +48,10 @@ class Trace:
         """Makes what records still lack, while a watch goes on; called before anybody looks at one."""
         self.texts: tuple[str, str] | None = None
         """What was read and what was written, word for word, where somebody told: tokens may not tell spaces."""
+        self.opening: tuple[str, int] | None = None
+        """The name of a record and the number of its head that views open with, where the model's settings name one."""
+        self.spell: Callable[[Sequence[int]], list[str]] | None = None
+        """How ids are spelled, while the tokenizer of a watched model is at hand; no file keeps it."""
         for record in [records] if isinstance(records, Record) else records:
             self.append(record)
 
@@ -158,9 +162,9 @@ class Trace:
         )
 
     def _part(self, records: Iterable[Record]) -> "Trace":
-        """Some of the records, of the same texts."""
+        """Other records, of the same texts."""
         part = Trace(records)
-        part.texts = self.texts
+        part.texts, part.opening, part.spell = self.texts, self.opening, self.spell
         return part
 
     def stitched(self, ids: Any = None, map: int | None = 256) -> "Trace":
@@ -175,7 +179,7 @@ class Trace:
         from regard.trace.stitching import stitched_records
 
         map = See(map=map).map  # which says what is wrong with it
-        return Trace(stitched_records(self, ids, map))
+        return self._part(stitched_records(self, ids, map, self.spell))
 
     def __repr__(self) -> str:
         if not self._records:
@@ -190,7 +194,7 @@ class Trace:
 
     def merged(self, by: Merge = "words", sample: int = 0) -> "Trace":
         """One sample with its tokens put together to "characters" or "words": keys summed, queries averaged."""
-        return Trace(merged(record, by, sample) for record in self)
+        return self._part(merged(record, by, sample) for record in self)
 
     # --- measured ----------------------------------------------------------------------------------------
 
@@ -220,7 +224,7 @@ class Trace:
         """
         from regard.trace.measures.rollout import attention_rollout
 
-        return Trace([attention_rollout(self, rows)])
+        return self._part([attention_rollout(self, rows)])
 
     def value_weighted(self) -> "Trace":
         """Every weight times the length of what it moves, rows summing to 1 again (Kobayashi et al. 2020).
@@ -229,13 +233,14 @@ class Trace:
         """
         from regard.trace.measures.values import value_weighted
 
-        return Trace(value_weighted(record) for record in self)
+        return self._part(value_weighted(record) for record in self)
 
     def _chosen(self, layer: Layer, head: int | Literal["mean"] | None) -> "tuple[Trace, Layer, int | None]":
         """What is to be drawn: of the mean, the only head of records that have no other."""
         if head != "mean":
             return self, layer, head
-        return Trace(mean_of_heads(record) for record in (self if layer in (None, "all") else [self[layer]])), None, 0
+        chosen = self if layer in (None, "all") else [self[layer]]
+        return self._part(mean_of_heads(record) for record in chosen), None, 0
 
     # --- handed on ---------------------------------------------------------------------------------------
 

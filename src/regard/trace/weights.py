@@ -75,6 +75,7 @@ def mean_of_heads(record: Record) -> Record:
         sink=None if record.sink is None else _mean(record.sink),
         queries=record.queries,
         keys=record.keys,
+        written=record.written,
         prompt=record.prompt,
         rectangle=None if exact is None else lambda rows, cols: _mean(exact(rows, cols)),
     )

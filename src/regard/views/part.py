@@ -66,6 +66,7 @@ def cut_out(record: Record, sample: int, rows: Range, cols: Range) -> Record:
         map=record.weights(down, across),
         queries=_tokens(record.queries, sample, down),
         keys=_tokens(record.keys, sample, across),
+        written=_tokens(record.written, sample, down),
         prompt=prompt if 0 < prompt < high else None,
         whole=record,
         rows=down,

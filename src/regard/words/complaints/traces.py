@@ -64,6 +64,11 @@ WORDS: dict[str, Words] = {
         zh="{side} 给了 {found} 个词元，但 {name!r} 读了 {wanted} 个；请给出读入的全部词元（包括填充），"
         "并且每次运行用一个新的 Looking",
     ),
+    "label-written": Words(
+        en="written names {found} tokens, but tokens names {wanted}; give for each token what its query writes, "
+        "'' for nothing",
+        zh="written 给了 {found} 个词元，但 tokens 有 {wanted} 个；请为每个词元给出它的查询写出的词元，没有写出的用 ''",
+    ),
     # --- views ---
     "choice-range": Words(
         en="{what}={asked!r} is not there: choose a whole number from 0 to {last}",

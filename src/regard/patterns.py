@@ -311,6 +311,16 @@ def is_separator(token: str) -> bool:
     return bool(bare) and all(sign in _ENDS or unicodedata.category(sign)[0] == "P" for sign in bare)
 
 
+def is_word(token: str) -> bool:
+    """Whether a token is a part of the text, punctuation too, and no control token, nor nothing.
+
+    >>> [token for token in ("cat", ".", "[SEP]", "</s>", "") if is_word(token)]
+    ['cat', '.']
+    """
+    bare = token.strip(_MARKS)
+    return bool(bare) and not _CONTROL.fullmatch(bare)
+
+
 def numbered(tokens: tuple[tuple[str, ...], ...], samples: int) -> np.ndarray:
     """Tokens as numbers, B S, equal where they are the same; -1 for an empty one, which is padding.
 

@@ -81,8 +81,8 @@ class Sides:
             return Seen()
         # A cache that is larger than the text keeps it at its beginning.
         keys_from = 0 if text.total < S else None
-        queries, keys = text.tokens(T, text.total - T), text.tokens(S, keys_from)
-        return Seen(text.step, text.ids, queries, keys, None if kind == "encoder" else self._written)
+        written = None if kind == "encoder" else self._written
+        return Seen(text.step, text.ids, text.tokens(T, text.total - T), text.tokens(S, keys_from), written)
 
     @property
     def guessed(self) -> bool:
@@ -121,8 +121,8 @@ class Sides:
                 labels = tensor.cpu().numpy()
                 before = labels[:, :-1]
                 if ((before == text.ids[:, 1:]) | (before < 0)).all():  # what is left out of a loss is negative
-                    words = self._spelling.words([row[-1:] for row in np.maximum(labels, 0).tolist()])
-                    return words and [word[0] if row[-1] >= 0 else "" for word, row in zip(words, labels, strict=True)]
+                    last = self._spelling.tokens(np.maximum(labels[:, -1], 0).tolist())
+                    return [word if label >= 0 else "" for word, label in zip(last, labels[:, -1], strict=True)]
         return None
 
     def _across_streams(self, B: int, T: int, S: int, queries: Stream | None, keys: Stream | None) -> Seen:

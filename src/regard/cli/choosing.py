@@ -36,6 +36,7 @@ class Chosen(NamedTuple):
     heads   those to be drawn in full; None for an overview of all
     mean    the mean of all heads instead
     best    the layer and head that this kind of attention is best seen by, if the model's settings say so
+    among   heads among which the one to be drawn was found, as the one with the clearest pattern; else None
     """
 
     layers: list[int]
@@ -43,14 +44,28 @@ class Chosen(NamedTuple):
     heads: list[int] | None
     mean: bool
     best: tuple[int, int] | None
+    among: int | None = None
 
 
-def choose(trace: "Trace", asked: Asked, best: tuple[int, int] | None) -> Chosen:
-    """What is asked for; where nothing is, the `best` (layer, head) of the decoder, or an overview of all.
+def choose(trace: "Trace", asked: Asked) -> Chosen:
+    """What is asked for; where nothing is, the head that every view of the Trace opens with.
 
-    The best is one of cross-attention, and of self-attention only where there is no other. Raises ArgumentError with
-    what there is.
+    That is one of cross-attention, and of self-attention only where there is no other. Raises ArgumentError with what
+    there is.
     """
+    from regard.views.opening import opening_head
+
+    if asked == Asked() and len(trace):
+        at, head = opening_head(trace, list(trace))
+        record = trace[at]
+        alike = [one.name for one in trace if one.kind == record.kind]
+        layer, is_named = alike.index(record.name), trace.opening == (record.name, head)
+        count = None if is_named else sum(one.shape[1] for one in trace)
+        return Chosen([layer], [record], [head], False, (layer, head) if is_named else None, count)
+    best = None
+    if trace.opening is not None:
+        of = trace[trace.opening[0]]
+        best = [one.name for one in trace if one.kind == of.kind].index(of.name), trace.opening[1]
     kinds = list(dict.fromkeys(record.kind for record in trace))
     main = "cross" if "cross" in kinds else "decoder"
     kind = asked.kind or main
@@ -76,9 +91,10 @@ def choose(trace: "Trace", asked: Asked, best: tuple[int, int] | None) -> Chosen
 
 def record_as_json(record: "Record", layer: int, heads: list[Any], weights: Any) -> dict[str, Any]:
     """A record as --json writes it; `weights` (H, T, S) has a map for each of the `heads`."""
-    queries, keys = (list(rows[0]) if rows else None for rows in (record.queries, record.keys))
+    sides = {"queries": record.queries, "written": record.written, "keys": record.keys}
+    tokens = {side: list(rows[0]) if rows else None for side, rows in sides.items()}
     about = {"name": record.name, "kind": record.kind, "layer": layer, "heads": heads}
-    return about | {"queries": queries, "keys": keys, "weights": weights.tolist()}
+    return about | tokens | {"weights": weights.tolist()}
 
 
 def _number(option: str, text: str, count: int) -> int:

@@ -68,7 +68,7 @@ def see(
     read = TEXTS[reader.settings.task] if given is None else given.strip()
     seen = look(reader, read, output=output)
     tell_of_reading(reader, read)
-    chosen = choose(seen.trace, asked, next(iter(reader.settings.alignment_heads), None))
+    chosen = choose(seen.trace, asked)
     keep(seen.trace, save, html)
     if png is not None:
         _save_png(chosen, png)
@@ -99,7 +99,7 @@ def _hints(seen: "Seen", task: str, chosen: Chosen, *, example: bool, heads: boo
     if example:
         yield "see-example"
     if heads:
-        yield "see-more-overview" if chosen.heads is None else f"see-more-{task}"
+        yield "see-more-overview" if chosen.best is None else f"see-more-{task}"
 
 
 def _show(chosen: Chosen, columns: int | None, overview: str | None) -> None:
@@ -117,6 +117,8 @@ def _show(chosen: Chosen, columns: int | None, overview: str | None) -> None:
             put()
             if chosen.best == (layer, head):
                 put(say(f"see-best-{record.kind}", layer=layer, head=head))
+            elif chosen.among is not None:
+                put(say("see-clearest", layer=layer, head=head, count=chosen.among))
             Trace([record]).show(head=head, width=columns, file=sys.stdout)
     sys.stdout.flush()
 

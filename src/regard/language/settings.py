@@ -28,7 +28,8 @@ class Settings:
     longest           tokens read at once, at most; a longer text is translated in parts
     beams, length_penalty                for translations
     temperature, top_k, top_p, max_new   for texts
-    alignment_heads   (layer, head) of cross-attention, or of a decoder its own, the most telling first
+    alignment_heads   (layer, head) of cross-attention, or of a decoder its own, the most telling first: of
+                      cross-attention the one that best aligns the token being written
     forms             what a text of that form begins with, such as {"5x4": "五绝｜"}
     """
 

@@ -1,7 +1,11 @@
 """A Trace in a safetensors file: arrays as tensors, everything else as one JSON string in the metadata.
 
-    metadata["regard"]   {"format": "regard-trace", "version": 3, "tokens": [[…]], "records": [{…}]}
-    tensors              "0.map", "0.top.indices", "0.kept.q", …: the record's number, then what it is
+    metadata["regard"]   {"format": "regard-trace", "version": 4, "texts": […], "tokens": [[…]], "records": [{…}]}
+    tensors              "0.map", "0.top.indices", "0.kept.q", …: the record's number, then what it is; packed where the
+                         record says so, see `packing`
+
+The same numbers are not written twice: where the map has a bin for every weight it is the weights, and q and k are left
+out; what two arrays of a record share is written for the first of them.
 
 No pickle. A file is written aside and renamed, so that a stopped write leaves the old one. What is read is
 looked at before it is believed: a file that is not what it says is a FileError, never another error later on.
@@ -22,7 +26,8 @@ from regard.kinds import to_numpy
 from regard.masks import Mask
 from regard.records import WORTH_ASKING, Record
 from regard.trace.mask_file import mask_tree
-from regard.trace.reading import FORMAT, KEY, VERSION, Tensors, record_in
+from regard.trace.packing import Packer
+from regard.trace.reading import FORMAT, KEY, SAME, VERSION, Tensors, opening_in, record_in, texts_in
 
 if TYPE_CHECKING:
     from regard.trace.trace import Trace
@@ -31,14 +36,20 @@ FIELDS = ("map", "lse", "entropy", "received", "sink", "distance", "values", "id
 
 
 def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None:
-    """Write the trace; with `qk`, also what exact weights come from. Raises FileError and NotKeptError."""
+    """Write the trace; with `qk`, also what exact weights come from. Raises FileError and NotKeptError.
+
+    Maps are written in 16 bits; with `qk`, those that are the weights themselves in full.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     tensors: dict[str, np.ndarray] = {}
     tokens = TokenTable()
-    records = [_described(record, f"{i}.", tensors, tokens, qk) for i, record in enumerate(trace)]
+    packer = Packer()
+    records = [_described(record, f"{i}.", tensors, tokens, qk, packer) for i, record in enumerate(trace)]
     about = {"format": FORMAT, "version": VERSION, "tokens": tokens.rows, "records": records}
+    about |= {} if trace.texts is None else {"texts": list(trace.texts)}
+    about |= {} if trace.opening is None else {"opening": list(trace.opening)}
     target = Path(path)
     ending_of(target, TRACE)
     check_place(target)
@@ -62,14 +73,16 @@ def read_trace(path: str | os.PathLike[str], *, within: Path | None = None) -> "
     try:
         with safe_open(source, framework="np") as file:
             about = _about(source, file.metadata())
-            tensors = Tensors(source, file)
+            tensors = Tensors(source, file, source.stat().st_size)
             rows = tensors.tokens(about.get("tokens"))
             found = about.get("records")
             if not isinstance(found, list):
                 raise tensors.garbled("records")
             records = [record_in(tensors, i, entry, rows) for i, entry in enumerate(found)]
             tensors.check_claimed({f"{i}.{name}" for i, entry in enumerate(found) for name in entry["arrays"]})
-            return Trace(records)
+            trace = Trace(records)
+            trace.texts, trace.opening = texts_in(tensors, about), opening_in(tensors, about)
+            return trace
     except (OSError, SafetensorError) as error:
         raise FileError("trace-unreadable", path=str(source), reason=reason_of(error)) from error
     except RecursionError as error:  # a mask nested a thousand deep is nobody's mask
@@ -94,7 +107,7 @@ class TokenTable:
 
 
 def _described(
-    record: Record, place: str, tensors: dict[str, np.ndarray], tokens: TokenTable, qk: bool
+    record: Record, place: str, tensors: dict[str, np.ndarray], tokens: TokenTable, qk: bool, packer: Packer
 ) -> dict[str, Any]:
     """The record as JSON; its arrays go to `tensors`."""
     arrays = {name: getattr(record, name) for name in FIELDS}
@@ -102,7 +115,14 @@ def _described(
         arrays |= {"top.indices": record.top.indices, "top.weights": record.top.weights}
     kept, kept_arrays = _kept(record) if qk else (None, {})
     arrays = {name: to_numpy(array) for name, array in arrays.items() if array is not None} | kept_arrays
-    tensors.update({place + name: array for name, array in arrays.items()})
+    same = _same(arrays)
+    arrays = {name: array for name, array in arrays.items() if name not in same}
+    packed = {}
+    for name, array in arrays.items():
+        rounded = name == "map" and not (qk and record.map_is_exact)
+        tensors[place + name], about = packer.pack(array, rounded=rounded)
+        if about is not None:
+            packed[name] = about
     return {
         "name": record.name,
         "kind": record.kind,
@@ -111,6 +131,9 @@ def _described(
         "queries": tokens.numbers(record.queries),
         "keys": tokens.numbers(record.keys),
         "kept": kept,
+        **({"packed": packed} if packed else {}),
+        **({"same": same} if same else {}),
+        **({} if record.written is None else {"written": tokens.numbers(record.written)}),
         **({} if record.step is None else {"step": list(record.step)}),
         **({} if record.prompt is None else {"prompt": record.prompt}),
         **({"fused": True} if record.fused else {}),
@@ -118,14 +141,24 @@ def _described(
     }
 
 
+def _same(arrays: dict[str, np.ndarray]) -> dict[str, str]:
+    """Arrays that hold what an earlier one holds, by the name of that one."""
+    pairs = ((name, other) for name, other in SAME.items() if name in arrays and other in arrays)
+    return {name: other for name, other in pairs if _is_equal(arrays[name], arrays[other])}
+
+
+def _is_equal(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
 def _kept(record: Record) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """What exact weights need, as JSON and arrays; nothing where the map is the weights already."""
+    """What exact weights need, as JSON and arrays; of a map that is the weights already, only the mask."""
     kept = record.kept
+    if record.map_is_exact:
+        return _kept_mask(record) if {"q", "mask"} & kept.keys() and kept.get("bias") is None else (None, {})
     if "weights" in kept:
         return {}, {"kept.weights": to_numpy(kept["weights"])}
     if "q" not in kept:
-        if record.map_is_exact:
-            return None, {}
         if record.rectangle is not None and prod(record.shape) <= WORTH_ASKING:
             # A step of a text has its keys from the calls before it; its row is less than they are.
             return {}, {"kept.weights": to_numpy(record.weights())}
@@ -134,16 +167,19 @@ def _kept(record: Record) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]
     if kept.get("bias") is not None:
         arrays["kept.bias"] = to_numpy(kept["bias"])
     softcap = kept.get("softcap")
-    about: dict[str, Any] = {
-        "scale": float(kept["scale"]),
-        "softcap": None if softcap is None else float(softcap),
-        "mask": None,
-    }
-    if kept.get("mask") is not None:
-        about["mask"], parts = mask_tree(Mask.of(kept["mask"]))
-        about["lead"] = list(kept.get("lead", record.shape[:2]))
-        arrays |= {f"kept.mask.{i}": part for i, part in enumerate(parts)}
-    return about, arrays
+    about, masks = _kept_mask(record)
+    about |= {"scale": float(kept["scale"]), "softcap": None if softcap is None else float(softcap)}
+    return about, arrays | masks
+
+
+def _kept_mask(record: Record) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Who may look where, which the weights alone do not tell."""
+    kept = record.kept
+    if kept.get("mask") is None:
+        return {"mask": None}, {}
+    tree, parts = mask_tree(Mask.of(kept["mask"]))
+    about = {"mask": tree, "lead": list(kept.get("lead", record.shape[:2]))}
+    return about, {f"kept.mask.{i}": part for i, part in enumerate(parts)}
 
 
 def _about(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:

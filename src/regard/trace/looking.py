@@ -67,8 +67,8 @@ class Looking:
         `tokens` are what the decoder read (or an encoder without a decoder), in the order it read them, however many
         calls that took; the last may be missing from the calls, as a generation does not read what it writes last.
         `source` is what the encoder of a translator read. What is None stays without tokens.
-        `written` is what the query of each of the `tokens` writes, "" where it writes nothing; of a translator it may be
-        left out, as each query writes the next token.
+        `written` is what the query of each of the `tokens` writes, "" where it writes nothing; of a translator it may
+        be left out, as each query writes the next token.
 
         Samples must have kept their places and nothing may have been taken back: after a beam search, or in a session
         that went on from an earlier text, run the text once more under a new Looking.
@@ -120,7 +120,8 @@ class _Text:
 
     def check_beside(self, text: "_Text") -> None:
         """As many as `text` has, and of as many samples, or one row for all."""
-        assert self.rows is not None and text.rows is not None
+        assert self.rows is not None
+        assert text.rows is not None
         if len(self.rows[0]) != len(text.rows[0]):
             raise ArgumentError("label-written", found=len(self.rows[0]), wanted=len(text.rows[0]))
 

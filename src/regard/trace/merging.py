@@ -43,7 +43,6 @@ class _Side(NamedTuple):
             labels = [label.strip(" ") or label for label in labels]
         return cls(np.array([group.start for group in groups], int), labels, length)
 
-
     @property
     def ends(self) -> np.ndarray:
         """The last place of each group."""

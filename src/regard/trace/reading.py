@@ -15,6 +15,7 @@ from regard.errors import FileError, RegardError
 from regard.masks import BoundMask, Mask
 from regard.records import Record, Rectangle, Rest, Step, Top
 from regard.trace.mask_file import MaskTreeError, mask_of
+from regard.trace.packing import Unpacker
 from regard.trace.pooling import is_binning
 from regard.trace.weights import KINDS
 
@@ -22,10 +23,12 @@ FORMAT, VERSION, KEY = "regard-trace", 4, "regard"
 """A reader refuses what it does not know, so what is new in a record is a new version; what is absent is None."""
 
 _ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}
-_SOMETIMES = {"step", "prompt", "fused", "rest"}
+_SOMETIMES = {"step", "prompt", "fused", "rest", "written", "packed", "same"}
 _ARRAYS = re.compile(
     r"map|lse|entropy|received|sink|distance|values|ids|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
 )
+SAME = {"kept.lse": "lse"}
+"""Arrays that may be stored as another of the record."""
 _PER_POSITION = {"lse": 2, "entropy": 2, "received": 3, "values": 3}
 """Which of B H T S an array has after B and H."""
 
@@ -36,25 +39,45 @@ FourSizes = tuple[int, int, int, int]
 class Tensors:
     """The tensors of an open file, asked for by name and shape."""
 
-    def __init__(self, path: Path, file: Any) -> None:
+    def __init__(self, path: Path, file: Any, size: int) -> None:
         self.path = path
         self._file = file
         self._names = set(file.keys())
+        self._unpacker = Unpacker(size)
+        self._packed: dict[str, Any] = {}
+        self._same: dict[str, str] = {}
+
+    def told(self, own: str, entry: dict[str, Any], place: str) -> None:
+        """How the arrays of a record are stored: which are packed, and which are those of another name."""
+        packed, same = entry.get("packed", {}), entry.get("same", {})
+        if not isinstance(packed, dict) or not set(packed) <= set(entry["arrays"]):
+            raise self.garbled(f"{place}.packed")
+        if not isinstance(same, dict) or not all(SAME.get(name) == of for name, of in same.items()):
+            raise self.garbled(f"{place}.same")
+        self._packed |= {own + name: about for name, about in packed.items()}
+        self._same |= {own + name: own + of for name, of in same.items()}
 
     def get(self, name: str, kinds: str = "f") -> np.ndarray:
         """The tensor `name`, whose dtype must be of one of the kinds."""
+        name = self._same.get(name, name)
         if name not in self._names:
             raise FileError("trace-tensor-missing", path=str(self.path), tensor=name)
         try:
             found: np.ndarray = self._file.get_tensor(name)
         except (TypeError, AttributeError, KeyError) as error:  # a dtype that NumPy does not have
             raise FileError("trace-tensor-dtype", path=str(self.path), tensor=name, found="?") from error
+        if name in self._packed:
+            try:
+                found = self._unpacker.unpack(found, self._packed[name])
+            except ValueError as error:
+                raise self.garbled(name) from error
         if found.dtype.kind not in kinds:
             raise FileError("trace-tensor-dtype", path=str(self.path), tensor=name, found=found.dtype)
         return found
 
     def shaped(self, name: str, *wanted: int | None, kinds: str = "f") -> np.ndarray:
         """The same, of a shape; None stands for any size."""
+        name = self._same.get(name, name)
         found = self.get(name, kinds)
         fits = found.ndim == len(wanted) and all(
             size is None or size == have for size, have in zip(wanted, found.shape, strict=True)
@@ -100,6 +123,7 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         raise tensors.garbled(f"{place}.rest")
     B, H, T, S = shape
     own = f"{number}."
+    tensors.told(own, entry, place)
     rectangle, kept = _kept(tensors, own, entry, (B, H, T, S))
     per_position: dict[str, Any] = {
         name: tensors.shaped(own + name, B, H, shape[axis]) if name in names else None
@@ -118,12 +142,33 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         distance=tensors.shaped(f"{own}distance", B, H, distance_count(T, S)) if "distance" in names else None,
         queries=_tokens(tensors, entry, "queries", place, rows, B, T),
         keys=_tokens(tensors, entry, "keys", place, rows, B, S),
+        written=_tokens(tensors, entry, "written", place, rows, B, T),
         step=_step(tensors, entry.get("step"), place, B),
         ids=tensors.shaped(f"{own}ids", B, T, kinds="iu") if "ids" in names else None,
         prompt=_prompt(tensors, entry.get("prompt"), place, T),
         rectangle=rectangle,
         kept=kept,
     )
+
+
+def texts_in(tensors: Tensors, about: dict[str, Any]) -> tuple[str, str] | None:
+    """What was read and what was written."""
+    found = about.get("texts")
+    if found is None:
+        return None
+    if not (isinstance(found, list) and len(found) == 2 and all(isinstance(text, str) for text in found)):
+        raise tensors.garbled("texts")
+    return found[0], found[1]
+
+
+def opening_in(tensors: Tensors, about: dict[str, Any]) -> tuple[str, int] | None:
+    """The name of a record and the number of its head; views look whether there is one."""
+    found = about.get("opening")
+    if found is None:
+        return None
+    if not (isinstance(found, list) and len(found) == 2 and isinstance(found[0], str) and _is_size(found[1])):
+        raise tensors.garbled("opening")
+    return found[0], found[1]
 
 
 def _step(tensors: Tensors, found: Any, place: str, B: int) -> Step | None:
@@ -171,7 +216,7 @@ def _top(tensors: Tensors, own: str, shape: FourSizes) -> Top:
 def _tokens(
     tensors: Tensors, entry: dict[str, Any], side: str, place: str, rows: Rows, samples: int, length: int
 ) -> tuple[tuple[str, ...], ...] | None:
-    numbers = entry[side]
+    numbers = entry.get(side)
     if numbers is None:
         return None
     fits = isinstance(numbers, list) and len(numbers) in (1, samples)
@@ -194,15 +239,21 @@ def _kept(
         return (lambda rows, cols: weights[..., rows, cols]), {"weights": weights}
     if about is None:
         return None, {}
-    if not isinstance(about, dict) or "mask" not in about or not _are_numbers(about):
+    if not isinstance(about, dict) or "mask" not in about:
         raise tensors.garbled(f"{own}kept")
-    kept = _kept_arrays(tensors, own, names, shape)
-    kept |= {"scale": about["scale"], "softcap": about["softcap"], "mask": None, "lead": shape[:2]}
+    kept: dict[str, Any] = {"mask": None, "lead": shape[:2]}
+    has_q = "kept.q" in names
+    if has_q:
+        if not _are_numbers(about):
+            raise tensors.garbled(f"{own}kept")
+        kept |= _kept_arrays(tensors, own, names, shape) | {"scale": about["scale"], "softcap": about["softcap"]}
+    elif "map" not in names or set(about) - {"mask", "lead"}:  # without q the map is to be the weights
+        raise tensors.garbled(f"{own}kept")
     bound = None
     if about["mask"] is not None:
         kept["lead"] = _lead(tensors, own, about, shape)
         kept["mask"], bound = _mask(tensors, own, about["mask"], (*kept["lead"], *shape[2:]))
-    return _rectangle(kept, bound), kept
+    return (_rectangle(kept, bound) if has_q else None), kept
 
 
 def _kept_arrays(tensors: Tensors, own: str, names: list[str], shape: FourSizes) -> dict[str, Any]:

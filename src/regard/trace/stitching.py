@@ -95,8 +95,7 @@ class Stitch:
         """The token that each text has after the last one that was read; "" where the text ends there."""
         places = [self.end_of_text(sample) for sample in range(len(texts))]
         return [
-            spell([int(text[place])])[0] if place < len(text) else ""
-            for text, place in zip(texts, places, strict=True)
+            spell([int(text[place])])[0] if place < len(text) else "" for text, place in zip(texts, places, strict=True)
         ]
 
     def record(self, bins: int | None = 256, after: Sequence[str] | None = None) -> Record:

@@ -77,6 +77,29 @@ def part(records: Sequence[Record], lang: Language) -> list[str]:
     return pieces + ([say("screen-part-of", lang, T=T, S=S) for T, S in wholes] if len(wholes) == 1 else [])
 
 
+def names_written(record: Record) -> bool:
+    """Whether rows are labelled by what they have read and what they write."""
+    return record.written is not None and record.queries is not None
+
+
+def rows(records: Sequence[Record], lang: Language, named: bool = True, both: bool = True) -> str:
+    """What a row is, as `rows_key` finds it."""
+    return say(f"screen-rows-{rows_key(records, named, both)}", lang)
+
+
+def rows_key(records: Sequence[Record], named: bool = True, both: bool = True) -> str:
+    """Whether a row has read one token and writes another ("write"), has read a token ("read"), or just looks ("look").
+
+    named   whether rows have tokens for labels
+    both    whether these labels say what is written
+    """
+    if named and all(names_written(record) for record in records):
+        return "write" if both else "read"
+    if named and all(record.kind == "cross" and record.queries is not None for record in records):
+        return "read"
+    return "look"
+
+
 def cell(drawn: Picture, lang: Language) -> list[str]:
     """What a cell stands for, where it is more than one weight."""
     return cells([drawn], lang)

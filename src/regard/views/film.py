@@ -58,10 +58,9 @@ class Scene:
         return self.pictures[0].head
 
     @property
-    def highest(self) -> float:
-        """The largest weight of the whole film: the end of a scale that all frames share."""
-        finite = [cells[np.isfinite(cells)] for cells in (one.cells for one in self.pictures)]
-        return max((float(cells.max()) for cells in finite if cells.size), default=1.0) or 1.0
+    def scale(self) -> Scale:
+        """The scale of the whole film, which all frames share."""
+        return Scale.of(self.pictures)
 
 
 def read_film(folder: Path) -> Film:
@@ -146,7 +145,7 @@ def frame_lines(
     head = say("screen-head-of", lang, head=shown.head, count=whole.record.shape[1])
     above = caption.title(shown.record.name, [say(f"screen-{shown.record.kind}", lang), head], width)
     above += [*caption.flow(frame_title(shown, at, losses, lang), width), Text()]
-    ink = Ink(depth, Scale(shown.highest))
+    ink = Ink(depth, shown.scale)
     layout = lay_out(whole, width, depth)
     while True:
         rows = len(layout.drawn.cells)

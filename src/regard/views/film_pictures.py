@@ -12,11 +12,12 @@ import numpy as np
 
 from regard.errors import MissingPackageError
 from regard.files import check_place, write_output
-from regard.trace import Trace
 from regard.views.film import Scene, frame_title
 from regard.views.fonts import drawable, spoken, text_style
+from regard.views.heatmap import Look
 from regard.views.labels import cut_start, visible
 from regard.views.picture import chosen_language
+from regard.views.plots import draw_one
 from regard.words import Language, language, say, speaking
 
 if TYPE_CHECKING:
@@ -56,9 +57,7 @@ def gif_frames(shown: Scene, losses: Mapping[int, float]) -> Iterator["Image"]:
     figure = Figure(figsize=_size(shown), dpi=100, layout="constrained")
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    Trace([shown.record]).plot(head=shown.head, ax=axes)
-    for image in axes.images:
-        image.set_clim(0, shown.highest)
+    draw_one(axes, shown.pictures[0], Look(scale=shown.scale))
     if max(shown.record.shape[2:]) > _CROWDED:
         axes.tick_params(labelsize=7)
     title = axes.set_title(_title(shown, 0, losses), fontsize="medium", **text_style())

@@ -6,7 +6,7 @@ Labels at full size first, then smaller ones, then fewer of them. Nothing is kno
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil, log10
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from regard.views.caption import flow
 from regard.views.fonts import drawable, drawable_tokens, text_style
 from regard.views.heatmap import is_stretched
-from regard.views.labels import cut, visible
+from regard.views.labels import ARROW, cut, visible
 from regard.views.picture import Picture
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ _DIGIT = 0.64
 _LETTER = 0.58
 """How wide a Latin letter is, in sizes of the font; a Chinese character is less than two of them."""
 _WIDEST = 16
-"""Columns of a token's label."""
+"""Columns of a token's label,"""
+_WIDEST_PAIR = 24
+"""and of one that names the token read and the one written."""
 
 _WORDS = re.compile(r"[\u2e80-\uffef][，。；：、）]*|[^\s\u2e80-\uffef]+\s*|\s+")
 
@@ -90,7 +92,9 @@ def ticks(
     base = points_of(size)
     if not tokens or cell <= 0:
         return Ticks((), base, (max(3, len(str(last))) * _DIGIT if side == "y" else 1) * base / 72)
-    labels = drawable_tokens((cut(visible(token), min(_WIDEST, columns(longest, base))) for token in tokens), start)
+    most = {True: _WIDEST_PAIR, False: _WIDEST}
+    widths = (min(most[ARROW in token], columns(longest, base)) for token in tokens)
+    labels = drawable_tokens(map(cut, map(visible, tokens), widths), start)
     widest = max(text_width(label, base) for label in set(labels))
     if side == "x" and widest + _LETTER * base / 72 <= cell:
         return Ticks(tuple(labels), base, line(base), start=start)
@@ -101,10 +105,9 @@ def ticks(
     return Ticks(tuple(labels), points, widest * points / base, step, upright, start)
 
 
-def room_for_numbers(highest: float, points: float) -> float:
-    """Inches beside a bar of colours for its numbers, the smaller the longer."""
-    behind_point = 2 if highest <= 0 else max(2, ceil(-log10(highest)) + 2)
-    return (2 + behind_point) * _DIGIT * points / 72
+def room_for_numbers(numbers: Iterable[str], points: float) -> float:
+    """Inches beside a bar of colours for its numbers."""
+    return (1 + max(4, *map(len, numbers))) * _DIGIT * points / 72
 
 
 def cell_size(one: Picture, wide: float, high: float) -> tuple[float, float]:

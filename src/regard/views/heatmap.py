@@ -12,6 +12,7 @@ import numpy as np
 
 from regard.errors import ArgumentError
 from regard.views import caption
+from regard.views.fonts import drawable
 from regard.views.picture import Picture
 from regard.views.scales import Scale
 from regard.words import language, say
@@ -26,11 +27,15 @@ _HIDDEN, _BAD = "#eeeeee", "#d62728"
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the caller wishes: the weight of the last colour, the colours, and whether a bar explains them."""
+    """What the caller wishes: the weight of the last colour, the colours, and whether a bar explains them.
+
+    scale   where it is known already, as of a film, whose pictures share one
+    """
 
     vmax: float | None = None
     cmap: Any = None
     bar: bool = True
+    scale: Scale | None = None
 
     def __post_init__(self) -> None:
         from matplotlib import colormaps
@@ -40,6 +45,10 @@ class Look:
             raise ArgumentError("plot-vmax", asked=self.vmax)
         if not (self.cmap is None or isinstance(self.cmap, Colormap) or self.cmap in list(colormaps)):
             raise ArgumentError("plot-cmap", asked=self.cmap)
+
+    def scale_of(self, pictures: Iterable[Picture]) -> Scale:
+        """The scale by which these pictures are drawn."""
+        return self.scale or Scale.of(pictures, self.vmax)
 
     @property
     def palette(self) -> Any:
@@ -80,12 +89,40 @@ def _norm(scale: Scale, lowest: float) -> Any:
 
     if scale.name == "log":
         return LogNorm(vmin=lowest, vmax=scale.ceiling)
-    return Normalize(0, scale.ceiling) if scale.name == "linear" else PowerNorm(0.5, vmin=0, vmax=scale.ceiling)
+    if scale.name == "linear":
+        return Normalize(0, scale.ceiling)
+    return PowerNorm(0.5, vmin=0, vmax=scale.ceiling) if scale.bend is None else _with_bend(scale)
 
 
-def beyond(scale: Scale) -> dict[str, Any]:
-    """A pointed end of the colour bar where larger weights share the last colour."""
-    return {"extend": "max"} if scale.clipped else {}
+def _with_bend(scale: Scale) -> Any:
+    """matplotlib's own norms have no bend."""
+    from matplotlib.colors import Normalize
+
+    class WithBend(Normalize):
+        """The levels of the scale; what is hidden stays below 0."""
+
+        def __call__(self, value: Any, clip: bool | None = None) -> Any:
+            cells: Any = np.ma.asarray(value, float)
+            return np.ma.array(np.where(cells.data < 0, -1.0, scale.level(cells.data)), mask=cells.mask)
+
+        def inverse(self, value: Any) -> Any:
+            return np.vectorize(scale.weight, otypes=[float])(value)
+
+    return WithBend(0, scale.ceiling)
+
+
+def draw_bar(figure: Any, image: Any, scale: Scale, **where: Any) -> Any:
+    """The colour bar: round weights beside it, and a pointed end where larger ones share the last colour."""
+    bar = figure.colorbar(image, extend="max" if scale.clipped else "neither", **where)
+    if scale.name not in ("linear", "log"):
+        bar.set_ticks(scale.ticks(), labels=bar_numbers(scale))
+        bar.minorticks_off()
+    return bar
+
+
+def bar_numbers(scale: Scale) -> list[str]:
+    """The weights that are named beside the bar."""
+    return [f"{weight:g}" for weight in scale.ticks()]
 
 
 def is_stretched(T: int, S: int) -> bool:
@@ -93,10 +130,18 @@ def is_stretched(T: int, S: int) -> bool:
     return max(T, S) > min(T, S) / FLATTEST
 
 
-def colours_mean(one: Picture) -> list[str]:
+def colours_mean(one: Picture, scale: Scale) -> list[str]:
     """What stands at the colour bar."""
     root = [] if one.scale in ("linear", "log") else [say("plot-scale-root")]
-    return [say("plot-weight"), *caption.scaling(one, language()), *root]
+    bend = [] if scale.bend is None else [say("plot-scale-bend", weight=f"{scale.bend:.2g}")]
+    return [say("plot-weight"), *caption.scaling(one, language()), *root, *bend]
+
+
+def rows_are(pictures: Iterable[Picture]) -> str:
+    """What stands beside the rows: what a row has read and, where its label says so, what it writes."""
+    drawn = list(pictures)
+    key = caption.rows_key([one.record for one in drawn], named=all(one.queries is not None for one in drawn))
+    return drawable([say(f"plot-rows-{key}")])[0]
 
 
 def notes(pictures: Iterable[Picture]) -> list[str]:

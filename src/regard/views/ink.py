@@ -86,6 +86,8 @@ class Ink:
             if lines[-1].cell_len + len(needed) > width:
                 lines.append(Text())
             lines[-1].append(text, style)
+        for line in lines if self.depth is None else []:
+            line.rstrip()
         return lines
 
     def _swatches(self) -> list[tuple[str, Style]]:
@@ -93,10 +95,11 @@ class Ink:
             lowest = [(shade, self.scale.weight(i / len(SHADES))) for i, shade in enumerate(SHADES)]
             return [(f"{shade} ≥ {short(value)}   ", Style.null()) for shade, value in lowest[1:]]
         swatches = []
-        for step in range(5):
-            more = "≥ " if step == 4 and self.scale.clipped else "≤ " if step == 0 and self.scale.name == "log" else ""
-            text = f" {more}{short(self.scale.weight(step / 4))} "
-            swatches.append((pad(text, max(7, len(text)), "middle"), on(paint(step / 4, self.depth))))
+        for level in self.scale.swatches():
+            at_least, at_most = level == 1 and self.scale.clipped, level == 0 and self.scale.name == "log"
+            more = "≥ " if at_least else "≤ " if at_most else ""
+            text = f" {more}{short(self.scale.weight(level))} "
+            swatches.append((pad(text, max(7, len(text)), "middle"), on(paint(level, self.depth))))
         return swatches
 
 

@@ -15,8 +15,28 @@ from regard.text.pieces import spelled, token_bytes
 
 @lru_cache(maxsize=64)
 def readable(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """The tokens as text, whichever way their vocabulary spells them; a part of a character as its bytes."""
+    """The tokens as text, whichever way their vocabulary spells them; a part of a character as its bytes.
+
+    Tokens that mark what goes on (`##ing`) hold no spaces, and stay as they are.
+
+    >>> readable(("Ġcat", "Ġsat")), readable(("play", "##ing", "[SEP]"))
+    ((' cat', ' sat'), ('play', '##ing', '[SEP]'))
+    """
+    if any(token.startswith("##") and len(token) > 2 for token in tokens):
+        return tokens
     return tuple(spelled(piece) for piece in token_bytes(tokens))
+
+
+ARROW = " → "
+
+
+def row_label(read: str, written: str) -> str:
+    """What a query has read and what it writes; "" is nothing.
+
+    >>> row_label("<bos>", "我"), row_label("cat", "")
+    ('<bos> → 我', 'cat')
+    """
+    return f"{visible(read)}{ARROW}{visible(written)}" if written else visible(read)
 
 
 @lru_cache(maxsize=65536)
@@ -24,14 +44,16 @@ def visible(token: str) -> str:
     """The token as it can be shown on one line.
 
     >>> visible("a\\nb"), visible(" cat"), visible("  "), visible(""), visible("\\x1b[31mred\\x1b[0m")
-    ('a␊b', 'cat', '␣', '""', '␛[31mred␛[0m')
+    ('a␊b', '␣cat', '␣␣', '""', '␛[31mred␛[0m')
     """
     shown = "".join(_sign(character) for character in token)
-    if not shown.strip():
-        return "␣" if shown else '""'
-    shown = shown.strip()
+    if not shown:
+        return '""'
+    bare = shown.lstrip()
+    spaces = "␣" * (len(shown) - len(bare))  # " cat" and "cat" are two tokens
+    bare = bare.rstrip()
     # A lone accent would sit on whatever is drawn before it.
-    return f"◌{shown}" if unicodedata.category(shown[0])[0] == "M" else shown
+    return spaces + (f"◌{bare}" if bare and unicodedata.category(bare[0])[0] == "M" else bare)
 
 
 def _sign(character: str) -> str:
@@ -47,15 +69,21 @@ def _sign(character: str) -> str:
 
 
 def cut(text: str, width: int) -> str:
-    """The text if it fits in so many columns, else its beginning and an ellipsis.
+    """The text if it fits in so many columns, else its beginning and an ellipsis; of two tokens, both beginnings.
 
-    >>> cut("attention", 5), cut("注意力", 4), cut("注", 1)
-    ('atte…', '注…', '…')
+    >>> cut("attention", 5), cut("注意力", 4), cut("注", 1), cut("attention → visible", 11)
+    ('atte…', '注…', '…', 'att… → vis…')
     """
     if cell_len(text) <= width:
         return text
     if width < 1:
         return ""
+    read, arrow, written = text.partition(ARROW)
+    if arrow and width >= 7:
+        room = width - len(ARROW)
+        first = max(room // 2, room - cell_len(written))
+        read = cut(read, first)
+        return read + ARROW + cut(written, room - cell_len(read))
     kept = text[: 4 * width]  # room for accents, yet no walk through a token of a million letters
     while kept and cell_len(kept) > width - 1:
         kept = kept[:-1]

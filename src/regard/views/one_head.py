@@ -19,7 +19,7 @@ from regard.errors import ArgumentError
 from regard.views import caption
 from regard.views.colours import Depth
 from regard.views.ink import BLIND, DIM, PROMPT, Ink
-from regard.views.labels import pad, upright, visible
+from regard.views.labels import ARROW, pad, upright, visible
 from regard.views.part import Part
 from regard.views.picture import Picture, first_share
 from regard.words import Language, say
@@ -104,16 +104,33 @@ def _with_numbers(drawn: Picture, gutter: int, room: int, large: bool) -> Layout
 
 
 def _gutter(drawn: Picture, width: int, pairs: bool = False) -> int:
-    """The columns of the row labels: what the longest needs, but not more than a fifth of the width."""
-    labels = _row_names(drawn)
+    """The columns of the row labels: what the longest needs, but not more than a fifth of the width.
+
+    Where each names two tokens it is a third.
+    """
+    labels = _row_names(drawn, pairs)
     longest = max((cell_len(label) for label in labels), default=0)
     if pairs and drawn.queries is not None:
         longest = 2 * longest + 1
-    return min(longest, max(5, width // 5))
+    return min(longest, max(5, width // (3 if caption.names_written(drawn.record) and not pairs else 5)))
 
 
-def _row_names(drawn: Picture) -> list[str]:
-    return _labels(drawn.queries, drawn.cells.shape[0], drawn.high, drawn.origin[0])
+def _row_names(drawn: Picture, read_only: bool = False) -> list[str]:
+    tokens = drawn.queries if read_only else drawn.row_labels
+    return _below_each_other(_labels(tokens, drawn.cells.shape[0], drawn.high, drawn.origin[0]))
+
+
+def _below_each_other(labels: list[str]) -> list[str]:
+    """The labels with spaces behind them, so that on the right of a column all arrows stand below each other.
+
+    >>> _below_each_other(["<bos> → I", "I → see", "see"])
+    ['<bos> → I  ', 'I → see', 'see      ']
+    """
+    sides = [label.partition(ARROW) for label in labels]
+    widest = max((cell_len(written) for _, _, written in sides), default=0)
+    if not widest:
+        return labels
+    return [f"{read}{arrow or ' ' * len(ARROW)}{pad(written, widest)}" for read, arrow, written in sides]
 
 
 def _column_names(drawn: Picture) -> list[str]:
@@ -193,7 +210,7 @@ def row_lines(layout: Layout, ink: Ink) -> list[Text]:
 
 def _pixel_rows(layout: Layout, ink: Ink) -> list[Text]:
     drawn, gutter = layout.drawn, layout.gutter
-    labels = _row_names(drawn)
+    labels = _row_names(drawn, read_only=True)  # two rows share a line
     R, C = drawn.cells.shape
     if R <= _FEW_ROWS:
         pairs = [(i, i) for i in range(R)]
@@ -219,7 +236,9 @@ def _pixel_rows(layout: Layout, ink: Ink) -> list[Text]:
 def notes_on(whole: Picture, layout: Layout, lang: Language) -> list[str]:
     """What a reader has to know about the map."""
     drawn = layout.drawn
-    notes = [say("screen-rows-look", lang), *caption.cell(drawn, lang), *caption.prompt(whole.record, lang)]
+    named = drawn.queries is not None
+    notes = [caption.rows([whole.record], lang, named, layout.mode != "pixels"), *caption.cell(drawn, lang)]
+    notes += caption.prompt(whole.record, lang)
     if layout.mode == "pixels" and len(drawn.cells) > _FEW_ROWS:
         notes.append(say("screen-two-rows", lang))
     notes += caption.hidden([drawn], lang, dots=layout.mode != "pixels")

@@ -21,8 +21,23 @@ _CONTROL = re.compile(r"[<\[].+[>\]]", re.DOTALL)
 _WIDE = ("W", "F")
 
 
+def opening_head(trace: Trace, records: Sequence[Record]) -> tuple[int, int]:
+    """The place of a record and the number of its head with which every view of these records opens.
+
+    The one that the settings of the model name, where it is among them; else `telling_head`. `records` are those of the
+    Trace or some of them, before tokens are merged, so that all views choose among the same.
+    """
+    if trace.opening is not None:
+        name, head = trace.opening
+        for at, record in enumerate(records):
+            if record.name == name and head < record.shape[1]:
+                return at, head
+    return telling_head(records)
+
+
 def telling_head(records: Sequence[Record]) -> tuple[int, int]:
-    """The place of a record and the number of its head: of cross-attention the head that aligns best on this text.
+    """The place of a record and the number of its head: of cross-attention the head that aligns best on this text,
+    what is written with what it looks at.
 
     Where there is none, the head of the decoder, or of all, whose pattern is the clearest, one that rests on the first
     token only where there is no other; the first where no head has any, or the weights are not exact.

@@ -21,9 +21,10 @@ from regard.files import check_place, write_output
 from regard.records import Record, tokens_of
 from regard.trace.merging import Merge
 from regard.trace.trace import Range, ScaleName, Trace
+from regard.views import caption
 from regard.views.colours import paint
 from regard.views.labels import cut, readable, visible
-from regard.views.opening import both_texts, layer_titles, telling_head
+from regard.views.opening import both_texts, layer_titles, opening_head
 from regard.views.part import Part, places
 from regard.views.picture import (
     Picture,
@@ -34,8 +35,9 @@ from regard.views.picture import (
     chosen_sample,
     first_share,
     picture,
+    rescaled,
 )
-from regard.views.scales import DECADES, NEGLIGIBLE, SINK, TIMES_EVEN, chosen_scale
+from regard.views.scales import DECADES, Scale, chosen_scale
 from regard.words import LANGUAGES, Language, catalogue, say
 from regard.words.page import WORDS as PAGE_WORDS
 
@@ -86,23 +88,24 @@ def page(
     parts = [record for record, _ in read if isinstance(record, Part)]
     _check_parts(parts, how)
     layers = _fitted([[picture(record, head, at) for head in range(record.shape[1])] for record, at in read])
+    scales = [each for each in get_args(ScaleName) if each != "renormalised" or _have_whole_rows(parts)]
     titles = {each: layer_titles(given, each) for each in LANGUAGES}
     labels: dict[tuple[str, ...], int] = {}
     records = []
     for number, (heads, (record, _), before, at) in enumerate(zip(layers, read, given, samples, strict=True)):
-        described = _described(record, heads, labels)
+        described = _described(record, heads, labels) | {"ceilings": _ceilings(heads, scales)}
         called = {each: visible(titles[each][number]) for each in LANGUAGES}
         merging = None if record is before or parts else merge or "characters"
         records.append(described | {"titles": called, "sample": at, "samples": before.shape[0], "merged": merging})
     tree = {
         "lang": spoken,
         "scale": how,
-        "scales": [each for each in get_args(ScaleName) if each != "renormalised" or _have_whole_rows(parts)],
-        "open": telling_head(given if parts else [record for record, _ in read]),
+        "scales": scales,
+        "open": opening_head(trace, given),
         "texts": trace.texts or both_texts(given, samples[0]),
         "words": {each: _words(each) for each in LANGUAGES},
         "colours": [paint(step / (_COLOURS - 1)).rgb for step in range(_COLOURS)],
-        "rules": {"sink": SINK, "timesEven": TIMES_EVEN, "negligible": NEGLIGIBLE, "decades": DECADES},
+        "decades": DECADES,
         "labels": list(labels),
         "records": records,
     }
@@ -139,11 +142,12 @@ def _described(record: Record, heads: list[Picture], labels: dict[tuple[str, ...
     R, C = heads[0].cells.shape if heads else (0, 0)
     high, wide = (heads[0].high, heads[0].wide) if heads else (1, 1)
     shares = [first_share(one) for one in heads]
-    sides = ((record.queries, high), (record.keys, wide))
+    sides = ((record.queries, high), (record.keys, wide), (record.written, high))
     # A cell of several tokens is named by their positions.
-    queries, keys = (
+    queries, keys, written = (
         None if rows is None or size > 1 else _listed(_tokens(rows, heads), labels) for rows, size in sides
     )
+    wrote = None if written is None or record.written is None else tokens_of(record.written, _sample(heads))
     return {
         "name": visible(record.name),
         "kind": record.kind,
@@ -157,11 +161,19 @@ def _described(record: Record, heads: list[Picture], labels: dict[tuple[str, ...
         "wide": wide,
         "queries": queries,
         "keys": keys,
+        "written": written,
+        "silent": [] if wrote is None else [at for at, token in enumerate(wrote) if not token],
+        "rows": caption.rows_key([record], named=queries is not None),
         "prompt": record.prompt,
         "firstColumn": heads[0].first_column if heads else 0,
-        "even": round(heads[0].even, 4) if heads else 0,
         "first": [None if share is None else round(share, 4) for share in shares],
     }
+
+
+def _ceilings(heads: list[Picture], scales: list[ScaleName]) -> dict[str, list[list[float | None]]]:
+    """Of each scale and head the ceiling, the bend, and how light the weight at the bend is."""
+    found = {name: [Scale.of([rescaled(one, name)]) for one in heads] for name in scales}
+    return {name: [[one.ceiling, one.bend, round(one.bend_level, 6)] for one in each] for name, each in found.items()}
 
 
 def _part(record: Record) -> dict[str, Any] | None:
@@ -175,8 +187,12 @@ def _part(record: Record) -> dict[str, Any] | None:
 
 def _tokens(rows: tuple[tuple[str, ...], ...], heads: list[Picture]) -> tuple[str, ...]:
     """A label for each token of one side."""
-    tokens = tokens_of(rows, heads[0].sample if heads else 0)
+    tokens = tokens_of(rows, _sample(heads))
     return tuple(cut(visible(token), _WIDEST_LABEL) for token in readable(tokens))
+
+
+def _sample(heads: list[Picture]) -> int:
+    return heads[0].sample if heads else 0
 
 
 def _listed(found: tuple[str, ...], labels: dict[tuple[str, ...], int]) -> int:

@@ -12,11 +12,11 @@ from regard.records import Record
 from regard.views import caption
 from regard.views.fitting import Ticks, cell_size, columns, figure_size, line, points_of, ticks, wrapped
 from regard.views.fonts import drawable, text_style
-from regard.views.heatmap import FLATTEST, Look, beyond, colours_mean, draw_cells, notes
+from regard.views.heatmap import FLATTEST, Look, colours_mean, draw_bar, draw_cells, notes, rows_are
 from regard.views.labels import cut_start, short_names, visible
 from regard.views.opening import layer_of, layer_titles
 from regard.views.picture import Picture
-from regard.views.scales import Scale, is_sink, sink_bar
+from regard.views.scales import is_sink, sink_bar
 from regard.words import language, say
 
 _MAP, _LARGEST, _SMALLEST, _WHOLE = 2.0, 3.2, 0.95, 13.0
@@ -71,7 +71,7 @@ class _Sheet(NamedTuple):
 def draw_panels(subplots: Callable[..., Any], grid: Grid, look: Look) -> np.ndarray:
     """The pictures on new Axes, in rows and columns as they are given; places without a picture stay empty."""
     sheet, size = _fitted(grid, look)
-    scale = Scale.of((one for row in grid for one in row), look.vmax)
+    scale = look.scale_of(one for row in grid for one in row)
     figure, axes = subplots(len(grid), max(map(len, grid)), figsize=size, squeeze=False, layout=_layout(grid))
     image = None
     for row, pictures, edges, titles, name in zip(axes, grid, sheet.edges, sheet.titles, sheet.names, strict=True):
@@ -89,11 +89,10 @@ def draw_panels(subplots: Callable[..., Any], grid: Grid, look: Look) -> np.ndar
             ax.set_axis_off()
     figure.suptitle(sheet.above, fontsize="medium", **text_style())
     figure.supxlabel(sheet.below, fontsize="medium", **text_style())
-    figure.supylabel(drawable([say("plot-queries")])[0], fontsize="medium", **text_style())
+    figure.supylabel(rows_are([one for row in grid for one in row]), fontsize="medium", **text_style())
     if image is not None and look.bar:
-        bar = figure.colorbar(
-            image, ax=axes, shrink=_bar_share(grid), aspect=25 if len(grid) < 3 else 40, **beyond(scale)
-        )
+        shape: dict[str, Any] = {"shrink": _bar_share(grid), "aspect": 25 if len(grid) < 3 else 40}
+        bar = draw_bar(figure, image, scale, ax=axes, **shape)
         bar.set_label(sheet.at_bar, **text_style())
     return axes
 
@@ -144,7 +143,8 @@ def _sheet(grid: Grid, look: Look, wide: float, high: float) -> _Sheet:
     about = max(_NARROWEST - 0.4, across)
     edges = _edges(grid, wide, high)
     told = notes(everything) + ([say("plot-crowded")] if _is_crowded(grid, edges) else [])
-    at_bar = wrapped(colours_mean(grid[0][0]), max(1.5, _bar_share(grid) * len(grid) * high), points)
+    colours = colours_mean(grid[0][0], look.scale_of(everything))
+    at_bar = wrapped(colours, max(1.5, _bar_share(grid) * len(grid) * high), points)
     small = wide <= 1.5
     return _Sheet(
         wide=wide,
@@ -171,7 +171,7 @@ def _edges(grid: Grid, wide: float, high: float) -> list[list[_Edge]]:
             lower, left = below[column : column + 1], row[column - 1 : column]
             x, y = _whole(one, "x", across, high), _whole(one, "y", down, wide)
             no_x = _share(lower, one) and lower[0].keys == one.keys
-            no_y = _share(left, one) and left[0].queries == one.queries
+            no_y = _share(left, one) and left[0].row_labels == one.row_labels
             edges[-1].append(_Edge(None if no_x else x, None if no_y else y))
     return edges
 
@@ -184,7 +184,7 @@ def _share(neighbour: list[Picture], one: Picture) -> bool:
 
 def _whole(one: Picture, side: str, cell: float, longest: float) -> Ticks:
     """All tokens, or none: between maps of this size some of them would only puzzle."""
-    tokens, start = (one.keys, one.origin[1]) if side == "x" else (one.queries, one.origin[0])
+    tokens, start = (one.keys, one.origin[1]) if side == "x" else (one.row_labels, one.origin[0])
     found = ticks(tokens, side, cell, "x-small", longest / 2, start)
     return found if found.step == 1 else ticks(None, side, cell, "x-small")
 

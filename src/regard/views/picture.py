@@ -18,7 +18,7 @@ from regard.trace.measures.sight import Sight
 from regard.trace.merging import Merge, has_torn_characters, merged
 from regard.trace.pooling import bin_size, pool
 from regard.trace.trace import Range, ScaleName, Trace
-from regard.views.labels import readable
+from regard.views.labels import readable, row_label
 from regard.views.part import Part, cut_out
 from regard.words import LANGUAGES, Language, Listed, language
 
@@ -69,6 +69,13 @@ class Picture:
         return _tokens(self.record.queries, self.sample) if self.high == 1 else None
 
     @property
+    def row_labels(self) -> Tokens | None:
+        """What stands beside each row: the token that its query has read and, where known, the one that it writes."""
+        if self.queries is None or self.record.written is None:
+            return self.queries
+        return tuple(map(row_label, self.queries, readable(tokens_of(self.record.written, self.sample))))
+
+    @property
     def keys(self) -> Tokens | None:
         """The tokens that are looked at, one per column; None likewise."""
         return _tokens(self.record.keys, self.sample) if self.wide == 1 else None
@@ -105,7 +112,12 @@ def picture(record: Record, head: int, sample: int, scale: ScaleName = "auto") -
         scale=scale,
         first_key=int(_text(record).first[sample]),
     )
-    told = replace(whole, first=first_share(whole))
+    return rescaled(replace(whole, first=first_share(whole)), scale)
+
+
+def rescaled(whole: Picture, scale: ScaleName) -> Picture:
+    """A picture of all keys by another scale, without the first token where that scale does without it."""
+    told = replace(whole, scale=scale)
     return replace(told, cells=_without_first(told)) if scale in ("hidden", "renormalised") else told
 
 

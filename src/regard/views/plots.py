@@ -33,7 +33,7 @@ from regard.views.fitting import (
     wrapped,
 )
 from regard.views.fonts import drawable, spoken, text_style
-from regard.views.heatmap import FLATTEST, Look, beyond, colours_mean, draw_cells, notes
+from regard.views.heatmap import FLATTEST, Look, bar_numbers, colours_mean, draw_bar, draw_cells, notes, rows_are
 from regard.views.labels import cut_start
 from regard.views.panels import draw_panels
 from regard.views.part import Part
@@ -47,7 +47,7 @@ from regard.views.picture import (
     first_share,
     picture,
 )
-from regard.views.scales import Scale, chosen_scale
+from regard.views.scales import chosen_scale
 from regard.words import Language, language, say, speaking
 
 if TYPE_CHECKING:
@@ -92,6 +92,11 @@ def plot(
     grid = _chosen(trace, layer, head, sample, chosen_scale(scale), merge, rows, cols)
     with speaking(spoken(chosen_language(lang))):
         return _drawn(pyplot.subplots, grid, ax, Look(vmax, cmap, colorbar))
+
+
+def draw_one(ax: "Axes", one: Picture, look: Look) -> "Axes":
+    """A picture on an Axes of the caller's, with its words."""
+    return _on_theirs(ax, one, look)
 
 
 def save_plot(trace: Trace, path: Path, head: int | None = None, lang: Language | None = None) -> None:
@@ -172,13 +177,13 @@ class _Sheet:
     title: str
     below: str
     at_bar: str
-    highest: float
-    """The weight at the end of the bar."""
+    numbers: list[str]
+    """The weights beside the bar."""
 
     @property
     def room(self) -> Room:
         points = points_of(self.size)
-        numbers = room_for_numbers(self.highest, points)
+        numbers = room_for_numbers(self.numbers, points)
         bar = _GAP + _BAR + numbers + line(points, _lines(self.at_bar)) if self.at_bar else 0
         return Room(
             left=self.y.room + line(points) + 0.25,
@@ -200,8 +205,10 @@ def _sheet(one: Picture, look: Look, wide: float, high: float, size: str = "medi
     wide, high = across * max(1, one.record.shape[3]), down * max(1, one.record.shape[2])
     points = points_of(size)
     x = ticks(one.keys, "x", across, size, max(high / 2, wide / 4), one.origin[1])
-    y = ticks(one.queries, "y", down, size, max(wide / 2, high / 4), one.origin[0], one.origin[0] + one.record.shape[2])
+    top = one.origin[0]
+    y = ticks(one.row_labels, "y", down, size, max(wide / 2, high / 4), top, top + one.record.shape[2])
     step = max(x.step, y.step)
+    scale = look.scale_of([one])
     told = [*notes([one]), *([say("plot-thinned", step=step)] if step > 1 else [])]
     return _Sheet(
         wide=wide,
@@ -211,8 +218,8 @@ def _sheet(one: Picture, look: Look, wide: float, high: float, size: str = "medi
         y=y,
         title=wrapped(_title(one, columns(about, points)), about, points),
         below="\n".join([*drawable([say("plot-keys")]), *([wrapped(told, about, points)] if told else [])]),
-        at_bar=wrapped(colours_mean(one), high, points) if look.bar and one.cells.size else "",
-        highest=Scale.of([one]).ceiling,
+        at_bar=wrapped(colours_mean(one, scale), high, points) if look.bar and one.cells.size else "",
+        numbers=bar_numbers(scale),
     )
 
 
@@ -257,17 +264,17 @@ def _on_theirs(ax: "Axes", one: Picture, look: Look) -> "Axes":
 
 def _draw(ax: "Axes", one: Picture, look: Look, sheet: _Sheet) -> None:
     """One picture with everything beside it."""
-    scale = Scale.of([one], look.vmax)
+    scale = look.scale_of([one])
     image = draw_cells(ax, one, scale, look)
     ax.set_title(sheet.title, fontsize=sheet.size, **text_style())
     sheet.x.draw(ax, "x", sheet.wide)
     sheet.y.draw(ax, "y", sheet.high)
     ax.set_xlabel(sheet.below, fontsize=sheet.size, **text_style())
-    ax.set_ylabel(drawable([say("plot-queries")])[0], fontsize=sheet.size, **text_style())
+    ax.set_ylabel(rows_are([one]), fontsize=sheet.size, **text_style())
     if image is not None and sheet.at_bar:
         # Inside the Axes' own measure, so that it is as high as the map, however that is laid out.
         place = ax.inset_axes((1 + _GAP / sheet.wide, 0, _BAR / sheet.wide, 1))
-        bar = place.get_figure().colorbar(image, cax=place, **beyond(scale))  # type: ignore[union-attr]
+        bar = draw_bar(place.get_figure(), image, scale, cax=place)
         bar.set_label(sheet.at_bar, fontsize=sheet.size, **text_style())
         place.tick_params(labelsize=sheet.size)
 

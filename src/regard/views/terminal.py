@@ -20,7 +20,7 @@ from regard.views import caption
 from regard.views.colours import Depth
 from regard.views.ink import Ink, places_for
 from regard.views.one_head import column_labels, lay_out, notes_on, row_lines
-from regard.views.opening import telling_head, with_layer_named
+from regard.views.opening import opening_head, with_layer_named
 from regard.views.overview import layers_by_heads
 from regard.views.picture import Picture, as_read, chosen_head, chosen_language, chosen_records, chosen_sample, picture
 from regard.views.scales import Scale, chosen_scale
@@ -80,10 +80,11 @@ def drawing(
     records, samples = [record for record, _ in read], [at for _, at in read]
     in_part = rows is not None or cols is not None  # which head is clear is told by whole texts only
     chosen = head is not None or layer == ALL or in_part
-    whole = None if chosen else _one_for_all(records, samples, width, depth, scale)
+    whole = None if chosen else _one_for_all(records, opening_head(trace, given), samples, width, depth, scale)
     if whole is not None:
         count = sum(record.shape[1] for record in records)
-        lines = _in_full(whole, width, depth, lang, [say("screen-telling", lang, count=count)])
+        key = "screen-named" if trace.opening == (whole.record.name, whole.head) else "screen-telling"
+        lines = _in_full(whole, width, depth, lang, [say(key, lang, count=count)])
     else:
         lines = _chosen(records, head, samples, width, depth, lang, scale)
     if records == given or in_part:
@@ -95,12 +96,17 @@ def drawing(
 
 
 def _one_for_all(
-    records: list[Record], samples: list[int], width: int, depth: Depth | None, scale: ScaleName
+    records: list[Record],
+    opening: tuple[int, int],
+    samples: list[int],
+    width: int,
+    depth: Depth | None,
+    scale: ScaleName,
 ) -> Picture | None:
     """Of several layers, the head to show, if every token of it fits."""
     if len(records) < 2 or not all(size for record in records for size in record.shape):
         return None
-    at, head = telling_head(records)
+    at, head = opening
     whole = picture(records[at], head, samples[at], scale)
     return (
         whole if whole.cells.shape == records[at].shape[2:] == lay_out(whole, width, depth).drawn.cells.shape else None
@@ -130,11 +136,7 @@ def _chosen(
 
 
 def _in_full(whole: Picture, width: int, depth: Depth | None, lang: Language, notes: Iterable[str] = ()) -> list[Text]:
-    """One head with its labels, none of the lines wider than `width`.
-
-    Where weights are written in their cells, shades and colours reach to 1, or where all are small to a power of ten:
-    they mean the same in such pictures, and heads drawn one after another can be compared.
-    """
+    """One head with its labels, none of the lines wider than `width`."""
     record = whole.record
     pieces = caption.about([record], whole.sample, lang)
     if record.shape[1] > 1:
@@ -146,12 +148,11 @@ def _in_full(whole: Picture, width: int, depth: Depth | None, lang: Language, no
         T, S = record.shape[-2:]
         return [*lines, *caption.flow([say("screen-nothing", lang, T=T, S=S)], width)]
     layout = lay_out(whole, width, depth)
+    places = 0
     if layout.mode == "numbers":
         cells = layout.drawn.cells
         places = places_for(float(cells.max(where=cells == cells, initial=0.0)))
-        ink = Ink(depth, Scale(10.0 ** (2 - places) if places else 1.0, name=whole.scale), places)
-    else:
-        ink = Ink.for_pictures([layout.drawn], depth)
+    ink = Ink(depth, Scale.of([layout.drawn]), places)
     lines += [*column_labels(layout), *row_lines(layout, ink), Text(), *ink.legend(width)]
     told = []
     if ink.places:

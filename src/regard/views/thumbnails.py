@@ -162,7 +162,7 @@ def beside(blocks: list[list[Text]], size: int, gap: int) -> list[Text]:
 
 def below(ink: Ink, drawn: list[Picture], more: list[str], width: int, lang: Language) -> list[Text]:
     """What the colours mean, and what else there is to say."""
-    notes = [say("screen-rows-look", lang), *caption.cells(drawn, lang)]
+    notes = [caption.rows([one.record for one in drawn], lang, both=False), *caption.cells(drawn, lang)]
     notes += caption.hidden(drawn, lang, dots=ink.depth is None)
     if any((one.cells != one.cells).any() for one in drawn):
         notes.append(say("screen-bad", lang))

@@ -9,7 +9,7 @@ WORDS: dict[str, Words] = {
     "page-head": Words(en="Head", zh="头"),
     "page-heads": Words(en="Heads of this layer", zh="这一层的头"),
     "page-scale": Words(en="Colours", zh="颜色"),
-    "page-auto": Words(en="square root, whatever the first token takes", zh="平方根（色阶不计首词元）"),
+    "page-auto": Words(en="square root, logarithmic for the largest", zh="平方根（最大的权重用对数）"),
     "page-linear": Words(en="linear", zh="线性"),
     "page-log": Words(en="logarithmic", zh="对数"),
     "page-renormalised": Words(en="without the first token, rows sum to 1", zh="略去首词元，每行重新归一"),
@@ -28,6 +28,11 @@ WORDS: dict[str, Words] = {
     ),
     "page-sample": Words(en="sample {sample} of {count}", zh="样本 {sample}（共 {count} 个）"),
     "page-cell": Words(en="each cell is {high} × {wide} tokens", zh="每格为 {high} × {wide} 个词元"),
+    "page-rows-write": Words(en="rows: token read → token written", zh="行：读入的词元 → 写出的词元"),
+    "page-rows-read": Words(
+        en="rows: the token just read, the next one is written there", zh="行：刚读入的词元，由此写出下一个"
+    ),
+    "page-rows-look": Words(en="rows look at columns", zh="行：谁在看；列：被看的"),
     "page-prompt": Words(en="rows of the prompt, down to the line: {prompt}", zh="前 {prompt} 行是提示，到横线为止"),
     "page-first": Words(en="first token receives {share} %", zh="第一个词元得到 {share}% 的注意力"),
     "page-merged-characters": Words(
@@ -38,9 +43,9 @@ WORDS: dict[str, Words] = {
         en="tokens are merged to words: keys summed, queries averaged",
         zh="词元已合并成词：键相加，查询取平均",
     ),
-    "page-clipped": Words(
-        en="weights ≥ {ceiling} (up to {highest}) share the last colour: the scale is set without the first token",
-        zh="≥ {ceiling} 的权重（最大 {highest}）颜色相同：色阶按首词元以外的权重确定",
+    "page-bend": Words(
+        en="square root up to {bend}, logarithmic above: a few large weights do not darken the others",
+        zh="{bend} 以下按平方根，以上按对数：少数大权重不会压暗其余权重",
     ),
     "page-nothing": Words(en="nothing to draw: {T} queries, {S} keys", zh="没有可画的内容：{T} 个查询，{S} 个键"),
     # --- reading a cell ---

@@ -25,8 +25,19 @@ WORDS: dict[str, Words] = {
         en="of {count} heads, the one with the clearest pattern here",
         zh="{count} 个头中，在这段文本上规律最清楚的一个",
     ),
+    "screen-named": Words(
+        en="of {count} heads, the one that the model's settings name first",
+        zh="{count} 个头中，模型设置里列在最前的一个",
+    ),
     # --- how to read it ---
     "screen-rows-look": Words(en="rows look at columns", zh="行：谁在看；列：被看的"),
+    "screen-rows-write": Words(
+        en="rows: token read → token written; they look at columns", zh="行：读入的词元 → 写出的词元；列：被看的"
+    ),
+    "screen-rows-read": Words(
+        en="rows: the token just read, the next one is written there; they look at columns",
+        zh="行：刚读入的词元，由此写出下一个；列：被看的",
+    ),
     "screen-two-rows": Words(en="two rows a line", zh="每行文字对应上下两行"),
     "screen-cell": Words(en="each cell is {high} × {wide} tokens", zh="每格为 {high} × {wide} 个词元"),
     "screen-cell-last": Words(
@@ -83,11 +94,14 @@ WORDS: dict[str, Words] = {
     "screen-queries": Words(en="queries: ", zh="查询："),
     "screen-keys": Words(en="keys: ", zh="键："),
     # --- matplotlib ---
-    "plot-queries": Words(en="query position", zh="查询位置"),
+    "plot-rows-look": Words(en="query position", zh="查询位置"),
+    "plot-rows-write": Words(en="token read → token written", zh="读入的词元 → 写出的词元"),
+    "plot-rows-read": Words(en="token just read", zh="刚读入的词元"),
     "plot-keys": Words(en="key position", zh="键位置"),
     "plot-first": Words(en="first {share} %", zh="首词元 {share}%"),
     "plot-weight": Words(en="weight", zh="权重"),
     "plot-scale-root": Words(en="square-root scale", zh="平方根刻度"),
+    "plot-scale-bend": Words(en="above {weight} logarithmic", zh="{weight} 以上为对数刻度"),
     "plot-hidden": Words(en="grey: hidden or exactly 0", zh="灰色：不可见，或恰为 0"),
     "plot-bad": Words(en="red: NaN", zh="红色：NaN"),
     "plot-thinned": Words(en="one token in {step} is named", zh="每 {step} 个词元标一个"),

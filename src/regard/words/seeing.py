@@ -44,10 +44,10 @@ WORDS: dict[str, Words] = {
     ),
     "help-head": Words(
         en="one head in full, counted from 0, all of them one after another, or their mean; without it, with "
-        "--layer an overview, else the head that aligns best; where the model names none, the one with the clearest "
-        "pattern, or with --kind an overview (handmade: also by name)",
-        zh="完整显示一个头（从 0 数起），all 则逐个显示，mean 显示各头的平均；不写时，写了 --layer 显示总览，"
-        "否则显示对齐最好的头；模型没有指明的，显示规律最清楚的头，写了 --kind 则显示总览；handmade 的头还可用名字",
+        "--layer or --kind an overview, else the head that aligns best; where the model names none, the one with the "
+        "clearest pattern (handmade: also by name)",
+        zh="完整显示一个头（从 0 数起），all 则逐个显示，mean 显示各头的平均；不写时，写了 --layer 或 --kind 显示总览，"
+        "否则显示对齐最好的头；模型没有指明的，显示规律最清楚的头；handmade 的头还可用名字",
     ),
     "help-see-model": Words(
         en="translator, poet, handmade (one layer built by hand), or the folder of a model or a run; "
@@ -69,17 +69,20 @@ WORDS: dict[str, Words] = {
     ),
     "help-see-png": Words(
         en="draw the layers and heads that were chosen as a PNG file instead, or as SVG or PDF by its ending; without "
-        "a choice, the head that aligns best, or all where the model names none (needs matplotlib)",
-        zh="改为把选中的层和头画成 PNG 文件，或按扩展名画成 SVG、PDF；没有选时画对齐最好的头，"
-        "模型没有指明就画全部（需要 matplotlib）",
+        "a choice, the same head as on the screen (needs matplotlib)",
+        zh="改为把选中的层和头画成 PNG 文件，或按扩展名画成 SVG、PDF；没有选时画屏幕上显示的那个头（需要 matplotlib）",
     ),
     "see-best-cross": Words(
-        en="decoder layer {layer}, head {head}: the head that aligns best",
-        zh="解码器第 {layer} 层，头 {head}：对齐最好的头",
+        en="decoder layer {layer}, head {head}: the head that best aligns what is written with the text",
+        zh="解码器第 {layer} 层，头 {head}：写出的词与原文对齐得最好的头",
     ),
     "see-best-decoder": Words(
         en="decoder layer {layer}, head {head}: the most telling head",
         zh="解码器第 {layer} 层，头 {head}：最能看出门道的头",
+    ),
+    "see-clearest": Words(
+        en="layer {layer}, head {head}: of {count} heads, the one with the clearest pattern here",
+        zh="第 {layer} 层，头 {head}：{count} 个头中，在这段文本上规律最清楚的一个",
     ),
     "see-more-translation": Words(
         en="more: --head all, --layer all, --kind encoder or decoder; --json for numbers",

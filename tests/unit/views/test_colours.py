@@ -55,13 +55,13 @@ def test_hidden_and_broken_weights_are_no_colours_of_the_scale() -> None:
     assert ink.ground(2.0) == paint(1.0)
 
 
-def test_the_legend_says_at_least_only_where_that_reads_differently() -> None:
-    last = np.full((20, 20), 0.99991)
-    last[0, 0] = 1.0
+def test_the_legend_says_at_least_only_where_weights_share_a_colour() -> None:
+    cells = np.full((20, 20), 0.02)
+    cells[0, 0] = 0.9
 
-    def legend() -> str:
-        return Ink.for_pictures([replace(EVEN, cells=last)], "256").legend(80)[0].plain
+    def legend(ceiling: float | None = None) -> str:
+        return Ink("256", Scale.of([replace(EVEN, cells=cells)], ceiling)).legend(80)[0].plain
 
     assert "≥" not in legend()
-    last[last < 1] = 0.5
-    assert "≥ .5" in legend()
+    assert legend().split() == ["0", ".0027", ".011", ".049", ".22", "1"]
+    assert "≥ .5" in legend(0.5)

@@ -56,7 +56,7 @@ def test_the_head_that_changes_most() -> None:
     assert (found.record.name, found.head) == ("h.1.attn", 1)
     assert found.change == pytest.approx(0.75, abs=0.01)  # from 1/4 each to all on one
     assert found.steps == [0, 100, 200, 300, 400, 500]
-    assert found.highest == pytest.approx(1, abs=0.01)
+    assert found.scale.ceiling == 1
 
 
 def test_a_head_that_is_asked_for() -> None:

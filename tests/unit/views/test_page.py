@@ -94,13 +94,13 @@ def test_nothing_is_fetched_and_nothing_can_break_out() -> None:
 def test_no_character_is_torn() -> None:
     trace = Trace.from_weights(weights(1, 2, 4, 4), MOON)
     data, _ = parts(page(trace))
-    assert data["labels"] == [["月", "un", "likely"]]
+    assert data["labels"] == [["月", "␣un", "likely"]]
     assert data["records"][0]["merged"] == "characters"
     data, maps = parts(page(trace, merge="words"))
     assert data["labels"] == [["月", "unlikely"]]
     assert len(maps) == 2 * 2 * 2
     data, _ = parts(page(trace, merge="tokens"))
-    assert data["labels"] == [["⟨E6 9C⟩", "⟨88⟩", "un", "likely"]]
+    assert data["labels"] == [["⟨E6 9C⟩", "⟨88⟩", "␣un", "likely"]]
 
 
 @pytest.mark.parametrize("length", [10_000, 1_000_000])
@@ -238,6 +238,7 @@ def test_the_script_says_every_word_and_no_other() -> None:
     said = {*re.findall(r'say\("([\w-]+)"', SCRIPT), *re.findall(r'data-(?:word|label)="(\w+)"', shell), "noscript"}
     said |= set(get_args(ScaleName))
     said |= {f"kind-{kind}" for kind in ("self", "encoder", "decoder", "cross")}
+    said |= {f"rows-{which}" for which in ("write", "read", "look")}
     said |= {f"merged-{by}" for by in ("characters", "words")}
     assert said == {key.removeprefix("page-") for key in WORDS}
 

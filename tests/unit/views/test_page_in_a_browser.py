@@ -44,7 +44,7 @@ setTimeout(() => {
   const mark = style("--mark").match(/[0-9a-f]{2}/g).map((part) => parseInt(part, 16)).join();
   const pixels = kept.getContext("2d").getImageData(0, 0, kept.width, kept.height).data;
   document.body.dataset.pointed = pixels.some((_, i) => i % 4 === 0 && pixels.slice(i, i + 3).join() === mark);
-  const levels = [...state.cells].filter((value) => value > 0).map((value) => levelOf(value, state.ceiling));
+  const levels = [...state.cells].filter((value) => value > 0).map((value) => levelOf(value, state.colours));
   [document.body.dataset.brightest, document.body.dataset.faintest] =
     [Math.max(...levels), Math.min(...levels)].map((level) => (Math.floor(10 * level) / 10).toFixed(2));
   document.body.dataset.labels = JSON.stringify([state.layout.beside, state.layout.above]);
@@ -119,7 +119,7 @@ def test_it_opens_at_the_head_that_aligns_and_names_it(tmp_path: Path) -> None:
         kind="cross",
     )
     found = opened(cross, tmp_path, "zh")
-    assert "第 1 层 · 交叉注意力 · 3 个查询 × 3 个键 · 头 1" in found
+    assert "第 1 层 · 交叉注意力 · 3 个查询 × 3 个键 · 行：刚读入的词元，由此写出下一个 · 头 1" in found
     assert re.search(r'id="texts">I love you → 我爱你<', found)
     assert 'title="decoder.layers.1.cross_attention"' in found
 
@@ -152,14 +152,14 @@ def first_token(share: float) -> Trace:
 def test_next_to_nothing_is_dark_and_the_strongest_key_is_chosen(tmp_path: Path) -> None:
     found = opened(first_token(0.9998), tmp_path, "zh")
     assert (told(found, "brightest"), told(found, "faintest")) == ("1.00", "0.00")
-    assert re.search(r'id="clipped"></p>', found)
+    assert re.search(r'id="bend"></p>', found)
     assert "查询 光 (4) → 键 床 (0) · 权重 1.000" in found
 
 
-def test_weights_that_share_a_colour_are_named(tmp_path: Path) -> None:
+def test_a_scale_with_a_bend_is_named(tmp_path: Path) -> None:
     found = opened(first_token(0.8), tmp_path, "zh")
-    assert "≥ 0.050 的权重（最大 0.80）颜色相同：色阶按首词元以外的权重确定" in found
-    assert told(found, "brightest") == "1.00"
+    assert "0.050 以下按平方根，以上按对数" in found
+    assert told(found, "brightest") == "0.90"
 
 
 def test_a_script_that_stumbles_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

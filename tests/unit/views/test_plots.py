@@ -189,8 +189,9 @@ def test_a_sink_is_told_and_does_not_set_the_scale() -> None:
     ax = Trace.from_weights(w).plot(head=0)
     assert isinstance(ax, Axes)
     assert "first token receives 90 %" in ax.get_title()
-    assert ax.images[0].norm.vmax == pytest.approx(0.1 / 9)
-    assert ax.images[0].colorbar.extend == "max"  # type: ignore[union-attr]
+    assert ax.images[0].norm.vmax == 1
+    assert ax.images[0].norm(0.1 / 9) > 0.6
+    assert ax.images[0].colorbar.extend == "neither"  # type: ignore[union-attr]
     grid = Trace.from_weights(w).plot(lang="zh")
     assert isinstance(grid, np.ndarray)
     assert grid[0, 1].get_title() == "头 1 · 首词元 90%"

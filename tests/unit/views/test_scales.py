@@ -1,15 +1,23 @@
 """Scales: what gets the last colour, and that a sink does not swallow the picture."""
 
 import io
-from typing import Any
+import json
+import re
+from typing import Any, get_args
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.axes import Axes
 
 from regard import Trace
 from regard.errors import ArgumentError
+from regard.trace.trace import ScaleName
+from regard.views.colours import paint
+from regard.views.ink import short
+from regard.views.page import page
 from regard.views.picture import picture
 from regard.views.scales import Scale, chosen_scale
 
@@ -25,14 +33,59 @@ def scale_of(trace: Trace, name: Any = "auto") -> Scale:
     return Scale.of([picture(trace[0], 0, 0, name)])
 
 
-def test_a_sink_does_not_set_the_scale() -> None:
+def test_a_sink_does_not_swallow_the_others() -> None:
     found = scale_of(sink())
-    assert found.ceiling == pytest.approx(0.1 / 9)
-    assert found.clipped
-    assert scale_of(sink(), "linear").ceiling == pytest.approx(0.9)
+    assert (found.ceiling, found.clipped) == (1.0, False)
+    assert found.bend == pytest.approx(0.1 / 9)
+    assert 0.6 < found.level(0.1 / 9) < 0.7
+    assert scale_of(sink(), "linear") == Scale(1.0, name="linear")
     even = scale_of(sink(share=0.1))
-    assert even.ceiling == pytest.approx(0.1)
-    assert not even.clipped
+    assert even == Scale(pytest.approx(0.1), bend=None)
+
+
+def painted(scale: Scale, weight: float) -> np.ndarray:
+    return np.array(paint(float(scale.level(weight))).rgb, float)
+
+
+@pytest.mark.parametrize("others", [0.17, 0.05, 0.01, 0.001, 0.0002])
+@pytest.mark.parametrize("name", ["auto", "hidden", "renormalised", "linear"])
+def test_weights_that_differ_much_differ_in_colour(others: float, name: Any) -> None:
+    """0.17 and 0.93 had one colour, because a sink of 0.93 did not count."""
+    w = np.full((30, 30), others / 29)
+    w[:, 0] = 1 - others
+    w[3], w[4] = [0.07, 0.93, *[0.0] * 28], [0.83, 0.17, *[0.0] * 28]
+    w[5] = [0.5, 0.45, 0.05, *[0.0] * 27]
+    found = scale_of(Trace.from_weights(w), name)
+    assert not found.clipped
+    weights = np.linspace(0, found.ceiling, 2001)
+    assert (np.diff(found.level(weights)) > 0).all()
+    for one, other in ((0.17, 0.93), (0.05, 0.17), (0.45, 0.93)):
+        assert np.abs(painted(found, one) - painted(found, other)).max() >= 24, (one, other)
+
+
+def test_the_three_views_draw_one_head_by_one_scale() -> None:
+    """Of a head with a sink the page's ceiling was 0.81 and the plot's 0.37."""
+    rng = np.random.default_rng(1)
+    scores = rng.normal(size=(3, 24, 24)) + 4 * (np.arange(24) == 0)
+    scores[1, :, 0] -= 4
+    scores[2] += 5 * np.eye(24)
+    trace = Trace.from_weights(np.exp(scores) / np.exp(scores).sum(-1, keepdims=True), kind="decoder")
+    (record,) = json.loads(re.search(r'id="data">(.*?)</script>', page(trace))[1])["records"]  # type: ignore[index]
+    for head in range(3):
+        for name in get_args(ScaleName):
+            found = Scale.of([picture(trace[0], head, 0, name)])
+            ceiling, bend, low = record["ceilings"][name][head]
+            assert (ceiling, bend, low) == (found.ceiling, found.bend, pytest.approx(found.bend_level, abs=1e-6))
+            ax = trace.plot(head=head, scale=name)
+            assert isinstance(ax, Axes)
+            norm = ax.images[0].norm
+            for level in (0.1, 0.5, 0.9, 1.0):
+                assert float(norm(found.weight(level))) == pytest.approx(level, abs=1e-6)
+            out = io.StringIO()
+            trace.show(head=head, scale=name, file=out, width=200, color="none")
+            lowest = [f"≥ {short(found.weight(step / 5))}" for step in range(1, 5)]
+            assert all(each in out.getvalue() for each in lowest), (head, name, lowest)
+            plt.close(ax.figure)  # type: ignore[arg-type]
 
 
 def test_a_sink_is_all_there_is_to_see() -> None:
@@ -44,8 +97,7 @@ def test_a_sink_is_all_there_is_to_see() -> None:
 def test_what_is_next_to_nothing_beside_a_sink_does_not_look_like_much(T: int) -> None:
     """The others of a row had 0.00017 together, and the brightest colour."""
     found = scale_of(sink(T, share=0.99983))
-    assert found.ceiling == pytest.approx(0.99983)
-    assert not found.clipped
+    assert found == Scale(1.0)
     assert found.level(0.00017) < 0.02
 
 
@@ -69,9 +121,13 @@ def test_a_row_of_nothing_but_the_first_token_stays_empty() -> None:
     assert again.cells.tolist() == [[0, 0], [0, 1]]
 
 
-@given(st.sampled_from(["auto", "linear", "log"]), st.floats(1e-3, 1), st.floats(0, 1))
-def test_a_weight_and_its_level_are_each_others_inverse(name: Any, ceiling: float, level: float) -> None:
-    scale = Scale(ceiling, name=name)
+@given(
+    st.sampled_from(["auto", "linear", "log"]), st.floats(1e-3, 1), st.floats(0, 1), st.floats(1e-4, 0.9) | st.none()
+)
+def test_a_weight_and_its_level_are_each_others_inverse(
+    name: Any, ceiling: float, level: float, bend: float | None
+) -> None:
+    scale = Scale(ceiling, name=name, bend=None if bend is None else bend * ceiling)
     assert scale.level(scale.weight(level)) == pytest.approx(level, abs=1e-6)
     assert scale.level(2 * ceiling) == 1
     assert scale.level(0.0) == 0

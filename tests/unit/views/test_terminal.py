@@ -59,7 +59,7 @@ def test_a_hand_example_in_english() -> None:
         "你  ░.05  ░.15  █.80\n"
         "\n"
         "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64\n"
-        "rows look at columns\n"
+        "rows: the token just read, the next one is written there; they look at columns\n"
     )
 
 
@@ -73,7 +73,7 @@ def test_the_same_in_chinese() -> None:
         "你  ░.05  ░.15  █.80\n"
         "\n"
         "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64\n"
-        "行：谁在看；列：被看的\n"
+        "行：刚读入的词元，由此写出下一个；列：被看的\n"
     )
 
 
@@ -484,7 +484,7 @@ MOON = ["æľ", "Ī", "Ġun", "likely"]  # 月 unlikely, as GPT-2 spells it
 
 def test_parts_of_characters_are_merged_unless_tokens_are_asked_for() -> None:
     trace = Trace.from_weights(causal(4), MOON)
-    assert shown(trace).splitlines()[2].split() == ["月", "un", "likely"]
+    assert shown(trace).splitlines()[2].split() == ["月", "␣un", "likely"]
     assert shown(trace).splitlines()[-1] == "parts of characters are merged: keys summed, queries averaged"
     assert shown(trace, merge="words").splitlines()[2].split() == ["月", "unlikely"]
     assert shown(trace, merge="words", lang="zh").splitlines()[-1] == "词元已合并成词：键相加，查询取平均"

@@ -10,8 +10,11 @@ query may see, and which queries are padding, is told by `Sight`.
 
 `alignment`, in cross-attention, is how far each query has a key of its own: (Σ over keys of the largest weight that any
 query gives it − 1) / (min(T, S) − 1). It is 1 for a diagonal, or any other order, since translations change it; 0 for
-heads that look at one key throughout, or evenly at all. Of the bundled translator's 24 heads the two that align best
-by hand-made links (`benchmarks/sentences/aligned.tsv`) score highest; how even a head's pace is does not find them.
+heads that look at one key throughout, or evenly at all. Where it is known what each query writes (`Record.written`), it
+is measured between words: without queries that write a control token, without such keys, and times the square of the
+share that words receive. A head that looks from the token just read loses its first query and its last key by that. Of
+the bundled translator's 24 heads the two that align best what is written, by hand-made links
+(`benchmarks/sentences/aligned.tsv`), score highest; how even a head's pace is does not find them.
 
 A score tells where a head looks on this text. What the model does with it is another question: attention is not
 explanation (Jain and Wallace 2019); `regard.edit` takes a head away and `regard.effect` tells what that changed.

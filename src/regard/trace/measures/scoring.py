@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.patterns import ALIGNMENT, View, chosen, is_separator, numbered
+from regard.patterns import ALIGNMENT, View, chosen, is_separator, is_word, numbered
 from regard.records import Record
 from regard.trace.measures.blocks import Block, is_across, places
 from regard.trace.measures.sight import Sight
@@ -154,24 +154,39 @@ def _diagonals(values: np.ndarray, first: int, S: int) -> np.ndarray:
 
 
 class Coverage:
-    """The most that each key received from any one query of cross-attention, so far: B H S."""
+    """The most that each key received from any one query of cross-attention, so far: B H S.
+
+    Where it is known what the queries write, only those count that write a word, and only keys that are words: a head
+    may well look from the token just read, so that its last key is left to the query that writes the end.
+    """
 
     def __init__(self, record: Record) -> None:
-        B, H, _, S = record.shape
+        B, H, T, S = record.shape
         self.most = np.zeros((B, H, S))
         self.seen = np.zeros((B, S), bool)
         self.queries = np.zeros((B, H), int)
+        self.given = np.zeros((B, H))
+        """What the queries gave to such keys, all together."""
+        self.rows, self.keys = np.ones((B, T), bool), np.ones((B, S), bool)
+        if record.written is not None and any(map(any, record.written)):
+            self.rows[:] = [[is_word(token) for token in row] for row in record.written]
+            if record.keys is not None:
+                self.keys[:] = [[is_word(token) for token in row] for row in record.keys]
 
     def add(self, block: Block, seen: np.ndarray) -> None:
         """The rows of one block; `seen` is B h r S."""
-        np.maximum(self.most, block.weights.max(-2), out=self.most)
-        self.seen |= seen.any((1, 2))
-        self.queries += block.looking.sum(-1)
+        rows = self.rows[:, None, block.rows]  # B 1 r
+        weights = block.weights * (rows[..., None] & self.keys[:, None, None])
+        np.maximum(self.most, weights.max(-2), out=self.most)
+        self.seen |= seen.any((1, 2)) & self.keys
+        self.queries += (block.looking & rows).sum(-1)
+        self.given += weights.sum((-1, -2), dtype=np.float64)
 
     def scores(self) -> list[Score | None]:
         """For each head, the mean of all samples; None where none has enough queries and keys."""
         pairs = np.minimum(self.queries, self.seen.sum(-1)[:, None])  # B H: so many could have a key of their own
-        values = np.clip((self.most.sum(-1) - 1) / np.maximum(pairs - 1, 1), 0, 1)
+        share = np.minimum(1, self.given / np.maximum(self.queries, 1))  # B H: of their weight, what words received
+        values = np.clip((self.most.sum(-1) - 1) / np.maximum(pairs - 1, 1), 0, 1) * share**2
         found: list[Score | None] = []
         for head in range(pairs.shape[1]):
             enough = pairs[:, head] >= FEWEST

@@ -84,10 +84,10 @@ def sights(records: Iterable[Record]) -> Iterator[Sight]:
 def _bound(record: Record) -> BoundMask | None:
     """The mask of q and k, where nothing else hides keys."""
     kept, (T, S) = record.kept, record.shape[-2:]
-    if "q" not in kept or kept.get("bias") is not None:
+    if not {"q", "mask"} & kept.keys() or kept.get("bias") is not None:  # a file may keep the mask alone
         return None
     mask = Mask.window(None, None) if kept.get("mask") is None else Mask.of(kept["mask"])
-    return mask.bind(tuple(kept.get("lead", record.shape[:2])), T, S, kept["q"])
+    return mask.bind(tuple(kept.get("lead", record.shape[:2])), T, S, kept.get("q"))
 
 
 def _block(bound: BoundMask, rows: slice, cols: slice, samples: int) -> np.ndarray:

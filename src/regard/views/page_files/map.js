@@ -14,6 +14,12 @@ const widthOf = (context, label) => context.measureText(label).width;
 /** The tokens along one side, if they are to be written; else positions are. */
 const tokensOf = (list, count) => (list === null || count > MOST_LABELS ? null : data.labels[list]);
 
+/** What a row has read and, where known, what it writes. */
+function rowLabel(record, row) {
+  const read = data.labels[record.queries][row], wrote = record.written !== null && !record.silent.includes(row);
+  return wrote ? `${read} → ${data.labels[record.written][row]}` : read;
+}
+
 /** How the labels of one side are written: how large, every how many of them, and whether the long ones are turned. */
 function planOf(context, labels, cell, above) {
   const size = Math.max(SMALLEST, Math.min(LARGEST, cell - 1)), single = labels.every((label) => [...label].length === 1);
@@ -32,7 +38,7 @@ function heightOf(context, label, plan) {
 /** Room for labels, the size of a cell in CSS pixels, and how labels are written in that room. */
 function layout(record) {
   const wide = $("middle").clientWidth, context = document.createElement("canvas").getContext("2d");
-  const rows = tokensOf(record.queries, record.R), columns = tokensOf(record.keys, record.C);
+  const rows = tokensOf(record.queries, record.R)?.map((_, row) => rowLabel(record, row)), columns = tokensOf(record.keys, record.C);
   context.font = font(LARGEST);
   const longest = (labels) => Math.max(...labels.map((label) => widthOf(context, label)));
   const left = rows?.length ? Math.min(0.3 * wide, 12 + longest(rows)) : 44;
@@ -96,7 +102,7 @@ function drawNumbers(context, record, at) {
   [context.textAlign, context.textBaseline] = ["center", "middle"];
   state.cells.forEach((value, i) => {
     if (value === 0) return;
-    context.fillStyle = inkOn(colourOf(value, state.ceiling));
+    context.fillStyle = inkOn(colourOf(value, state.colours));
     const [row, column] = [Math.floor(i / record.C), i % record.C];
     const text = Number.isNaN(value) ? "NaN" : value.toFixed(2);
     context.fillText(text, at.left + (column + 0.5) * at.width, at.top + (row + 0.5) * at.height);
@@ -166,14 +172,11 @@ function drawMark(context, at) {
 
 // --- the colours --------------------------------------------------------------------------------------------
 
-const highest = () => state.cells.reduce((a, b) => (b > a ? b : a), 0);
-const isClipped = () => highest() > 1.01 * state.ceiling;
-
-/** What five colours stand for. */
+/** What a few colours stand for: one more where those behind the bend hold much. */
 function swatches() {
-  return [0, 0.25, 0.5, 0.75, 1].map((step) => {
-    const weight = weightAt(step, state.ceiling), colour = colourOf(weight, state.ceiling);
-    const sign = step === 1 && isClipped() ? "≥ " : step === 0 && state.scale === "log" ? "≤ " : "";
+  return [0, 0.25, 0.5, 0.75, ...(state.colours.bend === null ? [] : [0.875]), 1].map((step) => {
+    const weight = weightAt(step, state.colours), colour = colourOf(weight, state.colours);
+    const sign = step === 0 && state.scale === "log" ? "≤ " : "";
     return { text: sign + (weight ? weight.toPrecision(2) : "0"), colour: `rgb(${colour})`, ink: inkOn(colour) };
   });
 }
@@ -185,8 +188,8 @@ function drawLegend() {
     [one.style.background, one.style.color] = [colour, ink];
     return one;
   }));
-  const values = { ceiling: state.ceiling.toPrecision(2), highest: highest().toPrecision(2) };
-  $("clipped").textContent = isClipped() ? say("clipped", values) : "";
+  const { bend } = state.colours;
+  $("bend").textContent = bend === null ? "" : say("bend", { bend: bend.toPrecision(2) });
 }
 
 // --- a picture to keep ----------------------------------------------------------------------------------------

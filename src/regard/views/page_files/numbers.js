@@ -1,4 +1,4 @@
-// From half floats to weights, and from weights to colours: the rules of scales.py, for the page.
+// From half floats to weights, and from weights to colours, by the scales that scales.py made.
 "use strict";
 
 function half(at) {
@@ -21,30 +21,31 @@ function cellsOf(record, head) {
   return cells;
 }
 
-/** The weight that gets the last colour: the largest; where the first token takes much, the largest of the others. */
-function ceilingOf(record, head, cells) {
-  const bar = Math.max(data.rules.sink, data.rules.timesEven * record.even);
-  const sink = state.scale === "auto" && (record.first[head] ?? 0) > bar;
-  const largest = (skipped) => cells.reduce((a, b, i) => (b > a && !(skipped && i % record.C === record.firstColumn) ? b : a), 0);
-  const others = largest(sink), least = data.rules.negligible / record.C;
-  return (others >= least ? others : largest(false)) || 1;
+/** The scale of a head, as scales.py made it: the weight of the last colour, and that at the bend with its level. */
+function scaleOf(record, head) {
+  const [ceiling, bend, low] = record.ceilings[state.scale][head] ?? [1, null, 1];
+  return { ceiling, bend, low };
 }
 
-function levelOf(value, ceiling) {
+function levelOf(value, { ceiling, bend, low }) {
   const share = Math.min(1, Math.max(0, value / ceiling));
   if (state.scale === "linear") return share;
-  if (state.scale === "log") return Math.max(0, 1 + Math.log10(Math.max(share, 1e-30)) / data.rules.decades);
-  return Math.sqrt(share);
+  if (state.scale === "log") return Math.max(0, 1 + Math.log10(Math.max(share, 1e-30)) / data.decades);
+  if (bend === null) return Math.sqrt(share);
+  const at = bend / ceiling;
+  return share <= at ? low * Math.sqrt(share / at) : low + (1 - low) * (1 - Math.log(share) / Math.log(at));
 }
 
-function weightAt(level, ceiling) {
-  if (state.scale === "log") return ceiling * 10 ** (data.rules.decades * (level - 1));
-  return ceiling * (state.scale === "linear" ? level : level ** 2);
+function weightAt(level, { ceiling, bend, low }) {
+  if (state.scale === "log") return ceiling * 10 ** (data.decades * (level - 1));
+  if (state.scale === "linear") return ceiling * level;
+  if (bend === null || level <= low) return (bend ?? ceiling) * (level / low) ** 2;
+  return bend * (ceiling / bend) ** ((level - low) / (1 - low));
 }
 
-function colourOf(value, ceiling) {
+function colourOf(value, scale) {
   if (Number.isNaN(value)) return [214, 39, 40];
-  return data.colours[Math.round(levelOf(value, ceiling) * (data.colours.length - 1))];
+  return data.colours[Math.round(levelOf(value, scale) * (data.colours.length - 1))];
 }
 
 /** Black or white, whichever can be read better on the colour: where they meet, both have a contrast of 4.6. */

@@ -4,7 +4,8 @@
 
 /** @typedef {{name: string, kind: string, heads: number, T: number, S: number, R: number, C: number, high: number,
  *   wide: number, part: {rows: string, cols: string, T: number, S: number, top: number, left: number}|null,
- *   queries: number|null, keys: number|null, firstColumn: number, even: number,
+ *   queries: number|null, keys: number|null, written: number|null, silent: number[], rows: string,
+ *   firstColumn: number, ceilings: Object<string, [number, number|null, number][]>,
  *   first: (number|null)[], sample: number, samples: number, merged: string|null, prompt: number|null,
  *   titles: Object<string, string>, offset: number}} Attention */
 
@@ -64,7 +65,8 @@ function nameOf(side, at) {
     ? [record.queries, record.high, record.T, top] : [record.keys, record.wide, record.S, left];
   const first = start + at * size, last = start + Math.min(length, (at + 1) * size) - 1;
   const place = last > first ? `${first}–${last}` : `${first}`;
-  return list === null ? place : `${data.labels[list][at]} (${place})`;
+  if (list === null) return place;
+  return `${side === "query" ? rowLabel(record, at) : data.labels[list][at]} (${place})`;
 }
 
 // --- drawing ---------------------------------------------------------------------------------------------
@@ -96,8 +98,8 @@ function drawHead() {
     one.tabIndex = head === state.head ? 0 : -1;
   });
   state.cells = record.heads ? cellsOf(record, state.head) : new Float32Array(0);
-  state.ceiling = ceilingOf(record, state.head, state.cells);
-  state.image = pixels(record, state.cells, state.ceiling);
+  state.colours = scaleOf(record, state.head);
+  state.image = pixels(record, state.cells, state.colours);
   $("about").textContent = [...about(record), ...aboutHead(record)].join(" · ");
   drawLegend();
   drawMap();
@@ -109,6 +111,7 @@ function about(record) {
   const pieces = [title, ...(title === record.name ? [kind] : []), sizeOf(record)];
   if (record.samples > 1) pieces.push(say("sample", { sample: record.sample, count: record.samples }));
   if (record.high > 1 || record.wide > 1) pieces.push(say("cell", record));
+  pieces.push(say(`rows-${record.rows}`));
   if (record.merged) pieces.push(say(`merged-${record.merged}`));
   if (record.prompt !== null) pieces.push(say("prompt", record));
   return pieces;
@@ -120,12 +123,12 @@ function aboutHead(record) {
 }
 
 /** Cells as pixels of a canvas of their own size. */
-function pixels(record, cells, ceiling) {
+function pixels(record, cells, scale) {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [Math.max(1, record.C), Math.max(1, record.R)];
   const context = canvas.getContext("2d"), image = context.createImageData(canvas.width, canvas.height);
   cells.forEach((value, i) => {
-    if (value !== 0) image.data.set([...colourOf(value, ceiling), 255], 4 * i);
+    if (value !== 0) image.data.set([...colourOf(value, scale), 255], 4 * i);
   });
   context.putImageData(image, 0, 0);
   return canvas;
@@ -134,7 +137,7 @@ function pixels(record, cells, ceiling) {
 function drawHeads(record) {
   $("heads").replaceChildren(...Array.from({ length: record.heads }, (_, head) => {
     const button = document.createElement("button"), small = document.createElement("canvas");
-    const cells = cellsOf(record, head), image = pixels(record, cells, ceilingOf(record, head, cells));
+    const cells = cellsOf(record, head), image = pixels(record, cells, scaleOf(record, head));
     [small.width, small.height] = [96, 96];
     const context = small.getContext("2d");
     context.fillStyle = style("--hidden");
@@ -191,7 +194,7 @@ function drawText(record, line) {
     const token = document.createElement("span"), value = line[i];
     token.textContent = label;
     if (value !== 0) {
-      const colour = colourOf(value, state.ceiling);
+      const colour = colourOf(value, state.colours);
       [token.style.background, token.style.color, token.title] = [`rgb(${colour})`, inkOn(colour), shown(value)];
     }
     if (own && i === state.row) token.className = "asking";

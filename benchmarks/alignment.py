@@ -2,7 +2,7 @@
 
 The model reads each sentence of sentences/aligned.tsv and, as if it had written it, its translation; each head's
 alignment error rate (0 is best) is counted over all of them, by both ways of reading rows: a Chinese character's row is
-the one that has read it, which is what `regard see` draws, or the one before, which writes it. A head is worth
+the one that has read it, or the one before, which writes it and by which `regard see` chooses its head. A head is worth
 something where it beats the diagonal, and words drawn by lot.
 """
 
@@ -69,8 +69,8 @@ def markdown(model: LanguageModel, pairs: Sequence[Aligned], known: Sequence[Ali
         f"| words by lot | {chance_error_rate(known):.3f} | {chance_error_rate(known):.3f} |",
         "",
         f"The best head by the row that has read is {name(read[0])}, by the row that writes {name(written[0])}.",
-        agreement(model, read),
-        f"“{known[0].text}” by {name(read[0])}: {told(*seen[0], read[0])}.",
+        agreement(model, written),
+        f"“{known[0].text}” by {name(written[0])}: {told(*seen[0], written[0])}.",
         "",
     ]
     return "\n".join(lines)
@@ -87,24 +87,24 @@ def name(head: Head) -> str:
     return f"layer {head.layer}, head {head.head} ({head.error:.3f})"
 
 
-def agreement(model: LanguageModel, read: Sequence[Head]) -> str:
+def agreement(model: LanguageModel, heads: Sequence[Head]) -> str:
     """Whether the model's own settings name the best head, which `regard see` shows."""
     named = model.settings.alignment_heads
     if not named:
-        return f"The model names no alignment_heads; they should begin with {list(read[0][:2])}."
-    place = [head[:2] for head in read].index(named[0])
+        return f"The model names no alignment_heads; they should begin with {list(heads[0][:2])}."
+    place = [head[:2] for head in heads].index(named[0])
     if not place:
         return f"The model's alignment_heads begin with the same: {list(named[0])}."
     return (
-        f"The model's alignment_heads begin with {list(named[0])}, number {place + 1} of {len(read)} with "
-        f"{read[place].error:.3f}; they should begin with {list(read[0][:2])}."
+        f"The model's alignment_heads begin with {list(named[0])}, number {place + 1} of {len(heads)} with "
+        f"{heads[place].error:.3f}; they should begin with {list(heads[0][:2])}."
     )
 
 
 def told(pair: Aligned, trace: Trace, head: Head) -> str:
-    """Where each character looks hardest."""
+    """Where the row that writes each character looks hardest."""
     record = trace.select("cross")[head.layer]
-    linked = {j: pair.source[i] for i, j in head_links(record, pair)[head.head]}
+    linked = {j: pair.source[i] for i, j in head_links(record, pair, "written")[head.head]}
     return ", ".join(f"{linked.get(j, 'nothing')}–{word}" for j, word in enumerate(pair.target))
 
 

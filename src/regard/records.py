@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from regard.axes import Shape, part_of
+from regard.axes import Shape, in_range, part_of
 from regard.errors import ArgumentError, NotKeptError
 from regard.kinds import Array, is_whole
 from regard.memory import free_beside, require
@@ -19,6 +19,7 @@ from regard.memory import free_beside, require
 Kind = Literal["encoder", "decoder", "cross", "self"]
 Rest = Literal["", "sink", "masked", "scaled", "mixed", "summaries", "unknown"]
 """Why rows of weights do not sum to 1: `Record.rest`."""
+Positions = int | slice | range | None
 Rectangle = Callable[[slice, slice], Array]
 """Exact weights of rows × cols, B H rows cols."""
 
@@ -206,15 +207,29 @@ class Record:
         """The name without the number that a Trace gives to later calls."""
         return self.name.partition("#")[0]
 
-    def weights(self, rows: slice | range | None = None, cols: slice | range | None = None) -> Array:
+    def weights(self, rows: Positions = None, cols: Positions = None, head: int | None = None) -> Array:
         """The exact weights of a rectangle, B H rows cols, computed now from the kept q, k and LSE.
 
         `rows` and `cols` are slices or ranges without a step. They cut as NumPy's do: what lies outside is left out,
-        so that a rectangle wholly outside is empty.
-        Raises NotKeptError with the fix when nothing was kept to compute them from.
+        so that a rectangle wholly outside is empty. A whole number is one of them, from the end where it is negative,
+        and its axis goes, as does that of the heads where one is named: `weights(rows=5, head=2)` is B S.
+        Raises ArgumentError for what is not there, NotKeptError with the fix when nothing was kept to compute it from.
         """
-        T, S = self.shape[-2:]
-        rows, cols = part_of(rows, T), part_of(cols, S)
+        _, H, T, S = self.shape
+        one_of = {-1: (cols, "cols", S), -2: (rows, "rows", T), -3: (head, "head", H)}
+        chosen = {axis: in_range(name, at, n) for axis, (at, name, n) in one_of.items() if is_whole(at)}
+        if head is not None and -3 not in chosen:
+            raise ArgumentError("choice-range", what="head", asked=head, last=H - 1)
+        high, wide = (
+            slice(chosen[axis], chosen[axis] + 1) if axis in chosen else part_of(part, length)  # type: ignore[arg-type]
+            for axis, part, length in ((-2, rows, T), (-1, cols, S))
+        )
+        found = self._rectangle(high, wide)
+        for axis in chosen:  # the last first: the others keep their places
+            found = found[(slice(None),) * (4 + axis) + (chosen[axis] if axis == -3 else 0,)]
+        return found
+
+    def _rectangle(self, rows: slice, cols: slice) -> Array:
         if self.rectangle is not None:
             shape = (*self.shape[:2], rows.stop - rows.start, cols.stop - cols.start)
             if prod(shape) > WORTH_ASKING:
@@ -222,7 +237,7 @@ class Record:
             return self.rectangle(rows, cols)
         if self.map is not None and self.map_is_exact:
             return self.map[..., rows, cols]
-        raise NotKeptError("weights-not-kept", name=self.name, T=T, S=S)
+        raise NotKeptError("weights-not-kept", name=self.name, T=self.shape[-2], S=self.shape[-1])
 
     def _free_on_gpu(self) -> int | None:
         """Free memory of the GPU that this Record is on; None where it is on none."""

@@ -2,7 +2,6 @@
 
 import dataclasses
 import pickle
-import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard import records
-from regard.errors import ArgumentError, NotKeptError, RegardError, TooLargeError
+from regard.errors import ArgumentError, NotKeptError, TooLargeError
 from regard.records import Record, See
 
 WEIGHTS = np.random.default_rng(0).random((2, 3, 4, 5))
@@ -133,20 +132,29 @@ def test_what_is_no_slice_and_no_range_from_0_up_is_refused(part: Any) -> None:
         kept().weights(rows=part)
 
 
-@pytest.mark.parametrize(("row", "fix"), [(3, "slice(3, 4)"), (-1, "slice(-1, None)"), (np.int64(-2), "slice(-2, -1)")])
-def test_one_row_is_told_as_a_slice(row: Any, fix: str) -> None:
-    with pytest.raises(ArgumentError, match=re.escape(fix)):
-        kept().weights(row)
-
-
-def test_a_row_number_is_a_row_or_our_error() -> None:
+@pytest.mark.parametrize("row", [3, 0, -1, np.int64(-2)])
+def test_a_whole_number_is_one_row_and_its_axis_goes(row: Any) -> None:
     """`weights(3)` is what anyone tries first; `weights(0)` must not mean everything."""
-    for row in (3, 0):
-        try:
-            found = kept().weights(row)  # type: ignore[arg-type]
-        except RegardError:
-            continue
-        np.testing.assert_array_equal(found.reshape(2, 3, 5), WEIGHTS[:, :, row])
+    np.testing.assert_array_equal(kept().weights(row), WEIGHTS[:, :, row])
+    np.testing.assert_array_equal(kept().weights(rows=row, head=2), WEIGHTS[:, 2, row])
+    np.testing.assert_array_equal(kept().weights(cols=row, head=-1), WEIGHTS[:, -1, :, row])
+    np.testing.assert_array_equal(kept().weights(row, 4, 0), WEIGHTS[:, 0, row, 4])
+    np.testing.assert_array_equal(kept().weights(slice(1, 3), range(2, 5), head=1), WEIGHTS[:, 1, 1:3, 2:5])
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"rows": 4}, "rows=4 .* 0 to 3"),
+        ({"cols": -6}, "cols=-6 .* 0 to 4"),
+        ({"head": 3}, "head=3 .* 0 to 2"),
+        ({"head": "mean"}, "head='mean' .* 0 to 2"),
+        ({"head": 1.5}, "head=1.5 .* 0 to 2"),
+    ],
+)
+def test_what_is_not_there_names_what_is(asked: dict[str, Any], said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        kept().weights(**asked)
 
 
 def test_a_record_tells_whether_it_has_weights() -> None:

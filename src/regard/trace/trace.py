@@ -126,7 +126,7 @@ class Trace:
     @overload
     def __getitem__(self, key: slice) -> "Trace": ...
     def __getitem__(self, key: int | str | slice) -> "Record | Trace":
-        """By number; by name or the end of it, cut at a dot; or several by a slice."""
+        """By number; by name, the end of it or another part, cut at dots, that one name has; or several by a slice."""
         if isinstance(key, str):
             return self._records[self._named(key)]
         if isinstance(key, slice):
@@ -142,6 +142,13 @@ class Trace:
         if asked in self._by_name:
             return self._by_name[asked]
         fitting = [name for name in self._by_name if name.endswith(f".{asked}")] if asked else []
+        if asked and not fitting:  # "h.1" of "transformer.h.1.attn"; of later calls "h.1#2"
+            part, mark, call = asked.partition("#")
+            fitting = [
+                name
+                for name in self._by_name
+                if f".{part}." in f".{name.partition('#')[0]}." and name.partition("#")[1:] == (mark, call)
+            ]
         if len(fitting) == 1:
             return self._by_name[fitting[0]]
         if fitting:
@@ -235,9 +242,9 @@ class Trace:
 
         return self._part(value_weighted(record) for record in self)
 
-    def _chosen(self, layer: Layer, head: int | Literal["mean"] | None) -> "tuple[Trace, Layer, int | None]":
+    def _chosen(self, layer: Layer, head: Any) -> "tuple[Trace, Layer, Any]":
         """What is to be drawn: of the mean, the only head of records that have no other."""
-        if head != "mean":
+        if not isinstance(head, str) or head != "mean":  # an array of heads compares one by one
             return self, layer, head
         chosen = self if layer in (None, "all") else [self[layer]]
         return self._part(mean_of_heads(record) for record in chosen), None, 0
@@ -247,7 +254,7 @@ class Trace:
     def show(
         self,
         layer: int | str | None = None,
-        head: int | Literal["mean"] | None = None,
+        head: int | Sequence[int] | Literal["mean"] | None = None,
         sample: int = 0,
         file: TextIO | None = None,
         width: int | None = None,
@@ -259,7 +266,7 @@ class Trace:
         rows: Range = None,
         cols: Range = None,
     ) -> None:
-        """Draw in the terminal: one head or the "mean" of all, the heads of a layer, or all layers, by what is chosen.
+        """Draw in the terminal, as chosen: one head, several, the "mean" of all, the heads of a layer, or all layers.
 
         `color` forces what is otherwise told from the terminal; `width` is in columns. `scale` is how colours go with
         weights: "linear", "log", or without the first token "renormalised" or "hidden". `merge` puts "characters"
@@ -268,14 +275,14 @@ class Trace:
         """
         from regard.views.terminal import show
 
-        trace, layer, head = self._chosen(layer, head)
+        trace, layer, heads = self._chosen(layer, head)
         how: dict[str, Any] = {"color": color, "lang": lang, "scale": scale, "merge": merge}
-        show(trace, layer, head, sample, file=file, width=width, rows=rows, cols=cols, **how)
+        show(trace, layer, heads, sample, file=file, width=width, rows=rows, cols=cols, **how)
 
     def plot(
         self,
         layer: int | str | None = None,
-        head: int | Literal["mean"] | None = None,
+        head: int | Sequence[int] | Literal["mean"] | None = None,
         sample: int = 0,
         ax: "Axes | None" = None,
         lang: Language | None = None,
@@ -292,15 +299,16 @@ class Trace:
 
             trace.plot(0, head=0).figure.savefig("head.png")      # one head: an Axes
             trace.plot(0)[0, 0].figure.savefig("heads.png")       # all heads of a layer: an array, two axes
+            trace.plot(0, head=[0, 3])                            # two of them: an array too
 
         `vmax` is the weight of the last colour: the same in two figures, and they can be compared. `cmap` names the
         colours; without `colorbar` nothing explains them.
         """
         from regard.views.plots import plot
 
-        trace, layer, head = self._chosen(layer, head)
+        trace, layer, heads = self._chosen(layer, head)
         look: dict[str, Any] = {"vmax": vmax, "cmap": cmap, "colorbar": colorbar}
-        return plot(trace, layer, head, sample, ax, lang, scale, merge, rows=rows, cols=cols, **look)
+        return plot(trace, layer, heads, sample, ax, lang, scale, merge, rows=rows, cols=cols, **look)
 
     def html(
         self,

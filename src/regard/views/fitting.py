@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 from rich.cells import cell_len
 
 from regard.views.caption import flow
-from regard.views.fonts import drawable, drawable_tokens, text_style
+from regard.views.emoji import draw_label, label_image
+from regard.views.fonts import drawable, drawable_tokens, outlines_for, pictured, text_style, without_emoji
 from regard.views.heatmap import is_stretched
 from regard.views.labels import ARROW, cut, visible
 from regard.views.picture import Picture
@@ -73,7 +74,13 @@ class Ticks:
             return
         places = range(0, len(self.labels), self.step)
         style = {"fontsize": self.points, "rotation": 90 if self.upright else 0, **text_style()}
-        axis.set_ticks([self.start + at for at in places], [self.labels[at] for at in places], **style)
+        pictures = [at for at in places if pictured(self.labels[at])]
+        texts = ["" if at in pictures else self.labels[at] for at in places]
+        axis.set_ticks([self.start + at for at in places], texts, **style)
+        for at in pictures:
+            label = self.labels[at]
+            image = label_image(label, outlines_for(label))
+            draw_label(ax, side, self.start + at, image, self.points, turned=self.upright and len(label) > 1)
 
 
 def ticks(
@@ -138,7 +145,7 @@ def text_width(text: str, points: float) -> float:
     from matplotlib.textpath import text_to_path
 
     style = FontProperties(family=text_style()["family"], size=points)
-    return float(text_to_path.get_text_width_height_descent(text, style, ismath=False)[0]) / 72
+    return float(text_to_path.get_text_width_height_descent(without_emoji(text), style, ismath=False)[0]) / 72
 
 
 def line(points: float, count: int = 1) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from regard.views.emoji import has_emoji
 from regard.words import Language, say
 
 _log = logging.getLogger("regard")
@@ -107,12 +108,41 @@ def drawable(texts: Iterable[str]) -> list[str]:
 def drawable_tokens(tokens: Iterable[str], start: int = 0) -> list[str]:
     """The tokens, or the position of one that holds a character which no font has; that of the first is `start`.
 
+    Emoji stay, where they can be drawn as pictures.
+
     >>> drawable_tokens(["cat", "\ue000"], start=7)
     ['cat', '#8']
     """
     tokens = list(tokens)
-    shown = zip(tokens, drawable(tokens), strict=True)
-    return [f"#{start + at}" if BOX in now and BOX not in token else now for at, (token, now) in enumerate(shown)]
+    shown = zip(tokens, drawable(map(without_emoji, tokens)), strict=True)
+    named = (token if pictured(token) else now for token, now in shown)
+    return [
+        f"#{start + at}" if BOX in without_emoji(now) and BOX not in token else now
+        for at, (token, now) in enumerate(zip(tokens, named, strict=True))
+    ]
+
+
+def pictured(token: str) -> bool:
+    """Whether it holds emoji that only a font of pictures has, and nothing that no font has."""
+    missing = [sign for sign in token if not _has(sign)]
+    return bool(missing) and all(map(has_emoji, missing))
+
+
+def without_emoji(token: str) -> str:
+    """The token with a letter about as wide in place of each emoji that is drawn as a picture."""
+    return "".join("M" if not _has(sign) and has_emoji(sign) else sign for sign in token)
+
+
+def outlines_for(token: str) -> dict[str, str]:
+    """For each character of a token that a font of outlines has, the file of that font."""
+    from matplotlib import font_manager
+
+    found = {}
+    for sign in token:
+        family = next((family for family in _in_order() if ord(sign) in _characters(family)), None)
+        if family is not None:
+            found[sign] = str(font_manager.findfont(font_manager.FontProperties(family=[family])))
+    return found
 
 
 def spoken(lang: Language) -> Language:

@@ -3,8 +3,9 @@
 Here a record, a head, a sample and a language are chosen and checked; how a Picture is drawn is not known here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -270,6 +271,22 @@ def chosen_head(record: Record, head: int) -> int:
     if not record.shape[1]:
         raise ArgumentError("choice-none", what="head", asked=head, name=record.name, shape=record.shape)
     return in_range("head", head, record.shape[1])
+
+
+def chosen_heads(record: Record, head: int | Sequence[int] | None) -> list[int]:
+    """The heads that are asked for, one or several in their order; all of them where none is.
+
+    >>> chosen_heads(Record(shape=(1, 4, 2, 2)), [3, 0]), chosen_heads(Record(shape=(1, 2, 2, 2)), None)
+    ([3, 0], [0, 1])
+    """
+    if head is None:
+        chosen_head(record, 0)
+        return list(range(record.shape[1]))
+    several = isinstance(head, Sequence | range | np.ndarray) and not isinstance(head, str)
+    asked: list[Any] = list(head) if several else [head]  # type: ignore[arg-type]
+    if not asked:
+        raise ArgumentError("choice-range", what="head", asked=head, last=record.shape[1] - 1)
+    return [chosen_head(record, each) for each in asked]
 
 
 def chosen_sample(record: Record, sample: int) -> int:

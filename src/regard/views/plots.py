@@ -3,7 +3,7 @@
 Here is what is drawn and one map with everything beside it; several maps in one figure are `panels`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -40,7 +40,7 @@ from regard.views.part import Part
 from regard.views.picture import (
     Picture,
     as_read,
-    chosen_head,
+    chosen_heads,
     chosen_language,
     chosen_records,
     chosen_sample,
@@ -68,7 +68,7 @@ _SIZES = {"medium": 3.0, "small": 2.2}
 def plot(
     trace: Trace,
     layer: int | str | None = None,
-    head: int | None = None,
+    head: int | Sequence[int] | None = None,
     sample: int = 0,
     ax: "Axes | None" = None,
     lang: Language | None = None,
@@ -99,7 +99,7 @@ def draw_one(ax: "Axes", one: Picture, look: Look) -> "Axes":
     return _on_theirs(ax, one, look)
 
 
-def save_plot(trace: Trace, path: Path, head: int | None = None, lang: Language | None = None) -> None:
+def save_plot(trace: Trace, path: Path, head: int | Sequence[int] | None = None, lang: Language | None = None) -> None:
     """Write what `plot` draws as its ending says, whole or not at all; pyplot is not touched. Raises as `plot`."""
     kind = ending_of(path, *PICTURES).removeprefix(".")
     try:
@@ -141,7 +141,7 @@ def _drawn(
 def _chosen(
     trace: Trace,
     layer: int | str | None,
-    head: int | None,
+    head: int | Sequence[int] | None,
     sample: int,
     scale: ScaleName = "auto",
     merge: Merge | None = None,
@@ -152,9 +152,7 @@ def _chosen(
     lines = []
     for given in chosen_records(trace, layer):
         record, at = as_read(given, chosen_sample(given, sample), merge, rows, cols)
-        first = chosen_head(record, 0 if head is None else head)
-        heads = range(record.shape[1]) if head is None else [first]
-        lines.append([picture(record, each, at, scale) for each in heads])
+        lines.append([picture(record, each, at, scale) for each in chosen_heads(record, head)])
     if len(lines) > 1 and max(len(line) for line in lines) > 1:
         return lines
     everything = [one for line in lines for one in line]

@@ -5,9 +5,10 @@ nothing is asked for and one head can be shown whole, it is: an overview of many
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TextIO, cast, get_args
 
+import numpy as np
 from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
@@ -22,7 +23,16 @@ from regard.views.ink import Ink, places_for
 from regard.views.one_head import column_labels, lay_out, notes_on, row_lines
 from regard.views.opening import opening_head, with_layer_named
 from regard.views.overview import layers_by_heads
-from regard.views.picture import Picture, as_read, chosen_head, chosen_language, chosen_records, chosen_sample, picture
+from regard.views.picture import (
+    Picture,
+    as_read,
+    chosen_head,
+    chosen_heads,
+    chosen_language,
+    chosen_records,
+    chosen_sample,
+    picture,
+)
 from regard.views.scales import Scale, chosen_scale
 from regard.views.thumbnails import heads_of, layers_of
 from regard.words import Language, Listed, say
@@ -39,7 +49,7 @@ _PLAIN = str.maketrans(
 def show(
     trace: Trace,
     layer: int | str | None = None,
-    head: int | None = None,
+    head: int | Sequence[int] | None = None,
     sample: int = 0,
     *,
     file: TextIO | None = None,
@@ -56,8 +66,13 @@ def show(
     console = console_for(file, color)
     columns, depth = columns_of(console, width), depth_of(console)
     asked: dict[str, Any] = {"scale": chosen_scale(scale), "merge": merge, "rows": rows, "cols": cols}
-    lines = drawing(trace, layer, head, sample, width=columns, depth=depth, lang=spoken, **asked)
-    write_lines(console, lines)
+    several = isinstance(head, Sequence | np.ndarray) and not isinstance(head, str)
+    heads: list[Any] = list(head) if several else [head]  # type: ignore[arg-type]
+    if not heads:
+        chosen_heads(chosen_records(trace, None if layer == ALL else layer)[0], heads)  # which says what is wrong
+    for at, each in enumerate(heads):
+        lines = drawing(trace, layer, each, sample, width=columns, depth=depth, lang=spoken, **asked)
+        write_lines(console, [Text(), *lines] if at else lines)
 
 
 def drawing(

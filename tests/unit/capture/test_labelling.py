@@ -184,3 +184,43 @@ def test_a_guess_takes_no_mask_for_ids() -> None:
     assert found is not None
     assert found.tolist() == [[4, 5]]
     assert read.guess(given[:2], 1, 2) is None
+
+
+def byte_level(fast: bool) -> Any:
+    """GPT-2's way to spell, learnt from a few words; 月 falls into bytes."""
+    from tokenizers import Tokenizer as Fast
+    from tokenizers import decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    inner = Fast(models.BPE())
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel() if fast else decoders.Sequence([decoders.ByteLevel()])
+    signs = pre_tokenizers.ByteLevel.alphabet()
+    inner.train_from_iterator(["the cat sat"] * 9, trainers.BpeTrainer(vocab_size=290, initial_alphabet=signs))
+    inner.add_special_tokens(["<|end|>"])
+    inner.add_tokens(["café"])
+    return PreTrainedTokenizerFast(tokenizer_object=inner)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_tokens_of_bytes_are_read_as_text(fast: bool) -> None:
+    tokenizer = byte_level(fast)
+    spell = speller(tokenizer)
+    assert spell is not None
+    ids = tokenizer.encode("the cat月 café<|end|>")
+    found = spell(ids)
+    assert " cat" in found
+    assert {"café", "<|end|>"} <= set(found)  # added by hand, in plain letters
+    assert not any("Ġ" in token for token in found)
+    assert found[found.index(" cat") + 1 :][:3] == ["⟨E6⟩", "⟨9C⟩", "⟨88⟩"]
+    assert [spell([one])[0] for one in ids] == found  # as while a text is written, token by token
+
+
+def test_other_vocabularies_stay_as_they_are() -> None:
+    class Pieces:
+        def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
+            return ["▁Ġcat", "æľ"][: len(ids)]
+
+    spell = speller(Pieces())
+    assert spell is not None
+    assert spell([0, 1]) == ["▁Ġcat", "æľ"]

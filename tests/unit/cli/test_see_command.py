@@ -1,16 +1,19 @@
 """regard see, with models of random weights in place of the bundled ones."""
 
+import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tiny_language import translator_folder
+from tiny_language import poet_folder, translator_folder
 
 from regard import read_trace
 from regard.language import load
+from regard.views.opening import opening_head
 
 pytestmark = pytest.mark.usefixtures("bundled")
 
@@ -115,6 +118,33 @@ def test_json_and_the_picture_choose_alike(run, options: list[str], drawn: list[
         assert "cross-attention · 4 heads" in out
     elif overview:
         assert "2 layers · 4 heads" in out
+
+
+@pytest.mark.parametrize("text", ["I love you", "The cat sat on the mat.", "You love me"])
+@pytest.mark.parametrize("model", ["named", "unnamed", "poet", "poet-unnamed"])
+def test_every_view_opens_with_the_same_head(run, bundled: Path, tmp_path: Path, model: str, text: str) -> None:
+    """The screen showed the head that the settings name, and the page another one that looks as if it aligned."""
+    folder = bundled / ("poet" if model.startswith("poet") else "translator")
+    if model == "unnamed":
+        folder = translator_folder(tmp_path / "whole", alignment_heads=[])
+    elif model == "poet-unnamed":
+        folder = poet_folder(tmp_path / "whole", alignment_heads=[])
+    asked = ["see", "--model", str(folder), "明月" if model.startswith("poet") else text]
+    out = run(*asked, "--html", str(tmp_path / "p.html"), "--save", str(tmp_path / "t.safetensors")).out
+    (record,) = records(run(*asked, "--json"))
+    (head,) = record["heads"]
+    assert re.search(rf"layer {record['layer']}, head {head}: ", out)
+    assert f"{record['name']} · " in out
+    assert f"head {head} of " in out
+    data = json.loads(re.search(r'id="data">(.*?)</script>', (tmp_path / "p.html").read_text("utf-8"))[1])
+    place, opened = data["open"]
+    assert (data["records"][place]["name"], opened) == (record["name"], head)
+    back = read_trace(tmp_path / "t.safetensors")
+    assert opening_head(back, list(back)) == (place, head)
+    screen = io.StringIO()
+    back.show(file=screen, width=200, color="none")
+    assert f"{record['name']} · " in screen.getvalue()
+    assert f"head {head} of " in screen.getvalue()
 
 
 def test_json_is_what_the_model_saw(run, bundled: Path) -> None:

@@ -44,6 +44,19 @@ def test_the_end_of_a_name_is_cut_at_a_dot(trace: Trace) -> None:
         trace[""]
 
 
+def test_a_part_of_a_name_finds_the_one_record_that_has_it() -> None:
+    names = ["transformer.h.0.attn", "transformer.h.1.attn", "transformer.h.11.attn", "transformer.h.1.attn"]
+    trace = Trace([record(name) for name in names])
+    assert trace["h.1"] is trace[1]
+    assert trace["transformer.h.11"] is trace[2]
+    assert trace["h.1#1"] is trace[3]
+    with pytest.raises(ArgumentError, match=r"transformer\.h\.0\.attn, transformer\.h\.1\.attn"):
+        trace["transformer.h"]
+    for asked in ("h.2", "nsformer.h.1", "h.1.", ".1."):
+        with pytest.raises(UnknownNameError):
+            trace[asked]
+
+
 def test_an_exact_name_wins_over_the_end_of_another() -> None:
     trace = Trace([record("model.attn"), record("attn")])
     assert trace["attn"] is trace[1]

@@ -7,9 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from regard.views.labels import cut, cut_start, pad, short_names, upright, visible
+from regard.views.labels import ARROW, cut, cut_start, pad, readable, row_label, short_names, upright, visible
 
 ANY_TEXT = st.text(st.characters(categories=None, codec=None) | st.sampled_from("注意力🤗Ġ▁\n\x1b[\u200d\ufe0f\u0301 "))
+
+
+def test_tokens_that_mark_what_goes_on_stay_as_they_are() -> None:
+    """WordPiece has no spaces: "play" is not " play"."""
+    assert [visible(token) for token in readable(("[CLS]", "play", "##ing", "."))] == ["[CLS]", "play", "##ing", "."]
+    assert [visible(token) for token in readable(("The", "Ġcat", "Ċ"))] == ["The", "␣cat", "␊"]
+    assert [visible(token) for token in readable(("▁The", "▁cat", "s"))] == ["␣The", "␣cat", "s"]
+
+
+@given(st.text(), st.text(), st.integers(7, 40))
+def test_of_two_tokens_both_are_cut(read: str, written: str, width: int) -> None:
+    label = row_label(read, written)
+    shown = cut(label, width)
+    assert cell_len(shown) <= width
+    if written and ARROW not in visible(read) + visible(written):
+        assert ARROW in shown
 
 
 @pytest.mark.parametrize(

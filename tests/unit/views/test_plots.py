@@ -1,6 +1,8 @@
 """The matplotlib view: returns Axes, shows nothing, changes no setting, and draws any token without a warning."""
 
+import io
 import logging
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,7 @@ import numpy as np
 import pytest
 from matplotlib import font_manager, pyplot
 from matplotlib.axes import Axes
+from matplotlib.offsetbox import AnnotationBbox
 from matplotlib.transforms import Bbox
 
 from regard import Mask, See, Trace, attend
@@ -181,6 +184,60 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 
 # --- scales, tokens, texts -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("heads", [[0, 2], (2, 0), range(1, 3), np.array([1, 0])])
+def test_several_heads_are_drawn_in_their_order(heads: Any) -> None:
+    layers = Trace(Trace.from_weights(np.full((3, 4, 4), 0.25), name=f"h.{at}")[0] for at in range(2))
+    one, both = layers.plot(0, head=heads), layers.plot(head=heads)
+    assert isinstance(one, np.ndarray)
+    assert isinstance(both, np.ndarray)
+    assert [ax.get_title() for ax in one.flat] == [f"head {head}" for head in heads]
+    assert both.shape == (2, len(heads))
+    for wrong in ([], [0, 3], ["mean"]):
+        with pytest.raises(ArgumentError, match="0 to 2"):
+            layers.plot(head=wrong)  # type: ignore[arg-type]
+    out = io.StringIO()
+    layers.show(1, head=heads, file=out, width=60, color="none")
+    assert re.findall(r"head (\d) of 3", out.getvalue()) == [str(head) for head in heads]
+
+
+@pytest.mark.parametrize(("lang", "said"), [("en", "token read → token written"), ("zh", "读入的词元 → 写出的词元")])
+def test_rows_are_labelled_by_what_they_read_and_write(lang: Any, said: str) -> None:
+    record = Trace.from_weights(np.eye(3), ["<s>", "a", "b"], ["x", "y", "z"], kind="cross")[0]
+    trace = Trace(record.with_tokens(written=["a", "b", ""]))
+    ax = trace.plot(lang=lang)
+    assert isinstance(ax, Axes)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["<s> → a", "a → b", "b"]
+    assert ax.get_ylabel() == said
+    grid = Trace([trace[0], trace[0]]).plot(lang=lang)
+    assert isinstance(grid, np.ndarray)
+    assert [label.get_text() for label in grid[0, 0].get_yticklabels()] == ["<s> → a", "a → b", "b"]
+    out = io.StringIO()
+    trace.show(file=out, width=70, color="none", lang=lang)
+    assert ["<s> → a" in out.getvalue(), "  a → b" in out.getvalue(), said in out.getvalue()] == [True] * 3
+
+
+def test_emoji_are_drawn_as_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """🚀 was named by its position, since no font of outlines has it. Here any font stands for one of pictures."""
+    from PIL import ImageFont
+
+    font = ImageFont.truetype(font_manager.findfont("DejaVu Sans"), 109)
+    found: Any = (font, frozenset({ord("🚀")}))
+    monkeypatch.setattr("regard.views.emoji.emoji_font", lambda: found)
+    tokens = ["go", "🚀", "ok🚀", "\ue000"]
+    ax = Trace.from_weights(np.eye(4), tokens).plot()
+    assert isinstance(ax, Axes)
+    ax.figure.canvas.draw()
+    for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
+        assert [label.get_text() for label in labels] == ["go", "", "", "#3"]
+    boxes = [artist for artist in ax.get_children() if isinstance(artist, AnnotationBbox)]
+    assert len(boxes) == 4
+    assert {box.xy for box in boxes} == {(1, 0), (2, 0), (0, 1), (0, 2)}
+    monkeypatch.setattr("regard.views.emoji.emoji_font", lambda: None)
+    ax = Trace.from_weights(np.eye(4), tokens).plot()
+    assert isinstance(ax, Axes)
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["go", "#1", "#2", "#3"]
 
 
 def test_a_sink_is_told_and_does_not_set_the_scale() -> None:

@@ -104,8 +104,8 @@ WORDS: dict[str, Words] = {
         zh="没有名为 {asked!r} 的记录：这个 Trace 是空的",
     ),
     "record-ambiguous": Words(
-        en="{asked!r} is the end of several names: {names}; give more of the name",
-        zh="有多个名字以 {asked!r} 结尾：{names}；请把名字写得更完整",
+        en="{asked!r} fits several names: {names}; give more of the name",
+        zh="{asked!r} 与多个名字相符：{names}；请把名字写得更完整",
     ),
     "record-index": Words(
         en="there is no record {asked}: this trace holds {count}, numbered from 0",

@@ -147,6 +147,7 @@ def test_tokens_without_a_glyph_do_not_warn(
 ) -> None:
     """Warnings are errors here; matplotlib warns of a missing glyph when the figure is drawn."""
     monkeypatch.setattr(fonts, "_CJK", ())
+    monkeypatch.setattr("regard.views.emoji.emoji_font", lambda: None)
     for cached in (fonts.families, fonts._say_once):
         cached.cache_clear()
     with caplog.at_level(logging.WARNING, logger="regard"):

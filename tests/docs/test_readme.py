@@ -169,11 +169,12 @@ def test_a_picture_lets_every_character_look_at_its_word(draw: ModuleType) -> No
     """我 at I, 爱 at love, 你 at you: what the words below the picture say is what it shows."""
     lines = [line.split() for line in Text.from_ansi(draw.printed(draw.SCREENS[0])).plain.splitlines()]
     words = next(line for line in lines if line[:1] == ["I"] and "<eos>" in line)
-    rows = {line[0]: [float(weight) for weight in line[1:]] for line in lines if line[:1] in (["我"], ["爱"], ["你"])}
+    rows = {line[2]: [float(weight) for weight in line[3:]] for line in lines if line[1:2] == ["→"] and len(line) == 7}
     assert {row: words[int(np.argmax(weights))] for row, weights in rows.items()} == {
         "我": "I",
         "爱": "love",
         "你": "you",
+        "<eos>": "<eos>",
     }
 
 

@@ -92,10 +92,12 @@ def rows_key(records: Sequence[Record], named: bool = True, both: bool = True) -
 
     named   whether rows have tokens for labels
     both    whether these labels say what is written
+
+    What rows are in weights from elsewhere, nobody knows.
     """
     if named and all(names_written(record) for record in records):
         return "write" if both else "read"
-    if named and all(record.kind == "cross" and record.queries is not None for record in records):
+    if named and all(record.kind == "cross" and record.ids is not None for record in records):  # as a model read them
         return "read"
     return "look"
 

@@ -119,7 +119,7 @@ def test_it_opens_at_the_head_that_aligns_and_names_it(tmp_path: Path) -> None:
         kind="cross",
     )
     found = opened(cross, tmp_path, "zh")
-    assert "第 1 层 · 交叉注意力 · 3 个查询 × 3 个键 · 行：刚读入的词元，由此写出下一个 · 头 1" in found
+    assert "第 1 层 · 交叉注意力 · 3 个查询 × 3 个键 · 行：谁在看；列：被看的 · 头 1" in found
     assert re.search(r'id="texts">I love you → 我爱你<', found)
     assert 'title="decoder.layers.1.cross_attention"' in found
 

@@ -59,7 +59,7 @@ def test_a_hand_example_in_english() -> None:
         "你  ░.05  ░.15  █.80\n"
         "\n"
         "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64\n"
-        "rows: the token just read, the next one is written there; they look at columns\n"
+        "rows look at columns\n"
     )
 
 
@@ -73,7 +73,7 @@ def test_the_same_in_chinese() -> None:
         "你  ░.05  ░.15  █.80\n"
         "\n"
         "░ ≥ .04   ▒ ≥ .16   ▓ ≥ .36   █ ≥ .64\n"
-        "行：刚读入的词元，由此写出下一个；列：被看的\n"
+        "行：谁在看；列：被看的\n"
     )
 
 

@@ -111,7 +111,7 @@ class Scale:
         """Round weights from 0 to the ceiling, whose colours can be told apart.
 
         >>> Scale(1.0).ticks()
-        [0.0, 0.01, 0.05, 0.1, 0.2, 0.5, 1.0]
+        [0.0, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
         """
         found = [self.ceiling]
         power = math.floor(math.log10(self.ceiling))

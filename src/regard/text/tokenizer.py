@@ -1,18 +1,18 @@
 """Tokenizer: text to ids and back, from one file, tokenizer.json, in Hugging Face's layout.
 
-It wraps `tokenizers`. A file from elsewhere is looked at before it is used: it may not swell a text, stall on one or
-promise ids that it does not have. Text never becomes a control token: "<eos>" in a sentence is five characters, and
-only who builds a batch writes an <eos>. How tokenizers are learnt is not known here; `learning.py` does that.
+It wraps `tokenizers`. A file from elsewhere is tried in another process before it is used (`untrusted`): it may not
+swell a text, stall on one or promise ids that it does not have. Text never becomes a control token: "<eos>" in a
+sentence is five characters, and only who builds a batch writes an <eos>. How tokenizers are learnt is not known here;
+`learning.py` does that.
 """
 
 import json
 import os
 import re
-import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import tokenizers
@@ -22,6 +22,8 @@ from regard.errors import ArgumentError, FileError
 from regard.files import check_place, reason_of, write_aside
 from regard.input_files import read_file
 from regard.text.pieces import MARK, sign_bytes, spelled
+from regard.text.regex_cost import Cost
+from regard.text.untrusted import check_content, is_bundled
 
 # What the same control token is called in files from elsewhere.
 PAD = ("<pad>", "[PAD]", "<|pad|>")
@@ -30,10 +32,13 @@ EOS = ("<eos>", "</s>", "[EOS]", "<|endoftext|>", "<|end_of_text|>")
 UNKNOWN = ("<unk>", "[UNK]")
 
 LARGEST_FILE = 2**26
-MOST_GROWTH = 64  # what a normaliser may make of one character
-LONGEST_PROBE = 1.0  # seconds
+LONGEST_QUADRATIC = 2**14
+"""Characters of a text, for patterns whose time may grow with the square of it: 1 or 2 s at most."""
 # A long document is encoded so many characters at a time, and so many texts together: their pieces take much memory.
 _PIECE, _GROUP = 2**16, 2**10
+
+
+Result = TypeVar("Result")
 
 
 class Tokenizer:
@@ -47,11 +52,13 @@ class Tokenizer:
     ([7, 8, 3], '前明', ['明', '<eos>'])
     """
 
-    def __init__(self, inner: tokenizers.Tokenizer) -> None:
+    def __init__(self, inner: tokenizers.Tokenizer, longest: int | None = None) -> None:
+        """`longest` is how many characters a text may have, where it takes long otherwise."""
         inner.no_padding()
         inner.no_truncation()
         inner.encode_special_tokens = True  # the text of a special token is text
         self._inner = inner
+        self._longest = longest
         self._by_bytes = isinstance(inner.decoder, decoders.ByteLevel)
         self.vocab_size: int = inner.get_vocab_size()
         self._special = {i: token.content for i, token in inner.get_added_tokens_decoder().items() if token.special}
@@ -94,8 +101,11 @@ class Tokenizer:
         """The ids of each text; quicker than one by one."""
         for text in texts:
             _check_whole(text)
+            if self._longest is not None and len(text) > self._longest:
+                raise ArgumentError("tokenizer-text-long", found=len(text), most=self._longest)
         if self._characters is None:
-            return [found.ids for found in self._inner.encode_batch(list(texts), add_special_tokens=False)]
+            encode = self._inner.encode_batch
+            return [found.ids for found in _guarded(lambda: encode(list(texts), add_special_tokens=False))]
         return [self._looked_up(text, self._characters) for text in texts]
 
     def _looked_up(self, text: str, table: dict[str, int]) -> list[int]:
@@ -122,7 +132,8 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of these ids; control tokens are left out."""
-        return self._inner.decode(self._checked(ids), skip_special_tokens=True)
+        known = self._checked(ids)
+        return _guarded(lambda: self._inner.decode(known, skip_special_tokens=True))
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """What a reader should see for each id: its text, or the bytes ⟨E6 9C⟩ where it is part of a character."""
@@ -157,34 +168,37 @@ class Tokenizer:
         within   the folder of a model or a run that the file belongs to: no link may lead out of it
         """
         source = Path(path)
-        return cls(_checked_inner(source, read_file(source, most=LARGEST_FILE, within=within)))
+        content = read_file(source, most=LARGEST_FILE, within=within)
+        if is_bundled(source):
+            return cls(_loaded(source, content))
+        cost = check_content(source, content)
+        inner = _loaded(source, content)
+        _check_ids(source, inner)
+        return cls(inner, LONGEST_QUADRATIC if cost is Cost.QUADRATIC else None)
 
 
-def _checked_inner(path: Path, content: bytes) -> tokenizers.Tokenizer:
-    """What `tokenizers` makes of the file, once it is known to be harmless."""
+def _loaded(path: Path, content: bytes) -> tokenizers.Tokenizer:
+    """What `tokenizers` makes of the file; one from elsewhere is known to be harmless by now."""
     try:
-        tree = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise FileError("tokenizer-garbled", path=str(path), reason=reason_of(error)) from error
-    if not isinstance(tree, dict) or not isinstance(tree.get("model"), dict):
-        raise FileError("tokenizer-garbled", path=str(path), reason="model")
-    # A fixed padding of 10⁹ would take all memory before it could be switched off.
-    tree["padding"] = tree["truncation"] = None
-    growth = _growth(tree.get("normalizer")) * _growth(tree.get("pre_tokenizer"))
-    if growth > MOST_GROWTH:
-        raise FileError("tokenizer-growth", path=str(path), found=growth, most=MOST_GROWTH)
-    try:
-        inner = tokenizers.Tokenizer.from_str(json.dumps(tree))
-        _check_ids(path, inner)
-        began = time.perf_counter()
-        inner.encode("a" * 10**5 + "b")  # where a bad pattern begins to count its ways
-    except (KeyboardInterrupt, SystemExit, FileError):
+        return tokenizers.Tokenizer.from_buffer(content)
+    except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # a panic of Rust is no Exception
-        raise FileError("tokenizer-garbled", path=str(path), reason=str(error).splitlines()[0][:200]) from error
-    if (seconds := time.perf_counter() - began) > LONGEST_PROBE:
-        raise FileError("tokenizer-slow", path=str(path), seconds=f"{seconds:.1f}", most=f"{LONGEST_PROBE:.0f}")
-    return inner
+        raise FileError("tokenizer-garbled", path=str(path), reason=_first_line(error)) from error
+
+
+def _guarded(call: Callable[[], Result]) -> Result:
+    """What `tokenizers` gives; ArgumentError where it refuses a text, as a model without <unk> may, or panics."""
+    try:
+        return call()
+    except (KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:
+        raise ArgumentError("tokenizer-refuses", reason=_first_line(error)) from error
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 def _check_ids(path: Path, inner: tokenizers.Tokenizer) -> None:
@@ -193,21 +207,6 @@ def _check_ids(path: Path, inner: tokenizers.Tokenizer) -> None:
     if not ids or ids != list(range(len(ids))):
         wrong = next((want for want, i in enumerate(ids) if want != i), 0)
         raise FileError("tokenizer-ids", path=str(path), count=len(ids), wrong=wrong)
-    if any(not token.content for token in inner.get_added_tokens_decoder().values()):
-        raise FileError("tokenizer-garbled", path=str(path), reason="added_tokens: ''")
-
-
-def _growth(tree: Any) -> int:
-    """The most that the replacements of a normaliser can make of one character, one after the other."""
-    if isinstance(tree, list):
-        found = 1
-        for each in tree:
-            found *= _growth(each)
-        return found
-    if not isinstance(tree, dict):
-        return 1
-    own = max((len(tree[name]) for name in ("content", "prepend") if isinstance(tree.get(name), str)), default=1)
-    return max(1, own) * _growth(list(tree.values()))
 
 
 def _check_whole(text: str) -> None:

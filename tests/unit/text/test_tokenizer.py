@@ -219,9 +219,9 @@ def pattern(regex: str) -> Any:
 
 
 HOSTILE = {
-    "growth": (replacement(4), "100000000 characters of one"),
-    "hungry pattern": (pattern("(a+)+$"), "cannot|not a tokenizer|bad pattern"),
-    "broken pattern": (pattern("(a"), "not a tokenizer"),
+    "growth": (replacement(4), "100,000,000 characters of one"),
+    "hungry pattern": (pattern("(a+)+$"), "may never end"),
+    "broken pattern": (pattern("(a"), "malformed"),
     "hole in the ids": (lambda tree: tree["model"]["vocab"].update({"zz": 9999}), "must be 0, 1, 2"),
     "one id twice": (lambda tree: tree["model"]["vocab"].update({"zz": 9}), "must be 0, 1, 2"),
     "merge of nothing": (lambda tree: tree["model"]["merges"].append(["☃", "☃"]), "not a tokenizer"),

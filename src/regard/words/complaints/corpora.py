@@ -137,12 +137,51 @@ WORDS: dict[str, Words] = {
         zh="{path} 有 {count} 个词元，id 必须是 0、1、2……各出现一次；第一个出错的是 {wrong}",
     ),
     "tokenizer-growth": Words(
-        en="{path} may make {found} characters of one, where {most} is the most; these replacements are not for text",
-        zh="{path} 会把一个字符变成 {found} 个，最多只能是 {most} 个；其中的替换规则不是用来处理文本的",
+        en="{path} may make {found} characters of one, where {most} is the most; these replacements are not for text: "
+        "get the file again from where the model comes from",
+        zh="{path} 会把一个字符变成 {found} 个，最多只能是 {most} 个；其中的替换规则不是用来处理文本的，"
+        "请从模型的来源重新获取此文件",
+    ),
+    "tokenizer-parts": Words(
+        en="{path}: {place} has {found} entries, more than the {most} that any tokenizer needs; get the file again "
+        "from where the model comes from",
+        zh="{path}：{place} 有 {found} 项，超过了上限 {most}；请从模型的来源重新获取此文件",
+    ),
+    "tokenizer-string": Words(
+        en="{path}: a text in {place} has {found} characters, more than the {most} that any tokenizer needs; get the "
+        "file again from where the model comes from",
+        zh="{path}：{place} 中的一段文本长 {found} 个字符，超过了上限 {most}；请从模型的来源重新获取此文件",
+    ),
+    "tokenizer-pattern": Words(
+        en="{path}: the regular expression {pattern!r} in {place} is malformed or uses what is not supported: "
+        "{found!r}; write it without that",
+        zh="{path}：{place} 中的正则表达式 {pattern!r} 有语法错误，或用了不支持的写法：{found!r}；请改写",
+    ),
+    "tokenizer-pattern-slow": Words(
+        en="{path}: the regular expression {pattern!r} in {place} is not used, since a search with it may never end: "
+        "repetitions overlap, as in {found}; write it so that a text matches in one way only",
+        zh="{path}：{place} 中的正则表达式 {pattern!r} 不予使用，因为匹配可能永远不会结束："
+        "其中的重复相互重叠，如 {found}；请改写，使一段文本只有一种匹配方式",
     ),
     "tokenizer-slow": Words(
-        en="{path} took {seconds} s over a line of 100,000 letters, where {most} s is the most: a bad pattern",
-        zh="{path} 处理一行 10 万个字母用了 {seconds} 秒，最多只能用 {most} 秒；其中的正则表达式不可用",
+        en="{path} took {seconds} s over a short trial text, where {most} s is the most; get the file again from where "
+        "the model comes from",
+        zh="{path} 处理一段不长的试验文本用了 {seconds} 秒，最多只能用 {most} 秒；请从模型的来源重新获取此文件",
+    ),
+    "tokenizer-memory": Words(
+        en="{path} needs more than {most} of memory to be loaded and tried, far more than a tokenizer of its size; get "
+        "the file again from where the model comes from",
+        zh="加载并试用 {path} 需要超过 {most} 的内存，远多于同样大小的分词器；请从模型的来源重新获取此文件",
+    ),
+    "tokenizer-text-long": Words(
+        en="a text has {found} characters, but the regular expressions of this tokenizer may take time that grows with "
+        "the square of the length; give at most {most} at a time",
+        zh="一段文本有 {found} 个字符，而这个分词器的正则表达式耗时可能按长度的平方增长；每次最多给 {most} 个字符",
+    ),
+    "tokenizer-refuses": Words(
+        en="this tokenizer cannot process the text ({reason}); use another tokenizer, or leave out the unusual "
+        "characters",
+        zh="这个分词器无法处理该文本（{reason}）；请换用其他分词器，或去掉不常见的字符",
     ),
     "learn-specials": Words(
         en="special tokens need different names, none of them empty; found {found}",

@@ -18,6 +18,8 @@ RANKS = {
     "kinds": 0.2,
     "memory": 0.2,
     "input_files": 0.3,
+    "file_kinds": 0.35,
+    "tensor_header": 0.2,
     "files": 0.4,
     "masks": 1,
     "records": 1,

@@ -20,6 +20,7 @@ from regard.checkpoints.tensor_file import check_dtypes, write_tensors
 from regard.config import TransformerConfig, from_tree, to_tree
 from regard.config.weights import check_weights
 from regard.errors import FileError, RegardError
+from regard.file_kinds import refuse_other_file
 from regard.files import refusal, write_aside
 from regard.input_files import UNLIMITED, check_file, check_inside, read_file
 from regard.kinds import Array
@@ -145,6 +146,7 @@ def _config(path: Path) -> TransformerConfig:
 def read_json(path: Path) -> Any:
     """What a small JSON file of the folder holds, read strictly."""
     try:
+        refuse_other_file(path, "json")
         return parse(read_file(path, most=LARGEST_CONFIG))
     except JsonError as error:
         raise FileError("model-garbled", path=str(path), place=str(error)) from error

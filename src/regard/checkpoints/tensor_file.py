@@ -17,10 +17,12 @@ import numpy as np
 from regard.axes import Shape
 from regard.checkpoints.strict_json import JsonError, parse
 from regard.errors import DtypeError, FileError
+from regard.file_kinds import HEAD, refuse_other
 from regard.files import reason_of
 from regard.input_files import UNLIMITED, open_file
 from regard.kinds import Array, to_numpy
 from regard.memory import spell
+from regard.tensor_header import LARGEST_SIZE, MOST_AXES, excess
 from regard.words import Listed
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int8": "I8"}
@@ -30,7 +32,8 @@ _NAMES = {word: name for name, word in DTYPES.items()}
 
 LONGEST_HEADER = 2**25
 MOST_TENSORS = 100_000
-MOST_AXES = 8
+MOST_TALK = 2**20
+"""Bytes of a header beside what its tensors need: metadata, spaces."""
 
 
 class Entry(NamedTuple):
@@ -57,15 +60,17 @@ class TensorFile(Mapping[str, np.ndarray]):
         try:
             with open_file(path, most=UNLIMITED) as file:
                 size = os.fstat(file.fileno()).st_size
+                refuse_other(path, file.read(HEAD), "weights")
                 if size < 8:
                     raise FileError("model-garbled", path=str(path), place="header")
                 self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
         length = int.from_bytes(self._bytes[:8], "little")
-        if length > min(LONGEST_HEADER, size - 8):
-            found = {"found": spell(length), "most": spell(min(LONGEST_HEADER, size - 8))}
-            raise FileError("model-part-large", path=str(path), place="header", **found)
+        # A tensor of one number takes four bytes, and about 150 in the header; those of models are larger.
+        most = min(LONGEST_HEADER, size - 8, MOST_TALK + size // 2)
+        if length > most:
+            raise FileError("model-part-large", path=str(path), place="header", found=spell(length), most=spell(most))
         self._start = 8 + length
         self._entries = _entries(path, self._bytes[8 : self._start], size - self._start)
 
@@ -102,6 +107,9 @@ class TensorFile(Mapping[str, np.ndarray]):
 
 def _entries(path: Path, header: bytes, size: int) -> dict[str, Entry]:
     """What the header says, believed only where it accounts for each of the `size` bytes after it once."""
+    # Each tensor has one object, two lists and about twelve values; whoever sends more wants memory, not a model.
+    if found := excess(header, MOST_TENSORS + 2, 2 * MOST_TENSORS + 2, 16 * MOST_TENSORS):
+        raise FileError("model-part-large", path=str(path), **found._asdict())
     try:
         found = parse(header)
     except JsonError as error:
@@ -113,7 +121,7 @@ def _entries(path: Path, header: bytes, size: int) -> dict[str, Entry]:
     end = 0
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].start, item[1].stop)):
         if entry.start != end:
-            raise FileError("model-garbled", path=str(path), place=name)
+            raise FileError("model-garbled", path=str(path), place=name[:80])
         end = entry.stop
     if end != size:
         raise FileError("model-cut", path=str(path), found=spell(size), wanted=spell(end))
@@ -126,10 +134,12 @@ def _entry(path: Path, name: str, about: Any) -> Entry:
             if word not in _BYTES:
                 raise FileError("model-tensor-dtype", path=str(path), tensor=name, found=word, choices=_choices())
             if len(shape) <= MOST_AXES and all(type(size) is int and size >= 0 for size in (*shape, start, stop)):
+                if any(size > LARGEST_SIZE for size in shape):
+                    raise FileError("model-garbled", path=str(path), place=name[:80])
                 entry = Entry(word, tuple(shape), start)
                 if entry.stop == stop:
                     return entry
-    raise FileError("model-garbled", path=str(path), place=name)
+    raise FileError("model-garbled", path=str(path), place=name[:80])
 
 
 def _choices() -> Listed:

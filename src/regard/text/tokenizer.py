@@ -19,6 +19,7 @@ import tokenizers
 from tokenizers import decoders
 
 from regard.errors import ArgumentError, FileError
+from regard.file_kinds import refuse_other_file
 from regard.files import check_place, reason_of, write_aside
 from regard.input_files import read_file
 from regard.text.pieces import MARK, sign_bytes, spelled
@@ -168,6 +169,7 @@ class Tokenizer:
         within   the folder of a model or a run that the file belongs to: no link may lead out of it
         """
         source = Path(path)
+        refuse_other_file(source, "tokenizer", within=within)
         content = read_file(source, most=LARGEST_FILE, within=within)
         if is_bundled(source):
             return cls(_loaded(source, content))

@@ -20,17 +20,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import FileError, NotKeptError
+from regard.file_kinds import HEAD, refuse_other
 from regard.files import TRACE, check_place, ending_of, reason_of, write_aside
-from regard.input_files import UNLIMITED, check_file
+from regard.input_files import UNLIMITED, check_file, open_file
 from regard.kinds import to_numpy
 from regard.masks import Mask
+from regard.memory import spell
 from regard.records import WORTH_ASKING, Record
+from regard.tensor_header import excess
 from regard.trace.mask_file import mask_tree
 from regard.trace.packing import Packer
 from regard.trace.reading import FORMAT, KEY, SAME, VERSION, Tensors, opening_in, record_in, texts_in
 
 if TYPE_CHECKING:
     from regard.trace.trace import Trace
+
+LONGEST_HEADER = 2**26
+MOST_TENSORS = 2**18
+MOST_LISTS, MOST_VALUES = 2**20, 2**22
+"""In the JSON of the metadata: four texts of a million tokens, or 100,000 records."""
 
 FIELDS = ("map", "lse", "entropy", "received", "sink", "distance", "values", "ids")
 
@@ -71,6 +79,7 @@ def read_trace(path: str | os.PathLike[str], *, within: Path | None = None) -> "
     source = Path(path)
     check_file(source, most=UNLIMITED, within=within)
     try:
+        _check_header(source)
         with safe_open(source, framework="np") as file:
             about = _about(source, file.metadata())
             tensors = Tensors(source, file, source.stat().st_size)
@@ -83,10 +92,25 @@ def read_trace(path: str | os.PathLike[str], *, within: Path | None = None) -> "
             trace = Trace(records)
             trace.texts, trace.opening = texts_in(tensors, about), opening_in(tensors, about)
             return trace
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, OverflowError, MemoryError) as error:
         raise FileError("trace-unreadable", path=str(source), reason=reason_of(error)) from error
     except RecursionError as error:  # a mask nested a thousand deep is nobody's mask
         raise FileError("trace-garbled", path=str(source), place="records") from error
+
+
+def _check_header(path: Path) -> None:
+    """FileError for another format, and for a header that would take far more memory than its size."""
+    with open_file(path, most=UNLIMITED) as file:
+        size = os.fstat(file.fileno()).st_size
+        refuse_other(path, file.read(HEAD), "trace")
+        file.seek(0)
+        length = int.from_bytes(file.read(8), "little")
+        if LONGEST_HEADER < length <= size:
+            most = spell(LONGEST_HEADER)
+            raise FileError("trace-large", path=str(path), place="header", found=spell(length), most=most)
+        header = file.read(min(length, LONGEST_HEADER))
+    if found := excess(header, MOST_TENSORS + 2, 2 * MOST_TENSORS, 16 * MOST_TENSORS):
+        raise FileError("trace-large", path=str(path), **found._asdict())
 
 
 class TokenTable:
@@ -186,8 +210,11 @@ def _about(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:
     """The JSON of a file that says it is ours, in a version we read."""
     if not metadata or KEY not in metadata:
         raise FileError("trace-not-ours", path=str(path))
+    content = metadata[KEY].encode()
+    if found := excess(content, MOST_TENSORS, MOST_LISTS, MOST_VALUES):
+        raise FileError("trace-large", path=str(path), **found._asdict())
     try:
-        about = json.loads(metadata[KEY])
+        about = json.loads(content)
     except ValueError as error:
         raise FileError("trace-garbled", path=str(path), place=f"metadata[{KEY!r}]") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:

@@ -13,6 +13,10 @@ from regard.masks import Mask
 from regard.masks.combined import Both, Either, Not
 from regard.masks.rules import Band, Dense, Keys, Prefix, Rule, Segments
 
+DEEPEST, MOST_RULES = 64, 1024
+LARGEST = 2**62
+"""Of a number in a rule: beyond any position, and what NumPy can still add to one."""
+
 
 class MaskTreeError(ValueError):
     """A tree that is no mask; the file that holds it says so in its own words."""
@@ -64,7 +68,26 @@ def mask_of(tree: Any, array: Callable[[int], np.ndarray]) -> Mask:
     """The mask that `mask_tree` wrote; MaskTreeError where the tree is none."""
     if not isinstance(tree, dict) or not isinstance(tree.get("name"), str):
         raise MaskTreeError
+    _check_size(tree.get("rule"))
     return Mask(_rule(tree.get("rule"), array), tree["name"])
+
+
+def _check_size(tree: Any) -> None:
+    """MaskTreeError where rules stand in rules deeper, or there are more of them, than any mask has."""
+    level, count = [tree], 0
+    for _ in range(DEEPEST):
+        level = [part for one in level if isinstance(one, dict) for part in (one.get("rule"), *_list(one.get("rules")))]
+        level = [part for part in level if isinstance(part, dict)]
+        count += len(level)
+        if not level:
+            return
+        if count > MOST_RULES:
+            break
+    raise MaskTreeError
+
+
+def _list(found: Any) -> list[Any]:
+    return found if isinstance(found, list) else []
 
 
 def _rule(tree: Any, array: Callable[[int], np.ndarray]) -> Rule:
@@ -97,7 +120,7 @@ def _rule(tree: Any, array: Callable[[int], np.ndarray]) -> Rule:
 
 
 def _whole(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LARGEST:
         raise MaskTreeError
     return value
 

@@ -82,8 +82,8 @@ def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
     if by not in get_args(Merge):
         raise ArgumentError("option-unknown", option="merge", asked=by, choices=Listed(get_args(Merge)))
     sample = in_range("sample", sample, record.shape[0])
+    given = record.weights()  # first: a record without them may be of any length
     rows, keys = _rows(record, by, sample), _Side.of(record.keys, by, sample, record.shape[3])
-    given = record.weights()
     weights = to_numpy(given)[sample]  # H T S
     looking = weights.any(-1).astype(int)
     if weights.size:

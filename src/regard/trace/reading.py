@@ -5,6 +5,7 @@ It knows what a record may hold, not how a file is opened.
 
 import math
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,6 +15,7 @@ from regard.axes import Shape, distance_count, split_lead
 from regard.errors import FileError, RegardError
 from regard.masks import BoundMask, Mask
 from regard.records import Record, Rectangle, Rest, Step, Top
+from regard.tensor_header import LARGEST_SIZE, MOST_AXES
 from regard.trace.mask_file import MaskTreeError, mask_of
 from regard.trace.packing import Unpacker
 from regard.trace.pooling import is_binning
@@ -32,6 +34,12 @@ SAME = {"kept.lse": "lse"}
 _PER_POSITION = {"lse": 2, "entropy": 2, "received": 3, "values": 3}
 """Which of B H T S an array has after B and H."""
 
+MOST_HEADS = 2**12
+MOST_UNHELD = 2**16
+"""Samples × heads of all records of which the file has no number."""
+MOST_EMPTY = 2**27
+"""The other sizes of an array or a record that has a size of 0, multiplied."""
+
 Rows = list[tuple[str, ...]]
 FourSizes = tuple[int, int, int, int]
 
@@ -43,6 +51,7 @@ class Tensors:
         self.path = path
         self._file = file
         self._names = set(file.keys())
+        self._unheld = 0
         self._unpacker = Unpacker(size)
         self._packed: dict[str, Any] = {}
         self._same: dict[str, str] = {}
@@ -62,6 +71,7 @@ class Tensors:
         name = self._same.get(name, name)
         if name not in self._names:
             raise FileError("trace-tensor-missing", path=str(self.path), tensor=name)
+        self._check_shape(name)
         try:
             found: np.ndarray = self._file.get_tensor(name)
         except (TypeError, AttributeError, KeyError) as error:  # a dtype that NumPy does not have
@@ -74,6 +84,38 @@ class Tensors:
         if found.dtype.kind not in kinds:
             raise FileError("trace-tensor-dtype", path=str(self.path), tensor=name, found=found.dtype)
         return found
+
+    def _check_shape(self, name: str) -> None:
+        """Sizes that NumPy has no room for, in a tensor of no number at all, are refused before it meets them."""
+        try:
+            shape = self._file.get_slice(name).get_shape()
+        except (OverflowError, TypeError) as error:
+            raise self.large(name, "≥ 2⁶³", LARGEST_SIZE) from error
+        if len(shape) > MOST_AXES:
+            raise FileError("trace-tensor-axes", path=str(self.path), tensor=name, found=len(shape), most=MOST_AXES)
+        if max(shape, default=0) > LARGEST_SIZE:
+            raise self.large(name, max(shape), LARGEST_SIZE)
+        self._check_empty(name, shape)
+
+    def check_held(self, place: str, shape: FourSizes, numbers: int) -> None:
+        """Raise where a record claims heads or samples of which the file holds next to nothing: `numbers` in all."""
+        B, H, *_ = shape
+        if H > MOST_HEADS:
+            raise self.large(f"{place}.shape, H", H, MOST_HEADS)
+        self._unheld += max(0, max(1, B) * max(1, H) - numbers)
+        if self._unheld > MOST_UNHELD:
+            raise self.large(f"{place}.shape, B × H", B * H, MOST_UNHELD)
+        self._check_empty(f"{place}.shape", shape)
+
+    def _check_empty(self, place: str, shape: Iterable[int]) -> None:
+        """What holds no number could claim any size."""
+        others = math.prod(size for size in shape if size)
+        if not all(shape) and others > MOST_EMPTY:
+            raise self.large(place, others, MOST_EMPTY)
+
+    def large(self, place: str, found: object, most: int) -> FileError:
+        """The error for a claim beyond what is stored."""
+        return FileError("trace-large", path=str(self.path), place=place, found=found, most=most)
 
     def shaped(self, name: str, *wanted: int | None, kinds: str = "f") -> np.ndarray:
         """The same, of a shape; None stands for any size."""
@@ -115,6 +157,9 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
     shape, names = entry["shape"], entry["arrays"]
     if not isinstance(shape, list) or len(shape) != 4 or not all(_is_size(size) for size in shape):
         raise tensors.garbled(f"{place}.shape")
+    for size in shape:
+        if size > LARGEST_SIZE:
+            raise tensors.large(f"{place}.shape", size if size < 2**63 else "≥ 2⁶³", LARGEST_SIZE)
     if not isinstance(names, list) or not all(isinstance(name, str) and _ARRAYS.fullmatch(name) for name in names):
         raise tensors.garbled(f"{place}.arrays")
     if not isinstance(entry.get("fused", False), bool):
@@ -129,7 +174,7 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         name: tensors.shaped(own + name, B, H, shape[axis]) if name in names else None
         for name, axis in _PER_POSITION.items()
     }
-    return Record(
+    record = Record(
         shape=(B, H, T, S),
         name=entry["name"],
         kind=entry["kind"],
@@ -149,6 +194,15 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         rectangle=rectangle,
         kept=kept,
     )
+    tensors.check_held(place, (B, H, T, S), _numbers(record))
+    return record
+
+
+def _numbers(record: Record) -> int:
+    """How many numbers the largest array of the record has."""
+    top = () if record.top is None else record.top
+    arrays = (record.map, record.sink, record.lse, record.entropy, record.received, record.values, *top)
+    return max((array.size for array in (*arrays, *record.kept.values()) if isinstance(array, np.ndarray)), default=0)
 
 
 def texts_in(tensors: Tensors, about: dict[str, Any]) -> tuple[str, str] | None:
@@ -176,7 +230,7 @@ def _step(tensors: Tensors, found: Any, place: str, B: int) -> Step | None:
         return None
     if not (isinstance(found, list) and len(found) == 2 and isinstance(found[1], list) and len(found[1]) in (0, B)):
         raise tensors.garbled(f"{place}.step")
-    if not all(_is_size(number) for number in (found[0], *found[1])):
+    if not all(_is_size(number) and number <= LARGEST_SIZE for number in (found[0], *found[1])):
         raise tensors.garbled(f"{place}.step")
     return Step(found[0], tuple(found[1]))
 
@@ -259,6 +313,8 @@ def _kept(
 def _kept_arrays(tensors: Tensors, own: str, names: list[str], shape: FourSizes) -> dict[str, Any]:
     B, H, T, S = shape
     q = tensors.shaped(f"{own}kept.q", B, H, T, None)
+    if not q.shape[-1]:  # no attention has heads of width 0, and it would let the file claim any length
+        raise tensors.garbled(f"{own}kept.q")
     k = tensors.shaped(f"{own}kept.k", B, None, S, q.shape[-1])
     lse = tensors.shaped(f"{own}kept.lse", B, H, T)
     G = k.shape[1]
@@ -274,7 +330,7 @@ def _kept_arrays(tensors: Tensors, own: str, names: list[str], shape: FourSizes)
 def _lead(tensors: Tensors, own: str, about: dict[str, Any], shape: Shape) -> Shape:
     """The axes before T and S as the caller had them, which is what the mask was written for."""
     lead = about.get("lead")
-    if not isinstance(lead, list) or not all(_is_size(size) for size in lead):
+    if not isinstance(lead, list) or len(lead) > MOST_AXES - 2 or not all(_is_size(size) for size in lead):
         raise tensors.garbled(f"{own}kept.lead")
     if split_lead(tuple(lead)) != shape[:2]:
         raise tensors.garbled(f"{own}kept.lead")

@@ -7,11 +7,13 @@ those of its ancestors. Which call goes on from which is in the records; nothing
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from regard.axes import bin_width
+from regard.errors import ArgumentError
 from regard.kinds import Array, to_kind_of, to_numpy
 from regard.records import Record, Top, tokens_of
 from regard.trace.pooling import pool
@@ -21,6 +23,8 @@ from regard.words import say
 Spell = Callable[[Sequence[int]], list[str]]
 NUMBERS_AT_ONCE = 2**22
 """Weights that are made at a time while a map is pooled: 16 MiB."""
+MOST_KEYS = 2**25
+"""Samples × heads × keys of the whole, where the calls themselves have far fewer: a million keys of 32 heads."""
 
 
 def stitched_records(
@@ -85,6 +89,19 @@ class Stitch:
         self.T = last.start + last.count - self.first
         self.is_cross = last.record.kind == "cross"
         self.S = last.record.shape[-1] if self.is_cross else self.first + self.T
+        self._check()
+
+    def _check(self) -> None:
+        """ArgumentError where calls are missing between others, or where they begin far behind the keys they have."""
+        end = self.first
+        for piece in self.pieces:
+            if piece.start != end:
+                raise ArgumentError("stitch-gap", name=piece.record.name, start=piece.start, end=end)
+            end = piece.start + piece.count
+        B, H = len(self.pieces[0].rows), self.pieces[0].record.shape[1]
+        held = sum(prod(piece.record.shape) for piece in self.pieces)
+        if (wanted := B * H * self.S) > max(MOST_KEYS, 64 * held):
+            raise ArgumentError("stitch-far", name=self.pieces[0].record.name, start=self.first, wanted=wanted)
 
     def end_of_text(self, sample: int) -> int:
         """The place after the last token that the sample has read: it may have ended before others did."""
@@ -198,7 +215,8 @@ class Stitch:
             found = piece.taken(part.indices[:, :, : piece.count], 0) + piece.keys
             missing = k - found.shape[-1]
             seen = piece.keys, piece.keys + piece.record.shape[-1]
-            unseen = np.array([*range(seen[0]), *range(seen[1], seen[1] + missing)][:missing], dtype=np.int64)
+            before = range(min(seen[0], missing))
+            unseen = np.array([*before, *range(seen[1], seen[1] + missing)][:missing], dtype=np.int64)
             more = np.broadcast_to(unseen, (*found.shape[:-1], missing))
             indices.append(_concatenated([found, to_kind_of(more, found)], -1))
             weights.append(_padded(piece.taken(part.weights[:, :, : piece.count], 0.0), 0, k))

@@ -60,9 +60,7 @@ class Picture:
     @property
     def even(self) -> float:
         """The share that the first key would receive, if each query looked evenly at all it may see."""
-        text = _text(self.record)
-        shares = text.even[self.sample, text.queries[self.sample]]
-        return float(np.nanmean(shares)) if np.isfinite(shares).any() else 0.0
+        return _even(self.record, self.sample)
 
     @property
     def queries(self) -> Tokens | None:
@@ -111,7 +109,7 @@ def picture(record: Record, head: int, sample: int, scale: ScaleName = "auto") -
         high=bin_size(T, R),
         wide=bin_size(S, C),
         scale=scale,
-        first_key=int(_text(record).first[sample]),
+        first_key=int(_sight(record).first[sample]),
     )
     return rescaled(replace(whole, first=first_share(whole)), scale)
 
@@ -133,42 +131,48 @@ def _without_first(whole: Picture) -> np.ndarray:
     return np.divide(rest, sums, out=np.zeros_like(rest), where=sums != 0)
 
 
-class _Text(NamedTuple):
-    """Which of a record's places are a text and no padding."""
-
-    first: np.ndarray
-    """B: its first key."""
-    even: np.ndarray
-    """B T: what a query that looks evenly gives to the first key; NaN of one that sees nothing."""
-    queries: np.ndarray
-    """B T"""
-    padded: np.ndarray
-    """B"""
-
-
 _LONG = 256
 """From so many keys on a first token that gets 30 % stands out, whoever may see it."""
 
-_TEXTS: WeakKeyDictionary[Record, _Text] = WeakKeyDictionary()
-"""Of records that were drawn: found out once for all heads."""
+_SIGHTS: WeakKeyDictionary[Record, Sight] = WeakKeyDictionary()
+"""Of records that were drawn: which places are a text and no padding, found out once for all heads."""
+_SHARES: WeakKeyDictionary[Record, np.ndarray] = WeakKeyDictionary()
 
 
-def _text(record: Record) -> _Text:
-    if isinstance(record, Part):
-        text = _text(record.whole)
-        return text._replace(queries=text.queries[:, record.rows], even=text.even[:, record.rows])
-    if record not in _TEXTS:
-        sight = Sight(record)
-        _TEXTS[record] = _Text(sight.first, _even(sight), sight.queries, sight.padded)
-    return _TEXTS[record]
+def _sight(record: Record) -> Sight:
+    whole = record.whole if isinstance(record, Part) else record
+    if whole not in _SIGHTS:
+        # A Sight that held its record would keep it alive for ever.
+        _SIGHTS[whole] = Sight(whole.changed())
+    return _SIGHTS[whole]
 
 
-def _even(sight: Sight) -> np.ndarray:
-    """B T: as said above; of a long text, where it is little under any of the usual masks, as if all were seen."""
+def _queries(record: Record, sample: int) -> np.ndarray:
+    """T: which queries of a record, or of a part of one, are no padding."""
+    queries = _sight(record).queries[sample]
+    return queries[record.rows] if isinstance(record, Part) else queries
+
+
+def _even(record: Record, sample: int) -> float:
+    """What a query that looks evenly at all it may see gives to the first key, on average.
+
+    Of a long text, where it is little under any of the usual masks, as if all were seen.
+    """
+    sight = _sight(record)
+    if sight.record.shape[-1] > _LONG or sight.sees_all:
+        return float(1 / max(1, sight.count[sample]))
+    whole = record.whole if isinstance(record, Part) else record
+    if whole not in _SHARES:
+        _SHARES[whole] = _shares(sight)
+    shares = _SHARES[whole][sample]
+    shares = (shares[record.rows] if isinstance(record, Part) else shares)[_queries(record, sample)]
+    return float(np.nanmean(shares)) if np.isfinite(shares).any() else 0.0
+
+
+def _shares(sight: Sight) -> np.ndarray:
+    """B T: what each query gives to the first key if it looks evenly; NaN of one that sees nothing."""
     B, _, T, S = sight.record.shape
     shares = np.full((B, T), np.nan)
-    if S > _LONG:
-        return np.broadcast_to(1 / np.maximum(1, sight.keys.sum(1, keepdims=True)), (B, T))
     for rows in pieces(sight.record) if S else ():
         seen = np.any(sight.of(rows), axis=1)  # B r S
         count = seen.sum(-1)
@@ -202,7 +206,7 @@ def first_share(drawn: Picture, compute: bool = False) -> float | None:
         return drawn.first
     if isinstance(record, Part):
         return _share_in_part(drawn)
-    if _text(record).padded[drawn.sample]:
+    if _sight(record).padded[drawn.sample]:
         return _share_beside_padding(drawn, compute)
     if record.sink is not None:
         share = float(to_numpy(record.sink[drawn.sample, drawn.head]))
@@ -220,7 +224,7 @@ def first_share(drawn: Picture, compute: bool = False) -> float | None:
 
 def _share_in_part(drawn: Picture) -> float | None:
     """What the rows of the part give to the first key, if that is in it."""
-    counted = _text(drawn.record).queries[drawn.sample] & (drawn.looking > 0)
+    counted = _queries(drawn.record, drawn.sample) & (drawn.looking > 0)
     if drawn.first_column < 0 or drawn.high > 1 or not counted.any():
         return None
     share = drawn.cells[counted, drawn.first_column].mean()
@@ -228,10 +232,11 @@ def _share_in_part(drawn: Picture) -> float | None:
 
 
 def _share_beside_padding(drawn: Picture, compute: bool) -> float | None:
-    record, first, counted = drawn.record, drawn.first_key, _text(drawn.record).queries[drawn.sample]
+    record, first = drawn.record, drawn.first_key
     if drawn.cells.shape != record.shape[-2:] and not (compute and record.rectangle is not None):
         return None
     exact = to_numpy(record.weights(cols=slice(first, first + 1)))[drawn.sample, drawn.head, :, 0]
+    counted = _queries(record, drawn.sample)
     if record.lse is not None:
         counted = counted & sees_anything(record.lse[drawn.sample, drawn.head])
     share = exact[counted].mean(dtype=np.float64) if counted.any() else np.nan

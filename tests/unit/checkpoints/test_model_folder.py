@@ -168,7 +168,7 @@ def test_links_out_of_the_folder_are_not_followed(folder: Path, name: str) -> No
 @pytest.mark.parametrize(
     "text",
     [
-        "",
+        " ",
         "{",
         '{"format": "regard-model", "version": 1, "version": 1, "config": {}}',
         '{"format": "regard-model", "version": NaN}',

@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -144,12 +145,58 @@ def test_the_helper_itself_makes_good_files(tmp_path: Path) -> None:
     assert len(opened(tmp_path / "t", {}, 0)) == 0
 
 
-@pytest.mark.parametrize("content", [b"", b"1234567", b"\xff" * 100, b"version https://git-lfs", b"\x80\x04pickle.."])
-def test_what_is_no_safetensors_file_is_refused(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [
+        (b"", "other-weights"),
+        (b"1234567", "model-garbled"),
+        (b"\xff" * 100, "model-part-large"),
+        (b"version https://git-lfs", "other-weights"),
+        (b"\x80\x04pickle..", "other-weights"),
+    ],
+)
+def test_what_is_no_safetensors_file_is_refused(tmp_path: Path, content: bytes, key: str) -> None:
     (tmp_path / "t").write_bytes(content)
     with pytest.raises(FileError) as caught:
         TensorFile(tmp_path / "t")
-    assert caught.value.key == ("model-garbled" if len(content) < 8 else "model-part-large")
+    assert caught.value.key == key
+
+
+HEADERS = {
+    "empty objects": b'{"x":[' + b"{}," * 10**6 + b"{}]}",
+    "empty lists": b'{"x":[' + b"[]," * 10**6 + b"[]]}",
+    "numbers": b'{"x":[' + b"0," * 5 * 10**6 + b"0]}",
+    "strings": b'{"x":[' + b'"",' * 3 * 10**6 + b'""]}',
+    "braces in a string that does not end": b'{"' + b"{" * 10**6,
+    "escapes without end": b'{"' + b'\\"{' * 10**6,
+    "no more than brackets": b"[" * 10**6,
+}
+
+
+@pytest.mark.parametrize("name", HEADERS)
+def test_a_header_is_counted_before_it_is_parsed(tmp_path: Path, name: str) -> None:
+    """Of 32 MB, such a header took 10 s and gigabytes."""
+    header = HEADERS[name]
+    (tmp_path / "t").write_bytes(len(header).to_bytes(8, "little") + header + bytes(2 * len(header)))
+    began = time.process_time()
+    with pytest.raises(FileError) as caught:
+        TensorFile(tmp_path / "t")
+    assert time.process_time() - began < 1
+    assert caught.value.key in ("model-part-large", "model-garbled", "other-weights")
+
+
+def test_a_header_is_no_longer_than_its_tensors_need(tmp_path: Path) -> None:
+    header = b'{"__metadata__":{"x":"' + b"a" * 2**22 + b'"}}'
+    (tmp_path / "t").write_bytes(len(header).to_bytes(8, "little") + header)
+    with pytest.raises(FileError, match=r"its header takes 4\.0 MiB, where 3\.0 MiB is the most"):
+        TensorFile(tmp_path / "t")
+
+
+def test_a_size_beyond_any_tensor_is_refused(tmp_path: Path) -> None:
+    for shape in ([2**62, 0], [2**63, 0], [10**30, 0], [0] * 9):
+        with pytest.raises(FileError) as caught:
+            opened(tmp_path / "t", {"x": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}, 0)
+        assert caught.value.key == "model-garbled"
 
 
 def test_a_file_cut_short_or_changed_anywhere_is_refused_or_read(tmp_path: Path) -> None:

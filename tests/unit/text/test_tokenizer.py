@@ -259,6 +259,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="no folder"):
         BYTES.save(tmp_path / "nowhere" / "tokenizer.json")
     with (tmp_path / "large").open("wb") as file:
+        file.write(b'{"model":')
         file.truncate(2**26 + 1)
     with pytest.raises(FileError, match=r"64\.0 MiB"):
         Tokenizer.read(tmp_path / "large")

@@ -218,7 +218,7 @@ def test_absent_and_folder(tmp_path: Path) -> None:
         read_trace(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"x", b"\x80\x04pickle", b"{}", b"\xff" * 100, struct.pack("<Q", 10**12)])
+@pytest.mark.parametrize("content", [b"x", b"\xff" * 100, struct.pack("<Q", 10**12)])
 def test_what_is_no_safetensors_file_is_said_to_be_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "t"
     path.write_bytes(content)

@@ -34,6 +34,8 @@ def blocks(record: Record, most: int | None = None) -> Iterator[Block]:
 
     NotKeptError where the record has no exact weights: its map is coarser, and neither q and k nor weights were kept.
     """
+    if not record.has_weights:
+        record.weights()  # raises, before the rows of a record of any length are counted
     for rows in pieces(record, most):
         weights = np.asarray(to_numpy(record.weights(rows=rows)))
         weights = weights.astype(np.float32) if weights.dtype == np.float16 else weights

@@ -39,7 +39,7 @@ def distance_profile(record: Record) -> np.ndarray:
     array([[[0.25, 0.75, 0.  ]]])
     """
     sight = Sight(record)
-    if record.distance is not None and sight.queries.all():
+    if record.distance is not None and sight.whole.all():
         return np.asarray(to_numpy(record.distance))
     B, H, T, S = record.shape
     D = distance_count(T, S)

@@ -4,6 +4,8 @@ It knows masks, weights and statistics, and which of them to believe; what is me
 """
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,15 @@ _MOST = 1024
 _SQUARE = 256
 
 
+class Reach(NamedTuple):
+    """Of each sample: keys before `start`, and from `stop` on, are padding. All queries see all others."""
+
+    start: np.ndarray
+    """B"""
+    stop: np.ndarray
+    """B"""
+
+
 class Sight:
     """Who may look where. Padding is no query and no key, so that a padded text is measured as it is alone.
 
@@ -31,33 +42,81 @@ class Sight:
                 Padding that fills no whole bin is not found then
 
     Keys that nobody may look at are padding. In self-attention they are no queries either; neither are queries that see
-    nothing. The queries of cross-attention are another text: `queries`, B T, says which of them count.
+    nothing. The queries of cross-attention are another text: `queries`, B T, or the Sight of a decoder's
+    own attention, says which of them count.
+
+    A coarse map may be of any number of positions: what is told of each of them is made only when it is asked for.
     """
 
-    def __init__(self, record: Record, queries: np.ndarray | None = None) -> None:
-        B, _, T, S = record.shape
-        self.record = record
-        self._by: BoundMask | Outline = _bound(record) or _outline(record)
-        self.keys: np.ndarray = self._by.keep if isinstance(self._by, Outline) else _keys_seen(record, self._by)
+    def __init__(self, record: Record, queries: "np.ndarray | Sight | None" = None) -> None:
+        self.record, self._given = record, queries
+        self._by: BoundMask | Outline | Reach = _bound(record) or _told(record)
+
+    @cached_property
+    def keys(self) -> np.ndarray:
         """B S: which keys are no padding."""
-        self.queries: np.ndarray = np.ones((B, T), bool) if queries is None else queries
+        if isinstance(self._by, Reach):
+            at = np.arange(self.record.shape[-1])
+            keys: np.ndarray = (at >= self._by.start[:, None]) & (at < self._by.stop[:, None])
+            return keys
+        return self._by.keep if isinstance(self._by, Outline) else _keys_seen(self.record, self._by)
+
+    @cached_property
+    def queries(self) -> np.ndarray:
         """B T: which queries are none."""
-        if queries is None and not is_across(record):
-            own = self.keys[:, S - T :]
-            self.queries = own | ~own.any(1, keepdims=True)
-        self.first: np.ndarray = self.keys.argmax(1) if S else np.zeros(B, int)
+        B, _, T, S = self.record.shape
+        if self._given is not None:
+            return self._given.queries if isinstance(self._given, Sight) else self._given
+        if is_across(self.record):
+            return np.ones((B, T), bool)
+        own = self.keys[:, S - T :]
+        return own | ~own.any(1, keepdims=True)
+
+    @cached_property
+    def first(self) -> np.ndarray:
         """B: the first key of each text."""
+        if isinstance(self._by, Reach):
+            return np.where(self._by.start < self._by.stop, self._by.start, 0)
+        return self.keys.argmax(1) if self.record.shape[-1] else np.zeros(self.record.shape[0], int)
+
+    @property
+    def count(self) -> np.ndarray:
+        """B: how many keys are no padding."""
+        if isinstance(self._by, Reach):
+            return np.maximum(0, self._by.stop - self._by.start)
+        return self.keys.sum(1)
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether nothing hides a key of the text from a query, as far as can be told."""
+        return isinstance(self._by, Reach)
+
+    @property
+    def whole(self) -> np.ndarray:
+        """B: whether every query is one."""
+        B, _, T, S = self.record.shape
+        if isinstance(self._given, Sight):
+            return self._given.whole
+        if self._given is not None or not isinstance(self._by, Reach):
+            return np.asarray(self.queries.all(1))
+        if is_across(self.record):
+            return np.ones(B, bool)
+        start, stop = self._by
+        whole: np.ndarray = (start >= stop) | (stop <= S - T) | ((start <= S - T) & (stop >= S))
+        return whole
 
     @property
     def padded(self) -> np.ndarray:
         """B: whether a query is none, or the first key is not the first of the text."""
-        return (self.first > 0) | ~self.queries.all(1)
+        return (self.first > 0) | ~self.whole
 
     def of(self, rows: slice) -> np.ndarray:
         """B h r S, boolean; h is 1 where all heads see alike."""
         B, _, _, S = self.record.shape
         if isinstance(self._by, BoundMask):
             return _block(self._by, rows, slice(0, S), B)
+        if isinstance(self._by, Reach):
+            return np.broadcast_to(self.keys[:, None, None], (B, 1, rows.stop - rows.start, S))
         at = np.zeros(rows.stop - rows.start, int) if is_across(self.record) else places(self.record, rows)
         return self._by.of(at)[:, None]
 
@@ -70,14 +129,15 @@ class Sight:
 
 def sights(records: Iterable[Record]) -> Iterator[Sight]:
     """Of the records of a run, in call order: padding among a decoder's queries holds for its cross-attention too."""
-    before: np.ndarray | None = None
+    before: Sight | None = None
     for record in records:
         B, _, T, _ = record.shape
         if record.kind == "cross":
-            yield Sight(record, before if before is not None and before.shape == (B, T) else None)
+            fits = before is not None and (before.record.shape[0], before.record.shape[2]) == (B, T)
+            yield Sight(record, before if fits else None)
             continue
         sight = Sight(record)
-        before = before if record.kind == "encoder" else sight.queries
+        before = before if record.kind == "encoder" else sight
         yield sight
 
 
@@ -111,17 +171,22 @@ def _keys_seen(record: Record, bound: BoundMask) -> np.ndarray:
     return found
 
 
-def _outline(record: Record) -> Outline:
+def _told(record: Record) -> Outline | Reach:
     """By exact weights, else by statistics, which tell of keys only."""
     B, H, T, S = record.shape
     if record.has_weights:
         return outlined(record)
-    seen = np.ones((B, S), bool)
-    if record.received is not None:
-        seen = np.any(to_numpy(record.received), axis=1)
+    none, all_ = np.zeros(B, int), np.full(B, S)
+    if record.received is not None and H:
+        seen, wide = np.any(to_numpy(record.received), axis=1), 1
     elif record.map is not None and H and T and S:
-        bins = np.any(to_numpy(record.map), axis=(1, 2))  # B C
-        seen = np.repeat(bins, bin_size(S, bins.shape[1]), axis=1)[:, :S]
+        seen = np.any(to_numpy(record.map), axis=(1, 2))  # B C
+        wide = bin_size(S, seen.shape[1])
+    else:
+        return Reach(none, all_)
     # Padding stands before a text or behind it; a key between, at which nobody looks, is sooner one that nobody wanted.
-    keep = np.maximum.accumulate(seen, 1) & np.maximum.accumulate(seen[:, ::-1], 1)[:, ::-1]
-    return Outline(np.full(B, S), np.full(B, S), keep)
+    some, C = seen.any(1), seen.shape[1]
+    if not C:
+        return Reach(none, none)
+    start, stop = seen.argmax(1) * wide, np.minimum((C - seen[:, ::-1].argmax(1)) * wide, S)
+    return Reach(np.where(some, start, 0), np.where(some, stop, 0))

@@ -82,6 +82,125 @@ WORDS: dict[str, Words] = {
         "save the trace again with trace.save(path)",
         zh="{path} 已损坏：张量 {tensor!r} 的 dtype（{found}）不该出现在这里；请用 trace.save(path) 重新保存",
     ),
+    "trace-tensor-axes": Words(
+        en="{path} is damaged: tensor {tensor!r} has {found} axes, where {most} is the most; "
+        "save the trace again with trace.save(path)",
+        zh="{path} 已损坏：张量 {tensor!r} 有 {found} 个轴，最多只能有 {most} 个；请用 trace.save(path) 重新保存",
+    ),
+    "trace-large": Words(
+        en="{path} claims more than it holds: {place} is {found}, where {most} is the most; "
+        "save the trace again with trace.save(path)",
+        zh="{path} 声明的内容超出了它实际保存的：{place} 是 {found}，最多只能是 {most}；请用 trace.save(path) 重新保存",
+    ),
+    # --- a file of another format; the reasons below are parts of these sentences ---
+    "other-weights": Words(
+        en="{path} should be a safetensors file with the weights of a model, but it is {reason}",
+        zh="{path} 应为保存模型权重的 safetensors 文件，但它其实是{reason}",
+    ),
+    "other-json": Words(
+        en="{path} should be a JSON file of a model that regard saved, but it is {reason}",
+        zh="{path} 应为 regard 保存的模型的 JSON 文件，但它其实是{reason}",
+    ),
+    "other-tokenizer": Words(
+        en="{path} should be a tokenizer.json, but it is {reason}",
+        zh="{path} 应为 tokenizer.json，但它其实是{reason}",
+    ),
+    "other-trace": Words(
+        en="{path} should be a trace that trace.save(path) wrote, but it is {reason}",
+        zh="{path} 应为 trace.save(path) 保存的 Trace，但它其实是{reason}",
+    ),
+    "kind-empty": Words(
+        en="an empty file: get it again, the download or copy did not finish",
+        zh="空文件：下载或复制没有完成，请重新获取",
+    ),
+    "kind-zeros": Words(
+        en="a file of zeros: get it again, the download or copy did not finish",
+        zh="全是零的文件：下载或复制没有完成，请重新获取",
+    ),
+    "kind-lfs": Words(
+        en="a Git LFS pointer, which only says where the file is: run `git lfs install` and `git lfs pull` in its "
+        "folder",
+        zh="Git LFS 指针，只记录了文件在哪里：请在它所在的文件夹里运行 `git lfs install` 和 `git lfs pull`",
+    ),
+    "kind-page": Words(
+        en="a web page (HTML or XML), as a server sends instead of a file: open the address in a browser, check the "
+        "link and whether you must log in, and download it again",
+        zh="网页（HTML 或 XML），服务器常用它代替文件返回：请在浏览器中打开该地址，检查链接以及是否需要登录，"
+        "然后重新下载",
+    ),
+    "kind-pickle": Words(
+        en="a pickle, which can run any program when it is opened and which regard never opens: write the weights "
+        "again with safetensors, such as safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)",
+        zh="pickle 文件，打开它可能执行任意程序，regard 从不打开：请把权重改存为 safetensors，"
+        "例如 safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)",
+    ),
+    "kind-torch": Words(
+        en="a PyTorch checkpoint (.pt, .pth, .bin: a zip archive with a pickle), which can run any program when it is "
+        "opened and which regard never opens: write the weights again with safetensors, such as "
+        "safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)",
+        zh="PyTorch 检查点（.pt、.pth、.bin：内含 pickle 的 zip 压缩包），打开它可能执行任意程序，regard 从不打开："
+        "请把权重改存为 safetensors，例如 safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)",
+    ),
+    "kind-gguf": Words(
+        en="a GGUF or GGML file, as llama.cpp uses: get the same model in safetensors format",
+        zh="llama.cpp 使用的 GGUF 或 GGML 文件：请获取同一模型的 safetensors 格式",
+    ),
+    "kind-numpy": Words(
+        en="a NumPy file (.npy or .npz): read it with numpy.load(path, allow_pickle=False) and save it in the right "
+        "format; for attention weights, regard.Trace.from_weights(array).save(path)",
+        zh="NumPy 文件（.npy 或 .npz）：请用 numpy.load(path, allow_pickle=False) 读取，再存为正确的格式；"
+        "若是注意力权重，用 regard.Trace.from_weights(array).save(path)",
+    ),
+    "kind-hdf5": Words(
+        en="an HDF5 file (.h5, as Keras writes): export the model to safetensors",
+        zh="HDF5 文件（.h5，Keras 的格式）：请把模型导出为 safetensors",
+    ),
+    "kind-graph": Words(
+        en="an ONNX or TensorFlow Lite model: get the same model in safetensors format",
+        zh="ONNX 或 TensorFlow Lite 模型：请获取同一模型的 safetensors 格式",
+    ),
+    "kind-sentencepiece": Words(
+        en="a SentencePiece model (tokenizer.model): convert it, such as with "
+        "transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(folder), which writes tokenizer.json",
+        zh="SentencePiece 模型（tokenizer.model）：请转换，例如 "
+        "transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(folder)，它会写出 tokenizer.json",
+    ),
+    "kind-compressed": Words(
+        en="a compressed archive (zip, gzip, xz, zstd, tar …): unpack it first and give the file inside",
+        zh="压缩包（zip、gzip、xz、zstd、tar 等）：请先解压，再给出其中的文件",
+    ),
+    "kind-safetensors": Words(
+        en="a safetensors file, which holds tensors: give the JSON file that belongs beside it",
+        zh="safetensors 文件，里面是张量：请给出与它配套的 JSON 文件",
+    ),
+    "kind-json": Words(
+        en="a JSON file, such as a configuration or an index of parts: give the safetensors file itself",
+        zh="JSON 文件，例如配置或分片索引：请给出 safetensors 文件本身",
+    ),
+    "kind-text": Words(
+        en="a text file: give the safetensors file itself",
+        zh="文本文件：请给出 safetensors 文件本身",
+    ),
+    "kind-utf-16": Words(
+        en="text in UTF-16, as Windows programs write it: save it as UTF-8",
+        zh="UTF-16 编码的文本，某些 Windows 程序会这样保存：请另存为 UTF-8",
+    ),
+    "kind-picture": Words(
+        en="a picture (PNG, JPEG, GIF …): give the file that it was made from",
+        zh="图片（PNG、JPEG、GIF 等）：请给出生成它的文件",
+    ),
+    "kind-pdf": Words(
+        en="a PDF document: another file was meant",
+        zh="PDF 文档：请检查是否给错了文件",
+    ),
+    "kind-program": Words(
+        en="a program: another file was meant",
+        zh="程序文件：请检查是否给错了文件",
+    ),
+    "kind-table": Words(
+        en="a table or database (Parquet, Arrow, SQLite): another file was meant",
+        zh="数据表或数据库（Parquet、Arrow、SQLite）：请检查是否给错了文件",
+    ),
     # --- a model's folder ---
     "model-no-folder": Words(
         en="there is no folder {path}",

@@ -41,6 +41,18 @@ WORDS: dict[str, Words] = {
         zh="{name!r} 有 {count} 个样本，接着上一次调用的样本 {parents} 往下写，可上一次只有 {before} 个；"
         "请对包含全部调用的 Trace 使用 stitched()",
     ),
+    "stitch-gap": Words(
+        en="a call of {name!r} begins at token {start}, but the calls before it end at {end}; "
+        "stitch a trace that holds every call of a text",
+        zh="{name!r} 有一次调用从第 {start} 个词元开始，而之前的调用只到第 {end} 个；"
+        "请对包含全部调用的 Trace 使用 stitched()",
+    ),
+    "stitch-far": Words(
+        en="the calls of {name!r} begin at token {start}, far behind the keys that they have: the whole would take "
+        "{wanted:,} numbers; stitch a trace that begins with the text",
+        zh="{name!r} 的各次调用从第 {start} 个词元开始，远在已有的键之后：拼成整体需要 {wanted:,} 个数；"
+        "请对从文本开头记录的 Trace 使用 stitched()",
+    ),
     "tokens-count": Words(
         en="{side} names {found} tokens, but there are {wanted} positions",
         zh="{side} 给了 {found} 个词元，但位置有 {wanted} 个",

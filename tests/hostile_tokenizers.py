@@ -1,11 +1,17 @@
 """Files in the form of tokenizer.json: of the kinds that public models have, and of those that no model has."""
 
 import base64
+import contextlib
 import json
 import struct
+from pathlib import Path
 from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+import regard.text.tokenizer
+from regard.errors import ArgumentError, FileError
+from regard.text import tokenizer_trial
 
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -242,3 +248,16 @@ def hostile() -> dict[str, bytes]:
         "UTF-16": json.dumps(base).encode("utf-16"),
         "a byte order mark": b"\xef\xbb\xbf" + json.dumps(base).encode(),
     }
+
+
+def try_tokenizer(content: bytes) -> None:
+    """Read the file as a user's: AssertionError where it is neither refused by our error nor used without another."""
+    found = tokenizer_trial.answer(content)
+    if "key" in found:
+        assert str(FileError(found["key"], path="tokenizer.json", **found["values"]))
+        return
+    with contextlib.suppress(ArgumentError, FileError):
+        tokenizer = regard.text.Tokenizer(regard.text.tokenizer._loaded(Path("tokenizer.json"), content))
+        ids = tokenizer.encode("The cat's 12 猫\n")
+        tokenizer.decode(ids)
+        tokenizer.pieces(ids)

@@ -20,7 +20,7 @@ from tokenizers import decoders
 
 from regard.errors import ArgumentError, FileError
 from regard.file_kinds import refuse_other_file
-from regard.files import check_place, reason_of, write_aside
+from regard.files import check_place, write_aside
 from regard.input_files import read_file
 from regard.text.pieces import MARK, sign_bytes, spelled
 from regard.text.regex_cost import Cost

@@ -5,7 +5,7 @@ Here a record, a head, a sample and a language are chosen and checked; how a Pic
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np

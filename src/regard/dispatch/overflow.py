@@ -84,7 +84,7 @@ def huge_rows(call: Call) -> tuple[Tensor, Tensor] | None:
     through = call.see is not None and call.see.differentiable and wants_gradient(call.q, call.k, call.v)
     if through or not may_branch(call.q):
         return None
-    huge_q, huge_k, huge_v = (x.abs().amax(-1) >= huge(x.dtype) for x in (call.q, call.k, call.v))
+    huge_q, huge_k, huge_v = ((x.abs() >= huge(x.dtype)).any(-1) for x in (call.q, call.k, call.v))
     huge_keys = huge_k | huge_v
     return (huge_q, huge_keys) if huge_q.any() or huge_keys.any() else None
 

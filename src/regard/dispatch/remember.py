@@ -90,6 +90,7 @@ def _lengths(call: Call) -> Array:
     if call.is_torch:
         v = v.detach()
         return (v.float() if v.element_size() < 4 else v).norm(dim=-1).repeat_interleave(heads, 1)
+    v = v.astype(np.float32) if v.dtype.itemsize < 4 else v  # squares of half precision overflow
     return np.repeat(np.linalg.norm(v, axis=-1), heads, axis=1)
 
 

@@ -39,8 +39,9 @@ def sdpa(
     B, H, T, E = q.shape
     if T == 1 and k.shape[1] != H and mask is None and bias is None:
         # One query: the heads that share keys are as good as rows of one head, which every kernel does fast.
-        rows = _fused(q.reshape(B, k.shape[1], -1, E), k, v, None, None, scale, dropout)
-        return rows.reshape(B, H, 1, -1)[..., :Ev]
+        G, width = k.shape[1], v.shape[-1]
+        rows = _fused(q.reshape(B, G, H // max(1, G), E), k, v, None, None, scale, dropout)  # -1 needs elements
+        return rows.reshape(B, H, 1, width)[..., :Ev]
     return _fused(q, k, v, mask, bias, scale, dropout)[..., :Ev]
 
 

@@ -15,7 +15,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from regard.axes import Sizes
+from regard.kinds import to_numpy
 from regard.masks import Mask
+from regard.padding import Padding
+from regard.records import Record
 
 LENGTHS = (0, 1, 2, 3, 5, 7, 8, 13, 17)
 WIDTHS = (1, 2, 3, 4, 7, 8, 16)
@@ -101,6 +104,12 @@ class Call:
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """What Hypothesis prints; the numbers say little, and are had again from the seed."""
         printer.text(repr(self))
+
+
+def padding_in(record: Record) -> Padding:
+    """What a record knows of padding, as NumPy's arrays; that this is right is tested in tests/unit/test_padding.py."""
+    found = record.padding or Padding()
+    return Padding(*(None if x is None else to_numpy(x) for x in found))
 
 
 # --- sizes -----------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from regard.axes import Shape, in_range, part_of
 from regard.errors import ArgumentError, NotKeptError
 from regard.kinds import Array, is_whole
 from regard.memory import free_beside, require
+from regard.padding import Padding
 
 Kind = Literal["encoder", "decoder", "cross", "self"]
 Rest = Literal["", "sink", "masked", "scaled", "mixed", "summaries", "unknown"]
@@ -119,6 +120,7 @@ class Statistics(NamedTuple):
     top: Top | None = None
     sink: Array | None = None
     distance: Array | None = None
+    sink_mass: Array | None = None
 
 
 class Step(NamedTuple):
@@ -139,16 +141,21 @@ class Record:
 
     map       B H R C: the weights summed over the keys of a bin, averaged over the queries of a bin; where T and S
               are at most `See.map`, the weights themselves. Queries that see nothing are left out of the mean.
-    lse       B H T, -inf for a query that sees nothing
-    entropy   B H T, nats
+    lse       B H T, -inf for a query that sees nothing, or is padding
+    entropy   B H T, nats; where there is a `sink_mass`, of the keys and of that
     received  B H S, column sums
     top       indices and weights, B H T k
     sink      B H, the mean weight of the first key
     distance  B H D, the share of the weight at distance |query − key| of 0, 1, 2–3, 4–7, …; the last query stands at
               the last key
-              Both are means over the queries that see something, and 0 where none does. They know nothing of padding:
-              its queries count, and a padding key may be the first. `Trace.measure` leaves padding out.
+              Both are means over the queries that see something, and 0 where none does.
     values    B H S, the length of the vector that each key adds where it is looked at with weight 1
+    sink_mass B H T, the share of each query's attention that went to no key: to a learned sink logit, to the 1 of
+              "softmax plus one", to a key of zeros or one that the module has learned. With it a row sums to 1. None
+              where all attention goes to keys
+
+    Padding counts in none of these: its queries have no weights, as if they saw nothing, the first key is the first
+    of the text, and the last query of the text stands at its last key. `padding` says what was known of it.
     """
 
     shape: Shape
@@ -163,6 +170,7 @@ class Record:
     sink: Array | None = None
     distance: Array | None = None
     values: Array | None = None
+    sink_mass: Array | None = None
     queries: tuple[tuple[str, ...], ...] | None = None
     """The tokens that look, one tuple per sample (or one for all)."""
     keys: tuple[tuple[str, ...], ...] | None = None
@@ -176,6 +184,8 @@ class Record:
     """The ids of the tokens that look, B T, as NumPy."""
     prompt: int | None = None
     """Of a text put together from many calls: how many queries the first of them had."""
+    padding: Padding | None = None
+    """Which queries and keys are text, where a mask or ids told that some are not."""
     fused: bool = False
     """Whether the output that the model went on with was ours, as `See(fused=True)` allows."""
     rest: Rest = ""
@@ -187,7 +197,7 @@ class Record:
 
     def __repr__(self) -> str:
         """Name, kind, B H T S, and which fields there are: arrays themselves would flood a screen."""
-        fields = ("map", "lse", "entropy", "received", "top", "sink", "distance", "values")
+        fields = ("map", "lse", "entropy", "received", "top", "sink", "distance", "values", "sink_mass")
         kept = [name for name in fields if getattr(self, name) is not None] + (["qk"] if self.rectangle else [])
         told = (", fused" if self.fused else "") + (f", rest={self.rest!r}" if self.rest else "")
         return f"Record({self.name!r}, {self.kind}, shape={self.shape}{told}, holds: {', '.join(kept) or 'nothing'})"

@@ -16,6 +16,7 @@ from regard import Mask, See, attend, backends, watch
 from regard.errors import ArgumentError, BackendError
 from regard.functional.attention import attention_scores, attention_weights
 from regard.functional.statistics import statistics_of
+from regard.masks.padding import padding_of
 from regard.records import Record
 
 pytestmark = [
@@ -240,7 +241,9 @@ def right_records(model: Model, x: Tensor, added: Tensor | None, see: See) -> li
         q, k, _ = (t.detach().double() for t in layer.heads(x))
         mask = Mask.causal() if added is None else Mask.of(added == 0)
         scores = attention_scores(q, k, mask)
-        found.append(statistics_of(attention_weights(scores), scores.logsumexp(-1), see))
+        shape = tuple(scores.shape)
+        padding = padding_of(mask.bind(shape[:2], *shape[2:], q), None, shape, across=False)
+        found.append(statistics_of(attention_weights(scores), scores.logsumexp(-1), see, padding=padding))
         x = x + layer(x, added)
     return found
 

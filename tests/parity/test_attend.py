@@ -5,11 +5,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Call, calls
+from strategies import Call, calls, padding_in
 from tolerances import assert_close
 
 from regard import See, attend, reference
 from regard.kinds import to_numpy
+from regard.padding import without_rows
 from regard.records import Record
 
 NUMPY = ("blocked", "reference")
@@ -96,7 +97,10 @@ def check_record(record: Record, weights: np.ndarray, call: Call, see: See, dtyp
     four = weights.reshape(sizes.B, sizes.H, sizes.T, sizes.S)
     exact = call.as_dtype("float64")
     scores = reference.attention_scores(exact.q, exact.k, call.mask, exact.bias, call.scale, call.softcap)
-    right = reference.statistics_of(four, reference.log_sum_exp(scores).reshape(four.shape[:3]), see)
+    padding = padding_in(record)
+    four = without_rows(four, padding.queries, 0, axes=1)
+    lse = reference.log_sum_exp(scores).reshape(four.shape[:3])
+    right = reference.statistics_of(four, lse, see, padding=padding)
     assert record.shape == four.shape
     for name in ("map", "lse", "entropy", "received", "sink", "distance"):
         found, wanted = getattr(record, name), getattr(right, name)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import GARBAGE, LENGTHS, Call, calls
+from strategies import GARBAGE, LENGTHS, Call, calls, padding_in
 from tolerances import assert_close, assert_same_bits
 
 from regard import Mask, See, attend, reference
@@ -182,9 +182,10 @@ def test_records_show_what_is_not_finite_and_nothing_more(backend: str, call: Ca
     call = replace(call, k=k)
     see = See(map=data.draw(st.sampled_from((2, 3, 256))), entropy=True, received=True, distance=True)
     scores = reference.attention_scores(call.q, call.k, call.mask, call.bias, call.scale, call.softcap)
-    right = reference.statistics_of(reference.softmax(scores), reference.log_sum_exp(scores), see)
     here = on(backend, call)
     _, record = attend(here.q, here.k, here.v, **here.options, backend=backend, see=see)
+    weights, lse = reference.softmax(scores), reference.log_sum_exp(scores)
+    right = reference.statistics_of(weights, lse, see, padding=padding_in(record))
     for name in ("map", "lse", "entropy", "received", "sink", "distance"):
         assert_close(getattr(record, name), getattr(right, name), "statistic")
 

@@ -129,3 +129,27 @@ def test_minilm_as_it_was_recorded() -> None:
     for record, weights in zip(trace, wanted, strict=True):
         difference = (record.map - weights).abs().amax((1, 3))
         assert difference[keep.bool()].max() <= 1e-5
+
+
+@needs_minilm
+@pytest.mark.parametrize("implementation", ("sdpa", "eager"))
+def test_minilm_in_a_padded_batch(implementation: str) -> None:
+    """ "Short one." beside a longer sentence gives what it gives alone."""
+    model = minilm()
+    model.set_attn_implementation(implementation)
+    short = [101, 2460, 2028, 1012, 102]
+    longer = [101, 2023, 2003, 1037, 2172, 2936, 6251, 1010, 2008, 3632, 2006, 2005, 1037, 2096, 1012, 102]
+    ids = torch.tensor([short + [0] * (len(longer) - len(short)), longer])
+    see = See(map=32, entropy=True, received=True, distance=True)
+    with torch.no_grad():
+        with regard.watch(model, see=see) as trace:
+            model(ids, attention_mask=(ids != 0).long())
+        with regard.watch(model, see=see) as alone:
+            model(torch.tensor([short]))
+    for record, right in zip(trace, alone, strict=True):
+        torch.testing.assert_close(record.sink[0], right.sink[0], rtol=0, atol=1e-5)
+        torch.testing.assert_close(record.received[0, :, :5], right.received[0], rtol=0, atol=1e-5)
+        torch.testing.assert_close(record.distance[0, :, :4], right.distance[0], rtol=0, atol=1e-5)
+        torch.testing.assert_close(record.entropy[0, :, :5], right.entropy[0], rtol=0, atol=1e-5)
+        torch.testing.assert_close(record.map[0, :, :5, :5], right.map[0], rtol=0, atol=1e-5)
+        assert not record.map[0, :, 5:].any()

@@ -47,6 +47,10 @@ class CaughtWeights(NamedTuple):
     There is no LSE where several softmaxes, or several heads, went into one matrix. v (…, S, Ev) is what they were
     multiplied with, with as many axes as `taken` has: the same weights as they came into that product.
 
+    `seen`, (…, S), where it is known: the keys that a query sees, by the scores. What is seen by none is padding.
+
+    `sink`, (…, T), is what went to no key, as to a learned sink; None where all goes to keys.
+
     `rows_told`: the product has told which axis counts queries. Else it is the last but one because that is usual.
 
     `rest`: why rows may not sum to 1, by what was done to them after the softmax.
@@ -62,3 +66,5 @@ class CaughtWeights(NamedTuple):
     taken: Tensor | None = None
     rows_told: bool = True
     rest: Rest = ""
+    seen: Tensor | None = None
+    sink: Tensor | None = None

@@ -10,6 +10,7 @@ import torch
 from torch._higher_order_ops.flex_attention import _math_attention_inner
 
 from regard.capture.caught import CaughtWeights
+from regard.masks.padding import seen_in
 
 
 def read_flex(given: dict[str, Any], result: Any) -> CaughtWeights:
@@ -18,4 +19,4 @@ def read_flex(given: dict[str, Any], result: Any) -> CaughtWeights:
     key, v = (x.repeat_interleave(query.shape[1] // x.shape[1], 1).expand(len(query), -1, -1, -1) for x in (key, value))
     _, scores = _math_attention_inner(query, key, value, *rest)
     weights = torch._safe_softmax(scores, -1)
-    return CaughtWeights(weights, scores.logsumexp(-1), v=v, taken=weights)
+    return CaughtWeights(weights, scores.logsumexp(-1), v=v, taken=weights, seen=seen_in(scores))

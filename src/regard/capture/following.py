@@ -26,6 +26,10 @@ class Text:
         self.B = self.T = self.total = 0
         self.step: Step | None = None
         self.ids: np.ndarray | None = None
+        self.text: np.ndarray | None = None
+        """Which of the ids are text and not padding, B T; None for all."""
+        self.ended = np.zeros(0, bool)
+        """Which samples had ended after the last call, B."""
         self._spelling = spelling
         self._marks: Tensor | None = None
         self._rows: list[list[str]] | None = None

@@ -14,6 +14,9 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from regard.capture.aside import Aside
 from regard.records import Rest
 
+SINKS = 4
+"""So many columns, cut off behind a softmax, are taken for sinks."""
+
 
 @dataclass(slots=True, eq=False)
 class Form:
@@ -23,6 +26,8 @@ class Form:
     kept     the weights themselves, where the storage holds a copy of them, or what dropout left
     normal   the stride of the axis that the softmax normalised; None where that is not known
     rest     why their rows may not sum to 1, by the last that was done to them
+    seen     (…, S), which keys a query sees, by the scores; None where that is all, or unknown
+    sink     (…, T), what went to columns that were cut off and are no keys; None where there are none
     """
 
     storage: StorageWeakRef  # held weakly, and so never given to another
@@ -34,6 +39,8 @@ class Form:
     dropped: bool = False
     normal: int | None = None
     rest: Rest = ""
+    seen: Tensor | None = None
+    sink: Tensor | None = None
 
     def fits(self, tensor: Tensor) -> bool:
         """Whether a tensor of this storage is these weights, whole, in whichever order of axes."""
@@ -103,11 +110,11 @@ def key_of(tensor: Tensor) -> int:
     return tensor.untyped_storage()._cdata if torch._C._has_storage(tensor) else 0
 
 
-def original(weights: Tensor, lse: Tensor | None) -> Form:
+def original(weights: Tensor, lse: Tensor | None, seen: Tensor | None = None) -> Form:
     """A form that nothing is known to come before."""
     storage = StorageWeakRef(weights.untyped_storage())
     offset = int(weights.storage_offset())
-    return Form(storage, weights.shape, weights.stride(), offset, lse, normal=weights.stride(-1))
+    return Form(storage, weights.shape, weights.stride(), offset, lse, normal=weights.stride(-1), seen=seen)
 
 
 def copied(form: Form, before: Tensor, result: Tensor, dropped: bool = False) -> Form | None:
@@ -124,8 +131,19 @@ def copied(form: Form, before: Tensor, result: Tensor, dropped: bool = False) ->
         kept = form.weights(before)
         shape = kept.shape
     storage = StorageWeakRef(result.untyped_storage())
-    offset, dropped, normal = int(result.storage_offset()), dropped or form.dropped, form.normal_in(before, result)
-    return Form(storage, shape, strides, offset, form.lse, kept, dropped, normal, form.rest)
+    return Form(
+        storage,
+        shape,
+        strides,
+        int(result.storage_offset()),
+        form.lse,
+        kept,
+        dropped or form.dropped,
+        normal=form.normal_in(before, result),
+        rest=form.rest,
+        seen=form.seen,
+        sink=form.sink,
+    )
 
 
 def changed(form: Form, before: Tensor, result: Tensor, rest: Rest = "") -> Form | None:
@@ -141,7 +159,29 @@ def changed(form: Form, before: Tensor, result: Tensor, rest: Rest = "") -> Form
     normal = form.normal_in(before, result)
     if order is not None or shape[:-1] == form.shape[:-1] or shape[-2:] == form.shape[-2:]:
         lse = form.lse if shape[:-1] == form.shape[:-1] else None
-        return Form(storage, shape, strides, offset, lse, normal=normal, rest=rest or form.rest)
+        seen, sink = (form.seen, form.sink) if shape == form.shape else (None, None)
+        return Form(storage, shape, strides, offset, lse, normal=normal, rest=rest or form.rest, seen=seen, sink=sink)
     same = shape.numel() == form.shape.numel()
     rest = rest or form.rest
     return Form(storage, form.shape, None, offset, None, normal=normal, rest=rest) if same else None
+
+
+def cut(form: Form, before: Tensor, made: Form, axis: int, start: int | None, end: int | None) -> Form:
+    """The form that was cut out of `before`, with what is known of columns: a few that were cut off are learned sinks.
+
+    Models add them to the scores as columns before the softmax, and take them off behind it: GPT-OSS and its kin, and
+    "softmax plus one". Of more columns nobody knows whether other values take them.
+    """
+    order, S = form.order(before), form.shape[-1]
+    if order is None or order[-1] != axis % before.dim() or not form.fits(before):
+        return made
+    low, high, _ = slice(start, end).indices(S)
+    if made.shape != (*form.shape[:-1], high - low):
+        return made
+    made.seen = None if form.seen is None else form.seen[..., low:high]
+    if 0 < S - (high - low) <= SINKS:
+        with Aside():
+            weights = form.weights(before).detach()
+            sink = weights[..., :low].sum(-1, dtype=torch.float32) + weights[..., high:].sum(-1, dtype=torch.float32)
+        made.sink = sink if form.sink is None else form.sink + sink
+    return made

@@ -4,6 +4,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from regard.capture.caught import Caught, CaughtWeights
+
 NAMES = ("num_heads", "n_heads", "n_head", "nhead", "nheads", "heads", "num_attention_heads")
 
 
@@ -44,3 +46,12 @@ def by_heads(weights: Tensor, module: nn.Module) -> Tensor:
     if heads and not told and len(lead) == 3 and heads == lead[1]:
         weights, own = weights.transpose(1, 2), heads
     return weights.reshape(-1, heads if told else own, *weights.shape[-2:])
+
+
+def sizes_of(caught: Caught | CaughtWeights, module: nn.Module) -> tuple[int, int, int, int]:
+    """B, H, T, S"""
+    if isinstance(caught, CaughtWeights):
+        B, H, T, S = by_heads(caught.weights, module).shape
+        return B, H, T, S
+    B, H, T, _ = caught.q.shape
+    return B, H, T, caught.k.shape[2]

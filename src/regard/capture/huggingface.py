@@ -15,9 +15,11 @@ from torch import Tensor, nn
 
 from regard.capture.additive import Lowering
 from regard.capture.caught import Caught, CaughtWeights
+from regard.capture.heads import sizes_of
 from regard.capture.kinds import seen_kind, told_kind
 from regard.capture.mode import Catching
 from regard.capture.names import at_work
+from regard.capture.padding import by_mask
 from regard.capture.recording import recorded
 from regard.errors import ArgumentError, MissingPackageError
 from regard.records import Record, See
@@ -75,11 +77,12 @@ class Implementation:
 
     def _record(self, module: nn.Module, caught: Caught | CaughtWeights) -> Record:
         caught = Lowering().lowered(caught) if isinstance(caught, Caught) else caught
-        record = recorded(caught, module, self.see)
+        sizes = sizes_of(caught, module)
         name, around = _placed(module)
         kind = told_kind(name, around)
-        B, H, T, S = record.shape
-        return record.named(name, seen_kind(caught, (B, H, T, S)) if kind == "self" else kind)
+        kind = seen_kind(caught, sizes) if kind == "self" else kind
+        padding = by_mask(caught, sizes, module, across=kind == "cross")
+        return recorded(caught, module, self.see, padding).named(name, kind)
 
 
 def _placed(module: nn.Module) -> tuple[str, list[nn.Module]]:

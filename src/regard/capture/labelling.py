@@ -138,12 +138,14 @@ class Reading:
         self.guessed = False
         """Whether ids of several tables fitted an attention once, and nothing told which of them are its tokens."""
 
-    def see(self, table: Tensor, ids: Tensor) -> None:
-        """An embedding was asked for ids."""
-        if ids.dim() in (1, 2) and table.data_ptr() in self._tables:
-            self.has_seen_any = True
-            # What nobody took of an earlier run is not what the next attention is about.
-            self._waiting = [*self._waiting[-3:], _Ids(ids.detach().clone(), table.data_ptr())]
+    def see(self, table: Tensor, ids: Tensor) -> bool:
+        """An embedding was asked for ids; whether they are those of tokens."""
+        if ids.dim() not in (1, 2) or table.data_ptr() not in self._tables:
+            return False
+        self.has_seen_any = True
+        # What nobody took of an earlier run is not what the next attention is about.
+        self._waiting = [*self._waiting[-3:], _Ids(ids.detach().clone(), table.data_ptr())]
+        return True
 
     def take(
         self,

@@ -29,7 +29,8 @@ class Layouts:
         if len(shape) == 3:
             if self._is_one_head(shape, place):
                 lse = None if caught.lse is None else caught.lse[:, None]
-                return caught._replace(weights=caught.weights[:, None], lse=lse)
+                seen, sink = (None if x is None else x[:, None] for x in (caught.seen, caught.sink))
+                return caught._replace(weights=caught.weights[:, None], lse=lse, seen=seen, sink=sink)
             return caught
         if shape[1] == H or H not in (shape[0], shape[2]):
             return caught
@@ -77,4 +78,6 @@ def _sample_counts(shape: tuple[int, ...], tensors: Iterable[Tensor]) -> set[int
 
 def _swapped(caught: CaughtWeights, one: int, other: int) -> CaughtWeights:
     lse = None if caught.lse is None else caught.lse.transpose(one, other)
-    return caught._replace(weights=caught.weights.transpose(one, other), lse=lse)
+    seen = None if caught.seen is None or max(one, other) > 1 else caught.seen.transpose(one, other)
+    sink = None if caught.sink is None else caught.sink.transpose(one, other)
+    return caught._replace(weights=caught.weights.transpose(one, other), lse=lse, seen=seen, sink=sink)

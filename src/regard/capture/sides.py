@@ -11,28 +11,31 @@ from regard.capture.caught import Caught, CaughtWeights
 from regard.capture.following import Rows, Text
 from regard.capture.labelling import Reading, Spelling, laid_out, token_tables
 from regard.capture.names import Place, given
+from regard.capture.padding import PadIds
 from regard.capture.positions import sees_last
 from regard.capture.streams import Stream, Streams, reads_more_than_text
 from regard.records import Kind, Step, following
 
 
 class Seen(NamedTuple):
-    """What one attention was about: how it goes on from the call before, and its tokens."""
+    """What one attention was about: how it goes on from the call before, its tokens, and which of these are text."""
 
     step: Step | None = None
     ids: np.ndarray | None = None
     queries: Rows | None = None
     keys: Rows | None = None
     written: Rows | None = None
+    text: np.ndarray | None = None
 
 
 class Sides:
     """The texts of a model that is running, one for each side."""
 
-    def __init__(self, model: nn.Module, spelling: Spelling) -> None:
+    def __init__(self, model: nn.Module, spelling: Spelling, pads: PadIds | None = None) -> None:
         self._reading = Reading(model)
         self.streams = Streams(token_tables(model)) if reads_more_than_text(model) else None
         """Where a model reads more than text: which hidden states descend from which ids."""
+        self._pads = pads or PadIds(model, None)
         self._spelling = spelling
         self._texts: dict[str, Text] = {}
         """By kind; with "/other" for sequences that are no text."""
@@ -48,8 +51,9 @@ class Sides:
         aten = torch.ops.aten
         return {aten.embedding.default: self._read, aten.index_select.default: self._move}
 
-    def _read(self, table: Tensor, ids: Tensor, *more: Any) -> None:
-        self._reading.see(table, ids)
+    def _read(self, table: Tensor, ids: Tensor, padding: int = -1, *more: Any) -> None:
+        if self._reading.see(table, ids):
+            self._pads.learn(padding)
 
     def _move(self, x: Tensor, axis: int, index: Tensor) -> None:
         """Samples of a cache were put in another order: B G S E."""
@@ -73,6 +77,7 @@ class Sides:
             text.advance(keys, B, T, S, ids, moved)
             if text.step is None and _is_midway(kind, caught, sizes):
                 text.goes_on_after(S - T)
+            self._find_padding(text)
             self._moved = None
             if kind != "encoder":
                 self._follow_sources(text)
@@ -82,7 +87,17 @@ class Sides:
         # A cache that is larger than the text keeps it at its beginning.
         keys_from = 0 if text.total < S else None
         written = None if kind == "encoder" else self._written
-        return Seen(text.step, text.ids, text.tokens(T, text.total - T), text.tokens(S, keys_from), written)
+        read, remembered = text.tokens(T, text.total - T), text.tokens(S, keys_from)
+        return Seen(text.step, text.ids, read, remembered, written, text.text)
+
+    def _find_padding(self, text: Text) -> None:
+        """By the ids of the leader's call; behind the end of a text that is being written, too."""
+        if text.ids is None:
+            text.text = None
+        elif text.step is None or not text.step.parents:
+            text.text, text.ended = self._pads.text(text.ids), np.zeros(text.B, bool)
+        else:
+            text.text, text.ended = self._pads.going_on(text.ids, text.ended[list(text.step.parents)])
 
     @property
     def guessed(self) -> bool:

@@ -18,7 +18,8 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from regard.capture.aside import Aside
 from regard.capture.caught import CaughtWeights
-from regard.capture.forms import Form, changed, copied, key_of, original
+from regard.capture.forms import Form, changed, copied, cut, key_of, original
+from regard.masks.padding import seen_in
 from regard.records import Rest
 
 aten = torch.ops.aten
@@ -112,7 +113,9 @@ class Softmaxes:
         weights = result.movedim(dim, -1) if turned else result
         whose = self._whose(result.dim() > 3 and not turned) if result.dim() > 2 else None
         one = _Followed(weights.shape[:-1].numel(), turned, self._seen, whose)
-        one.forms[key_of(result)] = [original(weights, _lse(scores.movedim(dim, -1), weights))]
+        scores = scores.movedim(dim, -1)
+        seen = seen_in(scores) if scores.shape == weights.shape else None
+        one.forms[key_of(result)] = [original(weights, _lse(scores, weights), seen)]
         self.followed.append(one)
 
     def pass_by(self, args: tuple[Any, ...], result: Tensor) -> None:
@@ -178,6 +181,8 @@ class Softmaxes:
                     _overwritten(one.all_of(before))
                 rest = CHANGES[func]
                 made = copied(form, before, result, dropped=True) if noisy else changed(form, before, result, rest)
+                if func is CUT and made is not None:
+                    made = cut(form, before, made, *_slice_of(args))
                 self._add(one, result, made)
 
     def _add(self, one: _Followed, result: Tensor, form: Form | None) -> None:
@@ -213,13 +218,18 @@ class Softmaxes:
             one.taken = True
             if form.shape[:-1].numel() >= one.rows:  # else other heads or queries may come
                 self._forget(one)
-        weights, lse, rows = form.weights(taken), form.lse if len(sources) == 1 else None, form.rows(taken)
+        weights, rows = form.weights(taken), form.rows(taken)
+        lse, sink = (form.lse, form.sink) if len(sources) == 1 else (None, None)
+        seen = form.seen if len(sources) == 1 and rows in (-2, None) else None
         with Aside():
             if rows is None and weights.dim() == 2 and taken.shape[-2] == 1:  # of each sample, one query
-                weights, lse, rows = weights[:, None, None], None if lse is None else lse[:, None, None], -2
+                weights, rows, seen = weights[:, None, None], -2, None if seen is None else seen[:, None, None]
+                lse, sink = (None if x is None else x[:, None, None] for x in (lse, sink))
             elif rows is not None and rows != -2:
-                weights, lse = weights.movedim(rows, -2), None if lse is None else lse.movedim(rows + 1, -1)
-        return CaughtWeights(weights, lse, v=v, taken=taken, rows_told=rows is not None, rest=form.rest)
+                weights = weights.movedim(rows, -2)
+                lse, sink = (None if x is None else x.movedim(rows + 1, -1) for x in (lse, sink))
+        told = rows is not None
+        return CaughtWeights(weights, lse, v=v, taken=taken, rows_told=told, rest=form.rest, seen=seen, sink=sink)
 
     def _give_up(self, one: _Followed) -> None:
         if one.across is not None and not one.taken:
@@ -249,6 +259,12 @@ _ROLES: dict[int, Callable[..., CaughtWeights | None]] = {
     for func in funcs
 }
 """By the id of an operator, which hashes slowly: what it may mean for weights."""
+
+
+def _slice_of(args: tuple[Any, ...]) -> tuple[int, int | None, int | None]:
+    """The axis, start and end of `aten.slice`, whose arguments may be left out."""
+    axis, start, end = (*args[1:4], *(0, None, None)[len(args) - 1 :]) if len(args) < 4 else args[1:4]
+    return axis, start, end
 
 
 def _overwritten(forms: list[Form]) -> None:

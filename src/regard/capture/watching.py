@@ -12,11 +12,12 @@ from typing import Any
 
 from torch import nn
 
+from regard.capture.added_keys import without_added_keys
 from regard.capture.additive import Lowering
 from regard.capture.blocks import Blocks, refusal_of, sparse_places
 from regard.capture.caught import Caught, CaughtWeights
 from regard.capture.choosing import Chosen
-from regard.capture.heads import by_heads
+from regard.capture.heads import sizes_of
 from regard.capture.keeping import Keeping
 from regard.capture.kinds import Kinds
 from regard.capture.labelling import Spelling
@@ -24,6 +25,7 @@ from regard.capture.layouts import Layouts
 from regard.capture.mode import Catching
 from regard.capture.names import Names, Place, is_writing, written_so_far
 from regard.capture.order import Order, is_attention
+from regard.capture.padding import Paddings, PadIds
 from regard.capture.projections import value_lengths
 from regard.capture.recording import recorded
 from regard.capture.row_sums import RowSums
@@ -31,6 +33,7 @@ from regard.capture.sides import Sides
 from regard.capture.slices import Slices
 from regard.capture.steps import Later, Steps
 from regard.errors import ArgumentError, RegardError
+from regard.padding import Padding
 from regard.records import Kind, Record, See, Step
 from regard.trace import Trace
 from regard.words import Listed, say
@@ -138,7 +141,8 @@ class Watcher:
         self.order = Order(self.names)
         self.kinds = Kinds(self.names)
         self._spelling = Spelling(tokenizer)
-        self.sides = Sides(model, self._spelling)
+        self.sides = Sides(model, self._spelling, PadIds(model, tokenizer))
+        self.paddings = Paddings()
         self.trace.spell = self._spelling.tokens if self._spelling.speaks else None
         self.steps = Steps()
         self.later = Later(self.trace)
@@ -194,9 +198,11 @@ class Watcher:
             caught = self.lowering.lowered(caught)
         else:
             caught = self.layouts.ordered(caught, place)
-        sizes = _sizes(caught, place)
+        caught = without_added_keys(caught, place.module)
+        sizes = sizes_of(caught, place.module)
         kind = self.kinds.of(place, caught, sizes)
         seen = self.sides.told(place, kind, caught, sizes)
+        padding = self.paddings.told(kind, caught, sizes, place.module, seen.step, seen.text)
         if place.name not in self.chosen:
             self._others[place.name] = self._others.get(place.name, 0) + 1
             return
@@ -205,9 +211,9 @@ class Watcher:
             self.steps.begin(place.name)
         goes_on = seen.step is not None and (kind == "decoder" or bool(seen.step.parents))
         if not see.nothing and (goes_on or (kind != "encoder" and is_writing())):
-            record = self._written(caught, place, kind, seen.step, see)
+            record = self._written(caught, place, kind, seen.step, see, padding)
         else:
-            record = recorded(caught, place.module, see)
+            record = recorded(caught, place.module, see, padding)
         if see.values:
             record = record.changed(values=value_lengths(caught, self.names.around(place.name)))
             if record.values is None:
@@ -217,21 +223,33 @@ class Watcher:
         name = place.name or "attention"
         if isinstance(caught, CaughtWeights):
             self.row_sums.add(len(self.trace), name, caught)
-        self.trace.append(record.changed(name=name, kind=kind, **seen._asdict()))
+        about = seen._asdict()
+        del about["text"]  # the padding has it
+        self.trace.append(record.changed(name=name, kind=kind, **about))
 
-    def _written(self, caught: Caught | CaughtWeights, place: Place, kind: Kind, step: Step | None, see: See) -> Record:
+    def _written(
+        self,
+        caught: Caught | CaughtWeights,
+        place: Place,
+        kind: Kind,
+        step: Step | None,
+        see: See,
+        padding: Padding | None,
+    ) -> Record:
         """The Record of a call while text is being written, with what its rows can be put together from."""
         if isinstance(caught, CaughtWeights):
             fine = see.map is not None and max(caught.weights.shape[-2:]) <= see.map
             qk = see.qk or (not fine and self.keeping.affords(caught.weights.nbytes))
-            return recorded(caught, place.module, replace(see, qk=qk))
-        row = None if step is None or kind == "cross" else self.steps.row(place.name, caught, step)
+            return recorded(caught, place.module, replace(see, qk=qk), padding)
+        row = (
+            None if step is None or padding is not None or kind == "cross" else self.steps.row(place.name, caught, step)
+        )
         if row is not None:
             self.later.add(row, see)
             return Record(shape=(*row.q.shape[:3], row.S))
         # A step keeps its queries and its own keys. The whole cache at every step would be quadratic.
         whole = see if see.lse and not see.qk else replace(see, lse=True, qk=see.qk and step is None)
-        record = recorded(caught, place.module, whole)
+        record = recorded(caught, place.module, whole, padding)
         if kind == "cross":
             record = self.steps.across(place.name, caught, record)
         else:
@@ -312,12 +330,3 @@ def _check(model: Any, see: Any) -> None:
         and not any(hasattr(m, "_hf_hook") for m in model.modules())
     ):
         raise ArgumentError("watch-meta", name=first[0])
-
-
-def _sizes(caught: Caught | CaughtWeights, place: Place) -> tuple[int, int, int, int]:
-    """B, H, T, S"""
-    if isinstance(caught, CaughtWeights):
-        B, H, T, S = by_heads(caught.weights, place.module).shape
-        return B, H, T, S
-    B, H, T, _ = caught.q.shape
-    return B, H, T, caught.k.shape[2]

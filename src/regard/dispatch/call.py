@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -11,8 +11,11 @@ from regard.axes import Sizes, attention_sizes, check_bias
 from regard.errors import ArgumentError, DtypeError
 from regard.kinds import Array, is_tensor, to_kind_of
 from regard.masks import BoundMask, Mask
+from regard.masks.padding import padding_of
 from regard.masks.rules import as_four_axes
-from regard.records import See
+from regard.padding import Padding
+from regard.records import Kind, See
+from regard.words import Listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,8 @@ class Call:
     softcap: float | None = None
     dropout: float = 0.0
     see: See | None = None
+    padding: Padding | None = None
+    """Only where something is to be seen."""
 
     @property
     def is_torch(self) -> bool:
@@ -44,6 +49,11 @@ class Call:
         """What a kernel takes beside q, k and v, by name."""
         return {"mask": self.bound, "bias": self.bias, "scale": self.scale, "softcap": self.softcap}
 
+    @property
+    def seeing(self) -> dict[str, Any]:
+        """The same for a kernel that gives statistics."""
+        return {**self.options, "see": self.see, "padding": self.padding}
+
 
 def receive(
     q: Array,
@@ -56,6 +66,7 @@ def receive(
     softcap: float | None = None,
     dropout: float = 0.0,
     see: See | None = None,
+    kind: Kind = "self",
 ) -> Call:
     """Check everything that can be wrong with a call, then lay it out. Raises our errors, with values and the fix."""
     _check_kinds(q, k, v)
@@ -71,9 +82,14 @@ def receive(
     _check_numbers(scale, softcap, dropout)
     if see is not None and not isinstance(see, See):
         raise ArgumentError("see-type", found=type(see).__name__)
+    if kind not in get_args(Kind):
+        raise ArgumentError("kind-unknown", asked=kind, kinds=Listed(get_args(Kind)))
     if see is not None and see.differentiable and not is_tensor(q):
         raise ArgumentError("see-differentiable-numpy")
     mask = None if mask is None else Mask.of(mask)
+    bound = None if mask is None else mask.bind(sizes.lead, sizes.T, sizes.S, q)
+    bias = None if bias is None else _four_axes_of_bias(bias, sizes, q)
+    shape = (sizes.B, sizes.H, sizes.T, sizes.S)
     return Call(
         q=_as_four_axes(q, sizes.B, sizes.H),
         k=_as_four_axes(k, sizes.B, sizes.G),
@@ -81,11 +97,12 @@ def receive(
         sizes=sizes,
         scale=1 / math.sqrt(sizes.E) if scale is None else float(scale),
         mask=mask,
-        bound=None if mask is None else mask.bind(sizes.lead, sizes.T, sizes.S, q),
-        bias=None if bias is None else _four_axes_of_bias(bias, sizes, q),
+        bound=bound,
+        bias=bias,
         softcap=softcap,
         dropout=dropout,
         see=see,
+        padding=None if see is None else padding_of(bound, bias, shape, across=kind == "cross"),
     )
 
 

@@ -8,7 +8,7 @@ from regard.dispatch.guard import guarded
 from regard.dispatch.remember import record_of, require_room_for
 from regard.errors import BackendError, UnknownNameError
 from regard.kinds import Array
-from regard.records import See, Statistics
+from regard.records import Kind, See, Statistics
 from regard.words import Listed
 
 
@@ -23,12 +23,14 @@ def attend(
     dropout: float = 0.0,
     backend: str = "auto",
     see: See | None = None,
+    kind: Kind = "self",
 ) -> Any:
     """softmax(q kᵀ · scale + bias) v over what `mask` allows; with `see`, also the Record of what was looked at.
 
     NumPy in, NumPy out; torch in, torch out. q (…, T, E), k (…, S, E), v (…, S, Ev), two axes and up; from four up,
     k and v may have fewer heads than q. `mask` is a Mask or a boolean array, True = may look; `bias` is added to the
-    scores; `softcap` bounds them before that: softcap · tanh(score / softcap).
+    scores; `softcap` bounds them before that: softcap · tanh(score / softcap). `kind` is that of the Record; with
+    "cross", queries and keys are two texts, so that keys which a mask hides say nothing of queries.
 
     >>> import numpy as np
     >>> from regard import Mask, See
@@ -37,12 +39,12 @@ def attend(
     >>> record.map[0, 0].round(2).tolist()
     [[1.0, 0.0, 0.0], [0.36, 0.64, 0.0], [0.26, 0.26, 0.47]]
     """
-    call = receive(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see)
+    call = receive(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see, kind=kind)
     chosen = choose(call, backend)
     require_room_for(call, chosen.scratch(call))
     out, found = computed(call, chosen)
     out = out.reshape(*call.sizes.lead, call.sizes.T, call.sizes.Ev)
-    return out if see is None else (out, record_of(call, found))
+    return out if see is None else (out, record_of(call, found).changed(kind=kind))
 
 
 def backends(

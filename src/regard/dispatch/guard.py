@@ -99,7 +99,9 @@ def _fill(x: Array, where: Array, value: float) -> Array:
 
 
 def _without(found: Statistics, rows: Array, call: Call) -> Statistics:
-    """Statistics with the rows (B H T) that have no weights as NaN; so is whatever sums over them."""
+    """Statistics with the rows (B H T) that have no weights as NaN; so is whatever sums over them. Padding is not."""
+    if call.padding is not None and call.padding.queries is not None:
+        rows = rows & call.padding.queries[:, None]
 
     def lost(x: Array | None, where: Array) -> Array | None:
         return None if x is None else _fill(x, where, np.nan)

@@ -20,7 +20,7 @@ def _blocked_answer(call: Call) -> Answer:
 
 
 def _blocked(call: Call) -> tuple[Array, Statistics]:
-    return blocked.attention(call.q, call.k, call.v, see=call.see, **call.options)
+    return blocked.attention(call.q, call.k, call.v, **call.seeing)
 
 
 def _reference(call: Call) -> tuple[Array, Statistics]:
@@ -34,7 +34,9 @@ def _reference(call: Call) -> tuple[Array, Statistics]:
         mask = np.broadcast_to(seen, shape)
     scores = attention_scores(call.q, call.k, mask, call.bias, call.scale, call.softcap)
     weights = softmax(scores)
-    found = Statistics() if call.see is None else statistics_of(weights, log_sum_exp(scores), call.see, scores)
+    found = Statistics()
+    if call.see is not None:
+        found = statistics_of(weights, log_sum_exp(scores), call.see, scores, call.padding)
     if call.dropout:
         # NumPy's global generator, as torch has its own: np.random.seed makes it repeatable.
         kept = np.random.random(weights.shape) >= call.dropout

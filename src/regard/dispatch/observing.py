@@ -19,6 +19,7 @@ from regard.kernels.chunked.workers import Alone
 from regard.kernels.triton.refusal import refusal
 from regard.kernels.triton.scratch import scratch_for
 from regard.masks import BoundMask, Mask
+from regard.padding import Padding
 from regard.records import Record, See, Statistics
 
 FEW = 2**18
@@ -39,12 +40,13 @@ def observed(
     scale: float,
     softcap: float | None = None,
     see: See,
+    padding: Padding | None = None,
 ) -> Record:
     """q B H T E, k and v B G S ·; lse B H T where it is known. The tensors are read, and copied where they are kept."""
     B, H, T, _ = q.shape
     S = k.shape[2]
     if see.nothing:
-        return Record(shape=(B, H, T, S))
+        return Record(shape=(B, H, T, S), padding=padding)
     bound = None if mask is None else mask.bind((B, H), T, S, q)
     few = is_little(q, k)
     if few:
@@ -53,10 +55,10 @@ def observed(
             Alone() if B * H * T * S <= TINY and q.is_cpu else nullcontext(),
         ):
             weights, sums = weights_at_once(q, k, lse, bound, bias, scale, softcap)
-            found = statistics_of(weights, sums, see)
+            found = statistics_of(weights, sums, see, padding=padding)
         if not (see.qk or see.values):  # as a token's one row: nothing that needs the call any more
-            return Record(shape=(B, H, T, S), **found._asdict())
-    call = _call(q, k, v, mask, bound, bias, scale, softcap, see)
+            return Record(shape=(B, H, T, S), padding=padding, **found._asdict())
+    call = replace(_call(q, k, v, mask, bound, bias, scale, softcap, see), padding=padding)
     if not few:
         found = _observe(call, lse)
     return record_of(call, found)
@@ -81,17 +83,21 @@ def answered(
     scale: float,
     softcap: float | None = None,
     see: See,
+    padding: Padding | None = None,
 ) -> Answered | None:
     """Arguments as for `observed`. None where no kernel of ours both answers and looks, or nothing is to be seen."""
     bound = None if mask is None else mask.bind(tuple(q.shape[:2]), q.shape[2], k.shape[2], q)
     asked = replace(see, lse=True)
-    if replace(see, values=False).nothing or refusal(q, k, v, mask=bound, bias=bias, see=see) is not None:
+    if (
+        replace(see, values=False).nothing
+        or refusal(q, k, v, mask=bound, bias=bias, see=see, padding=padding) is not None
+    ):
         return None
     from regard.kernels.triton.attention import attention
 
-    call = _call(q, k, v, mask, bound, None, scale, softcap, see)
+    call = replace(_call(q, k, v, mask, bound, None, scale, softcap, see), padding=padding)
     require_room_for(call, scratch_for(q, k, see))
-    out, found = attention(q, k, v, see=asked, **call.options)
+    out, found = attention(q, k, v, **{**call.seeing, "see": asked})
     assert found.lse is not None
     # The model may write over what it is given, and the Record must not notice.
     return Answered(out, found.lse.clone(), record_of(call, found).changed(fused=True))
@@ -122,8 +128,9 @@ def _observe(call: Call, lse: Tensor | None) -> Statistics:
     assert call.see is not None
     if refusal(call.q, call.k, call.v, mask=call.bound, bias=call.bias, see=call.see) is not None:
         require_room_for(call)
-        return observe(call.q, call.k, lse, see=call.see, **call.options)
+        return observe(call.q, call.k, lse, **call.seeing)
     require_room_for(call, scratch_for(call.q, call.k, call.see, later=lse is not None))
     from regard.kernels.triton.observe import observe as observe_on_gpu
 
-    return observe_on_gpu(call.q, call.k, lse, mask=call.bound, scale=call.scale, softcap=call.softcap, see=call.see)
+    options: dict[str, Any] = {name: value for name, value in call.seeing.items() if name != "bias"}
+    return observe_on_gpu(call.q, call.k, lse, **options)

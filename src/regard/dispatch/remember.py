@@ -42,6 +42,7 @@ def record_of(call: Call, found: Statistics) -> Record:
         sink=found.sink,
         distance=found.distance,
         values=_lengths(call) if call.see.values else None,
+        padding=call.padding,
     )
     if not call.see.qk:
         return record

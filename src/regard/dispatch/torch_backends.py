@@ -4,6 +4,7 @@ same from torch operations, anywhere), eager (the whole matrix).
 
 from dataclasses import replace
 from math import nan, prod
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -21,6 +22,7 @@ from regard.kernels.triton.scratch import scratch_for
 from regard.masks import Mask
 from regard.masks.rules import Dense
 from regard.memory import free_beside, require
+from regard.padding import Padding, without_rows
 from regard.records import See, Statistics
 
 
@@ -52,14 +54,15 @@ def _sdpa(call: Call) -> tuple[Tensor, Statistics]:
 
 
 def _triton_answer(call: Call) -> Answer:
-    reason = refusal(call.q, call.k, call.v, mask=call.bound, bias=call.bias, dropout=call.dropout, see=call.see)
+    about: dict[str, Any] = {"mask": call.bound, "bias": call.bias, "see": call.see, "padding": call.padding}
+    reason = refusal(call.q, call.k, call.v, dropout=call.dropout, **about)
     return YES if reason is None else Answer(False, *reason)
 
 
 def _triton(call: Call) -> tuple[Tensor, Statistics]:
     from regard.kernels.triton.attention import attention  # not before it is needed: it imports Triton
 
-    return attention(call.q, call.k, call.v, see=call.see, **call.options)
+    return attention(call.q, call.k, call.v, **call.seeing)
 
 
 def _chunked_answer(call: Call) -> Answer:
@@ -76,7 +79,7 @@ def _chunked_answer(call: Call) -> Answer:
 
 
 def _chunked(call: Call) -> tuple[Tensor, Statistics]:
-    return chunked.attention(call.q, call.k, call.v, see=call.see, **call.options)
+    return chunked.attention(call.q, call.k, call.v, **call.seeing)
 
 
 def _eager(call: Call) -> tuple[Tensor, Statistics]:
@@ -94,19 +97,23 @@ def _eager(call: Call) -> tuple[Tensor, Statistics]:
     weights = attention_weights(scores)
     found = Statistics()
     if call.see is not None and call.see.differentiable:
-        found = _differentiable(scores, weights, call.see)
+        found = _differentiable(scores, weights, call.see, call.padding)
     elif call.see is not None:
-        found = statistics_of(weights.detach(), log_sum_exp(scores.detach()), call.see, scores.detach())
+        plain = scores.detach()
+        found = statistics_of(weights.detach(), log_sum_exp(plain), call.see, plain, call.padding)
     if call.dropout:
         weights = F.dropout(weights, call.dropout)
     return weighted_sum(weights, call.q, call.v, mask), found
 
 
-def _differentiable(scores: Tensor, weights: Tensor, see: See) -> Statistics:
+def _differentiable(scores: Tensor, weights: Tensor, see: See, padding: Padding | None) -> Statistics:
     """The statistics, with gradients through map, LSE and entropy; a row that sees nothing passes none on.
 
     H = ln Σ exp x − Σ w x, where x are the scores below their largest: −Σ w ln w has an infinite slope at w = 0.
     """
+    if padding is not None:
+        scores = without_rows(scores, padding.queries, -torch.inf, axes=1)
+        weights = without_rows(weights, padding.queries, 0, axes=1)
     hidden = scores == -torch.inf
     nothing = hidden.all(-1)  # B H T
     wild = ~(hidden | scores.isfinite()).all(-1)  # these rows are NaN, and send none to the keys they share
@@ -115,7 +122,7 @@ def _differentiable(scores: Tensor, weights: Tensor, see: See) -> Statistics:
     below = (scores - shift[..., None]).masked_fill((nothing | wild)[..., None], 0)
     total = log_sum_exp(below)  # before it is hidden where it is nothing: its slope there would be NaN
     others = replace(see, map=None, entropy=False)
-    rest = statistics_of(weights.detach(), total.detach(), others, scores.detach())
+    rest = statistics_of(weights.detach(), total.detach(), others, scores.detach(), padding)
     mean = (weights * below.masked_fill(hidden, 0)).sum(-1)
     return rest._replace(
         map=pooled_map(weights, see.map) if see.map else None,

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from regard.axes import bin_count, bin_width, distance_count
+from regard.padding import Padding, without_rows
 from regard.records import See, Statistics, Top
 
 
@@ -22,9 +23,10 @@ def pooled_map(weights: Tensor, bins: int) -> Tensor:
     return by_bin.sum(-2) / looking.clamp(min=1)
 
 
-def entropy(weights: Tensor) -> Tensor:
-    """−Σ w ln w along the keys, in nats."""
-    return torch.special.entr(weights.clamp_min(0)).sum(-1) + 0.0  # never -0
+def entropy(weights: Tensor, sink_mass: Tensor | None = None) -> Tensor:
+    """−Σ w ln w along the keys, in nats; what went to no key, (…, T), counts as one key more."""
+    found = torch.special.entr(weights.clamp_min(0)).sum(-1) + 0.0  # never -0
+    return found if sink_mass is None else found + torch.special.entr(sink_mass.clamp_min(0))
 
 
 def received(weights: Tensor) -> Tensor:
@@ -72,16 +74,27 @@ def _first_highest(x: Tensor, k: int) -> Tensor:
     return places.gather(-1, order)
 
 
-def sink(weights: Tensor) -> Tensor:
-    """The mean weight of the first key, (…), over the queries that see any; 0 where none does."""
-    first = weights[..., :1].sum((-2, -1))
-    return first if weights.shape[-2] == 1 else first / _looking(weights)
+def sink(weights: Tensor, first: Tensor | None = None) -> Tensor:
+    """The mean weight of the first key, (…), over the queries that see any; 0 where none does.
+
+    first   B, which key that is in each sample of B H T S; None for key 0
+    """
+    own = weights[..., :1]
+    if first is not None and weights.shape[-1]:
+        own = weights.gather(-1, first[:, None, None, None].expand(*weights.shape[:-1], 1))
+    total = own.sum((-2, -1))
+    return total if weights.shape[-2] == 1 else total / _looking(weights)
 
 
-def distance(weights: Tensor) -> Tensor:
-    """The share of the weight at distance 0, 1, 2–3, 4–7, … of query and key, (…, D)."""
+def distance(weights: Tensor, offsets: Tensor | None = None) -> Tensor:
+    """The share of the weight at distance 0, 1, 2–3, 4–7, … of query and key, (…, D).
+
+    offsets   B, the key at which query 0 of each sample of B H T S stands; None for S − T
+    """
     T, S = weights.shape[-2:]
     D = distance_count(T, S)
+    if offsets is not None:
+        return _distance_from(weights, offsets, D)
     here = torch.arange(S - T, S, device=weights.device)[:, None]
     far = (here - torch.arange(S, device=weights.device)).abs()  # T S
     edges = 2 ** torch.arange(D - 1, device=weights.device)  # distances from which on the next bin begins
@@ -91,19 +104,49 @@ def distance(weights: Tensor) -> Tensor:
     return shares / _looking(weights)[..., None]
 
 
+def _distance_from(weights: Tensor, offsets: Tensor, D: int) -> Tensor:
+    """The same where each sample has its own offset."""
+    B, H, T, S = weights.shape
+    places = torch.arange(T, device=weights.device) + offsets[:, None]  # B T
+    far = (places[..., None] - torch.arange(S, device=weights.device)).abs()  # B T S
+    bins = torch.bucketize(far, 2 ** torch.arange(D - 1, device=weights.device), right=True)
+    shares = weights.new_zeros((B, H, D))
+    shares.scatter_add_(-1, bins.flatten(1)[:, None].expand(B, H, T * S), weights.flatten(-2))
+    shares = shares + 0 * weights.sum((-2, -1))[..., None]
+    return shares / _looking(weights)[..., None]
+
+
 def _looking(weights: Tensor) -> Tensor:
     """How many queries see any key, 1 at least; NaN counts as looking."""
     return (weights.sum(-1) != 0).sum(-1).clamp(min=1)
 
 
-def statistics_of(weights: Tensor, lse: Tensor, see: See, scores: Tensor | None = None) -> Statistics:
-    """Everything that `see` asks for; `scores` as for `strongest`."""
+def statistics_of(
+    weights: Tensor,
+    lse: Tensor,
+    see: See,
+    scores: Tensor | None = None,
+    padding: Padding | None = None,
+    sink_mass: Tensor | None = None,
+) -> Statistics:
+    """Everything that `see` asks for; `scores` as for `strongest`.
+
+    Queries that are padding count as queries that see nothing, and the first key is the first of the text.
+    `sink_mass`, B H T, is what went to no key.
+    """
+    first = offsets = None
+    if padding is not None:
+        weights, lse = without_rows(weights, padding.queries, 0, axes=1), without_rows(lse, padding.queries, -torch.inf)
+        scores = None if scores is None else without_rows(scores, padding.queries, -torch.inf, axes=1)
+        sink_mass = None if sink_mass is None else without_rows(sink_mass, padding.queries, 0)
+        first, offsets = padding.first_keys(), padding.offsets(*weights.shape[-2:])
     return Statistics(
         map=pooled_map(weights, see.map) if see.map else None,
         lse=lse if see.lse or see.qk else None,
-        entropy=entropy(weights) if see.entropy else None,
+        entropy=entropy(weights, sink_mass) if see.entropy else None,
         received=received(weights) if see.received else None,
         top=strongest(weights, see.top, scores) if see.top else None,
-        sink=sink(weights) if see.sink else None,
-        distance=distance(weights) if see.distance else None,
+        sink=sink(weights, first) if see.sink else None,
+        distance=distance(weights, offsets) if see.distance else None,
+        sink_mass=sink_mass,
     )

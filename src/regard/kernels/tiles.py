@@ -31,9 +31,13 @@ class Bins:
         return cls(bin_width(T, see.map), bin_width(S, see.map), bin_count(T, see.map), bin_count(S, see.map))
 
 
-def by_distance(diagonals: Array, S: int) -> list[Array]:
-    """Sums along the diagonals (…, T + S − 1), lower left first, as sums by distance: 0, 1, 2–3, 4–7, …"""
-    middle, T = S - 1, diagonals.shape[-1] - S + 1  # where the last query meets the last key
+def by_distance(diagonals: Array, S: int, offset: int | None = None) -> list[Array]:
+    """Sums along the diagonals (…, T + S − 1), lower left first, as sums by distance: 0, 1, 2–3, 4–7, …
+
+    offset   the key at which query 0 stands; None for S − T
+    """
+    T = diagonals.shape[-1] - S + 1
+    middle = S - 1 if offset is None else max(0, T - 1 + offset)  # where each query meets its own key
     sums = [diagonals[..., middle : middle + 1].sum(-1)]
     for b in range(1, distance_count(T, S)):
         near, far = 2 ** (b - 1), 2**b

@@ -3,6 +3,7 @@
 import numpy as np
 
 from regard.axes import bin_count, bin_width, distance_count
+from regard.padding import Padding, without_rows
 from regard.records import See, Statistics, Top
 from regard.reference.arrays import array_likes
 
@@ -32,8 +33,16 @@ def pooled_map(weights: np.ndarray, bins: int) -> np.ndarray:
 
 
 @array_likes
-def entropy(weights: np.ndarray) -> np.ndarray:
-    """−Σ w ln w along the keys, in nats: 0 for one key, ln n for n equal ones, 0 for a query that sees nothing."""
+def entropy(weights: np.ndarray, sink_mass: np.ndarray | None = None) -> np.ndarray:
+    """−Σ w ln w along the keys, in nats: 0 for one key, ln n for n equal ones, 0 for a query that sees nothing.
+
+    `sink_mass`, (…, T), is what went to no key; it counts as one key more.
+
+    >>> entropy(np.array([0.25, 0.25]), np.array(0.5)).round(4)
+    np.float64(1.0397)
+    """
+    if sink_mass is not None:
+        weights = np.concatenate([weights, sink_mass[..., None]], axis=-1)
     return (weights * -np.log(np.where(weights > 0, weights, 1))).sum(-1) + 0.0  # never -0
 
 
@@ -57,16 +66,27 @@ def strongest(weights: np.ndarray, k: int, scores: np.ndarray | None = None) -> 
 
 
 @array_likes
-def sink(weights: np.ndarray) -> np.ndarray:
-    """The mean weight of the first key, (…), over the queries that see any; 0 where none does."""
-    return weights[..., :1].sum((-2, -1)) / _looking(weights)
+def sink(weights: np.ndarray, first: np.ndarray | None = None) -> np.ndarray:
+    """The mean weight of the first key, (…), over the queries that see any; 0 where none does.
+
+    first   B, which key that is in each sample of B H T S; None for key 0
+
+    >>> sink(np.full((2, 1, 1, 4), [0.1, 0.2, 0.3, 0.4]), first=np.array([0, 2])).ravel()
+    array([0.1, 0.3])
+    """
+    if first is None or not weights.shape[-1]:
+        return weights[..., :1].sum((-2, -1)) / _looking(weights)
+    own = np.take_along_axis(weights, first[:, None, None, None], axis=-1)  # B H T 1
+    return own.sum((-2, -1)) / _looking(weights)
 
 
 @array_likes
-def distance(weights: np.ndarray) -> np.ndarray:
+def distance(weights: np.ndarray, offsets: np.ndarray | None = None) -> np.ndarray:
     """The share of the weight at distance 0, 1, 2–3, 4–7, … of query and key, (…, D): a mean over queries that see any.
 
     The last query stands at the last key, as everywhere.
+
+    offsets   B, the key at which query 0 of each sample of B H T S stands; None for S − T
 
     >>> distance(np.eye(4)), distance(np.ones((1, 4)) / 4)
     (array([1., 0., 0.]), array([0.25, 0.25, 0.5 ]))
@@ -74,7 +94,12 @@ def distance(weights: np.ndarray) -> np.ndarray:
     T, S = weights.shape[-2:]
     shares = np.zeros((*weights.shape[:-2], distance_count(T, S)), weights.dtype)
     for i, j in np.ndindex(T, S):
-        shares[..., abs(i + S - T - j).bit_length()] += weights[..., i, j]
+        if offsets is None:
+            shares[..., abs(i + S - T - j).bit_length()] += weights[..., i, j]
+            continue
+        for b, offset in enumerate(offsets):
+            bin = min(abs(i + int(offset) - j).bit_length(), shares.shape[-1] - 1)
+            shares[b, ..., bin] += weights[b, ..., i, j]
     shares += 0 * weights.sum((-2, -1))[..., None]  # who met NaN has no distance, not even a far one
     return shares / _looking(weights)[..., None]
 
@@ -85,14 +110,32 @@ def _looking(weights: np.ndarray) -> np.ndarray:
 
 
 @array_likes
-def statistics_of(weights: np.ndarray, lse: np.ndarray, see: See, scores: np.ndarray | None = None) -> Statistics:
-    """Everything that `see` asks for; `scores` as for `strongest`."""
+def statistics_of(
+    weights: np.ndarray,
+    lse: np.ndarray,
+    see: See,
+    scores: np.ndarray | None = None,
+    padding: Padding | None = None,
+    sink_mass: np.ndarray | None = None,
+) -> Statistics:
+    """Everything that `see` asks for; `scores` as for `strongest`.
+
+    Queries that are padding count as queries that see nothing, and the first key is the first of the text.
+    `sink_mass`, B H T, is what went to no key.
+    """
+    first = offsets = None
+    if padding is not None:
+        weights, lse = without_rows(weights, padding.queries, 0, axes=1), without_rows(lse, padding.queries, -np.inf)
+        scores = None if scores is None else without_rows(scores, padding.queries, -np.inf, axes=1)
+        sink_mass = None if sink_mass is None else without_rows(sink_mass, padding.queries, 0)
+        first, offsets = padding.first_keys(), padding.offsets(*weights.shape[-2:])
     return Statistics(
         map=pooled_map(weights, see.map) if see.map else None,
         lse=lse if see.lse or see.qk else None,
-        entropy=entropy(weights) if see.entropy else None,
+        entropy=entropy(weights, sink_mass) if see.entropy else None,
         received=received(weights) if see.received else None,
         top=strongest(weights, see.top, scores) if see.top else None,
-        sink=sink(weights) if see.sink else None,
-        distance=distance(weights) if see.distance else None,
+        sink=sink(weights, first) if see.sink else None,
+        distance=distance(weights, offsets) if see.distance else None,
+        sink_mass=sink_mass,
     )

@@ -40,7 +40,7 @@ MOST_TENSORS = 2**18
 MOST_LISTS, MOST_VALUES = 2**20, 2**22
 """In the JSON of the metadata: four texts of a million tokens, or 100,000 records."""
 
-FIELDS = ("map", "lse", "entropy", "received", "sink", "distance", "values", "ids")
+FIELDS = ("map", "lse", "entropy", "received", "sink", "distance", "values", "sink_mass", "ids")
 
 
 def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None:
@@ -135,6 +135,8 @@ def _described(
 ) -> dict[str, Any]:
     """The record as JSON; its arrays go to `tensors`."""
     arrays = {name: getattr(record, name) for name in FIELDS}
+    if record.padding is not None:
+        arrays |= {"text.queries": record.padding.queries, "text.keys": record.padding.keys}
     if record.top is not None:
         arrays |= {"top.indices": record.top.indices, "top.weights": record.top.weights}
     kept, kept_arrays = _kept(record) if qk else (None, {})

@@ -56,7 +56,7 @@ class Looking:
         The output keeps its gradient; the Record holds none, but for map, LSE and entropy where `see.differentiable`.
         """
         out, record = self.attend(
-            q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=self.see
+            q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=self.see, kind=kind
         )
         self.trace.append(record.named(name, kind))
         return out

@@ -11,7 +11,8 @@ import numpy as np
 
 from regard.axes import bin_width, in_range
 from regard.errors import ArgumentError
-from regard.kinds import to_kind_of, to_numpy
+from regard.kinds import Array, to_kind_of, to_numpy
+from regard.padding import Padding
 from regard.records import Record, tokens_of
 from regard.text.pieces import character_groups, spelled, token_bytes, word_groups
 from regard.trace.pooling import pool, pool_at
@@ -85,9 +86,10 @@ def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
     given = record.weights()  # first: a record without them may be of any length
     rows, keys = _rows(record, by, sample), _Side.of(record.keys, by, sample, record.shape[3])
     weights = to_numpy(given)[sample]  # H T S
-    looking = weights.any(-1).astype(int)
+    looking = looking_before = weights.any(-1).astype(int)
     if weights.size:
         weights, looking = pool_at(weights, looking, rows.starts, keys.starts)
+    sink = record.sink_mass if record.sink_mass is None else _mean_sink(record, sample, looking_before, rows.starts)
     kept = to_kind_of(weights[None], given)
     H, T, S = weights.shape
     small = pool(weights, looking, bin_width(T, _MAP), bin_width(S, _MAP))[0] if max(T, S) > _MAP else weights
@@ -101,6 +103,8 @@ def merged(record: Record, by: Merge = "words", sample: int = 0) -> Record:
         rectangle=lambda rows, cols: kept[..., rows, cols],
         kept={"weights": kept},
         prompt=None if record.prompt is None else int(np.searchsorted(rows.starts, record.prompt)),
+        padding=_padding(record, sample, rows.starts, keys.starts),
+        sink_mass=sink,
     )
     return made.with_tokens(rows.read, keys.labels, rows.written)
 
@@ -126,3 +130,21 @@ def _rows(record: Record, by: Merge, sample: int) -> _Rows:
     if record.kind == "cross":
         return _Rows(written.starts, read.labels_at(written.starts), written.labels)
     return _Rows(read.starts, read.labels, written.labels_at(read.ends))
+
+
+def _padding(record: Record, sample: int, rows: np.ndarray, cols: np.ndarray) -> Padding | None:
+    """Which groups are text: those of which a token is."""
+    if record.padding is None:
+        return None
+
+    def grouped(text: Array | None, starts: np.ndarray) -> np.ndarray | None:
+        own = None if text is None else to_numpy(text)[sample]
+        return None if own is None or not own.size else np.logical_or.reduceat(own, starts)[None]
+
+    return Padding(grouped(record.padding.queries, rows), grouped(record.padding.keys, cols))
+
+
+def _mean_sink(record: Record, sample: int, looking: np.ndarray, rows: np.ndarray) -> Array:
+    """What went to no key, H T, as the mean of each group's queries that look."""
+    mass = to_numpy(record.sink_mass)[sample][..., None]
+    return to_kind_of(pool_at(mass, looking, rows, np.zeros(1, int))[0][None, ..., 0], record.sink_mass)

@@ -14,6 +14,7 @@ import numpy as np
 from regard.axes import Shape, distance_count, split_lead
 from regard.errors import FileError, RegardError
 from regard.masks import BoundMask, Mask
+from regard.padding import Padding
 from regard.records import Record, Rectangle, Rest, Step, Top
 from regard.tensor_header import LARGEST_SIZE, MOST_AXES
 from regard.trace.mask_file import MaskTreeError, mask_of
@@ -27,11 +28,11 @@ FORMAT, VERSION, KEY = "regard-trace", 4, "regard"
 _ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}
 _SOMETIMES = {"step", "prompt", "fused", "rest", "written", "packed", "same"}
 _ARRAYS = re.compile(
-    r"map|lse|entropy|received|sink|distance|values|ids|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
+    r"map|lse|entropy|received|sink|distance|values|sink_mass|ids|text\.(queries|keys)|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
 )
 SAME = {"kept.lse": "lse"}
 """Arrays that may be stored as another of the record."""
-_PER_POSITION = {"lse": 2, "entropy": 2, "received": 3, "values": 3}
+_PER_POSITION = {"lse": 2, "entropy": 2, "received": 3, "values": 3, "sink_mass": 2}
 """Which of B H T S an array has after B and H."""
 
 MOST_HEADS = 2**12
@@ -191,6 +192,7 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         step=_step(tensors, entry.get("step"), place, B),
         ids=tensors.shaped(f"{own}ids", B, T, kinds="iu") if "ids" in names else None,
         prompt=_prompt(tensors, entry.get("prompt"), place, T),
+        padding=_padding(tensors, own, names, (B, H, T, S)),
         rectangle=rectangle,
         kept=kept,
     )
@@ -239,6 +241,13 @@ def _prompt(tensors: Tensors, found: Any, place: str, T: int) -> int | None:
     if found is not None and not (_is_size(found) and found <= T):
         raise tensors.garbled(f"{place}.prompt")
     return found
+
+
+def _padding(tensors: Tensors, own: str, names: list[str], shape: FourSizes) -> Padding | None:
+    B, _, T, S = shape
+    queries = tensors.shaped(f"{own}text.queries", B, T, kinds="b") if "text.queries" in names else None
+    keys = tensors.shaped(f"{own}text.keys", B, S, kinds="b") if "text.keys" in names else None
+    return None if queries is None and keys is None else Padding(queries, keys)
 
 
 def _is_size(size: Any) -> bool:

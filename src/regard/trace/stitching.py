@@ -15,6 +15,7 @@ import numpy as np
 from regard.axes import bin_width
 from regard.errors import ArgumentError
 from regard.kinds import Array, to_kind_of, to_numpy
+from regard.padding import Padding
 from regard.records import Record, Top, tokens_of
 from regard.trace.pooling import pool
 from regard.trace.runs import Ends, Run, asked_for, runs_of, start_of, was_lost
@@ -120,7 +121,8 @@ class Stitch:
         calls = [piece.record for piece in self.pieces]
         first = calls[0]
         B, H = len(self.pieces[0].rows), first.shape[1]
-        pooled = self._pooled(bins, B, H)
+        padding = self._padding()
+        pooled = self._pooled(bins, B, H, padding)
         queries = self._tokens([piece.record.queries for piece in self.pieces])
         return Record(
             shape=(B, H, self.T, self.S),
@@ -130,6 +132,7 @@ class Stitch:
             rest=next((call.rest for call in calls if call.rest), ""),
             lse=self._joined([call.lse for call in calls], -np.inf),
             entropy=self._joined([call.entropy for call in calls], 0.0),
+            sink_mass=self._joined([call.sink_mass for call in calls], 0.0),
             top=self._top([call.top for call in calls]),
             values=self._values(),
             queries=queries,
@@ -137,6 +140,7 @@ class Stitch:
             written=self._written(queries, after),
             # A first call that also read what an assistant proposed knows how long the prompt was.
             prompt=min(self.pieces[0].count, first.prompt or self.pieces[0].count),
+            padding=padding,
             rectangle=self.rectangle,
             **pooled,
         )
@@ -148,6 +152,20 @@ class Stitch:
         if values is None or (last.rows < 0).any() or values.shape[-1] < self.S:
             return None
         return last.taken(values, 0.0)[..., : self.S]
+
+    def _padding(self) -> Padding | None:
+        """Queries as the calls had them; behind the end of a text there are none. Its keys are the same tokens."""
+        known = [piece.record.padding or Padding() for piece in self.pieces]
+        if all(one.queries is None and one.keys is None for one in known):
+            return None
+        both = list(zip(self.pieces, known, strict=True))
+        queries = np.concatenate([_text(piece, one.queries, 2)[:, : piece.count] for piece, one in both], 1)
+        first = _text(self.pieces[0], known[0].keys, 3)
+        if self.is_cross:
+            return Padding(queries, first)
+        unseen = first[:, : self.first - self.pieces[0].keys] if self.first else first[:, :0]
+        before = np.ones((len(queries), self.first - unseen.shape[1]), bool)
+        return Padding(queries, np.concatenate([before, unseen, queries], 1))
 
     def rectangle(self, rows: slice, cols: slice) -> Array:
         """Exact weights of rows × cols, from the calls that have them."""
@@ -173,7 +191,7 @@ class Stitch:
             return _padded(found[..., :0], 0, cols.stop - cols.start)
         return _padded(found, piece.keys + left - cols.start, cols.stop - cols.start)
 
-    def _pooled(self, bins: int | None, B: int, H: int) -> dict[str, Any]:
+    def _pooled(self, bins: int | None, B: int, H: int, padding: Padding | None) -> dict[str, Any]:
         """Map, received and sink, in one pass over the rows."""
         wants_received = all(piece.record.received is not None for piece in self.pieces)
         wants_sink = all(piece.record.sink is not None for piece in self.pieces)
@@ -182,14 +200,15 @@ class Stitch:
         high, wide = bin_width(self.T, bins or self.T), bin_width(self.S, bins or self.S)
         step = max(1, NUMBERS_AT_ONCE // max(1, B * H * self.S * high)) * high
         maps, received, sink, looking = [], np.zeros((B, H, self.S)), np.zeros((B, H)), np.zeros((B, H), int)
-        like = None
+        like, keys = None, None if padding is None else padding.first_keys()
+        keys = np.zeros(B, int) if keys is None else keys
         for at in range(0, self.T, step):
             like = self.rectangle(slice(at, min(self.T, at + step)), slice(0, self.S))
             block = to_numpy(like)
             sees = block.any(-1)
             maps.append(pool(block, sees.astype(int), high, wide)[0])
             received += block.sum(-2)
-            sink += block[..., 0].sum(-1) if self.S else 0
+            sink += block[np.arange(B), :, :, keys].sum(-1) if self.S else 0
             looking += sees.sum(-1)
         found = {
             "map": np.concatenate(maps, -2) if bins else None,
@@ -259,6 +278,12 @@ class Stitch:
         if keys is None or len(keys[0]) != self.S or min(rows) < 0:
             return None
         return keys if len(keys) == 1 else tuple(keys[row] for row in rows)
+
+
+def _text(piece: Piece, known: Array | None, axis: int) -> np.ndarray:
+    """Which queries or keys of a call are text, by the samples of the whole: all, where nothing is known."""
+    shape = (piece.record.shape[0], piece.record.shape[axis])
+    return np.asarray(piece.taken(np.ones(shape, bool) if known is None else np.array(to_numpy(known)), False))
 
 
 def _pieces(calls: Sequence[Record], ends: Ends) -> list[Piece]:

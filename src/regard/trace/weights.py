@@ -73,10 +73,12 @@ def mean_of_heads(record: Record) -> Record:
         rest=record.rest,
         map=None if record.map is None else _mean(record.map),
         sink=None if record.sink is None else _mean(record.sink),
+        sink_mass=None if record.sink_mass is None else _mean(record.sink_mass),
         queries=record.queries,
         keys=record.keys,
         written=record.written,
         prompt=record.prompt,
+        padding=record.padding,
         rectangle=None if exact is None else lambda rows, cols: _mean(exact(rows, cols)),
     )
 

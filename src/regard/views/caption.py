@@ -133,6 +133,11 @@ def sink(share: float | None, whole: Picture, lang: Language) -> list[str]:
     return [say("screen-first", lang, share=round(100 * share))]
 
 
+def no_key(share: float | None, lang: Language) -> list[str]:
+    """How much goes to no key, where the attention has a sink of its own: the rest of each row."""
+    return [] if share is None else [say("screen-no-key", lang, share=round(100 * share))]
+
+
 def scaling(whole: Picture, lang: Language) -> list[str]:
     """What the scale does to the weights, where it is not the usual one, and does anything."""
     if whole.scale == "auto" or (whole.scale == "hidden" and whole.first_column < 0):

@@ -21,7 +21,7 @@ from regard.views.colours import Depth
 from regard.views.ink import BLIND, DIM, PROMPT, Ink
 from regard.views.labels import ARROW, pad, upright, visible
 from regard.views.part import Part
-from regard.views.picture import Picture, first_share
+from regard.views.picture import Picture, first_share, share_of_no_key
 from regard.words import Language, say
 
 Mode = Literal["numbers", "tiles", "pixels", "strokes"]
@@ -250,7 +250,8 @@ def notes_on(whole: Picture, layout: Layout, lang: Language) -> list[str]:
         notes.append(say("screen-blind", lang))
     if layout.mode != "numbers" and (drawn.cells != drawn.cells).any():
         notes.append(say("screen-bad", lang))
-    return [*notes, *caption.scaling(whole, lang), *caption.sink(first_share(whole, compute=True), whole, lang)]
+    notes += [*caption.scaling(whole, lang), *caption.sink(first_share(whole, compute=True), whole, lang)]
+    return [*notes, *caption.no_key(share_of_no_key(whole), lang)]
 
 
 def _where_words_are(whole: Picture, layout: Layout, lang: Language) -> list[str]:

@@ -36,6 +36,7 @@ from regard.views.picture import (
     first_share,
     picture,
     rescaled,
+    share_of_no_key,
 )
 from regard.views.scales import DECADES, Scale, chosen_scale
 from regard.words import LANGUAGES, Language, catalogue, say
@@ -167,6 +168,7 @@ def _described(record: Record, heads: list[Picture], labels: dict[tuple[str, ...
         "prompt": record.prompt,
         "firstColumn": heads[0].first_column if heads else 0,
         "first": [None if share is None else round(share, 4) for share in shares],
+        "noKey": [None if share is None else round(share, 4) for share in map(share_of_no_key, heads)],
     }
 
 

@@ -199,14 +199,15 @@ def first_share(drawn: Picture, compute: bool = False) -> float | None:
 
     Told before a Picture is fitted: a first column of many keys says nothing of the first key. `compute`: where
     nothing else tells, take the exact weights of that key, for every head and query, if they can be had. Beside padding
-    only they tell: what was kept counts its queries, and the place before the text.
+    that the record did not know of only they tell: what was kept counts its queries, and the place before the text.
     """
     record, total = drawn.record, drawn.looking.sum()
     if drawn.first is not None or record.shape[-1] < 2 or not total:
         return drawn.first
     if isinstance(record, Part):
         return _share_in_part(drawn)
-    if _sight(record).padded[drawn.sample]:
+    is_known = record.padding is not None and record.sink is not None
+    if _sight(record).padded[drawn.sample] and not is_known:
         return _share_beside_padding(drawn, compute)
     if record.sink is not None:
         share = float(to_numpy(record.sink[drawn.sample, drawn.head]))
@@ -220,6 +221,18 @@ def first_share(drawn: Picture, compute: bool = False) -> float | None:
     else:
         return None
     return float(share) if np.isfinite(share) else None
+
+
+def share_of_no_key(drawn: Picture) -> float | None:
+    """The mean share that goes to no key, as to a learned sink, over the queries drawn; None where there is none."""
+    part = drawn.record if isinstance(drawn.record, Part) else None
+    record = drawn.record if part is None else part.whole
+    if record.sink_mass is None:
+        return None
+    mass = to_numpy(record.sink_mass[drawn.sample, drawn.head])
+    mass = (mass if part is None else mass[part.rows])[_sight(drawn.record).queries[drawn.sample]]
+    share = float(mass.mean(dtype=np.float64)) if mass.size else float("nan")
+    return share if np.isfinite(share) else None
 
 
 def _share_in_part(drawn: Picture) -> float | None:

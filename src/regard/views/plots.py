@@ -46,6 +46,7 @@ from regard.views.picture import (
     chosen_sample,
     first_share,
     picture,
+    share_of_no_key,
 )
 from regard.views.scales import chosen_scale
 from regard.words import Language, language, say, speaking
@@ -285,4 +286,5 @@ def _title(one: Picture, width: int) -> list[str]:
     if record.shape[0] > 1:
         pieces.append(say("screen-sample", sample=one.sample, count=record.shape[0]))
     pieces += caption.part([record], language())
-    return [*pieces, *caption.sink(first_share(one, compute=True), one, language())]
+    pieces += caption.sink(first_share(one, compute=True), one, language())
+    return [*pieces, *caption.no_key(share_of_no_key(one), language())]

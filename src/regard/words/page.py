@@ -34,6 +34,7 @@ WORDS: dict[str, Words] = {
     ),
     "page-rows-look": Words(en="rows look at columns", zh="行：谁在看；列：被看的"),
     "page-prompt": Words(en="rows of the prompt, down to the line: {prompt}", zh="前 {prompt} 行是提示，到横线为止"),
+    "page-no-key": Words(en="learned sink receives {share} %", zh="可学习的汇（sink）得到 {share}% 的注意力"),
     "page-first": Words(en="first token receives {share} %", zh="第一个词元得到 {share}% 的注意力"),
     "page-merged-characters": Words(
         en="parts of characters are merged: keys summed, queries averaged",

@@ -58,6 +58,10 @@ WORDS: dict[str, Words] = {
         en="knows only bands, kept keys and segments, not this mask; {backend} knows all",
         zh="只支持带状、保留键和分段掩码，不支持这个掩码；{backend} 都支持",
     ),
+    "triton-padding": Words(
+        en="no gradients through statistics where there are both segments and padding; {backend} has them",
+        zh="既有分段又有填充时，统计量在这里不传梯度；{backend} 可以",
+    ),
     "triton-top": Words(
         en="top={top} strongest keys, where {most} is the most; {backend} has no limit",
         zh="要求 top={top} 个最强的键，而这里最多 {most} 个；{backend} 没有上限",

@@ -78,6 +78,7 @@ WORDS: dict[str, Words] = {
     ),
     # --- what to notice ---
     "screen-first": Words(en="first token receives {share} %", zh="第一个词元得到 {share}% 的注意力"),
+    "screen-no-key": Words(en="learned sink receives {share} %", zh="可学习的汇（sink）得到 {share}% 的注意力"),
     "screen-first-heads": Words(
         en="first token receives over {share} % in heads: {found}",
         zh="把 {share}% 以上的注意力放在第一个词元上的头：{found}",

@@ -5,7 +5,7 @@ what `see` asks for. The output is divided by the row sums at the end, T × E nu
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +15,7 @@ from regard.kernels.blocked.scores import Head, exact_dtype, hide
 from regard.kernels.blocked.workers import run_all
 from regard.kernels.tiles import Bins, by_distance, cores, row_blocks, rows_per_block, units_of_work
 from regard.masks import BoundMask
+from regard.padding import Padding
 from regard.records import See, Statistics, Top
 
 ROWS = 256
@@ -73,6 +74,7 @@ def attention(
     scale: float,
     softcap: float | None = None,
     see: See | None = None,
+    padding: Padding | None = None,
 ) -> tuple[np.ndarray, Statistics]:
     """Output B H T Ev and the statistics that `see` asks for. q B H T E, k B G S E, v B G S Ev, all finite."""
     B, H, T, _ = q.shape
@@ -80,17 +82,23 @@ def attention(
     bins = Bins.of(T, S, see)
     results = _allocate(q, S, v.shape[-1], bins, see)
     totals_dtype = results.lse.dtype
-    sums = Sums.of(see, B * H, T=T, S=S, dtype=totals_dtype)
+    summed = see
+    if see is not None and padding is not None and padding.keys is not None:
+        # Another key is the first in each sample: its share is found among what all keys received.
+        summed = replace(see, received=see.received or see.sink, sink=False)
+    text = None if padding is None else padding.queries
+    sums = Sums.of(summed, B * H, T=T, S=S, dtype=totals_dtype)
     step = rows_per_block(T, S if mask is None else mask.widest(ROWS), ROWS, bins.high if bins else None)
     if T and S and B * H:
 
         def work(unit: tuple[int, int, int]) -> Sums:
             n, start, stop = unit
-            own = Sums.of(see, T=T, S=S, dtype=totals_dtype)
+            own = Sums.of(summed, T=T, S=S, dtype=totals_dtype)
             # What may overflow here is visible and huge, and NaN is what the reference says of it.
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
                 head = Head.of(q, k, v, *divmod(n, H), mask=mask, bias=bias, scale=scale, softcap=softcap)
-                _one_head(head, n, row_blocks(start, stop, step), bins, results, own)
+                rows = row_blocks(start, stop, step)
+                _one_head(head, n, rows, bins, results, own, None if text is None else text[n // H])
             return own
 
         units = units_of_work(B * H, T, max(step, bins.high) if bins else step, cores())
@@ -98,11 +106,19 @@ def attention(
         # Two pieces of one head may run at once, so each brings its own sums; adding in order is repeatable.
         for (n, _, _), part in zip(units, map(work, units) if alone else run_all(work, units), strict=True):
             sums.add(n, part)
-    return results.out.reshape(B, H, T, v.shape[-1]), _finish(results, sums, B, H, see, bins)
+    return results.out.reshape(B, H, T, v.shape[-1]), _finish(results, sums, B, H, see, bins, padding)
 
 
-def _one_head(head: Head, n: int, blocks: Iterable[slice], bins: Bins | None, results: Results, sums: Sums) -> None:
-    """Some rows of one head, block by block."""
+def _one_head(
+    head: Head,
+    n: int,
+    blocks: Iterable[slice],
+    bins: Bins | None,
+    results: Results,
+    sums: Sums,
+    text: np.ndarray | None,
+) -> None:
+    """Some rows of one head, block by block. Rows where `text`, T, is False are padding, and in no sum."""
     S, exact = head.k.shape[0], head.k.dtype
     reached = [(rows, *head.reach(rows)) for rows in blocks]
     largest = max((rows.stop - rows.start) * (high - low) for rows, low, high in reached)
@@ -127,6 +143,8 @@ def _one_head(head: Head, n: int, blocks: Iterable[slice], bins: Bins | None, re
         if results.entropy is not None:
             mean_score = _mean_score(powers, scores, head.mask, rows, low) * share
             results.entropy[n, rows] = np.where(total == 0, 0, logarithm - mean_score)
+        if text is not None:
+            share = np.where(text[rows], share, 0)
         columns = None
         if bins is not None and results.map is not None:
             columns = _add_to_map(powers, share, rows, low, bins, results.map[n])
@@ -263,9 +281,13 @@ def _allocate(q: np.ndarray, S: int, Ev: int, bins: Bins | None, see: See | None
     )
 
 
-def _finish(results: Results, sums: Sums, B: int, H: int, see: See | None, bins: Bins | None) -> Statistics:
+def _finish(
+    results: Results, sums: Sums, B: int, H: int, see: See | None, bins: Bins | None, padding: Padding | None
+) -> Statistics:
     if see is None:
         return Statistics()
+    if padding is not None and padding.queries is not None:
+        _leave_out(results, ~np.repeat(padding.queries, H, axis=0))
     looking = (results.lse != -np.inf).astype(results.lse.dtype)  # NaN counts as looking
     if results.map is not None and results.map.size:
         assert bins is not None
@@ -281,15 +303,43 @@ def _finish(results: Results, sums: Sums, B: int, H: int, see: See | None, bins:
         map=heads(results.map),
         lse=heads(results.lse) if see.lse or see.qk else None,
         entropy=heads(results.entropy),
-        received=heads(sums.received),
+        received=heads(sums.received) if see.received else None,
         top=None if top is None else Top(heads(top.indices), heads(top.weights)),
-        sink=None if sums.first is None else heads(sums.first[:, 0] / count),
-        distance=None if sums.diagonals is None else heads(_distances(sums.diagonals, count, looking.shape[-1])),
+        sink=heads(_first(sums, H, padding) / count) if see.sink else None,
+        distance=None if sums.diagonals is None else heads(_distances(sums.diagonals, count, looking, H, padding)),
     )
 
 
-def _distances(diagonals: np.ndarray, count: np.ndarray, T: int) -> np.ndarray:
+def _leave_out(results: Results, rows: np.ndarray) -> None:
+    """The rows that are padding, (B·H) T, as rows that see nothing."""
+    results.lse[rows] = -np.inf
+    if results.entropy is not None:
+        results.entropy[rows] = 0
+    if results.top is not None:
+        results.top.indices[rows] = np.arange(results.top.indices.shape[-1])
+        results.top.weights[rows] = 0
+
+
+def _first(sums: Sums, H: int, padding: Padding | None) -> np.ndarray:
+    """What the first key of each text received, B·H."""
+    if sums.first is not None:
+        return sums.first[:, 0]
+    assert padding is not None
+    assert sums.received is not None
+    keys = padding.first_keys()
+    assert keys is not None
+    return np.take_along_axis(sums.received, np.repeat(keys, H)[:, None], axis=1)[:, 0]
+
+
+def _distances(
+    diagonals: np.ndarray, count: np.ndarray, looking: np.ndarray, H: int, padding: Padding | None
+) -> np.ndarray:
+    T = looking.shape[-1]
     S = diagonals.shape[-1] - T + 1
     if not T or not S:
         return np.zeros((len(count), distance_count(T, S)), diagonals.dtype)
-    return np.stack(by_distance(diagonals, S), axis=-1) / count[:, None]
+    offsets = None if padding is None else padding.offsets(T, S)
+    if offsets is None:
+        return np.stack(by_distance(diagonals, S), axis=-1) / count[:, None]
+    rows = [by_distance(row, S, int(offsets[n // H])) for n, row in enumerate(diagonals)]
+    return np.array(rows, diagonals.dtype) / count[:, None]

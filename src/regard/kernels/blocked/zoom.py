@@ -35,10 +35,11 @@ def rectangle(
             shift = lse[b, h, rows].astype(weights.dtype)
             if is_coarse(shift, np.finfo(shift.dtype).eps):
                 _weigh_again(head, rows, cols, weights[b, h])
+                weights[b, h, shift == -np.inf] = 0
                 continue
             scores = head.scores(rows, cols.start, cols.stop, weights[b, h])
-            # Nothing seen: LSE is -inf and every score is too; exp(-inf - 0) is the 0 it should be.
-            scores -= np.where(shift == -np.inf, 0, shift)[:, None]
+            # A query that sees nothing, or is padding, has an LSE of -inf and no weights.
+            scores -= np.where(shift == -np.inf, np.inf, shift)[:, None]
             np.exp(scores, out=scores)
     return weights
 

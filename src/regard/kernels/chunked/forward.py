@@ -13,6 +13,7 @@ from regard.kernels.chunked.scores import Slab, hide, slabs
 from regard.kernels.chunked.workers import run_all
 from regard.kernels.tiles import Bins
 from regard.masks import BoundMask
+from regard.padding import Padding
 from regard.records import See, Statistics
 
 ROWS = 128
@@ -29,23 +30,24 @@ def forward(
     scale: float,
     softcap: float | None,
     see: See | None,
+    padding: Padding | None = None,
 ) -> tuple[Tensor, Tensor, Statistics]:
     """Output, LSE and statistics; no gradients are recorded."""
     T, S = q.shape[2], k.shape[2]
     bins = Bins.of(T, S, see)
-    results = allocate(q, S, v.shape[-1], bins, see)
+    results = allocate(q, S, v.shape[-1], bins, see, padding)
     if T and S and q.shape[0] * q.shape[1]:
         pieces = slabs(q, k, v, mask, bias, scale, softcap)
 
         def work(piece: tuple[tuple[int, ...], Slab]) -> None:
             slab, own = piece[1], results.at(piece[0])
-            if bins is not None and suits(q, slab, see, bins):
+            if bins is not None and padding is None and suits(q, slab, see, bins):
                 attend_by_bins(slab, bins, own)
             else:
                 one_slab(slab, bins, own)
 
         run_all(work, pieces)
-    return results.out, results.lse, finish(results, see, bins)
+    return results.out, results.lse, finish(results, see, bins, padding)
 
 
 def one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:

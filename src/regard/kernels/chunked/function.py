@@ -9,6 +9,7 @@ from regard.errors import BackendError
 from regard.kernels.chunked.backward import backward
 from regard.kernels.chunked.forward import forward
 from regard.masks import BoundMask
+from regard.padding import Padding
 from regard.records import See, Statistics
 
 
@@ -22,10 +23,13 @@ def attention(
     scale: float,
     softcap: float | None = None,
     see: See | None = None,
+    padding: Padding | None = None,
 ) -> tuple[Tensor, Statistics]:
     """Output B H T Ev, differentiable in q, k and v, and the statistics that `see` asks for, which are not."""
     found: list[Statistics] = []
-    out = _Attention.apply(q, k, v, found, see, {"mask": mask, "bias": bias, "scale": scale, "softcap": softcap})
+    out = _Attention.apply(
+        q, k, v, found, (see, padding), {"mask": mask, "bias": bias, "scale": scale, "softcap": softcap}
+    )
     return out, found[0]
 
 
@@ -37,10 +41,10 @@ class _Attention(torch.autograd.Function):
         k: Tensor,
         v: Tensor,
         found: list[Statistics],
-        see: See | None,
+        asked: tuple[See | None, Padding | None],
         options: dict[str, Any],
     ) -> Tensor:
-        out, lse, statistics = forward(q, k, v, see=see, **options)
+        out, lse, statistics = forward(q, k, v, see=asked[0], padding=asked[1], **options)
         found.append(statistics)
         # The Record gets the LSE itself, and whoever changes it there must not change it here.
         ctx.save_for_backward(q, k, v, out, lse.clone())

@@ -16,6 +16,7 @@ from regard.kernels.chunked.workers import run_all
 from regard.kernels.tiles import Bins
 from regard.masks import BoundMask
 from regard.masks.rules import Band
+from regard.padding import Padding, without_rows
 from regard.records import See, Statistics
 
 SMALL = 2**14
@@ -33,13 +34,14 @@ def observe(
     scale: float,
     softcap: float | None = None,
     see: See,
+    padding: Padding | None = None,
 ) -> Statistics:
     """What `see` asks for. q B H T E, k B G S E, lse B H T, where the other kernel let it out."""
     T, S = q.shape[2], k.shape[2]
     if lse is not None and _only_lse(see) and S and _is_sure(lse, q, mask, bias):
-        return Statistics(lse=lse.clone())
+        return Statistics(lse=without_rows(lse, None if padding is None else padding.queries, -torch.inf).clone())
     bins = Bins.of(T, S, see)
-    results = allocate(q, S, 0, bins, see)
+    results = allocate(q, S, 0, bins, see, padding)
     if T and S and q.shape[0] * q.shape[1]:
 
         def work(piece: tuple[tuple[int, ...], Slab]) -> None:
@@ -50,7 +52,7 @@ def observe(
             work(((), _together(q, k, mask, bias, scale, softcap)))
         else:
             run_all(work, slabs(q, k, k[..., :0], mask, bias, scale, softcap))
-    return finish(results, see, bins)
+    return finish(results, see, bins, padding)
 
 
 def weights_at_once(

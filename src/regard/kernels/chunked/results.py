@@ -12,12 +12,16 @@ from torch import Tensor
 from regard.axes import distance_count
 from regard.kernels.chunked.scores import exact_dtype
 from regard.kernels.tiles import Bins, by_distance
+from regard.padding import Padding, without_rows
 from regard.records import See, Statistics, Top
 
 
 @dataclass(slots=True)
 class Results:
-    """The tensors that blocks write into, B H first. `first` and `diagonals` are sums of weights until the end."""
+    """The tensors that blocks write into, B H first. `first` and `diagonals` are sums of weights until the end.
+
+    text    B H T, False for queries that are padding: their weights are in no sum
+    """
 
     out: Tensor
     lse: Tensor
@@ -28,6 +32,7 @@ class Results:
     top_weights: Tensor | None = None
     first: Tensor | None = None
     diagonals: Tensor | None = None
+    text: Tensor | None = None
 
     def at(self, place: tuple[int, ...]) -> "Results":
         """The part that belongs to one slab."""
@@ -38,7 +43,7 @@ class Results:
         return Results(**parts)
 
 
-def allocate(q: Tensor, S: int, Ev: int, bins: Bins | None, see: See | None) -> Results:
+def allocate(q: Tensor, S: int, Ev: int, bins: Bins | None, see: See | None, padding: Padding | None = None) -> Results:
     """Room for what `see` asks for, and for an output Ev wide."""
     exact = exact_dtype(q)
     B, H, T, _ = q.shape
@@ -54,9 +59,12 @@ def allocate(q: Tensor, S: int, Ev: int, bins: Bins | None, see: See | None) -> 
 
     if bins is not None:
         results.map = zeros(bins.R, bins.C)
-    results.received = zeros(S) if see.received else None
+    if padding is not None and padding.queries is not None:
+        results.text = padding.queries[:, None].expand(B, H, T)
+    has_own_first = padding is not None and padding.keys is not None  # another key in each sample
+    results.received = zeros(S) if see.received or (see.sink and has_own_first) else None
     results.entropy = zeros(T) if see.entropy else None
-    results.first = zeros() if see.sink else None
+    results.first = zeros() if see.sink and not has_own_first else None
     results.diagonals = zeros(max(0, T + S - 1)) if see.distance else None
     if see.top:
         k = min(see.top, S)
@@ -66,7 +74,9 @@ def allocate(q: Tensor, S: int, Ev: int, bins: Bins | None, see: See | None) -> 
 
 
 def add_block(weights: Tensor, rows: slice, low: int, bins: Bins | None, results: Results) -> None:
-    """Add the weights of these rows and of the keys from `low` on to every sum that is asked for."""
+    """Add the weights of these rows and of the keys from `low` on to every sum asked for; those of padding become 0."""
+    if results.text is not None:
+        weights.masked_fill_(~results.text[..., rows, None], 0)
     high = low + weights.shape[-1]
     columns = None
     if bins is not None and results.map is not None:
@@ -169,26 +179,49 @@ def _first_highest(x: Tensor, least: Tensor, k: int) -> Tensor:
     return places.gather(-1, order)
 
 
-def finish(results: Results, see: See | None, bins: Bins | None) -> Statistics:
-    """The means that are asked for, once every block was added: over the queries that see something."""
+def finish(results: Results, see: See | None, bins: Bins | None, padding: Padding | None = None) -> Statistics:
+    """The means that are asked for, once every block was added: over the queries that see something and are text."""
     if see is None:
         return Statistics()
+    text = None if padding is None else padding.queries
+    lse = without_rows(results.lse, text, -torch.inf)
     if results.map is not None:
         assert bins is not None
-        average(results.map, results.lse, bins)
+        average(results.map, lse, bins)
+    count = who_looks(lse).sum(-1).clamp(min=1) if see.sink or see.distance else None
     top = None
     if results.top_indices is not None and results.top_weights is not None:
-        top = Top(results.top_indices, results.top_weights)
-    count = who_looks(results.lse).sum(-1).clamp(min=1) if see.sink or see.distance else None
+        top = top_of_text(results.top_indices, results.top_weights, text)
+    first = results.first
+    if see.sink and first is None:
+        assert padding is not None
+        assert results.received is not None
+        first = at_first_keys(results.received, padding)
     return Statistics(
         map=results.map,
-        lse=results.lse if see.lse or see.qk else None,
-        entropy=results.entropy,
-        received=results.received,
+        lse=lse if see.lse or see.qk else None,
+        entropy=None if results.entropy is None else without_rows(results.entropy, text, 0),
+        received=results.received if see.received else None,
         top=top,
-        sink=None if results.first is None or count is None else results.first / count,
-        distance=None if results.diagonals is None or count is None else _distances(results, count),
+        sink=None if first is None or count is None else first / count,
+        distance=None if results.diagonals is None or count is None else _distances(results, count, padding),
     )
+
+
+def at_first_keys(received: Tensor, padding: Padding) -> Tensor:
+    """What the first key of each text received, B H, of B H S."""
+    first = padding.first_keys()
+    if first is None:
+        return received[..., :1].sum(-1)
+    return received.gather(-1, first[:, None, None].expand(*received.shape[:2], 1))[..., 0]
+
+
+def top_of_text(indices: Tensor, weights: Tensor, text: Tensor | None) -> Top:
+    """The strongest keys, B H T k; for padding the first ones, at 0, as for queries that see nothing."""
+    if text is None:
+        return Top(indices, weights)
+    unseen = torch.arange(indices.shape[-1], device=indices.device)
+    return Top(torch.where(text[:, None, :, None], indices, unseen), without_rows(weights, text, 0, axes=1))
 
 
 def who_looks(lse: Tensor) -> Tensor:
@@ -202,10 +235,17 @@ def average(sums: Tensor, lse: Tensor, bins: Bins) -> None:
     sums /= padded.unflatten(-1, (bins.R, bins.high)).sum(-1).clamp(min=1)[..., None]
 
 
-def _distances(results: Results, count: Tensor) -> Tensor:
+def _distances(results: Results, count: Tensor, padding: Padding | None) -> Tensor:
     assert results.diagonals is not None
     T = results.lse.shape[-1]
     S = results.diagonals.shape[-1] - T + 1
     if not T or not S:
         return count.new_zeros((*count.shape, distance_count(T, S)))
+    offsets = None if padding is None else padding.offsets(T, S)
+    if offsets is not None:
+        far = (T - 1 + offsets[:, None] - torch.arange(T + S - 1, device=offsets.device)).abs()  # B diagonals
+        edges = 2 ** torch.arange(distance_count(T, S) - 1, device=offsets.device)
+        bins = torch.bucketize(far, edges, right=True)[:, None].expand_as(results.diagonals)
+        shares = count.new_zeros((*count.shape, len(edges) + 1)).scatter_add_(-1, bins, results.diagonals)
+        return shares / count[..., None]
     return torch.stack(by_distance(results.diagonals, S), dim=-1) / count[..., None]

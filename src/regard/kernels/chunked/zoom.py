@@ -33,12 +33,13 @@ def rectangle(
         return weights
     for place, slab in slabs(q, k, k, mask, bias, scale, softcap):
         shift = lse[place][..., rows, None]
+        nothing = shift == -torch.inf  # seen, or no query but padding
         if is_coarse(shift, torch.finfo(shift.dtype).eps):
             _weigh_again(slab, rows, cols, weights[place])
+            weights[place].masked_fill_(nothing, 0)
             continue
         scores = slab.scores(rows, cols.start, cols.stop)
-        # Nothing seen: LSE is -inf and every score is too; exp(-inf - 0) is the 0 it should be.
-        weights[place] = (scores - shift.masked_fill(shift == -torch.inf, 0)).exp_()
+        weights[place] = (scores - shift.masked_fill(nothing, torch.inf)).exp_()
     return weights
 
 

@@ -16,8 +16,9 @@ from regard.kernels.triton.afterwards import afterwards
 from regard.kernels.triton.asked import Asked, Told
 from regard.kernels.triton.gradient import attention_with_gradient
 from regard.kernels.triton.launching import forward
-from regard.kernels.triton.sight import sight_of
+from regard.kernels.triton.sight import for_text, sight_of
 from regard.masks import BoundMask
+from regard.padding import Padding
 from regard.records import See, Statistics
 
 
@@ -31,9 +32,37 @@ def attention(
     scale: float,
     softcap: float | None = None,
     see: See | None = None,
+    padding: Padding | None = None,
 ) -> tuple[Tensor, Statistics]:
-    """Output B H T Ev and the statistics, for a call that `refusal` has nothing against: no bias, for example."""
+    """Output B H T Ev and the statistics, for a call that `refusal` has nothing against: no bias, for example.
+
+    Beside padding, map and entropy come from a second walk: the first has summed up its queries with the others. Where
+    they are to have gradients, from a second forward, in which queries that are padding see nothing.
+    """
     assert bias is None
+    if see is None or padding is None:
+        return _attention(q, k, v, mask, scale, softcap, see)
+    if see.differentiable:
+        out, _ = _attention(q, k, v, mask, scale, softcap, None)
+        mask = mask if padding.queries is None else for_text(mask, padding.queries, k.shape[2])
+        return out, _attention(q, k, k[..., :1], mask, scale, softcap, see, padding)[1]
+    told = _told(q, k, v, mask, scale, softcap, Asked(lse=True))
+    assert told.lse is not None
+    options: dict[str, Any] = {"mask": mask, "scale": scale, "softcap": softcap, "see": see, "padding": padding}
+    return told.out, afterwards(q, k, told.lse.detach(), **options)
+
+
+def _attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: BoundMask | None,
+    scale: float,
+    softcap: float | None,
+    see: See | None,
+    padding: Padding | None = None,
+) -> tuple[Tensor, Statistics]:
+    """The same, with the map and the entropy of all queries that see anything."""
     bins = Bins.of(q.shape[2], k.shape[2], see)
     asked = Asked() if see is None else Asked(lse=not see.nothing, entropy=see.entropy, bins=bins, top=see.top or 0)
     told = _told(q, k, v, mask, scale, softcap, asked)
@@ -42,7 +71,8 @@ def attention(
     rest = replace(see, map=None, entropy=False)
     lse, entropy, sums = (_apart(x, see.differentiable) for x in (told.lse, told.entropy, told.sums))
     assert lse is not None
-    found = afterwards(q, k, lse.detach(), mask=mask, scale=scale, softcap=softcap, see=rest, threshold=told.threshold)
+    options: dict[str, Any] = {"mask": mask, "scale": scale, "softcap": softcap, "see": rest, "padding": padding}
+    found = afterwards(q, k, lse.detach(), threshold=told.threshold, **options)
     if sums is not None and bins is not None:
         average(sums, lse.detach(), bins)
     return told.out, found._replace(map=sums, entropy=entropy, lse=None if found.lse is None else lse)

@@ -13,6 +13,7 @@ from regard.kernels.triton.afterwards import afterwards
 from regard.kernels.triton.attention import attention
 from regard.kernels.triton.sight import sight_of
 from regard.masks import BoundMask
+from regard.padding import Padding
 from regard.records import See, Statistics
 
 
@@ -26,14 +27,15 @@ def observe(
     scale: float,
     softcap: float | None = None,
     see: See,
+    padding: Padding | None = None,
 ) -> Statistics:
     """What `see` asks for. q B H T E, k B G S E; lse B H T in nats, whatever it says of queries that see nothing."""
     is_quick = _is_for_hopper(q, k, mask, scale, softcap, see)
-    if lse is None or (see.entropy and (is_quick or _is_one_pass(see))):
+    if lse is None or (see.entropy and padding is None and (is_quick or _is_one_pass(see))):
         values = k if is_quick else k[..., :1]
-        return attention(q, k, values, mask=mask, scale=scale, softcap=softcap, see=see)[1]
+        return attention(q, k, values, mask=mask, scale=scale, softcap=softcap, see=see, padding=padding)[1]
     lse = _settled(lse, mask, k.shape[2])
-    return afterwards(q, k, lse, mask=mask, scale=scale, softcap=softcap, see=see)
+    return afterwards(q, k, lse, mask=mask, scale=scale, softcap=softcap, see=see, padding=padding)
 
 
 def _is_one_pass(see: See) -> bool:

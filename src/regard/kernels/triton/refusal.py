@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from regard.kernels.triton.blocks import WIDEST
-from regard.kernels.triton.sight import is_known
+from regard.kernels.triton.sight import for_text, is_known
 from regard.masks import BoundMask
+from regard.padding import Padding
 from regard.records import See
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
@@ -30,6 +31,7 @@ def refusal(
     bias: Tensor | None = None,
     dropout: float = 0.0,
     see: See | None = None,
+    padding: Padding | None = None,
 ) -> Reason | None:
     """Why not, with what the sentence needs to know; None where nothing is against it.
 
@@ -53,9 +55,16 @@ def refusal(
         return "triton-bias", {"backend": "chunked"}
     if not is_known(mask):
         return "triton-mask", {"backend": "chunked"}
+    if see is not None and see.differentiable and not is_known(_for_statistics(mask, padding, k.shape[2])):
+        return "triton-padding", {"backend": "eager"}
     if see is not None and see.top is not None and see.top > MOST:
         return "triton-top", {"top": see.top, "most": MOST, "backend": "chunked"}
     return None
+
+
+def _for_statistics(mask: BoundMask | None, padding: Padding | None, S: int) -> BoundMask | None:
+    """The mask of a forward in which queries that are padding see nothing."""
+    return mask if padding is None or padding.queries is None else for_text(mask, padding.queries, S)
 
 
 def _of_this_machine(q: Tensor) -> Reason | None:

@@ -53,6 +53,7 @@ def _walk_queries(
     received,
     pieces,
     shares,
+    offsets,
     E: tl.constexpr,
     BLOCK_E: tl.constexpr,
     KEYS: tl.constexpr,
@@ -64,7 +65,10 @@ def _walk_queries(
     LAST: tl.constexpr,
     TMA: tl.constexpr,
 ):
-    """BINS: so many bins of keys a tile may touch; LOW: a tile of queries, many bins; else see `inputs_of`."""
+    """BINS: so many bins of keys a tile may touch; LOW: a tile of queries, many bins; else see `inputs_of`.
+
+    offsets   where query 0 of each sample stands; None for S − T
+    """
     T, S = given.T, given.S
     tiles = tl.cdiv(S, KEYS)
     tile, head = tl.program_id(0) % tiles, tl.cast(tl.program_id(0) // tiles, tl.int64)
@@ -78,6 +82,9 @@ def _walk_queries(
     edges = tiles_to_see(limits, sample, tile, S, T, KEYS, QUERIES)
     in_bin, total = tl.zeros((KEYS,), tl.float32), tl.zeros((KEYS,), tl.float32)
     found = tl.zeros((DISTANCES,), tl.float32)
+    offset = S - T
+    if offsets is not None:
+        offset = tl.load(offsets + sample).to(tl.int32)
     for part in tl.static_range(FIRST, LAST + 1):
         begin, end = part_of_walk(edges, part)
         for start in range(begin, end, QUERIES):
@@ -90,7 +97,7 @@ def _walk_queries(
                 scores = tl.where(seen, scores, float("-inf"))
             weights = tl.exp2(scores - load_shift(lse, rows, T)[None, :])
             if shares is not None:
-                found = _add_distances(found, weights, rows + (S - T), keys, S, DISTANCES)
+                found = _add_distances(found, weights, rows + offset, keys, S, DISTANCES)
             if pieces is None:
                 total += tl.sum(weights, 1)
             else:
@@ -191,9 +198,13 @@ def sums(
     bins: Bins | None = None,
     received: bool = True,
     distance: bool = False,
+    offsets: Tensor | None = None,
     blocks: Blocks | None = None,
 ) -> Sums:
-    """Of a map, of columns, of distances, as asked for. q B H T E, k B G S E, lse B H T in nats."""
+    """Of a map, of columns, of distances, as asked for. q B H T E, k B G S E, lse B H T in nats.
+
+    offsets   B, where query 0 of each sample stands, for distances; None for S − T
+    """
     (B, H, T, E), S = q.shape, k.shape[2]
     if blocks is None and not distance and q.numel() and k.numel() and hopper.is_at_hand(q.device):
         from regard.kernels.triton.hopper import launching as quicker
@@ -217,7 +228,7 @@ def sums(
         given, limits = Given.of(q, k, lse, scale, softcap), Limits.of(sight.swapped(), keys)
         inputs = inputs_of(given, q, k, limits, queries=queries, keys=keys, passing=queries, length=T)
         found = {"BINS": touched, "LOW": is_low, "DISTANCES": distances}
-        arguments = (*inputs.arguments, columns, pieces, shares)
+        arguments = (*inputs.arguments, columns, pieces, shares, offsets if distance else None)
         launch(_walk_queries, B * H * tiles, blocks, q, *arguments, **inputs.constants, **found)
         if bins is not None and pieces is not None:
             most, block_c = (bins.wide - 1) // keys + 2, min(128, power_of_two(bins.C))

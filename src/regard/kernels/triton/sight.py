@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard.masks import BoundMask
 from regard.masks.combined import Both
-from regard.masks.rules import Band, OfKeys, Rule, Segments
+from regard.masks.rules import Band, Frame, OfKeys, Rule, Segments
 from regard.masks.runs import own_segment
 
 
@@ -43,6 +43,15 @@ def is_known(mask: BoundMask | None) -> bool:
     rules = [] if mask is None else _rules(mask)
     known = all(isinstance(rule, Band | OfKeys | Segments) for rule in rules)
     return known and sum(isinstance(rule, Segments) for rule in rules) <= 1
+
+
+def for_text(mask: BoundMask | None, text: Tensor, S: int) -> BoundMask:
+    """The mask with queries that see nothing where `text`, B T, is False: a segment of their own, which no key has."""
+    B, T = text.shape
+    ids = Segments(text.new_zeros((1, 1, 1, S), dtype=torch.int64), (~text)[:, None, :, None].to(torch.int64))
+    if mask is None:
+        return BoundMask(ids, Frame((B, 1), T, S, text))
+    return replace(mask, rule=Both((*_rules(mask), ids)))
 
 
 def sight_of(mask: BoundMask | None) -> Sight:

@@ -13,6 +13,8 @@ from regard.trace.measures.sight import Sight
 def mean_entropy(record: Record, sight: Sight | None = None) -> np.ndarray:
     """−Σ w ln w in nats, the mean over the queries that see anything, B H (Clark et al. 2019, section 3.3).
 
+    What went to no key (`Record.sink_mass`) counts as one key more.
+
     0: always one key; ln n: evenly n keys. Padding is no query (`Sight`). From the entropies where they were kept with
     the LSE, else from exact weights. NotKeptError where there are neither.
 
@@ -29,7 +31,8 @@ def mean_entropy(record: Record, sight: Sight | None = None) -> np.ndarray:
     B, H = record.shape[:2]
     total, count = np.zeros((B, H)), np.zeros((B, H), int)
     for block in sight.blocks():
-        total += entropy(block.weights).sum(-1)
+        sink = None if record.sink_mass is None else to_numpy(record.sink_mass[:, :, block.rows])
+        total += np.where(block.looking, entropy(block.weights, sink), 0).sum(-1)
         count += block.looking.sum(-1)
     return _mean(total, count)
 

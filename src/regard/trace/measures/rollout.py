@@ -8,6 +8,7 @@ from regard.axes import part_of
 from regard.errors import ArgumentError
 from regard.kinds import to_numpy
 from regard.memory import require
+from regard.padding import Padding, without_rows
 from regard.records import WORTH_ASKING, Record
 from regard.trace.measures.blocks import pieces
 from regard.trace.trace import Trace
@@ -41,7 +42,18 @@ def attention_rollout(trace: Trace, rows: slice | range | None = None) -> Record
         rolled = _through(rolled, record)
     first = trace[0]
     queries = first.queries and [row[rows] for row in first.queries]
-    return record_of(rolled[:, None], queries, first.keys, name="rollout", kind=first.kind)
+    padding = _padding(trace, rows)
+    rolled = without_rows(rolled[:, None], None if padding is None else padding.queries, 0, axes=1)
+    return record_of(rolled, queries, first.keys, name="rollout", kind=first.kind).changed(padding=padding)
+
+
+def _padding(trace: Trace, rows: slice) -> Padding | None:
+    """What the first record that knows of padding says, for these rows: they have no weights."""
+    found = next((record.padding for record in trace if record.padding is not None), None)
+    if found is None:
+        return None
+    queries, keys = (None if x is None else to_numpy(x) for x in found)
+    return Padding(None if queries is None else queries[:, rows], keys)
 
 
 def _sizes(trace: Trace) -> tuple[int, int]:

@@ -33,7 +33,7 @@ class Reach(NamedTuple):
 class Sight:
     """Who may look where. Padding is no query and no key, so that a padded text is measured as it is alone.
 
-    A record is asked, in this order, for
+    A record that knows its padding says what is none. Else it is asked, in this order, for
 
     the mask    kept beside q and k by `See(qk=True)`, unless there is a bias, which may hide keys too
     weights     where they are exact: see `outlined`. So for small maps, for Hugging Face's `eager`, stitched texts and
@@ -52,11 +52,20 @@ class Sight:
         self.record, self._given = record, queries
         self._by: BoundMask | Outline | Reach = _bound(record) or _told(record)
 
+    @property
+    def _reach(self) -> Reach | None:
+        """Where the text is told by its ends alone, and so nothing of its length need be made."""
+        return self._by if isinstance(self._by, Reach) and self.record.padding is None else None
+
     @cached_property
     def keys(self) -> np.ndarray:
         """B S: which keys are no padding."""
+        B, _, _, S = self.record.shape
+        if self.record.padding is not None:
+            known = self.record.padding.keys
+            return np.ones((B, S), bool) if known is None else np.asarray(to_numpy(known))
         if isinstance(self._by, Reach):
-            at = np.arange(self.record.shape[-1])
+            at = np.arange(S)
             keys: np.ndarray = (at >= self._by.start[:, None]) & (at < self._by.stop[:, None])
             return keys
         return self._by.keep if isinstance(self._by, Outline) else _keys_seen(self.record, self._by)
@@ -65,8 +74,13 @@ class Sight:
     def queries(self) -> np.ndarray:
         """B T: which queries are none."""
         B, _, T, S = self.record.shape
-        if self._given is not None:
-            return self._given.queries if isinstance(self._given, Sight) else self._given
+        given = self._given.queries if isinstance(self._given, Sight) else self._given
+        if self.record.padding is not None:
+            counted = np.ones((B, T), bool) if given is None else given
+            known = self.record.padding.queries
+            return counted if known is None else np.asarray(counted & to_numpy(known))
+        if given is not None:
+            return given
         if is_across(self.record):
             return np.ones((B, T), bool)
         own = self.keys[:, S - T :]
@@ -75,15 +89,15 @@ class Sight:
     @cached_property
     def first(self) -> np.ndarray:
         """B: the first key of each text."""
-        if isinstance(self._by, Reach):
-            return np.where(self._by.start < self._by.stop, self._by.start, 0)
+        if (reach := self._reach) is not None:
+            return np.where(reach.start < reach.stop, reach.start, 0)
         return self.keys.argmax(1) if self.record.shape[-1] else np.zeros(self.record.shape[0], int)
 
     @property
     def count(self) -> np.ndarray:
         """B: how many keys are no padding."""
-        if isinstance(self._by, Reach):
-            return np.maximum(0, self._by.stop - self._by.start)
+        if (reach := self._reach) is not None:
+            return np.maximum(0, reach.stop - reach.start)
         return self.keys.sum(1)
 
     @property
@@ -95,15 +109,23 @@ class Sight:
     def whole(self) -> np.ndarray:
         """B: whether every query is one."""
         B, _, T, S = self.record.shape
-        if isinstance(self._given, Sight):
+        reach = self._reach
+        if reach is not None and isinstance(self._given, Sight):
             return self._given.whole
-        if self._given is not None or not isinstance(self._by, Reach):
+        if reach is None or self._given is not None:
             return np.asarray(self.queries.all(1))
         if is_across(self.record):
             return np.ones(B, bool)
-        start, stop = self._by
+        start, stop = reach
         whole: np.ndarray = (start >= stop) | (stop <= S - T) | ((start <= S - T) & (stop >= S))
         return whole
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """B: the key at which query 0 of each text would stand; its last query stands at its last key."""
+        B, _, T, S = self.record.shape
+        found = None if self.record.padding is None else self.record.padding.offsets(T, S)
+        return np.full(B, S - T) if found is None else np.asarray(to_numpy(found))
 
     @property
     def padded(self) -> np.ndarray:

@@ -12,14 +12,15 @@ def sink_share(record: Record, sight: Sight | None = None) -> np.ndarray:
 
     Heads with nothing to look for rest on the first token, whatever it is (Xiao et al. 2024, "Efficient streaming
     language models with attention sinks", section 3.1). The first key is the first of the text, and padding is no
-    query (`Sight`). Where there is padding it needs exact weights, else what `See(sink=True)` kept will do.
+    query (`Sight`). What `See(sink=True)` kept will do, except where the record did not know of its padding: then it
+    needs exact weights.
 
     >>> from regard.trace import Trace
     >>> sink_share(Trace.from_weights(np.array([[1, 0], [0.5, 0.5]]))[0])
     array([[0.75]])
     """
     sight = sight or Sight(record)
-    if record.sink is not None and not sight.padded.any():
+    if record.sink is not None and (record.padding is not None or not sight.padded.any()):
         return np.asarray(to_numpy(record.sink))
     B, H = record.shape[:2]
     total, count = np.zeros((B, H)), np.zeros((B, H), int)

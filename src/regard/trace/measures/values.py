@@ -49,6 +49,7 @@ def value_weighted(record: Record, v: Array | None = None, W_o: Array | None = N
         return to_kind_of(_weighed(np.asarray(to_numpy(exact)), lengths)[..., cols], exact)
 
     made = replace(record, lse=None, entropy=None, received=None, top=None, sink=None, distance=None, kept={})
+    made = replace(made, sink_mass=None)  # it moves nothing
     return replace(made, map=_map(record, lengths, bins), rectangle=rectangle)
 
 

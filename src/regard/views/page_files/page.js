@@ -118,8 +118,11 @@ function about(record) {
 }
 
 function aboutHead(record) {
-  const share = record.first[state.head];
-  return share == null ? [headOf()] : [headOf(), say("first", { share: Math.round(100 * share) })];
+  const percent = (share) => ({ share: Math.round(100 * share) });
+  const pieces = [headOf()], first = record.first[state.head], noKey = record.noKey[state.head];
+  if (first != null) pieces.push(say("first", percent(first)));
+  if (noKey != null) pieces.push(say("no-key", percent(noKey)));
+  return pieces;
 }
 
 /** Cells as pixels of a canvas of their own size. */

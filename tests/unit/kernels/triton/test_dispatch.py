@@ -203,7 +203,7 @@ def test_records_of_others_are_those_of_eager(see: See, told: str, device: str) 
     blind = lse == -torch.inf
     assert blind.any()
     lse = {"right": lse, "0": lse.masked_fill(blind, 0), "inf": lse.masked_fill(blind, torch.inf), "no": None}[told]
-    record = observing.observed(q, k, v, lse=lse, mask=mask, scale=8**-0.5, see=see)
+    record = observing.observed(q, k, v, lse=lse, mask=mask, scale=8**-0.5, see=see, padding=right.padding)
     for name in FIELDS:
         if getattr(right, name) is not None:
             assert_close(getattr(record, name), getattr(right, name), "statistic", "float32")
@@ -269,3 +269,48 @@ def test_a_mask_that_is_not_ours_keeps_the_models_own_attention(device: str) -> 
     assert not trace[0].fused
     _, right = attend(*xs, mask=seen, see=See(map=21), backend="eager")
     assert_close(trace[0].map, right.map, "weights")
+
+
+# --- padding ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("see", [EVERYTHING, See(map=4), See(map=None, entropy=True, distance=True)])
+def test_padding_is_in_no_statistic(device: str, see: See) -> None:
+    """As chunked has it, which is held against texts alone in tests/parity/test_padding.py."""
+    q, k, v = tensors(device=device)
+    for keep in ([[1] * 11, [0] * 4 + [1] * 7], [[1] * 6 + [0] * 5, [1] * 11]):
+        for band in (None, Mask.causal(), Mask.window(2, 0)):
+            mask = Mask.from_keep(torch.tensor(keep))
+            mask = mask if band is None else band & mask
+            for kind in ("self", "cross"):
+                asked: dict[str, Any] = {"mask": mask, "see": see, "kind": kind}
+                out, found = attend(q, k, v, **asked, backend="triton")
+                right, expected = attend(q, k, v, **asked, backend="chunked")
+                assert_close(out, right, "output", "float32")
+                fields = tuple(name for name in FIELDS if getattr(expected, name) is not None)
+                assert_same_record(found, expected, fields)
+                if see.top:
+                    assert_close(found.top.weights, expected.top.weights, "statistic", "float32")
+                    assert (found.top.indices == expected.top.indices)[~(found.lse == -torch.inf)].all()
+
+
+def test_what_is_observed_leaves_padding_out(device: str) -> None:
+    q, k, v = tensors(device=device)
+    mask = Mask.from_keep(torch.tensor([[1] * 11, [1] * 7 + [0] * 4])) & Mask.causal()
+    given: dict[str, Any] = {"mask": mask, "see": EVERYTHING}
+    right = attend(q, k, v, **given, backend="chunked")[1]
+    true = attend(q, k, v, mask=mask, see=See(map=None), backend="chunked", kind="cross")[1].lse
+    few, observing.FEW = observing.FEW, 0
+    try:
+        for lse in (None, true):
+            found = observing.observed(q, k, v, lse=lse, scale=8**-0.5, padding=right.padding, **given)
+            assert_same_record(found, right)
+    finally:
+        observing.FEW = few
+
+
+def test_gradients_beside_segments_and_padding_are_left_to_eager(device: str) -> None:
+    q, k, v = leaves(tensors(device=device))
+    asked: dict[str, Any] = {"mask": MASKS["segments"] & KEEP, "see": See(map=4, entropy=True, differentiable=True)}
+    assert "segments and padding" in backends(q, k, v, **asked)["triton"]
+    assert backends(q, k, v, **asked).chosen == "eager"

@@ -1,4 +1,4 @@
-"""Calls without samples, queries, keys or values: nothing is launched, and the results are as large as they should be."""
+"""Calls without samples, queries, keys or values: the results are as large as they should be."""
 
 import torch
 from tolerances import assert_close

@@ -1,0 +1,92 @@
+"""What ids tell of padding, and how a generation goes on from what was known of its beginning."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from transformers import LlamaConfig, LlamaForCausalLM
+
+import regard
+from regard import See
+from regard.capture.caught import Caught, CaughtWeights
+from regard.capture.padding import PadIds, by_mask
+from regard.masks import Mask
+from regard.records import Kind
+
+
+def pad_ids(pad: int | None = 0, eos: Any = 2) -> PadIds:
+    model = nn.Linear(1, 1)
+    model.config = SimpleNamespace(pad_token_id=pad, eos_token_id=eos)  # type: ignore[assignment]
+    return PadIds(model, None)
+
+
+@pytest.mark.parametrize(
+    ("ids", "text"),
+    [
+        ([[5, 6, 7], [8, 9, 4]], None),
+        ([[5, 6, 0], [5, 0, 0]], [[1, 1, 0], [1, 0, 0]]),
+        ([[0, 0, 5], [0, 6, 7]], [[1, 0, 1], [1, 1, 1]]),  # all begin with it: a decoder's start
+        ([[0, 5, 6], [7, 8, 9]], [[0, 1, 1], [1, 1, 1]]),
+        ([[5, 0, 6], [7, 0, 8]], None),  # between others it is a token
+        ([[0, 5, 0]], [[1, 1, 0]]),
+        ([[0]], None),
+        ([[0, 0, 0], [5, 6, 7]], [[1, 0, 0], [1, 1, 1]]),
+    ],
+)
+def test_ids_at_the_ends(ids: list[list[int]], text: list[list[int]] | None) -> None:
+    found = pad_ids().text(np.array(ids))
+    assert (None if found is None else found.astype(int).tolist()) == text
+
+
+def test_an_id_that_ends_texts_says_nothing_behind_them() -> None:
+    assert pad_ids(pad=2, eos=[2, 3]).text(np.array([[5, 6, 2], [5, 2, 2]])) is None
+    assert pad_ids(pad=None).text(np.array([[5, 6, 0]])) is None
+
+
+def test_behind_the_end_of_a_text_that_is_written() -> None:
+    pads, ended = pad_ids(pad=0, eos=2), np.zeros(2, bool)
+    rows = []
+    for column in ([5, 0], [2, 6], [0, 7], [0, 2], [0, 0]):
+        text, ended = pads.going_on(np.array(column)[:, None], ended)
+        rows.append([1, 1] if text is None else text[:, 0].astype(int).tolist())
+    assert rows == [[1, 1], [1, 1], [0, 1], [0, 1], [0, 0]]
+
+
+def test_a_finished_text_in_a_batch_that_goes_on() -> None:
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4}
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=50, num_key_value_heads=2, **sizes)).eval()
+    prompt = torch.tensor([[5, 6, 7], [8, 9, 10]])
+    free = model.generate(prompt, max_new_tokens=6, do_sample=False, pad_token_id=0, eos_token_id=49)
+    model.config.eos_token_id, model.config.pad_token_id = end, _ = int(free[0, 4]), 0
+    assert end not in free[1].tolist()  # else both texts would end
+    with torch.no_grad(), regard.watch(model, see=See(entropy=True)) as trace:
+        out = model.generate(prompt, max_new_tokens=6, do_sample=False, pad_token_id=0, eos_token_id=end)
+    (whole,) = trace.stitched(out)
+    after = int((out[0] == end).nonzero()[0]) + 1
+    assert not whole.weights()[0, :, after:].any()
+    assert (whole.weights()[1].sum(-1) - 1).abs().max() < 1e-5
+    assert (whole.weights()[0, :, :after].sum(-1) - 1).abs().max() < 1e-5
+
+
+@pytest.mark.parametrize("kind", ["self", "cross"])
+def test_a_mask_tells_of_queries_in_self_attention_only(kind: Kind) -> None:
+    q = torch.randn(2, 2, 4, 8)
+    keep = torch.tensor([[True] * 4, [True, True, False, False]])
+    caught = Caught(q, q, q, 1.0, mask=Mask.from_keep(keep))
+    found = by_mask(caught, (2, 2, 4, 4), nn.Identity(), across=kind == "cross")
+    assert found is not None
+    assert found.keys.tolist() == keep.tolist()
+    assert found.queries is None if kind == "cross" else found.queries.tolist() == keep.tolist()
+
+
+def test_scores_tell_where_a_model_has_its_own_softmax() -> None:
+    seen = torch.tensor([[True, True, False], [True, True, True]])[:, None].expand(2, 2, 3)
+    caught = CaughtWeights(torch.rand(2, 2, 3, 3), None, seen=seen)
+    found = by_mask(caught, (2, 2, 3, 3), nn.Identity(), across=False)
+    assert found is not None
+    assert found.queries.tolist() == [[True, True, False], [True, True, True]]
+    assert by_mask(caught._replace(seen=None), (2, 2, 3, 3), nn.Identity(), across=False) is None

@@ -4,8 +4,8 @@ The dozen names a newcomer needs. Importing this package is quick and silent and
 each name is fetched from its room the first time it is used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+# Not from `typing`: the program `regard` handles Ctrl-C only once this package is imported, so it imports nothing.
+TYPE_CHECKING = False
 
 __version__ = "0.1.0"
 
@@ -46,6 +46,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from regard import patterns
     from regard.capture import edit, effect, watch
     from regard.dispatch import attend, backends
@@ -57,7 +59,9 @@ if TYPE_CHECKING:
     from regard.trace import Trace, read_trace
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module
+
     if name not in _ROOMS:
         raise AttributeError(f"module 'regard' has no attribute {name!r}")
     module = import_module(_ROOMS[name])

@@ -22,6 +22,7 @@ RANKS = {
     "tensor_header": 0.2,
     "files": 0.4,
     "padding": 0.3,
+    "packages": 0.2,
     "masks": 1,
     "records": 1,
     "patterns": 1,

@@ -1,5 +1,6 @@
 """The commands put together. Help texts and placeholders are keys of `words`; the help page says them."""
 
+import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Annotated, Any
@@ -20,7 +21,7 @@ from regard.cli.see_command import see
 from regard.cli.streams import put
 from regard.cli.train_command import train
 from regard.cli.translate_command import translate
-from regard.errors import ArgumentError, UnknownNameError
+from regard.errors import ArgumentError, FileError, UnknownNameError
 from regard.words import Listed
 
 
@@ -36,6 +37,14 @@ class Command(TyperCommand):
         if rest:
             raise ArgumentError("cli-extra-arguments", found=" ".join(rest), command=ctx.command_path)
         return rest
+
+    def invoke(self, ctx: Any) -> Any:
+        # Without a current folder no relative path leads anywhere, and torch ends the process while it is imported.
+        try:
+            os.getcwd()
+        except OSError as error:
+            raise FileError("cli-folder-gone") from error
+        return super().invoke(ctx)
 
 
 class Group(TyperGroup):

@@ -6,15 +6,21 @@ anywhere, and even the help page and the complaints about other options speak th
 
 import contextlib
 import os
+import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from regard.cli import interrupts
+from regard.cli.streams import forget, prepare_streams, talk, tell_of_escapes
 from regard.cli.verdict import judge
 from regard.errors import ArgumentError, RegardError
-from regard.printable import printable
 from regard.words import LANGUAGES, Language, language, speaking
+
+LONGEST_WORD = 400
+LONGEST_SENTENCE = 4000
+"""In characters: of what a complaint may quote, and of all of it."""
 
 
 class General(NamedTuple):
@@ -25,28 +31,25 @@ class General(NamedTuple):
     debug: bool
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command that `argv` (or the command line) asks for, and return its exit code."""
+def run(argv: Sequence[str] | None = None, ready: Callable[[], None] | None = None) -> int:
+    """Run the command and return its exit code; `ready` is called once everything is imported that parses arguments."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):
-        # A terminal that lacks a character gets "?" for it, and no traceback.
-        with contextlib.suppress(AttributeError, ValueError):
-            stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    prepare_streams()
     try:
         general = take_general(arguments)
     except RegardError as error:
         return _complain(error, debug="--debug" in arguments)
     with speaking(general.lang or language()):
         try:
-            code = _run(general.rest)
-            if sys.stdout is not None:
-                sys.stdout.flush()
+            code = _run(general.rest, ready)
+            sys.stdout.flush()
+            tell_of_escapes()
             return code
         except BrokenPipeError:
-            _forget_stdout()
+            forget(sys.stdout)
             return 0  # the reader had enough
         except (Exception, KeyboardInterrupt) as error:
-            code = _complain(error, general.debug)
+            code = _complain(KeyboardInterrupt() if interrupts.came() else error, general.debug)
             if argv is None and isinstance(error, RegardError) and error.key == "rank-lost":
                 _leave_at_once(code)
             return code
@@ -90,12 +93,14 @@ def _language(value: str) -> Language:
     raise ArgumentError("cli-lang-unknown", asked=value, languages="|".join(LANGUAGES))
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], ready: Callable[[], None] | None) -> int:
     import typer
 
     from regard.cli.application import application
 
     command = application()
+    if ready is not None:
+        ready()
     try:
         with command.make_context("regard", arguments) as context:
             command.invoke(context)
@@ -104,21 +109,23 @@ def _run(arguments: list[str]) -> int:
     return 0
 
 
+def shortened(sentence: str) -> str:
+    """Long runs without a space are cut: of a number of 5,000 digits, both ends tell enough.
+
+    >>> shortened(f"found {'9' * 5000}") == f"found {'9' * 40}…{'9' * 40}"
+    True
+    """
+    cut = re.sub(rf"\S{{{LONGEST_WORD},}}", lambda found: f"{found[0][:40]}…{found[0][-40:]}", sentence)
+    return cut if len(cut) <= LONGEST_SENTENCE else f"{cut[:LONGEST_SENTENCE]}…"
+
+
 def _complain(error: BaseException, debug: bool) -> int:
     """One line on stderr, and the exit code; with `debug`, the traceback before it."""
     sentence, code = judge(error)
     if isinstance(error, OSError):
-        _forget_stdout()
+        forget(sys.stdout)
     if debug:
-        print(printable("".join(traceback.format_exception(error))), end="", file=sys.stderr)
+        talk("".join(traceback.format_exception(error)).rstrip("\n"))
     if sentence:
-        print(f"regard: {printable(' '.join(sentence.splitlines()))}", file=sys.stderr)
+        talk(f"regard: {shortened(' '.join(sentence.splitlines()))}")
     return code
-
-
-def _forget_stdout() -> None:
-    """Send what is still unwritten nowhere: Python would try it again at its end, and complain about it."""
-    with contextlib.suppress(Exception):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from regard.cli.numbers import beam_count
 from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
 from regard.files import check_place, write_output
+from regard.packages import require_package
 from regard.words import Listed, say
 
 if TYPE_CHECKING:
@@ -40,7 +42,8 @@ def evaluate(
 ) -> None:
     if model is None:
         raise ArgumentError("evaluate-no-model")
-    asked_beams = None if beams is None else _beams(beams)
+    asked_beams = None if beams is None else beam_count(beams)
+    require_package("torch", "regard evaluate", extra="train")
     if output is not None:
         check_place(output)
 
@@ -108,9 +111,3 @@ def _write(path: Path, results: list["Result"]) -> None:
     lines = (" ".join(text.splitlines()) for text in results[0].hypotheses)
     content = "".join(f"{line}\n" for line in lines).encode()
     write_output(path, content)
-
-
-def _beams(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ArgumentError("count-wanted", name="--beams", least=1, value=text)
-    return int(text)

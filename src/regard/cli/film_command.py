@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from regard.cli.numbers import is_count, whole_number
 from regard.cli.streams import talk, write_json
 from regard.errors import ArgumentError, FileError
 from regard.files import check_place, ending_of
@@ -28,7 +29,7 @@ def film(
     if run is None:
         raise ArgumentError("film-no-run")
     asked = None if speed is None else _speed(speed)
-    number = None if head is None else _number(head)
+    number = None if head is None else whole_number("--head", head, least=0)
     if gif is not None:
         ending_of(gif, ".gif")
         check_place(gif)
@@ -37,7 +38,7 @@ def film(
     from regard.views.film import read_film, scene, scene_json
 
     run = run_of(run) or run
-    chosen = int(layer) if layer is not None and layer.isdecimal() else layer
+    chosen = int(layer) if layer is not None and is_count(layer) else layer
     shown = scene(read_film(run), chosen, number)
     losses = _losses(run)
     fps = asked or min(15.0, max(2.0, len(shown.steps) / _SECONDS))
@@ -80,9 +81,3 @@ def _speed(text: str) -> float:
     if not SLOWEST <= value <= FASTEST:
         raise ArgumentError("film-speed", found=text, least=SLOWEST, most=FASTEST)
     return value
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal():
-        raise ArgumentError("count-wanted", name="--head", least=0, value=text)
-    return int(text)

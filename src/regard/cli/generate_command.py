@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.numbers import positive_number, whole_number
-from regard.cli.streams import put, read_stdin, talk, write_json
+from regard.cli.numbers import number_from_zero, whole_number
+from regard.cli.streams import one_text, put, read_stdin, talk, write_json
 from regard.printable import printable
 from regard.words import say
 
@@ -32,8 +32,8 @@ def generate(
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
     first, texts = whole_number("--seed", seed, least=0), whole_number("--count", count, least=1)
-    warmth = None if temperature is None else positive_number("--temperature", temperature)
-    given = " ".join(prompt or [])
+    warmth = None if temperature is None else number_from_zero("--temperature", temperature)
+    given = one_text(prompt or [])
     if given == "-":
         given = read_stdin().strip()
 

@@ -11,7 +11,7 @@ from regard.cli.numbers import whole_number
 from regard.cli.readings import load_reader, tell_of_reading
 from regard.cli.see_command import MODEL, first_line
 from regard.cli.see_command import TEXTS as SHORT
-from regard.cli.streams import given_text, put, talk, write_json
+from regard.cli.streams import given_text, one_text, put, talk, write_json
 from regard.errors import ArgumentError, TooLargeError
 from regard.printable import printable
 from regard.words import say
@@ -63,7 +63,7 @@ def heads(
     put(found.text(find, most))
     ranked = list(found) if find is None else found.ranked(find)
     if model != HANDMADE and ranked:
-        talk(_hint(model, " ".join(text) if text else ran.text, ran.trace, ranked[0]))
+        talk(_hint(model, one_text(text) if text else ran.text, ran.trace, ranked[0]))
 
 
 def _run(model: str, given: str | None) -> Ran:
@@ -91,7 +91,7 @@ def _run(model: str, given: str | None) -> Ran:
             raise
         read = SHORT[reader.settings.task]
         seen = look_at(reader, read)
-    tell_of_reading(reader, read)
+    tell_of_reading(reader, read, seen.output)
     return Ran(seen.text, seen.output, first_line(reader, seen), seen.trace)
 
 

@@ -3,6 +3,7 @@
 Chinese keyboards write ； ， － ． and these mean the same; so do the brackets of a matrix pasted from Python.
 """
 
+import math
 import re
 
 from regard.errors import ArgumentError
@@ -44,7 +45,10 @@ def _read_row(line: str, number: int, option: str) -> list[float]:
     row = []
     for word in line.replace(",", " ").split():
         try:
-            row.append(float(word))
+            value = float(word)
         except ValueError:
             raise ArgumentError("cli-matrix-not-number", option=option, row=number, found=word) from None
+        if math.isinf(value) and any(map(str.isdecimal, word)):
+            raise ArgumentError("cli-matrix-large", option=option, row=number, found=word)
+        row.append(value)
     return row

@@ -4,6 +4,8 @@ import math
 
 from regard.errors import ArgumentError
 
+MOST_BEAMS = 256
+
 
 def is_count(text: str) -> bool:
     """Whether it is a whole number of a length within reason: `int` refuses thousands of digits.
@@ -25,16 +27,24 @@ def whole_number(option: str, text: str, least: int) -> int:
     return int(text)
 
 
-def positive_number(option: str, text: str) -> float:
-    """A finite number greater than 0.
+def beam_count(text: str) -> int:
+    """The value of --beams."""
+    beams = whole_number("--beams", text, least=1)
+    if beams > MOST_BEAMS:
+        raise ArgumentError("translate-beams", found=text, most=MOST_BEAMS)
+    return beams
 
-    >>> positive_number("--temperature", "0.8")
-    0.8
+
+def number_from_zero(option: str, text: str) -> float:
+    """A finite number of at least 0.
+
+    >>> number_from_zero("--temperature", "0.8"), number_from_zero("--temperature", "0")
+    (0.8, 0.0)
     """
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 < value < math.inf:
-        raise ArgumentError("cli-positive", option=option, found=text)
+    if not 0 <= value < math.inf:
+        raise ArgumentError("cli-number-from-zero", option=option, found=text)
     return value

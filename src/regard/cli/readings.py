@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from regard.language import LanguageModel
 
 
+NOTHING_UNKNOWN: dict[str, list[str]] = {"unknown": [], "lost_numbers": []}
+"""What `reading_as_json` says of a text that was read as it stands."""
+
+
 def load_reader(name: str) -> "LanguageModel":
     """The model to be looked at; where there is none, the one built by hand is named among those that there are."""
     from regard.language import BUNDLED, load
@@ -24,10 +28,21 @@ def load_reader(name: str) -> "LanguageModel":
         raise FileError(error.key, **error.values | {"names": Listed((*BUNDLED, HANDMADE))}) from error
 
 
-def tell_of_reading(model: "LanguageModel", text: str) -> None:
-    """Both about one text; nothing where it was read as it stands."""
-    for sentence in _sentences(model, text).values():
+def tell_of_reading(model: "LanguageModel", text: str, output: str | None) -> None:
+    """All of it about one text and its translation; nothing where it was read as it stands."""
+    for sentence in _sentences(model, text, output).values():
         talk(sentence)
+
+
+def reading_as_json(model: "LanguageModel", text: str, output: str | None) -> dict[str, list[str]]:
+    """The same for programs: what the model does not know of a text, and the numbers that its translation lacks."""
+    from regard.language.reading import unknown
+
+    if model.settings.task != "translation":
+        return {}
+    found = unknown(model, text, output)
+    strange = [*found.get("text-strange", []), *found.get("text-unseen", [])]
+    return {"unknown": strange, "lost_numbers": found.get("text-numbers", [])}
 
 
 class ReadLines:
@@ -38,9 +53,9 @@ class ReadLines:
         self._first: dict[str, tuple[int, str]] = {}
         self._count: dict[str, int] = {}
 
-    def add(self, number: int, text: str) -> None:
-        """A line that was read."""
-        for kind, sentence in _sentences(self._model, text).items():
+    def add(self, number: int, text: str, output: str) -> None:
+        """A line that was read, and what was made of it."""
+        for kind, sentence in _sentences(self._model, text, output).items():
             self._first.setdefault(kind, (number, sentence))
             self._count[kind] = self._count.get(kind, 0) + 1
 
@@ -54,12 +69,13 @@ class ReadLines:
                 talk(say("translate-lines", number=number, reason=reason, count=count))
 
 
-def _sentences(model: "LanguageModel", text: str) -> dict[str, str]:
+def _sentences(model: "LanguageModel", text: str, output: str | None) -> dict[str, str]:
     """What there is to say, by its kind; of a model that goes on with a text, nothing: it reads what is written."""
-    from regard.language.reading import read, told
+    from regard.language.reading import read, told, unknown
 
     if model.settings.task != "translation":
         return {}
     reading = read(model, text)
     found = {"changed": say("read-as", text=one_line(reading.text))} if reading.changed else {}
-    return found | ({"strange": one_line(told(model, reading.strange))} if reading.strange else {})
+    about = unknown(model, text, output).items()
+    return found | {kind: one_line(told(model, pieces, kind)) for kind, pieces in about}

@@ -12,7 +12,7 @@ from regard.cli.handmade_view import NAME as HANDMADE
 from regard.cli.handmade_view import keep, see_handmade
 from regard.cli.lines import tell_of_file
 from regard.cli.numbers import whole_number
-from regard.cli.readings import load_reader, tell_of_reading
+from regard.cli.readings import load_reader, reading_as_json, tell_of_reading
 from regard.cli.streams import given_text, put, talk, write_json
 from regard.errors import ArgumentError, TooLargeError
 from regard.files import PAGES, PICTURES, TRACE, check_place, ending_of
@@ -67,14 +67,15 @@ def see(
     given = given_text(text)
     read = TEXTS[reader.settings.task] if given is None else given.strip()
     seen = look(reader, read, output=output)
-    tell_of_reading(reader, read)
+    about = (reader, read, seen.output if output is None else None)
+    tell_of_reading(*about)
     chosen = choose(seen.trace, asked)
     keep(seen.trace, save, html)
     if png is not None:
         _save_png(chosen, png)
         talk(say("saved", file=png))
     if as_json:
-        write_json(_as_json(reader, seen, chosen))
+        write_json(_as_json(reader, seen, chosen, reading_as_json(*about)))
         return
     put(first_line(reader, seen))
     if png is None:
@@ -134,7 +135,7 @@ def _save_png(chosen: Chosen, path: Path) -> None:
     save_plot(Trace(records), path, head=one)
 
 
-def _as_json(reader: "LanguageModel", seen: "Seen", chosen: Chosen) -> dict[str, Any]:
+def _as_json(reader: "LanguageModel", seen: "Seen", chosen: Chosen, reading: dict[str, list[str]]) -> dict[str, Any]:
     """Every weight of the same heads."""
     count = 1 if chosen.mean else None
     sizes = [(count or len(chosen.heads or range(r.shape[1]))) * r.shape[2] * r.shape[3] for r in chosen.records]
@@ -146,7 +147,8 @@ def _as_json(reader: "LanguageModel", seen: "Seen", chosen: Chosen) -> dict[str,
         heads: list[Any] = list(range(len(weights))) if chosen.heads is None else chosen.heads
         weights = weights.mean(0, keepdims=True) if chosen.mean else weights[heads]
         records.append(record_as_json(record, layer, ["mean"] if chosen.mean else heads, weights))
-    return {"model": reader.name, "text": seen.text, "output": seen.output, "records": records}
+    about = {"model": reader.name, "text": seen.text, "output": seen.output}
+    return {**about, **reading, "records": records}
 
 
 def _columns(width: str) -> int:

@@ -3,7 +3,11 @@
 Nothing that is printed steers the terminal: data and talk are made printable here, in one place.
 """
 
+import codecs
+import contextlib
+import io
 import json
+import os
 import sys
 from typing import Any
 
@@ -41,7 +45,7 @@ def given_text(text: list[str] | None) -> str | None:
     """The text as given, or from stdin; None without one. Words without quotes around them are one text."""
     if not text:
         return None
-    joined = " ".join(text)
+    joined = one_text(text)
     return read_stdin() if joined == "-" else joined
 
 
@@ -50,11 +54,103 @@ def put(text: str = "", end: str = "\n", *, flush: bool = False) -> None:
     print(printable(text), end=end, flush=flush)
 
 
+def one_text(words: list[str]) -> str:
+    """Words without quotes around them as one text; UTF-8 also where the locale is another, such as C.
+
+    There Python reads what it cannot decode as half characters, which no model knows.
+    """
+    text = " ".join(words)
+    try:
+        return os.fsencode(text).decode() if any("\ud800" <= c <= "\udfff" for c in text) else text
+    except UnicodeError:
+        return text
+
+
 def write_json(value: Any) -> None:
-    """One line of JSON on stdout, in UTF-8."""
-    print(escaped_json(json.dumps(value, ensure_ascii=False, allow_nan=False)))
+    """One line of JSON on stdout: in UTF-8 where that is the encoding of stdout, else in ASCII with escapes."""
+    try:
+        text = escaped_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        if sys.stdout.encoding and codecs.lookup(sys.stdout.encoding).name != "utf-8":
+            raise UnicodeError
+        text.encode()  # half a character, out of an argument that is no UTF-8
+    except (UnicodeError, LookupError):
+        text = json.dumps(value, allow_nan=False)
+    print(text)
 
 
 def talk(sentence: str) -> None:
-    """Say something that is not data."""
-    print(printable(sentence), file=sys.stderr, flush=True)
+    """Say something that is not data. Where stderr cannot be written, the command goes on without."""
+    try:
+        print(printable(sentence), file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        forget(sys.stderr)
+
+
+# --- streams that are closed, or lack characters ----------------------------------------------------------
+
+
+def prepare_streams() -> None:
+    """Make the three streams safe to use, however the program was started.
+
+    A closed stream is None. `print(file=None)` would write to stdout instead, and the next file that is opened would
+    get the stream's number. So the number is taken; stderr becomes a stream to nowhere; writing to stdout is an error.
+    """
+    for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
+        if stream is None:
+            _occupy(number)
+    if sys.stdout is None:
+        sys.stdout = _ClosedStdout()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the program runs
+    codecs.register_error(_ESCAPE, _escape)
+    _escaped.clear()
+    for output, errors in ((sys.stdout, _ESCAPE), (sys.stderr, "backslashreplace")):
+        with contextlib.suppress(AttributeError, ValueError):
+            output.reconfigure(errors=errors)  # type: ignore[union-attr]
+
+
+def forget(stream: Any) -> None:
+    """Send what is still unwritten nowhere: Python would try it again at its end, and complain about it."""
+    with contextlib.suppress(Exception):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+def tell_of_escapes() -> None:
+    """Say so where stdout lacked characters of what was written."""
+    if _escaped:
+        talk(say("cli-escaped", encoding=sys.stdout.encoding))
+
+
+_ESCAPE = "regard-escape"
+_escaped: set[str] = set()
+"""The characters that stdout lacked."""
+
+
+def _escape(error: UnicodeError) -> tuple[str | bytes, int]:
+    """As "backslashreplace", and remembered."""
+    if isinstance(error, UnicodeEncodeError):
+        _escaped.update(error.object[error.start : error.end])
+    return codecs.backslashreplace_errors(error)
+
+
+def _occupy(number: int) -> None:
+    """Open the null device under the number of a stream that is closed."""
+    with contextlib.suppress(OSError):
+        found = os.open(os.devnull, os.O_RDWR)
+        if found != number:  # some other file has that number already
+            os.close(found)
+
+
+class _ClosedStdout(io.TextIOBase):
+    """Stands for a stdout that is closed: what is written to it is an error, and not lost in silence."""
+
+    encoding = "utf-8"
+
+    def write(self, text: str) -> int:
+        """Raises FileError."""
+        raise FileError("stdout-closed")
+
+    def writable(self) -> bool:
+        return True

@@ -3,13 +3,16 @@
 import os
 import sys
 from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from regard.cli.numbers import whole_number
 from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
+from regard.packages import require_package
 from regard.words import language, say
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ def train(
         raise ArgumentError("train-needs-out", recipe=recipe)
     seconds = None if timeout is None else _seconds(timeout)
     is_first = os.environ.get("RANK", "0") == "0"
+    require_package("torch", "regard train", extra="train")
 
     from regard.cli.training_screen import TrainingScreen
     from regard.recipes.running import train as run
@@ -77,9 +81,7 @@ def _read(recipe: str, changes: list[str], seed: str | None) -> "Recipe":
             raise ArgumentError("train-set-form", found=change)
         given[key.strip()] = value.strip()
     if seed is not None:
-        if not seed.isdecimal():
-            raise ArgumentError("count-wanted", name="--seed", least=0, value=seed)
-        given["training.seed"] = seed
+        given["training.seed"] = str(whole_number("--seed", seed, least=0))
     return read_recipe(recipe, given)
 
 
@@ -107,3 +109,5 @@ def _list(as_json: bool) -> None:
         put(name.ljust(width) + about)
     sys.stdout.flush()
     talk(say("train-more"))
+    if find_spec("torch") is None:
+        talk(say("missing-package", what="regard train", package="torch", extra="train"))

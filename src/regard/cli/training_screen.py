@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 PER_SECOND = 2
 PLAIN_SECONDS = 10.0
+FIRST_SECONDS = 3.0
+"""Until the first plain line: by then the first steps tell how long the whole run takes on this machine."""
 RECENT = 400
 """The losses that the sparkline is made of."""
 
@@ -46,6 +48,7 @@ class TrainingScreen:
         self.state = State(recipe=visible(recipe))
         self.live: Live | None = None
         self._began = self._spoke = clock()
+        self._has_news = False
         if self.console.is_terminal and not self.console.is_dumb_terminal and holds(SIGNS, self.console.encoding):
             self.live = Live(
                 console=self.console,
@@ -89,7 +92,12 @@ class TrainingScreen:
             state.losses.append(event.loss)
             if len(state.losses) > 2 * RECENT:  # a new list: the thread may be reading the old one
                 state.losses = state.losses[-RECENT:]
-        if self.live is None and self.clock() - self._spoke >= PLAIN_SECONDS:
+        wait = PLAIN_SECONDS if self._has_news else FIRST_SECONDS
+        if (
+            self.live is None
+            and self.clock() - self._spoke >= wait
+            and (self._has_news or event.eta_seconds is not None)
+        ):
             self._news()
 
     def _validated(self, event: "Validated") -> None:
@@ -108,6 +116,7 @@ class TrainingScreen:
     # --- writing -----------------------------------------------------------------------------------------
 
     def _news(self) -> None:
+        self._has_news = True
         self._spoke = self.clock()
         self._say([news_line(self.state, self.lang)])
 

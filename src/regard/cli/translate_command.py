@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.lines import stdin_batches, tell_of_file
-from regard.cli.numbers import whole_number
-from regard.cli.readings import ReadLines, tell_of_reading
-from regard.cli.streams import put, talk, write_json
+from regard.cli.numbers import beam_count
+from regard.cli.readings import NOTHING_UNKNOWN, ReadLines, reading_as_json, tell_of_reading
+from regard.cli.streams import one_text, put, talk, write_json
 from regard.cli.verdict import FILE
 from regard.errors import ArgumentError
 from regard.printable import one_line
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from regard.language import LanguageModel
 
 MODEL = "translator"
-MOST_BEAMS = 256
 
 
 def translate(
@@ -31,7 +30,7 @@ def translate(
 ) -> None:
     if not text:
         raise ArgumentError("translate-no-text")
-    asked = None if beams is None else _beams(beams)
+    asked = None if beams is None else beam_count(beams)
 
     from regard.language import load
     from regard.language.translating import translate_each
@@ -41,11 +40,11 @@ def translate(
         if _translate_stdin(translator, asked, as_json):
             raise typer.Exit(FILE)
         return
-    given = " ".join(text)
+    given = one_text(text)
     (output,) = translate_each(translator, [given], beams=asked)
     if isinstance(output, ArgumentError):
         raise output
-    tell_of_reading(translator, given)
+    tell_of_reading(translator, given, output)
     if as_json:
         write_json(_as_json(translator, given, output))
     else:
@@ -68,7 +67,7 @@ def _translate_stdin(translator: "LanguageModel", beams: int | None, as_json: bo
                 bad, output = bad + 1, None
                 talk(say("translate-line", number=number, reason=found))
             elif output:
-                readings.add(number, text)
+                readings.add(number, text, output)
             if as_json:
                 write_json(_as_json(translator, text, output))
             else:
@@ -78,12 +77,6 @@ def _translate_stdin(translator: "LanguageModel", beams: int | None, as_json: bo
     return bad
 
 
-def _beams(text: str) -> int:
-    beams = whole_number("--beams", text, least=1)
-    if beams > MOST_BEAMS:
-        raise ArgumentError("translate-beams", found=text, most=MOST_BEAMS)
-    return beams
-
-
 def _as_json(translator: "LanguageModel", text: str, output: str | None) -> dict[str, Any]:
-    return {"model": translator.name, "text": text, "output": output}
+    about = {"model": translator.name, "text": text, "output": output}
+    return about | (reading_as_json(translator, text, output) if output else NOTHING_UNKNOWN)

@@ -5,16 +5,22 @@ in our words. The classes are Click's, or Typer's copy of them, by Typer's versi
 """
 
 import errno
+import re
 from difflib import get_close_matches
 from typing import Any
 
 from regard.errors import RegardError
+from regard.packages import import_error
 from regard.words import say
 
 USAGE, FILE, NO_ROOM, OUR_MISTAKE, INTERRUPTED = 2, 3, 5, 70, 130
 
 # Known everywhere, though no command lists them: see `entry`.
 GENERAL = ("--lang", "--debug", "--help")
+_ALLOCATION = re.compile(
+    r"can't allocate memory: you tried to allocate (\d{1,30}) bytes|out of memory\. Tried to allocate ([\d.]+ \w+)"
+)
+"""How PyTorch says that memory is short: its own kind of RuntimeError."""
 BY_ENDING = ("--svg", "--pdf")
 """What --png writes too, by the ending of its file."""
 
@@ -26,8 +32,12 @@ def judge(error: BaseException) -> tuple[str | None, int]:
             return error.text(), error.exit_code
         case KeyboardInterrupt():
             return None, INTERRUPTED
+        case ImportError() if missing := import_error(error, say("cli-this-command")):
+            return missing.text(), missing.exit_code
         case MemoryError():
             return say("cli-out-of-memory"), NO_ROOM
+        case RuntimeError() if asked := _ALLOCATION.search(str(error)):
+            return say("cli-out-of-memory-of", need=_size(asked)), NO_ROOM
         case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             return say("cli-out-of-disk"), NO_ROOM
         case OSError(strerror=str(reason)):
@@ -35,6 +45,13 @@ def judge(error: BaseException) -> tuple[str | None, int]:
     if getattr(error, "exit_code", None) == USAGE and hasattr(error, "format_message"):
         return usage_sentence(error), USAGE
     return say("cli-unexpected", kind=type(error).__name__, message=str(error)), OUR_MISTAKE
+
+
+def _size(asked: "re.Match[str]") -> str:
+    """The size in PyTorch's words, which names bytes on a CPU and larger units on a GPU."""
+    from regard.memory import spell
+
+    return spell(int(asked[1])) if asked[1] else asked[2]
 
 
 def usage_sentence(error: Any) -> str:

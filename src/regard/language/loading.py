@@ -10,6 +10,7 @@ from regard.errors import ArgumentError, FileError
 from regard.language.bundled import find_model
 from regard.language.model import LanguageModel
 from regard.language.settings import read_settings
+from regard.language.vocabulary import WORDS, read_words
 from regard.reference import Transformer
 from regard.text.tokenizer import Tokenizer
 from regard.words import Listed
@@ -21,8 +22,9 @@ Backend = Literal["numpy", "torch"]
 def load(source: str | os.PathLike[str], *, backend: Backend = "numpy") -> LanguageModel:
     """A model that reads text: "translator" or "poet", which come with regard, or the folder of another or of a run.
 
-    source    a folder holds config.json, model.safetensors, tokenizer.json and, if it likes, generation_config.json;
-              nothing else is opened, and nothing outside of it. A folder that is called as a bundled model: "./poet"
+    source    a folder holds config.json, model.safetensors, tokenizer.json and, if it likes, generation_config.json
+              and words.txt, the words that the model has read; nothing else is opened, and nothing outside of it.
+              A folder that is called as a bundled model: "./poet"
     backend   "torch" needs the extra of that name; both give the same text
 
     Raises FileError with the file and what is wrong with it.
@@ -42,6 +44,8 @@ def load(source: str | os.PathLike[str], *, backend: Backend = "numpy") -> Langu
         raise FileError("language-marks", path=str(folder / TOKENIZER))
     given = os.path.lexists(folder / SETTINGS)  # a link that leads nowhere is not the same as no settings
     settings = read_settings(inside(folder, SETTINGS) if given else None, config)
+    listed = os.path.lexists(folder / WORDS)
+    words = read_words(inside(folder, WORDS)) if listed else frozenset()
     model: Any
     if backend == "torch":
         from regard.models import Transformer as TorchTransformer
@@ -49,4 +53,4 @@ def load(source: str | os.PathLike[str], *, backend: Backend = "numpy") -> Langu
         model = TorchTransformer.read(folder).float().requires_grad_(False)
     else:
         model = Transformer(config, stored.tensors.arrays("float32"))
-    return LanguageModel(Path(source).resolve().name, folder, model, tokenizer, settings)
+    return LanguageModel(Path(source).resolve().name, folder, model, tokenizer, settings, words)

@@ -23,6 +23,7 @@ class LanguageModel:
 
     name, folder   what it is called, and where it lies
     model          `reference.Transformer`, or `models.Transformer` with backend="torch"
+    words          those that it read while it was trained, in small letters; empty where its folder does not list them
     """
 
     name: str
@@ -30,6 +31,7 @@ class LanguageModel:
     model: Any
     tokenizer: Tokenizer
     settings: Settings
+    words: frozenset[str] = frozenset()
 
     @property
     def config(self) -> TransformerConfig:
@@ -59,15 +61,16 @@ class LanguageModel:
 
         beams, length_penalty   of the search; the model's own settings unless told
 
-        In a list an empty text has an empty translation. ArgumentError where there is nothing to read, where it is
-        Chinese and the model reads English, and of a model that does not translate. A warning names what a model that
-        reads English does not know: Chinese within a sentence, another language, an address.
+        In a list an empty text has an empty translation. ArgumentError where there is nothing to read, where it is in
+        another script and the model reads English, and of a model that does not translate. A warning names what a
+        model that reads English does not know (Chinese within a sentence, another language, an address, a word that it
+        has never read), and numbers that its translation lacks.
         """
         from regard.language.reading import warn_of_strange
         from regard.language.translating import translate
 
         found = translate(self, text, beams=beams, length_penalty=length_penalty)
-        warn_of_strange(self, text)
+        warn_of_strange(self, text, found)
         return found
 
     def generate(
@@ -85,6 +88,7 @@ class LanguageModel:
 
         form      "5x4" or "五绝", …: one of `settings.forms`; told from the first line of the prompt if it can be
         max_new   tokens added, at most; this and the other options are the model's own settings unless told
+        temperature   0 always takes the most likely token, whatever the seed
 
         ArgumentError where a character is not in the vocabulary, and of a model that translates; TooLargeError where
         the prompt is longer than what the model reads at once.
@@ -106,5 +110,5 @@ class LanguageModel:
         from regard.language.seeing import look
 
         found = look(self, text, output=output, see=see)
-        warn_of_strange(self, text)
+        warn_of_strange(self, text, found.output)
         return found

@@ -8,9 +8,11 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import ArgumentError, TooLargeError
-from regard.generation import Sampling, generate
+from regard.generation import GREEDY, Sampling, generate
+from regard.generation.picking import Pick
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.reading import check_text, unknown_characters
+from regard.spacing import is_number
 from regard.words import Listed
 
 if TYPE_CHECKING:
@@ -42,9 +44,14 @@ def write(
     top_p: float | None = None,
     seed: int = 0,
 ) -> str:
-    """What `LanguageModel.generate` says."""
+    """What `LanguageModel.generate` says. A temperature of 0 is the limit: always the most likely token."""
     given = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    asked = sampling(model, seed=seed, **{name: value for name, value in given.items() if value is not None})
+    changes = {name: value for name, value in given.items() if value is not None}
+    greedy = is_number(temperature) and temperature == 0
+    # Whatever else is asked for is checked all the same.
+    asked: Pick = sampling(model, seed=seed, **changes | ({"temperature": 1.0} if greedy else {}))
+    if greedy:
+        asked = GREEDY
     start = read_prompt(model, prompt, form)
     return model.tokenizer.decode([*start.ids, *go_on(model, start, asked, max_new)])
 
@@ -132,7 +139,7 @@ def with_marks(settings: "Settings", prompt: str, form: str | None = None) -> st
     return "".join(each + mark for each, mark in zip(lines, cycle("，。"), strict=False))[:-1]
 
 
-def go_on(model: "LanguageModel", start: Prompt, asked: Sampling, max_new: int | None = None) -> list[int]:
+def go_on(model: "LanguageModel", start: Prompt, asked: Pick, max_new: int | None = None) -> list[int]:
     """The ids that the model adds: at most `max_new`, as many as it has room for, up to an <eos>."""
     before = [*start.header, *start.ids]
     check_length(start, model.config.max_len)

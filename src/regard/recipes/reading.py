@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from regard.errors import FileError
-from regard.recipes.recipe import DataSpec
+from regard.errors import ArgumentError, FileError
+from regard.recipes.recipe import DataSpec, check_below
 from regard.text.corpus import RECORDS, TABLES, Corpus, read_lines, read_pairs, read_text
 from regard.text.moses import prepare
 from regard.text.simplified import simplified
@@ -84,7 +84,13 @@ def read_texts(spec: DataSpec | None, paths: list[Path], skip_bad: bool) -> Corp
 
 def files_below(folder: Path, patterns: Sequence[str]) -> list[Path]:
     """The files that the patterns name; FileError where there is none."""
-    found = [path for pattern in patterns for path in sorted(folder.glob(pattern))]
+    found: list[Path] = []
+    for pattern in patterns:
+        check_below("data", pattern)
+        try:
+            found += sorted(folder.glob(pattern))
+        except (ValueError, NotImplementedError) as error:  # "**.txt": two stars are a whole part of a path
+            raise ArgumentError("recipe-path", place="data", value=pattern) from error
     if not found:
         raise FileError("data-absent", path=Listed(str(folder / pattern) for pattern in patterns))
     return found

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from importlib.resources import files
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Literal
 
 from regard.config import TransformerConfig
@@ -17,7 +17,7 @@ from regard.config.sizes import SIZES
 from regard.errors import ArgumentError, FileError, RegardError, UnknownNameError
 from regard.files import reason_of
 from regard.input_files import read_file
-from regard.recipes.toml_values import Table, check_keys, parse_value, plain_table, read_table, write_toml
+from regard.recipes.toml_values import Table, check_keys, parse_toml, parse_value, plain_table, read_table, write_toml
 from regard.spacing import check_counts
 from regard.training.plan import Plan
 from regard.words import Listed, Words
@@ -26,6 +26,8 @@ Task = Literal["translation", "language", "synthetic"]
 TokenizerKind = Literal["characters", "words", "pieces", "bytes"]
 PuzzleKind = Literal["copy", "reverse", "sort", "addition", "induction"]
 LARGEST_FILE = 2**20
+DEEPEST_KEY = 8
+"""Tables above a key that `changes` may name."""
 LETTERS = 26
 """Letters of a puzzle, a to z."""
 
@@ -89,6 +91,11 @@ class DataSpec:
         for place, path in (("data.pattern", self.pattern), ("data.raw", self.raw)):
             if path is not None:
                 _check_pattern(place, path)
+        named = {"train": self.train, "valid": self.valid, "tests": self.tests}
+        named |= {name: (found,) for name in ("pattern", "raw") if (found := getattr(self, name)) is not None}
+        for name, paths in named.items():
+            for path in paths:
+                check_below(f"data.{name}", path)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -220,7 +227,7 @@ def read_recipe(
             raise UnknownNameError("recipe-unknown", asked=name, known=known)
         raise UnknownNameError("recipe-unknown-near", asked=name, nearest=near[0], known=known)
     try:
-        table = {"name": name} | tomllib.loads(text)
+        table = {"name": name} | parse_toml(text)
         found: Recipe = read_table(Recipe, table, "")
     except tomllib.TOMLDecodeError as error:
         raise FileError("recipe-not-toml", path=os.fspath(recipe), reason=reason_of(error)) from error
@@ -258,11 +265,22 @@ def _text_of(path: Path, within: Path | None) -> str:
 def _change(table: Table, place: str, value: Any) -> None:
     """Put a value at a place such as training.steps; whether it may stand there is seen when the table is read."""
     *path, last = place.split(".")
+    if len(path) > DEEPEST_KEY:
+        raise ArgumentError("recipe-deep", place=place, most=DEEPEST_KEY + 1)
     for i, name in enumerate(path):
         table = table.setdefault(name, {})
         if not isinstance(table, dict):
             raise ArgumentError("recipe-no-table", place=place, part=".".join(path[: i + 1]))
     table[last] = value
+
+
+def check_below(place: str, path: str) -> None:
+    """Files of a recipe lie below the folder that --data names, wherever that is."""
+    pure = PureWindowsPath(path) if os.name == "nt" else PurePosixPath(path)
+    if not path.strip() or "\0" in path or pure.anchor:
+        folder, name = os.path.split(path.rstrip("/\\\0 ")) if pure.anchor else ("", "")
+        key = "recipe-path-absolute" if name else "recipe-path"
+        raise ArgumentError(key, place=place, value=path.replace("\0", "\\0"), folder=folder, name=name)
 
 
 def _check_pattern(place: str, path: str) -> None:

@@ -11,6 +11,7 @@ import platform
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,10 +20,13 @@ from torch import Tensor
 
 from regard import __version__
 from regard.checkpoints import save_model
+from regard.config import TransformerConfig
+from regard.config.weights import weight_shapes
 from regard.errors import FileError
 from regard.evaluation.losses import translated
 from regard.evaluation.trained import MODEL, RECIPE, RUN, TOKENIZER
 from regard.files import refusal
+from regard.memory import free_beside, require
 from regard.models import Transformer
 from regard.recipes.filming import camera
 from regard.recipes.preparing import Prepared, Source, prepare
@@ -186,7 +190,8 @@ def _prepared(recipe: Recipe, source: Source, out: Path, ranks: Ranks) -> Prepar
             check_hashes(out, {TOKENIZER: before[TOKENIZER]}, remove=TOKENIZER)
         source = source._replace(tokenizer=Tokenizer.read(known, within=out))
     prepared = prepare(recipe, source)
-    config_of(recipe, prepared.tokenizer.vocab_size)  # what is wrong with it is told before the folder is a run's
+    # What is wrong with the model is told before the folder is a run's.
+    require_memory(config_of(recipe, prepared.tokenizer.vocab_size), ranks.device)
     if ranks.is_first:
         _write_down(recipe, prepared, out)
         ranks.wait_for_first()
@@ -207,6 +212,13 @@ def _write_down(recipe: Recipe, prepared: Prepared, out: Path) -> None:
     versions = {"regard": __version__, "python": platform.python_version(), "torch": torch.__version__}
     about = {"versions": versions, "files": prepared.files, "seed": recipe.training.seed}
     write_sealed(out / RUN, about | {TOKENIZER: hash_of(out / TOKENIZER)})
+
+
+def require_memory(config: TransformerConfig, device: torch.device) -> None:
+    """TooLargeError where the weights, their gradients and the optimizer's two means do not fit, in float32."""
+    count = sum(map(prod, weight_shapes(config).values()))
+    free = free_beside(torch.empty(0, device=device))
+    require(4 * 4 * count, key="train-too-large", free=free, parameters=f"{count:,}", device=str(device))
 
 
 @contextmanager

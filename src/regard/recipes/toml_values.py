@@ -18,11 +18,13 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from regard.config.transformer import ELSEWHERE
 from regard.config.tree import KINDS, MOST
 from regard.errors import ArgumentError, UnknownNameError
-from regard.words import Listed
+from regard.words import Listed, say
 
 Table = dict[str, Any]
 _WORD_OF = {kind: word for word, kind in KINDS.items()}
 _MOST_OF_ANYTHING = 2**53
+_DEEPEST = 16
+"""Levels of tables and arrays in a TOML text; the recipes have four."""
 # Its own words, which are the same in every language.
 _TOML = {bool: "boolean", int: "integer", float: "float", str: "string", dict: "table", list: "array", tuple: "array"}
 _TOML |= {NoneType: '"none"'}
@@ -143,6 +145,28 @@ def _wrong(found: Any, kinds: tuple[Any, ...], place: str) -> ArgumentError:
 # --- as the command line gives them, and as TOML ---------------------------------------------------------
 
 
+def parse_toml(text: str) -> Table:
+    """The table that a TOML text describes; TOMLDecodeError whatever is wrong with it.
+
+    `tomllib` itself raises RecursionError for a thousand brackets and ValueError for a number of 5,000 digits.
+    """
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise tomllib.TOMLDecodeError(say("toml-deep", most=_DEEPEST)) from None
+    except ValueError:
+        raise tomllib.TOMLDecodeError(say("toml-digits")) from None
+    level: list[Any] = [table]
+    for _ in range(_DEEPEST):  # dotted keys nest without brackets
+        level = [part for each in level for part in (each.values() if isinstance(each, dict) else each)]
+        level = [part for part in level if isinstance(part, dict | list)]
+    if level:
+        raise tomllib.TOMLDecodeError(say("toml-deep", most=_DEEPEST))
+    return table
+
+
 def parse_value(text: str) -> Any:
     """A value as TOML writes it; what is no TOML is text, so that quotes can be left out.
 
@@ -150,7 +174,7 @@ def parse_value(text: str) -> Any:
     (0.001, [0.9, 0.98], 'bytes')
     """
     try:
-        parsed = tomllib.loads(f"value = {text}")
+        parsed = parse_toml(f"value = {text}")
     except tomllib.TOMLDecodeError:
         return text
     return parsed["value"] if len(parsed) == 1 else text

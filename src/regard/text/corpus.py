@@ -231,6 +231,8 @@ def read_text(paths: Paths, *, skip_bad: bool = False) -> Corpus:
             continue
         document = "\n".join(reading.good(str(path), reading.split(path)))
         blank = not document or document.isspace()
+        if blank and document:  # spaces that bytes do not know as such: U+3000, U+00A0
+            reading.complain("corpus-empty", path=str(path))
         reading.add(str(path), [] if blank else [document], [] if blank else [1])
     return reading.corpus(found)
 

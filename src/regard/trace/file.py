@@ -217,7 +217,7 @@ def _about(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:
         raise FileError("trace-large", path=str(path), **found._asdict())
     try:
         about = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FileError("trace-garbled", path=str(path), place=f"metadata[{KEY!r}]") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise FileError("trace-not-ours", path=str(path))

@@ -4,6 +4,7 @@ Widths are those of a terminal, where 注 takes two columns. What cannot be trus
 sign (control characters) or left out (joiners). Whose tokens these are is not known here.
 """
 
+import re
 import unicodedata
 from functools import lru_cache
 
@@ -11,6 +12,10 @@ from rich.cells import cell_len
 
 from regard.printable import is_steering, sign
 from regard.text.pieces import spelled, token_bytes
+
+_MARKER = re.compile(r"<[^<>\s]{1,20}>|\[[A-Z]{2,8}\]")
+_MARKERS = dict.fromkeys(("<eos>", "</s>", "<|endoftext|>", "[sep]", "[eos]"), "␃")
+_MARKERS |= dict.fromkeys(("<bos>", "<s>", "<|startoftext|>", "[cls]", "[bos]"), "␂")
 
 
 @lru_cache(maxsize=64)
@@ -133,6 +138,15 @@ def upright(text: str, height: int) -> list[str]:
         else:
             letters.append(character)
     return letters if len(letters) <= height else [*letters[: height - 1], "⋮"]
+
+
+def marker_sign(label: str) -> str | None:
+    """One sign for a special token such as <eos>, to stand where its name has no room; None for other labels.
+
+    >>> marker_sign("<eos>"), marker_sign("[CLS]"), marker_sign("<mask>"), marker_sign("love"), marker_sign("<")
+    ('␃', '␂', '◇', None, None)
+    """
+    return _MARKERS.get(label.lower(), "◇") if _MARKER.fullmatch(label) else None
 
 
 def short_names(names: list[str]) -> tuple[list[str], str]:

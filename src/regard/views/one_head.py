@@ -19,7 +19,7 @@ from regard.errors import ArgumentError
 from regard.views import caption
 from regard.views.colours import Depth
 from regard.views.ink import BLIND, DIM, PROMPT, Ink
-from regard.views.labels import ARROW, pad, upright, visible
+from regard.views.labels import ARROW, marker_sign, pad, upright, visible
 from regard.views.part import Part
 from regard.views.picture import Picture, first_share, share_of_no_key
 from regard.words import Language, say
@@ -155,6 +155,19 @@ def column_labels(layout: Layout) -> list[Text]:
     labels = _column_names(drawn)
     if cell >= 6 or all(cell_len(label) < cell for label in labels):
         return [Text(indent + "".join(_head(label, cell) for label in labels))]
+    # A special token written downwards would be taller than all words of a text in Chinese.
+    signs = {label: sign for label in labels if cell_len(label) >= cell and (sign := marker_sign(label))}
+    if signs:
+        named = Text(indent + "  ".join(f"{sign} {label}" for label, sign in signs.items()), DIM)
+        labels = [signs.get(label, label) for label in labels]
+        if all(cell_len(label) < cell for label in labels):
+            return [named, Text(indent + "".join(_head(label, cell) for label in labels))]
+        return [named, *_upright(labels, cell, indent)]
+    return _upright(labels, cell, indent)
+
+
+def _upright(labels: list[str], cell: int, indent: str) -> list[Text]:
+    """Labels written downwards, each over its column."""
     tall = [upright(label, _TALLEST_LABEL) for label in labels]
     height = max(len(letters) for letters in tall)
     side = "middle" if cell > 2 else "left"

@@ -43,6 +43,7 @@ ALL = "all"
 # For files that cannot hold our signs: each has a neighbour that every encoding has.
 _PLAIN = str.maketrans(
     {"░": ":", "▒": "+", "▓": "#", "█": "@", "·": ".", "∅": "o", "…": "~", "×": "x", "≥": ">", "╌": "-", "–": "-"}
+    | {"␃": "$", "␂": "^", "◇": "*"}
 )
 
 

@@ -156,13 +156,26 @@ WORDS: dict[str, Words] = {
         en="stdin has more than {most}, which is more than this command reads; give it a smaller part",
         zh="标准输入超过 {most}，此命令最多读取这么多；请分成较小的部分",
     ),
+    "stdout-closed": Words(
+        en="stdout is closed, so nothing can be printed; send it to a file or to /dev/null",
+        zh="标准输出已关闭，无法输出结果；请把它重定向到文件或 /dev/null",
+    ),
+    "cli-escaped": Words(
+        en="stdout is {encoding}, which lacks some of these characters; they are written as \\uXXXX. "
+        "PYTHONIOENCODING=utf-8 writes them as they are",
+        zh="标准输出的编码是 {encoding}，缺少其中一些字符，已写成 \\uXXXX；设置 PYTHONIOENCODING=utf-8 可原样输出",
+    ),
+    "cli-folder-gone": Words(
+        en="the current folder has been deleted, or may not be read: change to another one (cd)",
+        zh="当前文件夹已被删除或无法访问，请先换到别的文件夹（cd）",
+    ),
     "cli-stdin-line-long": Words(
         en="stdin has a line of more than {most} bytes, which is no line of text",
         zh="标准输入里有一行超过 {most} 字节，这不像一行文字",
     ),
-    "cli-positive": Words(
-        en="{option} must be a number greater than 0; found {found!r}",
-        zh="{option} 必须是大于 0 的数；现在是 {found!r}",
+    "cli-number-from-zero": Words(
+        en="{option} must be a finite number of at least 0; found {found!r}",
+        zh="{option} 必须是不小于 0 的有限数；现在是 {found!r}",
     ),
     "cli-stdin-twice": Words(
         en="stdin can be read only once, but {options} all ask for it",
@@ -172,6 +185,10 @@ WORDS: dict[str, Words] = {
         en="--q, --k and --v belong together: give all three, or none for the tutorial's; "
         "found {found}, missing {missing}",
         zh="--q、--k、--v 要一起给：三个都给，或都不给（用教程的数字）；现在有 {found}，缺 {missing}",
+    ),
+    "cli-matrix-large": Words(
+        en="{option}, row {row}: {found} is larger than 1.8e308, the largest float64",
+        zh="{option} 第 {row} 行：{found} 超过 float64 的最大值 1.8e308",
     ),
     "cli-matrix-empty": Words(
         en='{option} holds no numbers; a matrix is written "1 0; 0 1"',
@@ -221,7 +238,9 @@ WORDS: dict[str, Words] = {
     ),
     "cli-file-trouble": Words(en="{file}: {reason}", zh="{file}：{reason}"),
     "cli-out-of-memory": Words(en="out of memory", zh="内存不够"),
+    "cli-out-of-memory-of": Words(en="out of memory: {need} were asked for", zh="内存不够：需要 {need}"),
     "cli-out-of-disk": Words(en="out of disk space", zh="磁盘空间不够"),
+    "cli-this-command": Words(en="this command", zh="这条命令"),
     "cli-unexpected": Words(
         en="a mistake of ours, {kind}: {message}; run again with --debug to see where",
         zh="regard 内部出错，{kind}：{message}；加上 --debug 再运行可以看到出错的地方",

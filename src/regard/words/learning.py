@@ -45,8 +45,13 @@ WORDS: dict[str, Words] = {
     "learn-kind-code": Words(en="write · {track}", zh="写代码 · {track}"),
     "learn-kind-bug": Words(en="find the bug · {track}", zh="找错 · {track}"),
     "learn-kind-sheet": Words(en="answer sheet", zh="填答案"),
+    "learn-torch-exercises": Words(en="Checking an exercise marked ×", zh="检查标有 × 的练习"),
     "learn-passed": Words(en="Passed: {passed} of {count}", zh="已通过：{passed}/{count}"),
     "learn-marks": Words(en="(✓ passed, … begun, · not yet)", zh="（✓ 通过，… 做过，· 还没做）"),
+    "learn-marks-torch": Words(
+        en="(✓ passed, … begun, · not yet, × needs PyTorch)",
+        zh="（✓ 通过，… 做过，· 还没做，× 需要 PyTorch）",
+    ),
     "learn-checklist": Words(
         en="Ready for the interview? {done} of {count}",
         zh="面试准备好了吗？{done}/{count}",

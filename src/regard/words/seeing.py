@@ -263,8 +263,8 @@ WORDS: dict[str, Words] = {
         zh="随机种子，相同的种子写出相同的文字；不写则为 0",
     ),
     "help-temperature": Words(
-        en="below 1 tamer, above 1 wilder; without it, as suits the model",
-        zh="小于 1 更稳，大于 1 更跳脱；不写则按模型的设定",
+        en="below 1 tamer, above 1 wilder; 0 always takes the most likely; without it, as suits the model",
+        zh="小于 1 更稳，大于 1 更跳脱；0 表示总取概率最高的；不写则按模型的设定",
     ),
     "help-count": Words(
         en="write so many texts, with this seed and those after it",

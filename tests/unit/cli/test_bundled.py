@@ -89,7 +89,7 @@ def test_lines_without_punctuation_are_told(run, prompt: list[str], form: str | 
 
 def test_see_as_json(run) -> None:
     told = json.loads(run("see", "I love you", "--json").out)
-    assert told.keys() == {"model", "text", "output", "records"}
+    assert told.keys() == {"model", "text", "output", "unknown", "lost_numbers", "records"}
     (record,) = told["records"]
     assert (told["model"], told["text"], record["kind"]) == ("translator", "I love you", "cross")
     (weights,) = record["weights"]
@@ -255,3 +255,21 @@ def test_bytes_in_and_text_out(arguments: list[bytes], stdin: bytes, expected: i
     assert done.returncode == expected, err
     assert err.count("\n") <= 1
     assert "Traceback" not in err
+
+
+def test_a_note_names_unknown_words_and_lost_numbers(run) -> None:
+    ran = run("translate", "The", "quokka", "has", "12345", "eggs")
+    assert ran.code == 0
+    words, numbers = ran.err.splitlines()
+    assert "never read these words while it was trained: quokka;" in words
+    assert "lacks these numbers of the text: 12345;" in numbers
+    told = json.loads(run("translate", "The quokka has 12345 eggs", "--json").out)
+    assert (told["unknown"], told["lost_numbers"]) == (["quokka"], ["12345"])
+    told = json.loads(run("see", "The quokka has 12345 eggs", "--json").out)
+    assert (told["unknown"], told["lost_numbers"]) == (["quokka"], ["12345"])
+    assert "从未见过这些词：quokka；" in run("see", "The quokka sleeps.", "--lang", "zh").err
+    assert "quokka" in run("see", "The quokka sleeps.", "--output", "你好").err
+    lines = run("translate", "-", stdin=b"A quokka.\nA dog.\nA zorblax.\n").err
+    assert lines.count("\n") == 1
+    assert lines.startswith("line 1: ")
+    assert "(2 such lines in all)" in lines

@@ -50,7 +50,8 @@ def test_a_line_for_each_sentence() -> None:
         (["--seed", "-1"], 2, "--seed must be a whole number of at least 0; found '-1'"),
         (["--seed", "9" * 5000], 2, "--seed must be"),
         (["--count", "0"], 2, "--count must be a whole number of at least 1; found '0'"),
-        (["--temperature", "0"], 2, "--temperature must be a number greater than 0; found '0'"),
+        (["--temperature", "-0.1"], 2, "--temperature must be a finite number of at least 0; found '-0.1'"),
+        (["--temperature", "inf"], 2, "--temperature must be a finite number"),
         (["--temperature", "nan"], 2, "--temperature must be"),
         (["--temperature", "warm"], 2, "--temperature must be"),
         (["--model", "translator", "I"], 2, "does not go on with a text"),
@@ -62,3 +63,9 @@ def test_what_cannot_be_written(run, arguments: list[str], code: int, said: str)
     assert (ran.code, ran.out) == (code, "")
     assert said in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_a_temperature_of_zero_is_greedy(run, bundled: Path) -> None:
+    first, second = (run("generate", "明", "--temperature", "0", "--seed", seed) for seed in ("0", "9"))
+    assert first.code == 0
+    assert first == second

@@ -156,7 +156,7 @@ def test_when_all_is_passed(run) -> None:
 def test_without_torch_the_next_is_one_for_numpy(run, monkeypatch: pytest.MonkeyPatch) -> None:
     first_torch = next(place for place, row in enumerate(entries()) if row.track == "torch")
     passes(*(row.id for row in entries()[:first_torch]))
-    monkeypatch.setattr("regard.cli.learn.list_command.find_spec", lambda name: None)
+    monkeypatch.setattr("regard.cli.learn.naming.find_spec", lambda name: None)
     chosen = json.loads(run("learn", "--json").out)["next"]
     assert next(row.track for row in entries() if row.id == chosen) == "numpy"
 

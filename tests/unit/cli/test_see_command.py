@@ -242,7 +242,7 @@ def test_png_needs_matplotlib_and_a_folder(run, tmp_path: Path, monkeypatch: pyt
             3,
             "models that come with regard are: translator, poet, handmade",
         ),
-        (["我爱你"], 2, "Chinese already"),
+        (["我爱你"], 2, "in Chinese characters already"),
         ([" \x00\x1b "], 2, "nothing to translate"),
         (["😀"], 2, "knows none of the characters"),
         (["love " * 5000], 5, "one sentence"),

@@ -87,13 +87,14 @@ def test_the_same_in_chinese() -> None:
     ]
 
 
-def test_a_line_at_most_every_ten_seconds() -> None:
+def test_a_first_line_after_three_seconds_then_one_at_most_every_ten() -> None:
     out, clock = io.StringIO(), Clock()
     screen = TrainingScreen("copy", file=out, lang="en", clock=clock)
     for number in range(1, 1001):
         clock.now = number / 10
         screen(step(number))
-    assert [line.split(" ")[1] for line in out.getvalue().splitlines()] == [f"{n:,}" for n in range(100, 1001, 100)]
+    assert [line.split(" ")[1] for line in out.getvalue().splitlines()] == [f"{n:,}" for n in range(30, 1001, 100)]
+    assert all("left" in line for line in out.getvalue().splitlines())
 
 
 def test_a_resumed_run_says_from_where_and_what_it_skipped() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from regard.cli.readings import NOTHING_UNKNOWN
 from regard.language import load
 
 pytestmark = pytest.mark.usefixtures("bundled")
@@ -16,7 +17,7 @@ def test_a_text_needs_no_quotes(run, bundled: Path) -> None:
     expected = load(bundled / "translator").translate("I love you")
     assert run("translate", "I", "love", "you") == (0, f"{expected}\n", "")
     told = json.loads(run("translate", "I love you", "--json").out)
-    assert told == {"model": "translator", "text": "I love you", "output": expected}
+    assert told == {"model": "translator", "text": "I love you", "output": expected, **NOTHING_UNKNOWN}
 
 
 def test_beams_and_another_folder(run, bundled: Path) -> None:
@@ -35,7 +36,8 @@ def test_a_line_for_each_line(run, bundled: Path) -> None:
     assert found[0] == load(bundled / "translator").translate(lines[0])
     told = run("translate", "-", "--json", stdin="\n".join(lines).encode()).out.splitlines()
     assert [json.loads(line) for line in told] == [
-        {"model": "translator", "text": text, "output": output} for text, output in zip(lines, found, strict=True)
+        {"model": "translator", "text": text, "output": output, **NOTHING_UNKNOWN}
+        for text, output in zip(lines, found, strict=True)
     ]
     assert run("translate", "-") == (0, "", "")
 
@@ -62,7 +64,7 @@ def test_bad_lines_are_named_and_the_rest_goes_on(run) -> None:
     assert cat
     assert (chinese, unread, end) == ("", "", "")
     said = err.splitlines()
-    assert said[0].startswith("line 2: '我爱你' is Chinese already")
+    assert said[0].startswith("line 2: '我爱你' is in Chinese characters already")
     assert said[1].startswith("line 4: ")
     assert len(said) == 2
     code, out, err = run("translate", "-", "--json", "--lang", "zh", stdin=given)
@@ -83,7 +85,7 @@ def test_lines_before_bytes_that_are_no_text(run) -> None:
         (["--beams", "0", "I"], "--beams must be a whole number of at least 1; found '0'"),
         (["--beams", "257", "I"], "--beams must be at most 256; found 257"),
         ([""], "nothing to translate"),
-        (["我爱你"], "Chinese already"),
+        (["我爱你"], "in Chinese characters already"),
         (["😀"], "knows none of the characters"),
         (["--model", "poet", "I"], "does not translate"),
     ],
@@ -135,3 +137,18 @@ def test_a_reader_that_had_enough_of_an_endless_text(tiny_models: Path) -> None:
         process.stdout.close()
         assert (process.wait(timeout=60), process.stderr.read()) == (0, b"")
         endless.kill()
+
+
+@pytest.mark.parametrize(("text", "script"), [("こんにちは", "Japanese"), ("안녕", "Korean"), ("Привет", "Cyrillic")])
+def test_another_script_is_called_by_its_name(run, text: str, script: str) -> None:
+    for command in ("translate", "see", "heads"):
+        ran = run(command, text)
+        assert (ran.code, ran.out) == (2, "")
+        assert f"'{text}' is in {script}" in ran.err
+        assert "Chinese" not in ran.err
+
+
+def test_digits_that_the_model_cannot_read_are_named(run, bundled: Path) -> None:
+    ran = run("translate", "The cat sat on 12 mats.")
+    assert "read as “The cat sat on mats.”" in ran.err
+    assert "lacks these numbers of the text: 12;" in ran.err

@@ -72,7 +72,7 @@ def test_empty_lines_are_empty_in_a_list_only(translator: LanguageModel) -> None
         ("我爱你。", "translate-chinese"),
         ("我" * 5000, "translate-chinese"),
         ("😀 🎉", "translate-unreadable"),
-        ("Привет", "translate-unreadable"),
+        ("Привет", "translate-script"),
     ],
 )
 def test_what_cannot_be_read_is_said_in_one_line(translator: LanguageModel, text: str, key: str) -> None:
@@ -156,6 +156,6 @@ def test_whatever_is_typed_there_is_an_answer_or_a_sentence(translator: Language
     try:
         found = translator.translate(text, beams=1)
     except ArgumentError as error:
-        assert error.key in ("translate-empty", "translate-chinese", "translate-unreadable")  # noqa: PT017
+        assert error.key in ("translate-empty", "translate-chinese", "translate-script", "translate-unreadable")  # noqa: PT017
     else:
         assert len(split_sentences(text)) == 0 or found.isprintable() or "\n" in found

@@ -97,7 +97,17 @@ def test_how_long_a_text_may_be(poet: LanguageModel) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", [{"temperature": 0}, {"top_k": 0}, {"top_p": 2.0}, {"seed": -1}, {"max_new": 0}, {"prompt": 5}]
+    "how",
+    [
+        {"temperature": -0.1},
+        {"temperature": False},
+        {"temperature": "0"},
+        {"top_k": 0},
+        {"top_p": 2.0},
+        {"seed": -1},
+        {"max_new": 0},
+        {"prompt": 5},
+    ],
 )
 def test_bad_numbers_are_told(poet: LanguageModel, how: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError):
@@ -122,3 +132,12 @@ def test_nothing_to_begin_with(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="give a prompt"):
         model.generate()
     assert model.generate("明").startswith("明")
+
+
+def test_a_temperature_of_zero_is_greedy(poet: LanguageModel) -> None:
+    greedy = poet.generate("明", temperature=0)
+    assert [poet.generate("明", temperature=0.0, seed=seed) for seed in range(3)] == [greedy] * 3
+    assert poet.generate("明", temperature=1e-6, seed=5, top_k=None) == greedy  # the limit
+    assert poet.generate("明", top_k=1) == greedy
+    with pytest.raises(ArgumentError):
+        poet.generate("明", temperature=0, top_p=2.0)

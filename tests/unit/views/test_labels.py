@@ -7,7 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from regard.views.labels import ARROW, cut, cut_start, pad, readable, row_label, short_names, upright, visible
+from regard.views.labels import (
+    ARROW,
+    cut,
+    cut_start,
+    marker_sign,
+    pad,
+    readable,
+    row_label,
+    short_names,
+    upright,
+    visible,
+)
 
 ANY_TEXT = st.text(st.characters(categories=None, codec=None) | st.sampled_from("注意力🤗Ġ▁\n\x1b[\u200d\ufe0f\u0301 "))
 
@@ -102,3 +113,8 @@ def test_upright_keeps_accents_on_their_letter() -> None:
 )
 def test_names_lose_what_they_share(names: list[str], short: list[str], pattern: str) -> None:
     assert short_names(names) == (short, pattern)
+
+
+@pytest.mark.parametrize("label", ["<", "<>", "<a b>", "[x]", "[]", "love", "<<eos>>", "明", "<" + "a" * 40 + ">"])
+def test_what_is_no_special_token_keeps_its_letters(label: str) -> None:
+    assert marker_sign(label) is None

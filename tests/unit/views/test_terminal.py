@@ -524,3 +524,28 @@ def test_a_reader_that_had_enough_is_the_caller_s_affair() -> None:
 
     with pytest.raises(BrokenPipeError):  # rich alone would end the process with 1, which means that a check failed
         Trace.from_weights(causal(3)).show(file=Gone(), width=80)
+
+
+def header(keys: list[str], width: int) -> list[str]:
+    """What stands over the map of one head."""
+    S = len(keys)
+    lines = shown(Trace.from_weights(np.full((S, S), 1 / S), keys, keys), width=width).splitlines()
+    first = next(place for place, line in enumerate(lines) if line.lstrip().startswith(("<eos> ", "<bos> ")))
+    return lines[lines.index("") + 1 : first]
+
+
+@pytest.mark.parametrize("count", [8, 20])
+def test_a_special_token_is_one_sign_where_its_name_has_no_room(count: int) -> None:
+    assert header(["<eos>", *"床前明月光疑是地上霜举头望明月低头思故乡"[:count]], 60)[0].split() == ["␃", "<eos>"]
+    assert len(header(["<eos>", *"床前明月光疑是地上霜举头望明月低头思故乡"[:count]], 60)) == 2
+    words = header(["<bos>", *["never"] * count, "<mask>"], 60)
+    assert words[0].split() == ["␂", "<bos>", "◇", "<mask>"]
+    assert len(words) == 1 + len("never")
+
+
+def test_a_special_token_with_room_keeps_its_name() -> None:
+    assert shown(Trace.from_weights(np.eye(3), ["<eos>", "I", "love"])).splitlines()[2].split() == [
+        "<eos>",
+        "I",
+        "love",
+    ]

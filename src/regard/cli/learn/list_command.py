@@ -1,7 +1,6 @@
 """`regard learn list`: the exercises with what is done, the check-list of four, and what to do next."""
 
 from collections.abc import Iterator
-from importlib.util import find_spec
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -9,6 +8,7 @@ import typer
 from rich.cells import cell_len
 
 from regard.cli.help_page import fold
+from regard.cli.learn.naming import lacks_torch
 from regard.cli.streams import put, talk, write_json
 from regard.words import language, say
 
@@ -49,6 +49,8 @@ def list_exercises(as_json: Annotated[bool, typer.Option("--json", help="help-js
     width = get_terminal_size().columns
     put("\n".join([*_table(entries(), progress, width), "", *_checklist_lines(items, width)]))
     talk("")
+    if any(map(lacks_torch, entries())):
+        talk(say("missing-package", what=say("learn-torch-exercises"), package="torch", extra="torch"))
     if due := _due(progress):
         talk(say("learn-due", count=due))
     if following is None:
@@ -82,24 +84,24 @@ def _table(rows: "tuple[Entry, ...]", progress: "Progress", width: int) -> Itera
     titles = {lesson.number: getattr(lesson.title, language()) for lesson in lessons()}
     later = {one: say("learn-lesson-coming", title=getattr(title, language())) for one, title in coming().items()}
     kinds = _column([_kind(row) for row in rows])
+    names = [getattr(row.title, language()) for row in rows]
     longest = max(len(row.id) for row in rows)
-    if (
-        longest
-        + max(cell_len(kind + getattr(row.title, language())) for kind, row in zip(kinds, rows, strict=True))
-        + 6
-        > width
-    ):
+    if longest + max(cell_len(kind + name) for kind, name in zip(kinds, names, strict=True)) + 6 > width:
         kinds = [""] * len(rows)
     for number in sorted({*titles, *(row.lesson for row in rows)}):
         yield say("learn-lesson", number=number, title=titles.get(number) or later[number])
-        group = [(row, kind) for row, kind in zip(rows, kinds, strict=True) if row.lesson == number]
+        group = [line for line in zip(rows, kinds, names, strict=True) if line[0].lesson == number]
         if not group:
             yield f"    regard learn read {number}"
-        for row, kind in group:
-            yield f"  {_mark(progress.work(row.id))} {row.id:{longest}}  {kind}{getattr(row.title, language())}"
+        for row, kind, name in group:
+            yield f"  {_mark(row, progress.work(row.id))} {row.id:{longest}}  {kind}{name}"
         yield ""
     passed = sum(progress.passed(row.id) for row in rows)
-    yield say("learn-passed", passed=passed, count=len(rows)) + "  " + say("learn-marks")
+    yield (
+        say("learn-passed", passed=passed, count=len(rows))
+        + "  "
+        + say("learn-marks-torch" if any(map(lacks_torch, rows)) else "learn-marks")
+    )
 
 
 def _column(texts: list[str]) -> list[str]:
@@ -114,9 +116,11 @@ def _kind(row: "Entry") -> str:
     return say(f"learn-kind-{row.kind}", track=track)
 
 
-def _mark(work: "Work") -> str:
+def _mark(row: "Entry", work: "Work") -> str:
     if work.passed_at is not None:
         return "✓"
+    if lacks_torch(row):
+        return "×"
     return "·" if not work.attempts and not work.gave_up else "…"
 
 
@@ -152,9 +156,7 @@ def _due(progress: "Progress") -> int:
 def _following(rows: "tuple[Entry, ...]", progress: "Progress") -> "Entry | None":
     """The first that is not passed and can be done here."""
     open_ones = [row for row in rows if not progress.passed(row.id)]
-    if not any(row.track == "numpy" for row in open_ones) or find_spec("torch"):
-        return next(iter(open_ones), None)
-    return next(row for row in open_ones if row.track == "numpy")
+    return next((row for row in open_ones if not lacks_torch(row)), next(iter(open_ones), None))
 
 
 def _as_json(
@@ -164,6 +166,7 @@ def _as_json(
 
     listed = [
         {**asdict(row), "title": getattr(row.title, language()), "passed": progress.passed(row.id)}
+        | {"missing": "torch" if lacks_torch(row) else None}
         | asdict(progress.work(row.id))
         for row in rows
     ]

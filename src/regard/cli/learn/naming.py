@@ -1,5 +1,6 @@
 """What the commands share about names: the exercise that was asked for, and the file its answer is written in."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,11 @@ def answer_file(row: "Entry") -> str:
     return f"{row.id}.toml" if row.kind == "sheet" else f"{row.id}.py"
 
 
+def lacks_torch(row: "Entry") -> bool:
+    """Whether the exercise is written with PyTorch, which is not installed."""
+    return row.track == "torch" and row.kind != "sheet" and find_spec("torch") is None
+
+
 def is_untouched(exercise: "Exercise", path: Path) -> bool:
     """Whether a file is still as `start` wrote it, in either language, and with whatever seed."""
     import tomllib
@@ -44,5 +50,5 @@ def is_untouched(exercise: "Exercise", path: Path) -> bool:
             return text == exercise.stub
         seed = tomllib.loads(text).get("seed")
         return isinstance(seed, int) and any(text == exercise.sheet.make(seed, lang) for lang in LANGUAGES)
-    except ValueError:  # not there, not to be read, no UTF-8, no TOML
+    except (ValueError, RecursionError):  # not there, not to be read, no UTF-8, no TOML
         return False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.learn.naming import LARGEST_ANSWER, answer_file, asked_for
-from regard.cli.numbers import whole_number
+from regard.cli.numbers import is_count, whole_number
 from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
 from regard.words import say
@@ -52,7 +52,7 @@ def _seed_here(exercise: "Exercise") -> int | None:
     except ValueError:  # not there, not to be read, no UTF-8
         return None
     found = re.search(r"^\s*seed\s*[=＝]\s*(\d+)", text, flags=re.MULTILINE)  # whatever was typed in the other lines
-    return None if found is None or exercise.sheet is None else int(found[1])
+    return int(found[1]) if found is not None and exercise.sheet is not None and is_count(found[1]) else None
 
 
 def _answers(exercise: "Exercise", seed: int) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.learn.naming import answer_file, asked_for, is_untouched
+from regard.cli.learn.naming import answer_file, asked_for, is_untouched, lacks_torch
 from regard.cli.streams import put, talk, write_json
 from regard.words import language, say
 
@@ -24,6 +24,8 @@ def start(
     task = getattr(exercise.task, language()).strip()
     if not as_json:
         put(f"{getattr(exercise.title, language())}\n\n{task}\n", flush=True)
+    if lacks_torch(exercise):
+        talk(say("missing-package", what=say("sandbox-exercise"), package="torch", extra="torch"))
     written = write_beginning(exercise, path)
     if as_json:
         write_json({"id": exercise.id, "file": str(path), "written": written, "task": task})

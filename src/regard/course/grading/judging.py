@@ -24,6 +24,7 @@ from regard.course.grading.slips import our_answers
 from regard.course.grading.source import look
 from regard.course.grading.telling import printed, told, unanswered
 from regard.course.grading.verdict import Test, Verdict
+from regard.packages import require_package
 from regard.words import language, say
 
 
@@ -43,6 +44,7 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
 
         return grade_sheet(exercise, source)
     assert exercise.grader is not None
+    require_package(exercise.track, say("sandbox-exercise"))
     seed = fresh_seed() if seed is None else seed
     calls = partial(_calls, exercise.grader, seed)
     with ThreadPoolExecutor(1) as beside, cancelled_on_error():

@@ -279,6 +279,14 @@ WORDS: dict[str, Words] = {
         zh="{what} 需要 {package}，但尚未安装：pip install 'regard[{extra}]'；在克隆的仓库里则是 "
         "pip install -c constraints.txt -e '.[{extra}]'",
     ),
+    "missing-core-package": Words(
+        en="{what} needs {package}, which belongs to regard and is not installed: pip install --force-reinstall regard",
+        zh="{what} 需要 {package}；它是 regard 的必需依赖，但尚未安装：pip install --force-reinstall regard",
+    ),
+    "package-broken": Words(
+        en="{what} needs {package}, which is installed but cannot be imported: {reason}; install {package} again",
+        zh="{what} 需要 {package}；它已安装，但无法导入：{reason}；请重新安装 {package}",
+    ),
     "model-no-name": Words(
         en="a model needs a folder of its own: give its path, for example save('my-model')",
         zh="模型需要一个自己的文件夹：请给出路径，例如 save('my-model')",

@@ -52,8 +52,30 @@ WORDS: dict[str, Words] = {
         zh="没有要翻译的内容：请给一个句子，例如 'I love you'",
     ),
     "translate-chinese": Words(
-        en="{found!r} is Chinese already: the translator reads English and writes Chinese",
-        zh="{found!r} 已经是中文：这个翻译模型读英文、写中文",
+        en="{found!r} is in Chinese characters already: the translator reads English and writes Chinese",
+        zh="{found!r} 已经是汉字：这个翻译模型读英文、写中文",
+    ),
+    "translate-script": Words(
+        en="{found!r} is in {script}: the model {name!r} reads English",
+        zh="{found!r} 是{script}：模型 {name!r} 只读英文",
+    ),
+    "script-japanese": Words(en="Japanese", zh="日文"),
+    "script-korean": Words(en="Korean", zh="韩文"),
+    "script-bopomofo": Words(en="Chinese phonetic signs (bopomofo)", zh="注音符号"),
+    "script-cyrillic": Words(en="Cyrillic letters", zh="西里尔字母"),
+    "script-greek": Words(en="Greek letters", zh="希腊字母"),
+    "script-arabic": Words(en="Arabic letters", zh="阿拉伯字母"),
+    "script-hebrew": Words(en="Hebrew letters", zh="希伯来字母"),
+    "script-devanagari": Words(en="Devanagari letters", zh="天城文字母"),
+    "script-bengali": Words(en="Bengali letters", zh="孟加拉文字母"),
+    "script-tamil": Words(en="Tamil letters", zh="泰米尔文字母"),
+    "script-thai": Words(en="Thai letters", zh="泰文字母"),
+    "script-georgian": Words(en="Georgian letters", zh="格鲁吉亚字母"),
+    "script-armenian": Words(en="Armenian letters", zh="亚美尼亚字母"),
+    "script-other": Words(en="letters that are not Latin", zh="非拉丁字母"),
+    "words-file": Words(
+        en="{path} is no list of words: it must be a regular file of at most 16 MiB",
+        zh="{path} 不是词表：它必须是不超过 16 MiB 的普通文件",
     ),
     "translate-unreadable": Words(
         en="the model knows none of the characters in {found!r}: give a sentence in words",
@@ -66,6 +88,14 @@ WORDS: dict[str, Words] = {
     "text-strange": Words(
         en="the model {name!r} reads English only and does not know: {found}; do not trust what it makes of that",
         zh="模型 {name!r} 只读英文，不认识：{found}；这部分的结果不可信",
+    ),
+    "text-unseen": Words(
+        en="the model {name!r} never read these words while it was trained: {found}; what it makes of them is a guess",
+        zh="模型 {name!r} 训练时从未见过这些词：{found}；对它们的翻译只是猜测",
+    ),
+    "text-numbers": Words(
+        en="the translation lacks these numbers of the text: {found}; the model {name!r} drops digits of long numbers",
+        zh="译文里缺少原文的数字：{found}；模型 {name!r} 会漏掉长数字里的数位",
     ),
     # --- writing ---
     "generate-task": Words(

@@ -118,6 +118,31 @@ WORDS: dict[str, Words] = {
         en="{place} is larger than {most}, the most that a recipe may ask for",
         zh="{place} 超过 {most}，这是配方允许的最大值",
     ),
+    "recipe-deep": Words(
+        en="a key of a recipe has at most {most} parts, as in model.norm.place; found '{place}'",
+        zh="配方的键最多有 {most} 段，例如 model.norm.place；实际是 '{place}'",
+    ),
+    "recipe-path": Words(
+        en="{place} names files below the folder of --data, with * and ** as whole parts; found '{value}'",
+        zh="{place} 写的是 --data 文件夹里的文件名，可以用 *，** 要独占一段；实际是 '{value}'",
+    ),
+    "recipe-path-absolute": Words(
+        en="{place} names files below the folder of --data, and '{value}' is an absolute path: give --data {folder} and"
+        ' {place} = ["{name}"]',
+        zh="{place} 写的是 --data 文件夹里的文件名，而 '{value}' 是绝对路径：请用 --data {folder}，"
+        '并把 {place} 设为 ["{name}"]',
+    ),
+    "toml-deep": Words(
+        en="tables and arrays are nested deeper than {most} levels",
+        zh="表和数组的嵌套超过 {most} 层",
+    ),
+    "toml-digits": Words(en="a number has thousands of digits", zh="有一个数长达数千位"),
+    "train-too-large": Words(
+        en="training a model of {parameters} parameters takes {need} for weights, gradients and the optimizer, and "
+        "{free} are free on {device}; choose smaller d_model, d_ff, layers or vocabulary",
+        zh="训练 {parameters} 个参数的模型，权重、梯度和优化器需要 {need}，而 {device} 只剩 {free}；"
+        "请减小 d_model、d_ff、层数或词表",
+    ),
     "recipe-no-table": Words(
         en="{place} cannot be set: {part} is a single value, not a table",
         zh="无法设置 {place}：{part} 是单个值，不是表",

@@ -1,0 +1,193 @@
+"""Every command where an optional package is not installed: it works, or says what to install; it never crashes."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from without_packages import Ran, commands_of, run_without
+
+from regard.cli.application import application
+from regard.cli.verdict import judge
+from regard.course.catalogue import entries
+from regard.errors import MissingPackageError
+from regard.packages import CORE, EXTRAS, import_error, require_package
+
+MISSING = 4
+TORCH_EXERCISES = [row.id for row in entries() if row.track == "torch"]
+NUMPY_EXERCISE, SHEET = "softmax", "by-hand"
+TRAINING = ["train", "copy", "--out", "run", "--film", "--set", "training.steps=2", "--set", "film.every=1"]
+"""What makes the run that the other commands draw."""
+NEW = ("copy", "--out", "new", "--set", "training.steps=1")
+
+CASES: dict[tuple[str, ...], list[list[str]]] = {
+    (): [["--version"], ["--lang", "zh", "--help"]],
+    ("see",): [
+        ["I love you"],
+        ["--json", "-"],
+        ["--model", "poet"],
+        ["--model", "handmade"],
+        ["--png", "a.png"],
+        ["--html", "a.html"],
+        ["--save", "a.safetensors"],
+    ],
+    ("heads",): [[], ["--json", "I love you"]],
+    ("translate",): [["hello"], ["-"], ["--json", "hello"]],
+    ("generate",): [["--form", "五绝"], ["床前明月光", "--json"]],
+    ("explain",): [[], ["--causal", "--json"], ["--code"]],
+    ("train",): [["--json"], ["copy"], [*NEW], ["en-zh", "--out", "new", "--data", "pairs.tsv"]],
+    ("evaluate",): [["run"], ["translator"], ["translator", "--data", "pairs.tsv"], ["poet", "--data", "poems.txt"]],
+    ("plot",): [["run"], ["run", "--json"], ["run", "--png", "loss.png"], ["run", "--png", "loss.svg"]],
+    ("film",): [["run", "--speed", "60"], ["run", "--json"], ["run", "--gif", "film.gif"]],
+    ("doctor",): [["--json"]],
+    ("learn",): [["--json"]],
+    ("learn", "list"): [["--json"]],
+    ("learn", "start"): [[NUMPY_EXERCISE], [TORCH_EXERCISES[0]], [SHEET]],
+    ("learn", "check"): [[NUMPY_EXERCISE], [SHEET], [TORCH_EXERCISES[0]], [TORCH_EXERCISES[0], "--json"]],
+    ("learn", "hint"): [[TORCH_EXERCISES[0]]],
+    ("learn", "solution"): [[TORCH_EXERCISES[0], "--give-up"], [SHEET, "--give-up"]],
+    ("learn", "reset"): [[TORCH_EXERCISES[0]], ["--all"]],
+    ("learn", "ask"): [["--list"], ["why-sqrt-d-k", "--reveal"]],
+    ("learn", "read"): [["1"], ["2", "--json"]],
+}
+"""What each command is asked for, beside nothing at all and --help. A new command needs its line here."""
+EVERY = [
+    [*path, *arguments]
+    for path, cases in CASES.items()
+    for arguments in ([], ["--help"], *cases)
+    if [*path, *arguments] != ["learn", "ask"]  # which asks at random
+]
+
+WITHOUT = {
+    "matplotlib": ("matplotlib", "PIL", *(name for name, extra in EXTRAS.items() if extra in ("train", "making"))),
+    "torch": ("torch", "triton", "transformers"),
+}
+Told = dict[tuple[str, ...], Ran]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told]:
+    """Every command in every environment. The run that they draw is trained in the first, which has torch."""
+    here = tmp_path_factory.mktemp("here")
+    (here / "pairs.tsv").write_text("I love you.\t我爱你。\nHello.\t你好。\n" * 20, encoding="utf-8")
+    (here / "poems.txt").write_text("床前明月光，疑是地上霜。\n" * 20, encoding="utf-8")
+    found = {}
+    for name, packages in WITHOUT.items():
+        commands = EVERY if (here / "run").exists() else [TRAINING, *EVERY]
+        told = run_without(packages, tmp_path_factory.mktemp(name), commands, here)
+        found[name] = {tuple(arguments): ran for arguments, ran in told}
+        for changed in (here / "new", here / f"{TORCH_EXERCISES[0]}.py"):
+            shutil.rmtree(changed, ignore_errors=True)
+    assert found["matplotlib"][tuple(TRAINING)].code == 0
+    return found
+
+
+def test_every_command_has_its_cases() -> None:
+    assert {path for path, _ in commands_of(application())} == set(CASES)
+
+
+def test_every_command_works_or_says_what_to_install(ran: dict[str, Told]) -> None:
+    """In one test, so that tests which run side by side do not each start these processes."""
+    for name, found in ran.items():
+        _no_crash(name, found)
+        _says_which(name, found)
+        _marks_and_warns(name, found)
+
+
+def _no_crash(name: str, found: Told) -> None:
+    for arguments, told in found.items():
+        about = f"without {name}: regard {' '.join(arguments)}: {told.code} {told.err[-300:]}"
+        assert told.code in (0, 1, 2, 3, 4, 5), about
+        assert "Traceback" not in told.err, about
+        if told.code == MISSING:
+            assert "pip install 'regard[" in told.err, about
+            assert len([line for line in told.err.splitlines() if line.startswith("regard: ")]) == 1, about
+
+
+def _says_which(name: str, found: Told) -> None:
+    exercise = TORCH_EXERCISES[0]
+    wanted = {
+        "torch": {
+            ("learn", "check", exercise): "this exercise needs torch",
+            ("learn", "check", exercise, "--json"): "this exercise needs torch",
+            ("train", *NEW): "regard train needs torch",
+            ("evaluate", "run"): "regard evaluate needs torch",
+            ("evaluate", "translator"): "regard evaluate needs torch",
+        },
+        "matplotlib": {
+            ("see", "--png", "a.png"): "--png needs matplotlib",
+            ("plot", "run", "--png", "loss.png"): "--png needs matplotlib",
+            ("film", "run", "--gif", "film.gif"): "--gif needs matplotlib",
+            ("evaluate", "translator", "--data", "pairs.tsv"): "needs sacrebleu",
+        },
+    }[name]
+    for arguments, sentence in wanted.items():
+        told = found[arguments]
+        assert told.code == MISSING, (arguments, told)
+        assert sentence in told.err, (arguments, told)
+        assert not told.out
+    missing = {arguments for arguments, told in found.items() if told.code == MISSING}
+    allowed = {("evaluate", "poet", "--data", "poems.txt"), ("train", "en-zh", "--out", "new", "--data", "pairs.tsv")}
+    pictures = {one for one in missing if one[0] in ("see", "plot", "film") and name == "matplotlib"}
+    commands = {one for one in missing if one[0] in ("train", "evaluate") and name == "torch"}
+    assert missing - wanted.keys() - allowed - pictures - commands == set()
+
+
+def _marks_and_warns(name: str, found: Told) -> None:
+    listed, started = found["learn",], found["learn", "start", TORCH_EXERCISES[0]]
+    marked = [line.split()[1] for line in listed.out.splitlines() if line.startswith("  × ")]
+    assert started.code == listed.code == 0
+    if name == "torch":
+        assert marked == TORCH_EXERCISES
+        assert "needs PyTorch" in listed.out
+        assert "pip install 'regard[torch]'" in listed.err
+        assert "this exercise needs torch" in started.err
+        assert "regard train needs torch" in found["train",].err
+    else:
+        assert marked == []
+        assert "needs" not in started.err + found["train",].err
+
+
+# --- the table --------------------------------------------------------------------------------------------
+
+
+def test_the_table_names_every_optional_package() -> None:
+    """Held against pyproject.toml, whose names differ from the import's for none but Pillow, matplotlib's."""
+    import tomllib
+
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    groups = project["optional-dependencies"]
+    optional = {extra: [line.partition(">=")[0] for line in groups[extra]] for extra in set(EXTRAS.values())}
+    for package, extra in EXTRAS.items():
+        if package not in ("PIL", "triton"):
+            assert package in optional[extra], package
+    names = {name for extra in ("torch", "plot", "notebook", "web", "gguf", "train") for name in optional[extra]}
+    assert names - {"regard[torch]"} <= EXTRAS.keys()
+    assert sorted(CORE) == sorted(line.partition(">=")[0] for line in project["dependencies"])
+
+
+@pytest.mark.parametrize("package", [*EXTRAS, *CORE])
+def test_an_import_that_fails_anywhere_is_told(package: str) -> None:
+    error = ModuleNotFoundError(f"No module named '{package}.sub'", name=f"{package}.sub")
+    sentence, code = judge(error)
+    assert code == MISSING
+    assert sentence is not None
+    assert f"this command needs {package}" in sentence
+    assert "pip install" in sentence
+
+
+def test_a_package_that_cannot_be_imported_is_no_missing_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gguf.py").write_text("raise OSError('libgguf.so.1: cannot open shared object file')", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, "gguf", raising=False)
+    with pytest.raises(MissingPackageError, match=r"installed but cannot be imported: libgguf\.so\.1") as caught:
+        require_package("gguf", "this")
+    assert caught.value.exit_code == MISSING
+    sentence, code = judge(ImportError("libtorch_cpu.so: cannot open shared object file", name="torch._C"))
+    assert code == MISSING
+    assert sentence is not None
+    assert "cannot be imported: libtorch_cpu.so" in sentence
+
+
+def test_an_import_of_ours_that_fails_is_a_bug() -> None:
+    assert import_error(ModuleNotFoundError("No module named 'regard.nowhere'", name="regard.nowhere"), "this") is None
+    assert judge(ImportError("cannot import name 'x'", name="regard.cli"))[1] == 70

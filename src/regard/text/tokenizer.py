@@ -23,8 +23,6 @@ from regard.file_kinds import refuse_other_file
 from regard.files import check_place, write_aside
 from regard.input_files import read_file
 from regard.text.pieces import MARK, sign_bytes, spelled
-from regard.text.regex_cost import Cost
-from regard.text.untrusted import check_content, is_bundled
 
 # What the same control token is called in files from elsewhere.
 PAD = ("<pad>", "[PAD]", "<|pad|>")
@@ -32,6 +30,8 @@ BOS = ("<bos>", "<s>", "[BOS]", "<|begin_of_text|>")
 EOS = ("<eos>", "</s>", "[EOS]", "<|endoftext|>", "<|end_of_text|>")
 UNKNOWN = ("<unk>", "[UNK]")
 
+ASSETS = Path(__file__).parents[1] / "assets"
+"""What is bundled with regard is known to be good, and is not tried first."""
 LARGEST_FILE = 2**26
 LONGEST_QUADRATIC = 2**14
 """Characters of a text, for patterns whose time may grow with the square of it: 1 or 2 s at most."""
@@ -171,8 +171,12 @@ class Tokenizer:
         source = Path(path)
         refuse_other_file(source, "tokenizer", within=within)
         content = read_file(source, most=LARGEST_FILE, within=within)
-        if is_bundled(source):
+        if source.resolve().is_relative_to(ASSETS):
             return cls(_loaded(source, content))
+        # Here, since bundled models do without it and are to start quickly.
+        from regard.text.regex_cost import Cost
+        from regard.text.untrusted import check_content
+
         cost = check_content(source, content)
         inner = _loaded(source, content)
         _check_ids(source, inner)

@@ -1,7 +1,7 @@
 """tokenizer.json from elsewhere: tried in a process of its own (`tokenizer_trial`) before this one loads it.
 
-Files that are bundled with regard are known to be good and cost nothing. Others cost one start of Python and one walk
-over the file; what was accepted once is remembered by its hash as long as this process runs.
+It costs one start of Python and one walk over the file; what was accepted once is remembered by its hash as long as
+this process runs.
 """
 
 import hashlib
@@ -17,16 +17,10 @@ from regard.errors import FileError
 from regard.memory import spell
 from regard.text.regex_cost import Cost
 
-ASSETS = Path(__file__).parents[1] / "assets"
 WALL = 20.0
 """Seconds. Its processor time is limited much earlier; this is for a machine with no such limit, or a very busy one."""
 
 _ACCEPTED: dict[bytes, Cost] = {}
-
-
-def is_bundled(path: Path) -> bool:
-    """Whether the file is one that comes with regard."""
-    return path.resolve().is_relative_to(ASSETS)
 
 
 def check_content(path: Path, content: bytes) -> Cost:

@@ -19,6 +19,7 @@ from mutations import mutated
 from regard.errors import ArgumentError, FileError
 from regard.text import Tokenizer, tokenizer_trial, untrusted
 from regard.text.regex_cost import Cost
+from regard.text.tokenizer import ASSETS
 
 TEXTS = ["The cat's 1234 dogs, don't!\n\n  x", "小明 likes cats。", "ААА ббб 한국어", " " * 50, "a" * 5000 + "!", ""]
 HOSTILE = files.hostile()
@@ -120,7 +121,13 @@ def test_without_a_second_process_the_file_is_tried_in_this_one(monkeypatch: pyt
 def test_bundled_tokenizers_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(untrusted, "_command", lambda: pytest.fail("a process was started"))
     for name in ("poet", "translator"):
-        assert Tokenizer.read(untrusted.ASSETS / name / "tokenizer.json").vocab_size > 1000
+        assert Tokenizer.read(ASSETS / name / "tokenizer.json").vocab_size > 1000
+
+
+def test_bundled_tokenizers_do_not_wait_for_the_trial() -> None:
+    program = f"import sys; from regard.text import Tokenizer; Tokenizer.read({str(ASSETS / 'poet/tokenizer.json')!r})"
+    program += "; print({'subprocess', 'regard.text.untrusted', 'regard.text.regex_cost'} & set(sys.modules))"
+    assert "regard" not in subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
 
 
 def test_what_was_accepted_is_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

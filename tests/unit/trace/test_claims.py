@@ -139,7 +139,6 @@ def test_a_coarse_map_takes_the_same_time_whatever_its_length(name: str, tmp_pat
 
 
 def test_a_coarse_map_is_plotted(tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib").use("Agg")
     (tmp_path / "t").write_bytes(content(*COARSE["a map"]))
     began = time.process_time()
     read_trace(tmp_path / "t").plot(0, 0)

@@ -153,6 +153,7 @@ def by_mask(caught: Caught | CaughtWeights, sizes: FourSizes, module: nn.Module,
     if caught.seen is None or caught.seen.shape != (*caught.weights.shape[:-2], S):
         return None
     keys = by_heads(caught.seen[..., None, :], module).any(1)[:, 0]  # B S
+    keys = keys | ~keys.any(1, keepdim=True)  # all scores are low: nothing is told
     if keys.is_cpu and bool(keys.all()):
         return None
     return Padding(None if across or T > S else queries_at(keys, T, S - T), keys)

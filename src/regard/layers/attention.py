@@ -101,12 +101,13 @@ class MultiHeadAttention(nn.Module):
         q = q if self.q_norm is None else self.q_norm(q)
         q = q if turn is None else turn(q)
         dropout = self.dropout if self.training else 0.0
+        across = self.kind == "self" and memory is not None and memory is not x
         out = attend(
             q,
             k,
             v,
             name=self.name,
-            kind=self.kind,
+            kind="cross" if across else self.kind,
             mask=mask,
             bias=bias,
             scale=self.scale,

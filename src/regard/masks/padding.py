@@ -36,8 +36,9 @@ def padding_of(mask: BoundMask | None, bias: Array | None, shape: Shape, across:
     if keys is None or _is_surely_all(keys):
         return None
     # A copy: the mask is the caller's, who may write over it.
-    keys = keys.expand(B, S).clone() if is_tensor(keys) else np.array(np.broadcast_to(keys, (B, S)))
-    return Padding(queries_at(keys, T, None if across or T > S else offset), keys)
+    text: Array = keys.expand(B, S).clone() if is_tensor(keys) else np.array(np.broadcast_to(keys, (B, S)))
+    text = text | ~text.any(1)[:, None]  # where nothing is seen, or all scores are low, nothing is told
+    return Padding(queries_at(text, T, None if across or T > S else offset), text)
 
 
 def queries_at(keys: Array, T: int, offset: int | None) -> Array | None:

@@ -274,24 +274,30 @@ def test_a_mask_that_is_not_ours_keeps_the_models_own_attention(device: str) -> 
 # --- padding ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("see", [EVERYTHING, See(map=4), See(map=None, entropy=True, distance=True)])
-def test_padding_is_in_no_statistic(device: str, see: See) -> None:
+@pytest.mark.parametrize(
+    ("see", "side", "band", "kind"),
+    [
+        (EVERYTHING, "left", Mask.causal(), "self"),
+        (EVERYTHING, "right", None, "cross"),
+        (See(map=4), "right", None, "self"),
+        (See(map=4), "left", Mask.window(2, 0), "self"),
+        (See(map=None, entropy=True, distance=True), "left", None, "cross"),
+    ],
+)
+def test_padding_is_in_no_statistic(device: str, see: See, side: str, band: Mask | None, kind: str) -> None:
     """As chunked has it, which is held against texts alone in tests/parity/test_padding.py."""
     q, k, v = tensors(device=device)
-    for keep in ([[1] * 11, [0] * 4 + [1] * 7], [[1] * 6 + [0] * 5, [1] * 11]):
-        for band in (None, Mask.causal(), Mask.window(2, 0)):
-            mask = Mask.from_keep(torch.tensor(keep))
-            mask = mask if band is None else band & mask
-            for kind in ("self", "cross"):
-                asked: dict[str, Any] = {"mask": mask, "see": see, "kind": kind}
-                out, found = attend(q, k, v, **asked, backend="triton")
-                right, expected = attend(q, k, v, **asked, backend="chunked")
-                assert_close(out, right, "output", "float32")
-                fields = tuple(name for name in FIELDS if getattr(expected, name) is not None)
-                assert_same_record(found, expected, fields)
-                if see.top:
-                    assert_close(found.top.weights, expected.top.weights, "statistic", "float32")
-                    assert (found.top.indices == expected.top.indices)[~(found.lse == -torch.inf)].all()
+    shorter = [0] * 4 + [1] * 7 if side == "left" else [1] * 6 + [0] * 5
+    keep = Mask.from_keep(torch.tensor([[1] * 11, shorter]))
+    asked: dict[str, Any] = {"mask": keep if band is None else band & keep, "see": see, "kind": kind}
+    out, found = attend(q, k, v, **asked, backend="triton")
+    right, expected = attend(q, k, v, **asked, backend="chunked")
+    assert_close(out, right, "output", "float32")
+    fields = tuple(name for name in FIELDS if getattr(expected, name) is not None)
+    assert_same_record(found, expected, fields)
+    if see.top:
+        assert_close(found.top.weights, expected.top.weights, "statistic", "float32")
+        assert (found.top.indices == expected.top.indices)[~(found.lse == -torch.inf)].all()
 
 
 def test_what_is_observed_leaves_padding_out(device: str) -> None:

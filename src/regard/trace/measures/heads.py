@@ -155,6 +155,8 @@ def find_heads(trace: Trace, queries: int | None = MOST_QUERIES) -> Heads:
 
 def _heads(sight: Sight, queries: int | None) -> list[Head]:
     record, sums, across = sight.record, PatternSums(sight.record), is_across(sight.record)
+    if not record.has_weights:
+        record.weights(rows=slice(0, 1))  # says what to ask for; such a record may claim any length
     views, coverage, offsets = Views(record, sight), Coverage(record), Offsets(record)
     for block in sight.blocks(queries):
         seen = sight.of(block.rows)

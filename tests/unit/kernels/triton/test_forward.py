@@ -205,8 +205,8 @@ def test_attention_tells_everything_that_is_asked(device: str) -> None:
     assert found.top is not None
     assert right.top is not None
     assert_close(found.top.weights, right.top.weights, "weights")
-    assert attention(q, k, v, scale=0.25)[1] == (None,) * 7
-    assert attention(q, k, v, scale=0.25, see=See(map=None, lse=False, sink=False))[1] == (None,) * 7
+    assert attention(q, k, v, scale=0.25)[1] == (None,) * 8
+    assert attention(q, k, v, scale=0.25, see=See(map=None, lse=False, sink=False))[1] == (None,) * 8
     assert found.map is not None
     assert_close(pooled_map(weights, 5), found.map, "statistic", "float32")
 

@@ -63,8 +63,7 @@ def choose(trace: "Trace", asked: Asked) -> Chosen:
         count = None if is_named else sum(one.shape[1] for one in trace)
         return Chosen([layer], [record], [head], False, (layer, head) if is_named else None, count)
     best = None
-    if trace.opening is not None:
-        of = trace[trace.opening[0]]
+    if trace.opening is not None and (of := trace[trace.opening[0]]).kind == "cross":
         best = [one.name for one in trace if one.kind == of.kind].index(of.name), trace.opening[1]
     kinds = list(dict.fromkeys(record.kind for record in trace))
     main = "cross" if "cross" in kinds else "decoder"

@@ -79,7 +79,8 @@ def see(
         return
     put(first_line(reader, seen))
     if png is None:
-        _show(chosen, columns, None if asked == Asked() else ALL)
+        named = bool(reader.settings.alignment_heads)
+        _show(chosen, columns, None if asked == Asked() else ALL, named=named)
         for key in _hints(seen, reader.settings.task, chosen, example=given is None, heads=asked == Asked()):
             talk(say(key))
     tell_of_file("see", text)
@@ -103,8 +104,11 @@ def _hints(seen: "Seen", task: str, chosen: Chosen, *, example: bool, heads: boo
         yield "see-more-overview" if chosen.best is None else f"see-more-{task}"
 
 
-def _show(chosen: Chosen, columns: int | None, overview: str | None) -> None:
-    """The heads that were asked for in full, one after another; without --head all of them at a glance."""
+def _show(chosen: Chosen, columns: int | None, overview: str | None, *, named: bool) -> None:
+    """The heads that were asked for in full, one after another; without --head all of them at a glance.
+
+    named   whether the best head is one that the model's settings name
+    """
     from regard.trace import Trace
 
     if chosen.heads is None and not chosen.mean:
@@ -117,7 +121,7 @@ def _show(chosen: Chosen, columns: int | None, overview: str | None) -> None:
         for head in chosen.heads or []:
             put()
             if chosen.best == (layer, head):
-                put(say(f"see-best-{record.kind}", layer=layer, head=head))
+                put(say(f"see-best-{record.kind}" if named else "see-matters", layer=layer, head=head))
             elif chosen.among is not None:
                 put(say("see-clearest", layer=layer, head=head, count=chosen.among))
             Trace([record]).show(head=head, width=columns, file=sys.stdout)

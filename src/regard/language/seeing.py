@@ -10,11 +10,12 @@ import numpy as np
 from regard.errors import TooLargeError
 from regard.generation.many import room_for
 from regard.kernels.blocked.workers import one_blas_thread
-from regard.kinds import to_kind_of
+from regard.kinds import Array, to_kind_of
+from regard.language.head_effects import head_that_matters
 from regard.language.reading import check_text, readable, without_unknown
 from regard.language.translating import search
 from regard.language.writing import Prompt, check_length, go_on, read_prompt, room_to_write, sampling
-from regard.records import See
+from regard.records import Attend, See
 from regard.trace import Trace
 from regard.trace.looking import Looking
 
@@ -63,7 +64,7 @@ def _translation(model: "LanguageModel", text: str, output: str | None, looking:
     after = [*labels(model, written), tokenizer.pieces([eos])[0] if ended else ""]
     trace = looking.label(labels(model, ids), labels(model, source), after)
     trace.texts = text, output
-    return Seen(text, output, _with_opening(model, trace))
+    return Seen(text, output, _with_opening(model, trace, ids, source))
 
 
 def _continuation(model: "LanguageModel", text: str, output: str | None, looking: Looking) -> Seen:
@@ -87,17 +88,19 @@ def _continuation(model: "LanguageModel", text: str, output: str | None, looking
     # Of the prompt only the last query writes: what follows the others was given.
     after = [*[""] * (len(before) - 1), *labels(model, written), last]
     trace = looking.label(labels(model, ids), written=after if any(after) else None)
-    return Seen(text, output, _with_opening(model, trace))
+    return Seen(text, output, _with_opening(model, trace, ids))
 
 
-def _with_opening(model: "LanguageModel", trace: Trace) -> Trace:
-    """The Trace, which opens with the head that the model's settings name first."""
+def _with_opening(model: "LanguageModel", trace: Trace, *texts: list[int]) -> Trace:
+    """The Trace, which opens with the head that the model's settings name first, else with one that matters."""
+    kinds = [record.kind for record in trace]
+    records = trace.select(kind="cross" if "cross" in kinds else "decoder")
     named = next(iter(model.settings.alignment_heads), None)
     if named is not None:
         layer, head = named
-        kinds = [record.kind for record in trace]
-        records = trace.select(kind="cross" if "cross" in kinds else "decoder")
         trace.opening = (records[layer].name, head)
+    elif "cross" not in kinds and all(record.has_weights for record in records):
+        trace.opening = head_that_matters(records, lambda attend: _run(model, attend, *texts))
     return trace
 
 
@@ -106,12 +109,12 @@ def labels(model: "LanguageModel", ids: list[int]) -> list[str]:
     return [piece.lstrip(" ") or piece for piece in model.tokenizer.pieces(ids)]
 
 
-def _run(model: "LanguageModel", looking: Looking, *texts: list[int]) -> None:
-    """The model on ids, and on a source where it has one, each as a batch of one in the kind of array that it takes."""
+def _run(model: "LanguageModel", attend: Attend, *texts: list[int]) -> Array:
+    """The logits on ids, and on a source where there is one: each a batch of one, in the arrays that the model takes."""
     parameters = getattr(model.model, "parameters", None)
     like = None if parameters is None else next(parameters())
     with one_blas_thread():  # for a sentence, several would wait for each other longer than they work
-        model.model(*(to_kind_of(np.array([ids]), like) for ids in texts), attend=looking)
+        return model.model(*(to_kind_of(np.array([ids]), like) for ids in texts), attend=attend)
 
 
 def _check_length(model: "LanguageModel", found: int) -> None:

@@ -80,6 +80,11 @@ WORDS: dict[str, Words] = {
         en="decoder layer {layer}, head {head}: the most telling head",
         zh="解码器第 {layer} 层，头 {head}：最能看出门道的头",
     ),
+    "see-matters": Words(
+        en="decoder layer {layer}, head {head}: of the heads with a clear pattern, the one without which "
+        "what is written changes most",
+        zh="解码器第 {layer} 层，头 {head}：在规律清楚的头中，去掉它对写出的内容影响最大",
+    ),
     "see-clearest": Words(
         en="layer {layer}, head {head}: of {count} heads, the one with the clearest pattern here",
         zh="第 {layer} 层，头 {head}：{count} 个头中，在这段文本上规律最清楚的一个",

@@ -110,7 +110,7 @@ def labels(model: "LanguageModel", ids: list[int]) -> list[str]:
 
 
 def _run(model: "LanguageModel", attend: Attend, *texts: list[int]) -> Array:
-    """The logits on ids, and on a source where there is one: each a batch of one, in the arrays that the model takes."""
+    """The logits on ids, and on a source where there is one, each a batch of one in the arrays that the model takes."""
     parameters = getattr(model.model, "parameters", None)
     like = None if parameters is None else next(parameters())
     with one_blas_thread():  # for a sentence, several would wait for each other longer than they work

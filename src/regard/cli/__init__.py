@@ -33,4 +33,4 @@ def main(argv: "Sequence[str] | None" = None) -> int:
     except KeyboardInterrupt:  # before the command began, or while it ended
         return interrupts.INTERRUPTED
     finally:
-        interrupts.end_at_once()
+        interrupts.ignore() if interrupts.came() else interrupts.end_at_once()

@@ -6,6 +6,7 @@ raised so that a command can clean up. This file imports only what Python has lo
 """
 
 import _signal  # type: ignore[import-not-found]
+import _thread
 import os
 import sys
 
@@ -18,6 +19,8 @@ AGAIN_AFTER = 0.02
 """Seconds until an interrupt that Python could not raise is raised again."""
 
 _came = False
+_main = 0
+"""The thread in which the command runs."""
 
 
 def came() -> bool:
@@ -39,8 +42,19 @@ def end_at_once() -> bool:
     return True
 
 
+def ignore() -> None:
+    """From now on, Ctrl-C does nothing: the command is interrupted already, and is leaving.
+
+    While Python shuts down, a handler of ours would be replaced by the system's, which ends the process with no code.
+    """
+    if _signal.getsignal(_signal.SIGINT) in (_leave, _raise):
+        _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+
+
 def raise_interrupts() -> None:
     """From now on, Ctrl-C raises KeyboardInterrupt, also where Python could only have printed it."""
+    global _main
+    _main = _thread.get_ident()
     sys.unraisablehook = _unraisable
     _signal.signal(_signal.SIGINT, _raise)
 
@@ -63,11 +77,13 @@ def _unraisable(told: "Any") -> None:
     if not issubclass(told.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(told)
         return
-    import _thread
     import time
 
     def again() -> None:
         time.sleep(AGAIN_AFTER)
-        _thread.interrupt_main()
+        if hasattr(_signal, "pthread_kill"):  # which also ends a wait of the main thread
+            _signal.pthread_kill(_main, _signal.SIGINT)
+        else:
+            _thread.interrupt_main()
 
     _thread.start_new_thread(again, ())

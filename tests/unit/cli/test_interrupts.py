@@ -28,12 +28,12 @@ DELETED = """
 class Deleted:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)
-import regard.cli.doctor_command, time
+import regard.cli.explain_command, time
 from regard.cli import main
-def report(found):
+def read_matrix(text, option):
     Deleted()
     time.sleep(10)
-regard.cli.doctor_command.report = report
+regard.cli.explain_command.read_matrix = read_matrix
 sys.exit(main())
 """
 
@@ -65,7 +65,7 @@ def test_the_imports_are_that_many() -> None:
 
 
 def test_where_python_can_only_print_it() -> None:
-    done = press(DELETED, 0, "doctor")
+    done = press(DELETED, 0, "explain")
     assert (done.returncode, done.stderr.decode()) == (130, "")
 
 

@@ -26,8 +26,9 @@ TEXTS = [
     *("\x1b[31mred\x1b[0m", "\u202e\u200b", "bad\udcff", "all", "mean", "cross", "copy", "handmade"),
     *("softmax", "by-hand", "encoder-layer", "why-sqrt-d-k", "translator", "poet"),
 ]
+# None outside the place of the test, and no device: run by root, a fault in writing could replace one.
 PATHS = [
-    *("", ".", "..", "/", "/dev/null", "absent", "a/b/c/d.png", "file.txt", "folder", "x" * 300, "nul"),
+    *("", ".", "folder/..", "absent", "a/b/c/d.png", "file.txt", "folder", "x" * 300, "nul"),
     *("broken.toml", "deep.toml", "run", "link", "～/a", "bad\udcff.png"),
     *("a.png", "a.html", "a.safetensors", "a.gif", "a.exe"),
 ]

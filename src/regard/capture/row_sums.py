@@ -39,7 +39,8 @@ class RowSums:
         if weights.numel():
             sums = weights.detach().sum(-1, dtype=torch.float32)
             deviation = torch.where(sums == 0, 0.0, (sums - 1).abs()).amax() / (COARSE if coarse else EXACT)
-            self._sums.append(_Sum(place, name, deviation, caught.rest))
+            reason: Rest = caught.rest or ("" if caught.sink is None else "sink")
+            self._sums.append(_Sum(place, name, deviation, reason))
 
     def settle(self, trace: Trace) -> list[str]:
         """Give the records their reasons; the modules of which none is known."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from regard.errors import FileError
 from regard.files import reason_of
+from regard.input_files import read_file
 
 WORDS = "words.txt"
 LARGEST_FILE = 2**24
@@ -23,13 +24,11 @@ def words_of(text: str) -> frozenset[str]:
 
 def read_words(path: Path) -> frozenset[str]:
     """The words in a file; FileError where it is no list of words."""
+    content = read_file(path, most=LARGEST_FILE, within=path.parent)
     try:
-        if not path.is_file() or path.stat().st_size > LARGEST_FILE:
-            raise FileError("words-file", path=str(path))
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return frozenset(content.decode().lower().split())
+    except UnicodeDecodeError as error:
         raise FileError("model-unreadable", path=str(path), reason=reason_of(error)) from error
-    return frozenset(text.lower().split())
 
 
 def is_known(word: str, words: frozenset[str]) -> bool:

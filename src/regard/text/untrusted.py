@@ -29,7 +29,8 @@ def check_content(path: Path, content: bytes) -> Cost:
     if key not in _ACCEPTED:
         found = _tried(content)
         if "key" in found:
-            raise FileError(str(found["key"]), path=str(path), **found["values"])
+            reason = str(found["key"]).removeprefix("tokenizer-")
+            raise FileError(f"tokenizer-{reason}", path=str(path), **found["values"])
         _ACCEPTED[key] = Cost(found["cost"])
     return _ACCEPTED[key]
 

@@ -47,7 +47,7 @@ def test_see(run, lang: str) -> None:
     assert code == 0
     assert first.startswith("I love you → ")
     assert [sign for sign in first if sign in CHINESE] == list(CHINESE)
-    assert ("aligns best" if lang == "en" else "对齐最好") in named
+    assert ("best aligns" if lang == "en" else "对齐得最好") in named
     for sign in CHINESE:  # each of them has a row
         assert any(line.split()[:1] == [sign] for line in out.splitlines())
 
@@ -93,7 +93,7 @@ def test_see_as_json(run) -> None:
     (record,) = told["records"]
     assert (told["model"], told["text"], record["kind"]) == ("translator", "I love you", "cross")
     (weights,) = record["weights"]
-    looks = {query: record["keys"][row.index(max(row))] for query, row in zip(record["queries"], weights, strict=True)}
+    looks = {query: record["keys"][row.index(max(row))] for query, row in zip(record["written"], weights, strict=True)}
     assert (looks["我"], looks["爱"], looks["你"]) == ("I", "love", "you")
 
 

@@ -159,7 +159,7 @@ def test_a_list_of_words_is_a_file_of_bounded_size(tmp_path: Path, monkeypatch: 
     (tmp_path / WORDS).write_text("a\nB", encoding="utf-8")
     assert read_words(tmp_path / WORDS) == {"a", "b"}
     monkeypatch.setattr("regard.language.vocabulary.LARGEST_FILE", 2)
-    with pytest.raises(regard.RegardError, match="no list of words"):
+    with pytest.raises(regard.RegardError, match="at most 2 B are read"):
         read_words(tmp_path / WORDS)
 
 

@@ -150,7 +150,7 @@ def test_texts_longer_than_the_model_are_translated(translator: LanguageModel, t
     assert translator.translate(text, beams=1)
 
 
-@pytest.mark.filterwarnings("ignore:.* reads English only")
+@pytest.mark.filterwarnings("ignore:.* reads English only", "ignore:the translation lacks these numbers")
 @given(text=st.text(max_size=60))
 def test_whatever_is_typed_there_is_an_answer_or_a_sentence(translator: LanguageModel, text: str) -> None:
     try:

@@ -55,7 +55,7 @@ def test_frames_are_traces_with_words(tmp_path: Path) -> None:
     assert list((record.keys or ((),))[0]) == [*"attention", "<eos>"]
     weights = np.asarray(record.weights())
     assert weights.shape == (1, 2, 10, 10)
-    assert np.allclose(weights.sum(-1), 1, atol=1e-5)
+    assert np.allclose(weights.sum(-1), 1, atol=1e-4)  # a file keeps 16 bits of each
 
 
 def test_a_decoder_alone(tmp_path: Path) -> None:

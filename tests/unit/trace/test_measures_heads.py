@@ -120,6 +120,7 @@ def test_alignment_is_a_key_of_ones_own(T: int, S: int) -> None:
     assert Trace.from_weights(diagonal, kind="cross").heads()[0].best.pattern == "alignment"
 
 
+@pytest.mark.filterwarnings("ignore:the model .* never read these words")
 def test_the_bundled_translators_alignment_heads_are_found() -> None:
     """The head that best aligns what is written, by hand, looks most as if it did, over all sentences.
 

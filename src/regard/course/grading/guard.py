@@ -32,6 +32,8 @@ LOOK = 0.05
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
 _NEW_MOUNTS, _NEW_USER, _NEW_PIDS, _NEW_NET = 0x00020000, 0x10000000, 0x20000000, 0x40000000
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXEC = 1, 2, 4, 8
+_EXITING = 4
+"""Of the flags in /proc/PID/stat."""
 _MOUNT_SETATTR, _HERE, _RECURSIVE = 442, -100, 0x8000
 
 
@@ -54,9 +56,24 @@ def main(seconds: float, fenced: bool, most: int, hidden: list[str], folder: str
     is_over = (lambda: written(os.path.join(folder, WORK), program) > most) if folder else (lambda: False)
     code = _wait(program, seconds, heard, is_over)
     _sweep(program)
-    if os.getppid() != grader and folder:
+    if folder and _is_gone(grader):
         remove(folder)
     return code
+
+
+def _is_gone(grader: int) -> bool:
+    """Whether the grader has ended, or is ending.
+
+    A process that is killed closes its pipes, and so may end the program, before its children get another parent.
+    """
+    if os.getppid() != grader:
+        return True
+    try:
+        with open(f"/proc/{grader}/stat", "rb") as file:
+            flags = int(file.read().rpartition(b")")[2].split()[6])
+    except (OSError, IndexError, ValueError):
+        return False
+    return bool(flags & _EXITING)
 
 
 def _leave_the_pipes() -> None:

@@ -73,10 +73,6 @@ WORDS: dict[str, Words] = {
     "script-georgian": Words(en="Georgian letters", zh="格鲁吉亚字母"),
     "script-armenian": Words(en="Armenian letters", zh="亚美尼亚字母"),
     "script-other": Words(en="letters that are not Latin", zh="非拉丁字母"),
-    "words-file": Words(
-        en="{path} is no list of words: it must be a regular file of at most 16 MiB",
-        zh="{path} 不是词表：它必须是不超过 16 MiB 的普通文件",
-    ),
     "translate-unreadable": Words(
         en="the model knows none of the characters in {found!r}: give a sentence in words",
         zh="{found!r} 里没有模型认识的字符：请用文字写一个句子",

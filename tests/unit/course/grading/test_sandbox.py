@@ -54,7 +54,7 @@ def test_both_ways_to_run_say_the_same(runner: Callable[..., Any]) -> None:
 
 def test_what_is_printed_is_told() -> None:
     outcome = run(SOFTMAX + "print('\\x1b[31mred\\x07', end='')", [], "numpy")
-    assert outcome.printed == "loaded\nred"
+    assert outcome.printed == "loaded\n␛[31mred␇"
     assert 0 < outcome.seconds < 60
 
 

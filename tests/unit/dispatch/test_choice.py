@@ -299,7 +299,7 @@ def test_masks_of_numpy_arrays_are_traced(call: Callable[..., torch.Tensor]) -> 
     assert_close(found, call(q, k, v))
 
 
-@pytest.mark.parametrize("dynamic", [None, True], ids=["default", "dynamic"])
+@pytest.mark.parametrize("dynamic", [None, pytest.param(True, marks=pytest.mark.long)], ids=["default", "dynamic"])
 def test_a_compiled_call_takes_other_lengths_and_heads(dynamic: bool | None) -> None:
     def call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         return attend(q, k, v, mask=Mask.causal() & Mask.padding(ids))

@@ -13,7 +13,8 @@ import pytest
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="needs Triton")
-@pytest.mark.parametrize("which", ["not long", pytest.param("long", marks=pytest.mark.long)])
+@pytest.mark.long  # compiles every kernel, forty seconds each way
+@pytest.mark.parametrize("which", ["not long", "long"])
 def test_the_forward_on_hopper_compiles_and_shares_out_its_work(which: str, tmp_path: Path) -> None:
     file = Path(__file__).with_name("hopper_alone.py")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", which, str(file)]

@@ -117,3 +117,15 @@ def test_layers_that_were_not_chosen_are_not_missed() -> None:
     with regard.watch(model, layers="0") as trace:
         model(X)
     assert trace.names == ["0"]
+
+
+@pytest.mark.parametrize("name", ["Mamba", "FNet"])
+def test_a_model_without_softmax_attention_is_told_that_there_may_be_none(name: str) -> None:
+    import transformers
+
+    sizes = {"vocab_size": 11, "hidden_size": 8, "num_hidden_layers": 1}
+    more = {"state_size": 4} if name == "Mamba" else {"intermediate_size": 16}
+    model = getattr(transformers, f"{name}Model")(getattr(transformers, f"{name}Config")(**sizes, **more)).eval()
+    with pytest.warns(UserWarning, match="has no weights to record"), regard.watch(model) as trace, torch.no_grad():
+        model(torch.tensor([[1, 2, 3]]))
+    assert not len(trace)

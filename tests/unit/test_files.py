@@ -3,17 +3,16 @@
 import errno
 import os
 import pty
-import resource
 import stat
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from full_disk import largest_file
 
 from regard.errors import ArgumentError, FileError, RegardError, TooLargeError
 from regard.files import check_place, ending_of, open_lock, reason_of, write_aside, write_new, write_output
@@ -32,17 +31,6 @@ def aside_or_into(target: Path, content: bytes) -> None:
 every_way = pytest.mark.parametrize("write", [write_output, aside, aside_or_into, write_new])
 over = pytest.mark.parametrize("write", [write_output, aside, aside_or_into])
 by_a_person = pytest.mark.parametrize("write", [write_output, aside_or_into])
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """What a full disk is like for a process: no file may be larger."""
-    lowest, highest = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, highest))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (lowest, highest))
 
 
 @every_way

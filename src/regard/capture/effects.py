@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from regard.capture.editing import KINDS, check_keywords, edit
 from regard.capture.labelling import speller
-from regard.capture.predictions import Kind, label_speller, logits_of, prediction_of
+from regard.capture.predictions import Kind, kl_divergence, label_speller, logits_of, prediction_of
 from regard.errors import ArgumentError, DtypeError
 from regard.kinds import is_whole
 from regard.printable import printable
@@ -51,8 +51,7 @@ class Effect:
     @property
     def kl(self) -> Tensor:
         """How far the probabilities moved, in nats, B: Σ p log(p / p′), p before the edit and p′ after it."""
-        p = self.before.exp()
-        return torch.where(p > 0, p * (self.before - self.after), 0.0).sum(-1)
+        return kl_divergence(self.before, self.after)
 
     @property
     def probability(self) -> Moved:

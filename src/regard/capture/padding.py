@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from regard.capture.caught import Caught, CaughtWeights
 from regard.capture.heads import by_heads
-from regard.masks.padding import padding_of, queries_at
+from regard.masks.padding import both_known, padding_of, queries_at
 from regard.padding import Padding
 from regard.records import Kind, Step
 from regard.text import Tokenizer
@@ -67,7 +67,8 @@ class PadIds:
 
         Only behind its end is a text padded: before that, a model may write any token.
         """
-        if not ids.size or not (ended.any() or np.isin(ids, list(self._ends)).any()):
+        # Asked at every step, of a few ids: a set answers in a hundredth of the time of `np.isin`.
+        if not ended.any() and self._ends.isdisjoint(ids.ravel().tolist()):
             return None, ended
         text = np.ones(ids.shape, bool)
         for at, column in enumerate(ids.T):
@@ -165,11 +166,7 @@ def _with_ids(found: Padding | None, text: np.ndarray, sizes: FourSizes, caught:
     queries = torch.from_numpy(text).to(device)
     keys = queries if sizes[2] == sizes[3] else None
     found = found or Padding()
-    return Padding(_and(found.queries, queries), _and(found.keys, keys))
-
-
-def _and(one: Tensor | None, other: Tensor | None) -> Tensor | None:
-    return other if one is None else one if other is None else one & other
+    return Padding(both_known(found.queries, queries), both_known(found.keys, keys))
 
 
 def _configs(model: nn.Module) -> list[Any]:

@@ -87,6 +87,12 @@ def prediction_of(
     return Prediction("next", _last(_keep(given, before), before))
 
 
+def kl_divergence(before: Tensor, after: Tensor) -> Tensor:
+    """Σ p log(p / p′) over the last axis, in nats, of log-probabilities; what was impossible counts nothing."""
+    p = before.exp()
+    return torch.where(p > 0, p * (before - after), 0.0).sum(-1)
+
+
 def label_speller(model: nn.Module) -> Callable[[int], str]:
     """Names of classes as the model's config has them, else their numbers."""
     labels = getattr(getattr(model, "config", None), "id2label", None)
@@ -162,6 +168,5 @@ def _last(keep: Tensor, logits: Tensor) -> Tensor:
 
 def _most_moved(before: Tensor, after: Tensor, keep: Tensor) -> Tensor:
     """The position of each sample whose probabilities moved most, by KL; padding left out."""
-    p, q = (logits.double().log_softmax(-1) for logits in (before, after))
-    kl = torch.where(p.exp() > 0, p.exp() * (p - q), 0.0).sum(-1)  # B T
+    kl = kl_divergence(*(logits.double().log_softmax(-1) for logits in (before, after)))  # B T
     return kl.masked_fill(~keep, -torch.inf).argmax(-1)

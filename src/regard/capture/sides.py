@@ -122,10 +122,10 @@ class Sides:
 
         The last one is known where the model was given labels. A single token is a step: the next call tells.
         """
-        queries = text.tokens(text.T, text.total - text.T)
-        if "encoder" not in self._texts or queries is None or text.T < 2:
+        if "encoder" not in self._texts or text.T < 2:
             return None
-        return following(queries, self._last_labels(text))
+        queries = text.tokens(text.T, text.total - text.T)
+        return None if queries is None else following(queries, self._last_labels(text))
 
     def _last_labels(self, text: Text) -> list[str] | None:
         """What the last query of each sample is to write, where labels were given that its text was made from."""

@@ -32,7 +32,7 @@ def padding_of(mask: BoundMask | None, bias: Array | None, shape: Shape, across:
         return None
     keys, offset = (None, S - T) if mask is None else _by_rules(mask)
     if bias is not None:
-        keys = _and(keys, _by_bias(bias, S))
+        keys = both_known(keys, _by_bias(bias, S))
     if keys is None or _is_surely_all(keys):
         return None
     # A copy: the mask is the caller's, who may write over it.
@@ -75,12 +75,12 @@ def _by_rules(mask: BoundMask) -> tuple[Array | None, int]:
     for rule in rules:
         match rule:
             case OfKeys():
-                keys = _and(keys, rule.keeps(frame)[:, 0])
+                keys = both_known(keys, rule.keeps(frame)[:, 0])
             case Dense():
-                keys = _and(keys, _by_columns(rule.allowed, frame))
+                keys = both_known(keys, _by_columns(rule.allowed, frame))
             case Band():
                 offset = rule.offset(frame)
-                keys = _and(keys, _by_band(rule, frame))
+                keys = both_known(keys, _by_band(rule, frame))
     return keys, offset
 
 
@@ -117,7 +117,8 @@ def _by_bias(bias: Array, S: int) -> Array | None:
     return seen_in(bias.detach()[:, 0] if is_tensor(bias) else bias[:, 0])
 
 
-def _and(one: Array | None, other: Array | None) -> Array | None:
+def both_known(one: Array | None, other: Array | None) -> Array | None:
+    """What is text by both; None says nothing."""
     return other if one is None else one if other is None else one & other
 
 

@@ -8,7 +8,6 @@ import json
 import os
 import pty
 import re
-import resource
 import shlex
 import shutil
 import signal
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from full_disk import largest_file
 from tiny_language import PAIRS
 
 from regard import Trace
@@ -328,17 +328,6 @@ def test_a_link_to_a_file_stays_a_link(place: Path, call: Call) -> None:
         assert link.is_symlink()
         assert real.read_bytes() != b"old"
         assert real.stat().st_mode & 0o777 == 0o600
-
-
-@contextmanager
-def largest_file(size: int) -> Iterator[None]:
-    """What a full disk is like for a process: no file may grow beyond it."""
-    lowest, highest = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, highest))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (lowest, highest))
 
 
 def everything(folder: Path) -> dict[Path, bytes]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from architectures import GROUPED, PAIR, PICTURE, SIZES, picture
+from architectures import GROUPED, PAIR, PICTURE, SIZES, picture, text
 from torch import Tensor, nn
 
 import regard
@@ -156,3 +156,47 @@ def test_two_towers_by_hand() -> None:
     with regard.watch(model, tokenizer=spell) as trace:
         model(ids(6), torch.ones(2, 6, 3))
     assert {record.name: record.queries is not None for record in trace} == {"right": False, "left": True}
+
+
+@pytest.mark.parametrize("lengths", [(9, 4, 6), (5, 4, 3)])
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("window", [99, 3])
+@pytest.mark.parametrize("way", ["eager", "sdpa", "boolean"])
+@pytest.mark.parametrize("told", [True, None])
+@pytest.mark.parametrize("low", [torch.finfo(torch.float32).min, -1e4])
+def test_padding_hides_no_decoder(
+    lengths: tuple[int, ...], side: str, window: int, way: str, told: bool | None, low: float
+) -> None:
+    """A padded query that sees nothing looks evenly at all keys, also at later ones: that says nothing of the text."""
+
+    class Layer(nn.Module):
+        is_causal = told
+
+        def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
+            added = torch.zeros(allowed.shape).masked_fill(~allowed, low)
+            if way == "eager":
+                return (x @ x.mT + added).softmax(-1) @ x
+            mask = allowed if way == "boolean" else added
+            return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
+
+    T, at = 9, torch.arange(9)
+    keep = torch.stack([at >= T - n if side == "left" else at < n for n in lengths])
+    band = (at[:, None] >= at) & (at[:, None] - at < window)
+    layer = Layer()
+    with torch.no_grad(), regard.watch(layer) as trace:
+        layer(torch.randn(len(lengths), 2, T, 4), (band & keep[:, None])[:, None])
+    assert trace[0].kind == "decoder"
+    assert torch.equal(trace[0].padding.queries, keep)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("implementation", ["eager", "sdpa"])
+@pytest.mark.parametrize("name", ["LlamaModel", "MistralModel", "CohereModel"])
+def test_padded_decoders(name: str, implementation: str, side: str) -> None:
+    made = getattr(transformers, name)
+    more = {"sliding_window": 4} if name == "MistralModel" else {}
+    model = made(made.config_class(**GROUPED | more)).eval()
+    model.set_attn_implementation(implementation)
+    with torch.no_grad(), regard.watch(model) as trace:
+        model(**text(side))
+    assert [record.kind for record in trace] == ["decoder", "decoder"]

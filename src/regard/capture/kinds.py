@@ -105,8 +105,8 @@ def seen_kind(caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) 
     B, H, T, S = sizes
     if T == 1 or S == 1:  # one query alone may be a step that looks back at a cache
         return "self"
-    if isinstance(caught, CaughtWeights):
-        return "decoder" if T == S and _is_causal(caught.weights > 0) else "self"
+    if T == S or isinstance(caught, CaughtWeights):
+        return "decoder" if is_causal(caught, sizes) else "self"
     if caught.mask is not None and _hides_the_future(caught.mask.bind((B, H), T, S, caught.q)):
         return "decoder"
     if caught.bias is not None and _is_causal(caught.bias > torch.finfo(caught.bias.dtype).min):
@@ -125,13 +125,19 @@ def is_causal(caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) 
     end = slice(max(0, T - TAIL), T)
     if isinstance(caught, CaughtWeights):
         seen = caught.weights[..., end, end] > 0
+        if caught.seen is not None and caught.seen.shape == (*caught.weights.shape[:-2], S):
+            text = caught.seen[..., end]  # padding that sees nothing looks evenly at all
+            seen = seen & text[..., None] & text[..., None, :]
+    elif caught.mask is None and caught.bias is None:
+        return False
     else:
         seen = torch.ones((1, 1, end.stop - end.start, end.stop - end.start), dtype=torch.bool, device=caught.q.device)
         if caught.mask is not None:
             seen = seen & caught.mask.bind((B, H), T, S, caught.q).block(end, end)
         if caught.bias is not None:
             added = caught.bias.expand(*caught.bias.shape[:-2], T, S)[..., end, end]
-            seen = seen & (added > added.amax(-1, keepdim=True) - HIDING)
+            highest = added.amax(-1, keepdim=True)
+            seen = seen & (added > highest - HIDING) & (highest > highest.amax() - HIDING)  # see above: padding
     allowed = seen.flatten(0, -3).any(0)
     keys = allowed.any(0).nonzero().flatten().tolist()
     if not keys or keys[-1] == 0:

@@ -7,6 +7,7 @@ lets pass, and whose parts it would have changed, needs it on again.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from threading import local
 from typing import Any
 
 import torch
@@ -51,17 +52,30 @@ def call_again(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return func(*fixed, **kwargs)
 
 
+class _Had(local):
+    """Devices whose autocast has had its turn with an operator around those that run now: it stays off for them."""
+
+    devices: frozenset[str] = frozenset()
+
+
+_HAD = _Had()
+
+
 @contextmanager
 def autocast_inside(func: Any) -> Iterator[None]:
     """Autocast as it is for the operators that `func` calls."""
-    with torch._C._RestorePythonTLSSnapshot():  # type: ignore[attr-defined]
-        on = [device for device in AUTOCASTS if torch.is_autocast_enabled(device)]
-    on = [device for device in on if not _has_kernel(func, AUTOCASTS[device])]
+    had = _HAD.devices
+    with torch._C._RestorePythonTLSSnapshot():  # type: ignore[attr-defined]  # as it is around the outermost operator
+        on = [device for device in AUTOCASTS if device not in had and torch.is_autocast_enabled(device)]
+    changed = [device for device in on if _has_kernel(func, AUTOCASTS[device])]
+    on = [device for device in on if device not in changed]
     for device in on:
         torch.set_autocast_enabled(device, True)
+    _HAD.devices = had.union(changed)
     try:
         yield
     finally:
+        _HAD.devices = had
         for device in on:
             torch.set_autocast_enabled(device, False)
 

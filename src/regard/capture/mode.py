@@ -28,7 +28,11 @@ aten = torch.ops.aten
 LAYERS: set[Any] = {aten._native_multi_head_attention.default, aten._transformer_encoder_layer_fwd.default}
 """Operators that call others which autocast would change."""
 _LAYER_IDS = {id(func) for func in LAYERS}
-OPENED: set[Any] = {aten.scaled_dot_product_attention.default, aten.softmax.int}
+OPENED: set[Any] = {
+    aten.scaled_dot_product_attention.default,
+    aten._scaled_dot_product_attention_math.default,
+    aten.softmax.int,
+}
 """Operators that come in their parts, except in inference mode: there they are taken apart here, as they would be."""
 
 

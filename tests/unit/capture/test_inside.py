@@ -18,10 +18,13 @@ RUNS: dict[str, Callable[[], Tensor]] = {
     "einsum": lambda: torch.einsum("bij,bkj->bik", X, X),
     "einsum of weights": lambda: torch.einsum("bij,bkj->bik", (X @ X.mT).softmax(-1), X.mT),
     "fused": lambda: F.scaled_dot_product_attention(X[:, None], X[:, None], X[:, None]),
+    "fused, three axes": lambda: F.scaled_dot_product_attention(X, X, X),
+    "fused, narrow values": lambda: F.scaled_dot_product_attention(X[:, None], X[:, None], X[:, None, :, :3]),
     "distances": lambda: torch.cdist(X, X),
     "similarity": lambda: F.cosine_similarity(X, X + 1, dim=-1),
 }
 ATTENTIONS = {"encoder layer": 1, "multi-head": 1, "einsum of weights": 1, "fused": 1}
+ATTENTIONS |= {"fused, three axes": 1, "fused, narrow values": 1}
 
 
 @pytest.mark.parametrize("guard", [torch.no_grad, torch.inference_mode])

@@ -404,3 +404,24 @@ def test_a_padded_trace_is_the_same_after_a_file(tmp_path: Any) -> None:
             np.testing.assert_array_equal(mine, to_numpy(theirs))
         np.testing.assert_allclose(found.weights(), to_numpy(right.weights()), atol=1e-6)
         np.testing.assert_array_equal(again.measure("sink"), trace.measure("sink"))
+
+
+def test_what_heads_do_not_choose_is_no_padding() -> None:
+    """Of the strongest keys of each query, the last key may be none, for every head: the last query is text still."""
+
+    class Strongest(nn.Module):
+        num_heads = 4
+
+        def forward(self, scores: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+            least = scores.topk(2).values[..., -1:]
+            return scores.masked_fill(scores < least, -torch.inf).softmax(-1) @ v
+
+    torch.manual_seed(0)
+    causal = torch.ones(8, 8, dtype=torch.bool).tril()
+    scores = torch.randn(6, 4, 8, 8).masked_fill(~causal, -1e30)
+    scores[:, :, -1, -1] = -5  # never chosen
+    model = Strongest()
+    with torch.no_grad(), regard.watch(model) as trace:
+        model(scores, torch.randn(6, 4, 8, 3))
+    assert trace[0].padding is None
+    torch.testing.assert_close(trace[0].map.sum(-1), torch.ones(6, 4, 8))

@@ -200,3 +200,17 @@ def test_padded_decoders(name: str, implementation: str, side: str) -> None:
     with torch.no_grad(), regard.watch(model) as trace:
         model(**text(side))
     assert [record.kind for record in trace] == ["decoder", "decoder"]
+
+
+def test_kind_of_bare_matrices() -> None:
+    """A loop over samples and heads makes weights of two axes."""
+
+    class Decoder(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            hidden = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).triu(1)
+            return torch.stack([(one @ one.mT).masked_fill(hidden, -torch.inf).softmax(-1) @ one for one in x])
+
+    for model in (Decoder(), nn.ModuleDict({"decoder": Decoder()})):
+        with torch.no_grad(), regard.watch(model) as trace:
+            (model if isinstance(model, Decoder) else model["decoder"])(torch.randn(2, 5, 4))
+        assert [(record.kind, record.shape) for record in trace] == [("decoder", (1, 1, 5, 5))] * 2

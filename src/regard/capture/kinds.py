@@ -138,7 +138,7 @@ def is_causal(caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) 
             added = caught.bias.expand(*caught.bias.shape[:-2], T, S)[..., end, end]
             highest = added.amax(-1, keepdim=True)
             seen = seen & (added > highest - HIDING) & (highest > highest.amax() - HIDING)  # see above: padding
-    allowed = seen.flatten(0, -3).any(0)
+    allowed = seen.reshape(-1, *seen.shape[-2:]).any(0)
     keys = allowed.any(0).nonzero().flatten().tolist()
     if not keys or keys[-1] == 0:
         return None

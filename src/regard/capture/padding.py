@@ -153,7 +153,8 @@ def by_mask(caught: Caught | CaughtWeights, sizes: FourSizes, module: nn.Module,
         return padding_of(bound, caught.bias, sizes, across)
     if caught.seen is None or caught.seen.shape != (*caught.weights.shape[:-2], S):
         return None
-    keys = by_heads(caught.seen[..., None, :], module).any(1)[:, 0]  # B S
+    heads = by_heads(caught.seen[..., None, :], module)[:, :, 0]  # B H S
+    keys = heads.any(1) | (heads != heads[:, :1]).any()  # what heads choose, as the strongest keys, is no padding
     keys = keys | ~keys.any(1, keepdim=True)  # all scores are low: nothing is told
     if keys.is_cpu and bool(keys.all()):
         return None

@@ -388,6 +388,18 @@ def test_a_check_that_is_ended_leaves_nothing(name: str, tmp_path: Path) -> None
     assert until(lambda: not alive(set(guard.descendants(os.getpid())) - before), 5)
 
 
+def test_a_guard_that_comes_too_late_starts_nothing(tmp_path: Path) -> None:
+    """The grader was killed between making the folder and the guard's first line."""
+    folder, trace = tmp_path / "run", tmp_path / "trace"
+    (folder / guard.WORK).mkdir(parents=True)
+    with subprocess.Popen([sys.executable, "-c", ""]) as grader:
+        grader.wait()
+    command = [sys.executable, "-I", "-S", "-B", str(guard.__file__), str(grader.pid), "9", "0", "9", "", str(folder)]
+    done = subprocess.run([*command, "/bin/sh", "-c", f"echo > {trace}"], timeout=30, check=False)
+    assert done.returncode == guard.NOT_STARTED
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_dead_guard_leaves_nobody_whatever_is_in_the_environment(fenced: str) -> None:
     """The mark in the environment can be written over; what the grader holds cannot."""
     source = NATIVE + (

@@ -35,6 +35,8 @@ def run(argv: Sequence[str] | None = None, ready: Callable[[], None] | None = No
     """Run the command and return its exit code; `ready` is called once everything is imported that parses arguments."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     prepare_streams()
+    if argv is None:
+        os.environ["MPLBACKEND"] = "agg"  # no command opens a window, and matplotlib refuses to start with a wrong name
     try:
         general = take_general(arguments)
     except RegardError as error:

@@ -30,6 +30,8 @@ PATIENT_SECONDS = 1800.0
 """And while one of them may be at work: reading, saving, compiling."""
 STOPPING_SECONDS = 60.0
 """And once this process has been asked to stop: whoever does not come to a barrier by then will not come."""
+MOST = 2**20
+"""Processes; more than anybody has."""
 _LONGEST_PAUSE = 0.05
 
 
@@ -90,13 +92,16 @@ class Ranks:
 
 @contextmanager
 def joined(device: str | None = None, seconds: float | None = None) -> Iterator[Ranks]:
-    """Join the others that `torchrun` started; alone where it did not. RunError where one of them is lost.
+    """Join the others that `torchrun` started; alone where it did not.
+
+    Raises RunError where one of them is lost, ArgumentError where the environment is not one that it makes.
 
     device    "cpu", "cuda", "cuda:1"; None for the GPU where there is one
     seconds   how long the others are waited for within a step
     """
-    world, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
-    chosen = chosen_device(device, int(os.environ.get("LOCAL_RANK", 0)) if world > 1 else 0)
+    world = _told("WORLD_SIZE", 1, 1, MOST)
+    rank, local = (_told("RANK", 0, 0, world - 1), _told("LOCAL_RANK", 0, 0, world - 1)) if world > 1 else (0, 0)
+    chosen = chosen_device(device, local)
     if chosen.type == "cuda":
         torch.cuda.set_device(chosen)
     if world == 1:
@@ -119,11 +124,23 @@ def joined(device: str | None = None, seconds: float | None = None) -> Iterator[
             dist.destroy_process_group()
 
 
+def _told(name: str, usual: int, least: int, most: int) -> int:
+    """A number that `torchrun` tells by a variable of the environment."""
+    value = os.environ.get(name, str(usual))
+    if not re.fullmatch("[0-9]{1,9}", value) or not least <= int(value) <= most:
+        raise ArgumentError("rank-variable", reason=say("rank-variable-value", name=name, value=value))
+    return int(value)
+
+
 def _meeting_place(timeout: timedelta) -> Store:
     """Where the processes tell each other their addresses: a place for each time that `torchrun` starts them.
 
     It keeps the one store through all its restarts, and an address of the process that was lost leads nowhere.
     """
+    for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
+        if name not in os.environ:
+            raise ArgumentError("rank-variable", reason=say("rank-variable-absent", name=name))
+    _told("MASTER_PORT", 0, 0, 65535)
     store, _, _ = next(rendezvous("env://", timeout=timeout))
     # Of several machines, those where nothing was lost do not count the restart.
     alone = os.environ.get("GROUP_WORLD_SIZE", "1") == "1"

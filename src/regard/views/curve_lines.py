@@ -25,6 +25,8 @@ from regard.views.terminal import columns_of, console_for, depth_of, holds, writ
 from regard.words import Language, Listed, say
 
 TALLEST, SHORTEST = 18, 6
+WIDEST = 1000
+"""In columns: whatever COLUMNS says, no screen is wider."""
 _SHADE = "░"
 _COLOURS = (75, 214, 78, 205, 185, 51, 203, 250)
 """Of the 256, far apart in hue and in lightness, and bright enough on black and on white."""
@@ -89,7 +91,7 @@ def curve_lines(curves: Sequence[Curve], width: int, rows: int, signs: Signs, la
     marks = {_row(value, values, rows): number(value) for value in ticks(*values, max(3, rows // 3))}
     gutter = max(map(len, marks.values()))
     steps = min(float(one.steps[0]) for one in curves), max(float(one.steps[-1]) for one in curves)
-    frame = Frame(max(4, width - gutter - 2), rows, steps, values)
+    frame = Frame(max(4, min(width, WIDEST) - gutter - 2), rows, steps, values)
     cells, styles = _drawn(curves, frame, signs)
     metrics = dict.fromkeys(metric_name(one.metric, lang) for one in curves)
     lines = [*title(say("curves-over-steps", lang, metric=Listed(metrics)), [], width), Text()]

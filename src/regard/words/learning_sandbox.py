@@ -112,8 +112,8 @@ WORDS: dict[str, Words] = {
     ),
     "sandbox-refused-module": Words(
         en="on this system an answer may not import modules that open files by themselves: readline, sqlite3, dbm, "
-        "tkinter, ssl; they are not needed here",
-        zh="在这个系统上，答案不能导入会自行打开文件的模块：readline、sqlite3、dbm、tkinter、ssl；这里用不到它们",
+        "tkinter, ssl, multiprocessing; they are not needed here",
+        zh="在这个系统上，答案不能导入会自行打开文件的模块：readline、sqlite3、dbm、tkinter、ssl、multiprocessing；这里用不到它们",
     ),
     # --- the run ---
     "sandbox-exercise": Words(en="this exercise", zh="这道练习"),

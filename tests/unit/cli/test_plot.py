@@ -1,6 +1,7 @@
 """regard plot: what is drawn, written or printed for which arguments; the drawing itself is tested with the views."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -93,3 +94,15 @@ def test_a_run_is_looked_at_without_torch(tmp_path: Path) -> None:
         [sys.executable, "-c", program], capture_output=True, encoding="utf-8", timeout=60, cwd=tmp_path
     )
     assert done.stdout.startswith("loss, validation loss over steps\n"), done.stderr
+
+
+def test_a_backend_that_matplotlib_does_not_know(tmp_path: Path) -> None:
+    """A notebook's is in the environment of what it starts; no command opens a window."""
+    done = subprocess.run(
+        [sys.executable, "-m", "regard", "plot", str(a_run(tmp_path / "copy")), "--png", str(tmp_path / "a.png")],
+        env={**os.environ, "MPLBACKEND": "bogus"},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a.png").exists()

@@ -74,6 +74,27 @@ def test_a_device_that_does_not_exist(asked: str) -> None:
         pass
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("WORLD_SIZE", value) for value in ("", "0", "-1", "two", "1.5", "9" * 20, "٣")],
+        *[("RANK", value) for value in ("", "2", "-1", "first", None)],
+        *[("MASTER_PORT", value) for value in ("", "x", "99999", None)],
+        *[("LOCAL_RANK", "x"), ("MASTER_ADDR", None)],
+    ],
+)
+def test_an_environment_that_torchrun_does_not_make(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str | None
+) -> None:
+    told = {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    for key, text in {**told, name: value}.items():
+        monkeypatch.delenv(key, raising=False)
+        if text is not None:
+            monkeypatch.setenv(key, text)
+    with pytest.raises(ArgumentError, match=f"{name}.*torchrun"), joined("cpu", 1):
+        pass
+
+
 def test_each_process_of_a_machine_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     gpus(monkeypatch, 2)
     assert chosen_device(None, 1) == torch.device("cuda", 1)

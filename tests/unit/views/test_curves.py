@@ -14,7 +14,7 @@ from rich.cells import cell_len
 
 from regard.errors import ArgumentError, FileError, MissingPackageError, UnknownNameError
 from regard.views import fonts
-from regard.views.curve_lines import Frame, Signs, curve_lines, show_curves, trail
+from regard.views.curve_lines import WIDEST, Frame, Signs, curve_lines, show_curves, trail
 from regard.views.curve_plots import plot_curves, save_curves
 from regard.views.curves import Curve, curve, curves_of, read_metrics, run_names, running_mean, thin, ticks, value_range
 from regard.words import LANGUAGES
@@ -208,6 +208,11 @@ def test_a_shade_only_behind_a_single_noisy_run() -> None:
     assert "░" in shown([a_curve()])
     assert "░" not in shown([a_curve(metric="lr")])
     assert "░" not in shown([a_curve(run="one"), a_curve(run="two")])
+
+
+def test_a_width_that_no_screen_has() -> None:
+    """COLUMNS may say anything."""
+    assert max(map(cell_len, shown([a_curve()], width=10**30).splitlines())) <= WIDEST
 
 
 def test_too_narrow() -> None:

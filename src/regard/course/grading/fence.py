@@ -41,7 +41,7 @@ def put_up(file: str, limits: Mapping[str, Any], hidden: Sequence[str], words: M
         holds += ["calls"] * refuse_system_calls(libc)
     holds += ["files"] * all(_is_empty(folder) for folder in hidden)  # the guard could put something over them
     sys.meta_path.insert(0, _Hidden(words, () if "files" in holds else _OPENERS, file))
-    sys.addaudithook(_hook(file, home, tuple(hidden), dict(words), int(limits["files"])))
+    sys.addaudithook(_hook(file, home, tuple(hidden), dict(words), int(limits["files"]), "files" not in holds))
     return sorted(set(holds))
 
 
@@ -92,7 +92,10 @@ def _mapped() -> int:
 
 
 # Modules whose C code opens the files that it is told to, where no audit event says so.
-_OPENERS = ("readline", "sqlite3", "_sqlite3", "dbm", "_gdbm", "_dbm", "tkinter", "_tkinter", "ssl", "_ssl")
+_OPENERS = (
+    *("readline", "sqlite3", "_sqlite3", "dbm", "_gdbm", "_dbm", "tkinter", "_tkinter", "ssl", "_ssl"),
+    *("multiprocessing", "_multiprocessing", "_posixshmem"),
+)
 
 
 class _Hidden:
@@ -125,7 +128,8 @@ _REFUSED = {
     "network": "socket.__new__ socket.connect socket.bind socket.getaddrinfo socket.gethostbyname socket.sendto "
     "socket.gethostbyaddr socket.getnameinfo socket.sendmsg urllib.Request ftplib.connect smtplib.connect",
     "signal": "os.kill os.killpg signal.pthread_kill",
-    "inside": "gc.get_objects gc.get_referrers gc.get_referents sys._current_frames",
+    # A second interpreter has no audit hook.
+    "inside": "gc.get_objects gc.get_referrers gc.get_referents sys._current_frames cpython.PyInterpreterState_New",
     "limits": "resource.setrlimit resource.prlimit",
     "native": "ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle ctypes.call_function ctypes.cdata ctypes.string_at "
     "ctypes.wstring_at",
@@ -161,9 +165,9 @@ Refuse = Callable[[str], None]
 
 
 def _hook(
-    file: str, home: str, hidden: tuple[str, ...], words: dict[str, str], files: int
+    file: str, home: str, hidden: tuple[str, ...], words: dict[str, str], files: int, alone: bool
 ) -> Callable[[str, Any], None]:
-    """The hook; `files` is how often it lets files be made or changed.
+    """The hook; `files` is how often it lets files be made or changed, `alone` that the kernel keeps none from it.
 
     It holds all that it needs itself, so that replacing a name elsewhere does not change it.
     """
@@ -173,7 +177,7 @@ def _hook(
     def refuse(what: str) -> None:
         raise refusal(what, words[what])
 
-    may_read, may_change = _places(home, hidden, refuse)
+    may_read, may_change, may_lead = _places(home, hidden, refuse, alone)
     by_library, signals, by_command = _caller(file), _signals, _BY_COMMAND
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
@@ -181,7 +185,7 @@ def _hook(
         if event not in watched:
             return
         if event == "open":
-            may_read(args[0])
+            may_read(args[0], args[1] is None)
             if args[2] & writing:
                 may_change(args[0], -1)
                 changed += 1
@@ -194,6 +198,8 @@ def _hook(
                     refuse(what)
             for name, path, folder in changes:
                 if event == name:
+                    if event == "os.symlink":
+                        may_lead(args[0])
                     may_change(args[path], -1 if folder is None else args[folder])
                     changed += event != "os.remove"
         if changed > files:
@@ -237,15 +243,31 @@ def _own_number() -> str:
         return str(os.getpid())
 
 
-def _places(home: str, hidden: tuple[str, ...], refuse: Refuse) -> tuple[Callable[[Any], None], Callable[..., None]]:
-    """Who may read and who may change the file at a path; links are followed first."""
+def _places(
+    home: str, hidden: tuple[str, ...], refuse: Refuse, alone: bool
+) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
+    """Who may read and who may change the file at a path, links followed first; and where a new link may lead.
+
+    `os.open` does not tell the hook the folder that a path begins at (its `dir_fd`). So where the hook is `alone`, no
+    folder outside is opened, and nothing leads from one inside to what is outside: no path upwards, and no link.
+    """
     realpath, readlink, join, fsdecode = os.path.realpath, os.readlink, os.path.join, os.fsdecode
-    sep, own, null, integer, text = os.sep, _own_number(), os.path.realpath(os.devnull), int, str
+    is_folder, is_absolute, up = os.path.isdir, os.path.isabs, os.pardir
+    sep, own, null = os.sep, _own_number(), os.path.realpath(os.devnull)
+    integer, text, data, kind, is_kind = int, str, bytes, type, issubclass
+
+    def spelt(path: Any) -> str:
+        """Its characters, whatever methods it has been given. An object that spells a path may do so anew each time."""
+        if is_kind(kind(path), text):
+            return text.__str__(path)
+        if not is_kind(kind(path), data):
+            refuse("inside")
+        return fsdecode(data.__getitem__(path, slice(None)))
 
     def place(path: Any, folder: int) -> str | None:
-        if isinstance(path, integer):
+        if is_kind(kind(path), integer):
             return None  # an open file, looked at when it was opened
-        plain = text.__str__(fsdecode(path))
+        plain = spelt(path)
         try:
             return realpath(plain if folder == -1 else join(readlink(f"/proc/self/fd/{folder}"), plain))
         except OSError:  # we are in a folder whose path is longer than a path may be
@@ -255,10 +277,16 @@ def _places(home: str, hidden: tuple[str, ...], refuse: Refuse) -> tuple[Callabl
     def below(path: str, folder: str) -> bool:
         return path == folder or path.startswith(folder + sep)
 
-    def may_read(path: Any) -> None:
+    def leads_up(path: Any) -> bool:
+        plain = spelt(path)
+        return not is_absolute(plain) and up in plain.split(sep)
+
+    def may_read(path: Any, by_descriptor: bool) -> None:
         found = place(path, -1)
         if found is None:
             return
+        if alone and ((by_descriptor and leads_up(path)) or (is_folder(found) and not below(found, home))):
+            refuse("write")
         for folder in hidden:  # nor a folder above it, since files can be opened from there without a path
             if below(found, folder) or below(folder, found):
                 refuse("package")
@@ -271,4 +299,8 @@ def _places(home: str, hidden: tuple[str, ...], refuse: Refuse) -> tuple[Callabl
         if found is not None and found != null and not below(found, home):
             refuse("write")
 
-    return may_read, may_change
+    def may_lead(path: Any) -> None:
+        if alone and (is_absolute(spelt(path)) or leads_up(path)):
+            refuse("write")
+
+    return may_read, may_change, may_lead

@@ -1,7 +1,7 @@
 """A small supervisor between the grader and a learner's program: it starts it, waits, and leaves nothing behind.
 
-Run as `python -I -S -B guard.py SECONDS FENCED BYTES HIDDEN FOLDER COMMAND …`, with the standard library alone. It
-becomes the parent of every process whose own parent dies, so that a daemon cannot escape, and kills until none is
+Run as `python -I -S -B guard.py GRADER SECONDS FENCED BYTES HIDDEN FOLDER COMMAND …`, with the standard library alone.
+It becomes the parent of every process whose own parent dies, so that a daemon cannot escape, and kills until none is
 left. Where the system has namespaces, the program gets processes of its own (it can name no other, and dies with the
 first of them), an empty disk of so many bytes, no network, and nothing where our package is. Its exit code tells the
 grader why the program ended. It reads and writes none of the pipes. Where the grader itself is gone, it removes the
@@ -37,13 +37,17 @@ _EXITING = 4
 _MOUNT_SETATTR, _HERE, _RECURSIVE = 442, -100, 0x8000
 
 
-def main(seconds: float, fenced: bool, most: int, hidden: list[str], folder: str, command: list[str]) -> int:
+def main(
+    grader: int, seconds: float, fenced: bool, most: int, hidden: list[str], folder: str, command: list[str]
+) -> int:
     """Start the command in a session of its own, wait for its end or ours, and sweep up."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-    grader = os.getppid()
     if libc is not None:
         libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         libc.prctl(_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # a grader that is killed takes its program along
+    if _is_gone(grader):  # killed before we could ask for that
+        remove(folder)
+        return NOT_STARTED
     heard = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
     signal.pthread_sigmask(signal.SIG_BLOCK, heard)
     program = os.fork()
@@ -325,5 +329,6 @@ def _is_folder(name: str, place: int) -> bool:
 
 
 if __name__ == "__main__":
-    _, first, second, third, hidden_folders, run_folder, *rest = sys.argv
-    sys.exit(main(float(first), second == "1", int(third), hidden_folders.split(os.pathsep), run_folder, rest))
+    _, parent, first, second, third, hidden_folders, run_folder, *rest = sys.argv
+    folders = hidden_folders.split(os.pathsep)
+    sys.exit(main(int(parent), float(first), second == "1", int(third), folders, run_folder, rest))

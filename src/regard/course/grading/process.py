@@ -108,7 +108,8 @@ class Process:
         command = [sys.executable, "-I", "-B", "-u", "-X", "utf8", str(code)]
         if os.name == "posix":
             last = str(self.limits.start + self.limits.wall + 5)
-            supervised = [last, "01"[self._fenced], str(self.limits.file), os.pathsep.join(HIDDEN), str(self.folder)]
+            supervised = [str(os.getpid()), last, "01"[self._fenced], str(self.limits.file), os.pathsep.join(HIDDEN)]
+            supervised.append(str(self.folder))
             command = [sys.executable, "-I", "-S", "-B", str(OURS / "guard.py"), *supervised, *command]
         pipe = subprocess.PIPE
         self._guard = subprocess.Popen(

@@ -71,16 +71,27 @@ _NEVER = {
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
-    # what outlives the process
+    # what outlives the process, and what others have made of the same kind, found by a number
     "keyctl": (250, 219),
     "add_key": (248, 217),
     "request_key": (249, 218),
     "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
     "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
     "semget": (64, 190),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "semctl": (66, 191),
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
     "mq_notify": (244, 184),
+    # pipes and devices with a name, of which no audit event tells
+    "mknod": (133, None),
+    "mknodat": (259, 33),
 }
 _ABOUT_FILES = {  # permissions, owners, times and attributes, which Landlock leaves alone
     "chmod": (90, None),

@@ -311,6 +311,14 @@ WORDS: dict[str, Words] = {
         "it goes on from the newest checkpoint",
         zh="进程 {rank}（共 {world} 个）与其他进程失去联系（{reason}）；再次运行同一命令，会从最新的检查点继续",
     ),
+    "rank-variable": Words(
+        en="the environment speaks of several processes, but not as torchrun does: {reason}; start with torchrun, "
+        "or unset WORLD_SIZE for a single process",
+        zh="环境变量说有多个进程，但与 torchrun 的设置不符：{reason}；请用 torchrun 启动；若只要一个进程，"
+        "请去掉 WORLD_SIZE",
+    ),
+    "rank-variable-value": Words(en="{name} is {value!r}", zh="{name} 是 {value!r}"),
+    "rank-variable-absent": Words(en="there is no {name}", zh="缺少 {name}"),
     "rank-not-stopping": Words(
         en="asked to stop, they did not come within {seconds:g} s",
         zh="收到停止请求后，{seconds:g} 秒内没有等到它们",

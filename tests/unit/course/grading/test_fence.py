@@ -1,5 +1,6 @@
 """What the kernel keeps from a program, what is left when a grader or guard is ended, and folders of any shape."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -123,6 +124,111 @@ def test_where_nothing_keeps_the_solution_the_verdict_says_so(tmp_path: Path) ->
     assert done.returncode == 1
     assert "open files by themselves" in done.stdout
     assert "HAS" not in done.stdout
+
+
+UNSEEN = """
+import io, os
+def f(path, outside):
+    found = []
+    home = os.open(".", os.O_RDONLY)
+    os.makedirs("a/b/c/d/e/f/g/h/i/j/k/l"); os.chdir("a/b/c/d/e/f/g/h/i/j/k/l")
+    up = "/".join([".."] * 12) + path
+    def interpreter():
+        import _xxsubinterpreters as other
+        other.run_string(other.create(), f"open({outside + '/1'!r}, 'w')")
+    def upwards(): return os.open(up, os.O_RDONLY, dir_fd=home)
+    def folder(): return os.open("2", os.O_CREAT | os.O_WRONLY, dir_fd=os.open(outside, os.O_RDONLY))
+    def linked():
+        os.mkdir("deeper")
+        os.symlink("/", "deeper/root")
+        return os.open("root" + path, os.O_RDONLY, dir_fd=os.open("deeper", os.O_RDONLY))
+    def walked():
+        walk = os.fwalk(outside)
+        return os.open("3", os.O_CREAT | os.O_WRONLY, dir_fd=next(walk)[3])
+    def pipe(): os.mkfifo(outside + "/4")
+    def node(): os.mknod(outside + "/5")
+    def shared():
+        import _posixshmem
+        os.close(_posixshmem.shm_open("/regard-hostile", os.O_CREAT | os.O_RDWR, mode=0o600))
+    def more_shared():
+        from multiprocessing.shared_memory import SharedMemory
+        SharedMemory("regard-hostile", True, 10)
+    class Lying(bytes):
+        def decode(self, *_): return "/usr"
+    class Number(str):
+        __class__ = int
+    class Twice:
+        asked = 0
+        def __fspath__(self):
+            self.asked += 1
+            return path if self.asked == 1 else "/usr"
+    def lying(): return open(Lying(path.encode()))
+    def number(): return open(Number(path))
+    def twice(): return io.FileIO(Twice())
+    def replaced():
+        import builtins
+        kept, builtins.isinstance = isinstance, lambda *_: True
+        try:
+            return open(path)
+        finally:
+            builtins.isinstance = kept
+    seen = [lying, number, twice, replaced, upwards, folder, linked, walked]
+    for way in [*seen, interpreter, pipe, node, shared, more_shared]:
+        try:
+            way()
+            found.append(way.__name__)
+        except (OSError, RuntimeError, ImportError, TypeError) as error:
+            print(way.__name__, type(error).__name__, error)
+    return found
+"""
+
+
+def test_what_no_audit_event_tells_of_is_refused_where_the_kernel_refuses_nothing(tmp_path: Path) -> None:
+    answer, outside = tmp_path / "answer.py", tmp_path / "outside"
+    outside.mkdir()
+    answer.write_text(f"{UNSEEN}\ndef softmax(x, axis): raise ValueError(f({str(SOLUTION)!r}, {str(outside)!r}))\n")
+    command = [sys.executable, str(WITHOUT), "namespaces,landlock", sys.executable, "-m", "regard", "learn", "check"]
+    env = {**os.environ, "REGARD_HOME": str(tmp_path), "REGARD_LANG": "en"}
+    done = subprocess.run([*command, "softmax", str(answer)], env=env, capture_output=True, text=True, check=False)
+    try:
+        assert "ValueError: []" in done.stdout, done.stdout
+        assert list(outside.iterdir()) == []
+        assert not Path("/dev/shm/regard-hostile").exists()
+    finally:
+        Path("/dev/shm/regard-hostile").unlink(missing_ok=True)
+
+
+def test_its_own_folders_can_be_used_as_ever() -> None:
+    source = (
+        "import os, shutil, tempfile\ndef f():\n    with tempfile.TemporaryDirectory() as folder:\n"
+        "        os.makedirs(folder + '/a/b'); os.symlink('c', folder + '/a/b/d')\n"
+        "        open(folder + '/a/b/c', 'w').close()\n"
+        "        found = sorted(name for *_, names, _ in os.fwalk(folder) for name in names)\n"
+        "    return found, os.listdir('.')\n"
+    )
+    (answer,) = run(source, [call("f")], "numpy").answers
+    assert answer.value == (["c", "d"], [])
+
+
+IPC = """
+def f(*numbers):
+    return native("found = [libc.shmctl(numbers[0], 0, 0), libc.msgctl(numbers[1], 0, 0),"
+                  "libc.semctl(numbers[2], 0, 0), libc.syscall(30, numbers[0], 0, 0),"
+                  "libc.msgsnd(numbers[1], b'x' * 16, 1, 0o4000),"
+                  "libc.semop(numbers[2], struct.pack('Hhh', 0, 1, 0), 1)]", numbers=numbers)["found"]
+"""
+
+
+def test_memory_queues_and_semaphores_of_others_are_out_of_reach(fenced: str) -> None:
+    """They belong to a user, and are found by numbers that anybody can guess."""
+    libc = ctypes.CDLL(None)
+    shared, messages, semaphores = libc.shmget(0, 4096, 0o600), libc.msgget(0, 0o600), libc.semget(0, 1, 0o600)
+    try:
+        (answer,) = run(NATIVE + IPC, [call("f", shared, messages, semaphores)], "numpy").answers
+        assert set(answer.value) == {-1}
+    finally:
+        ended = libc.shmctl(shared, 0, 0), libc.msgctl(messages, 0, 0), libc.semctl(semaphores, 0, 0)
+    assert ended == (0, 0, 0)
 
 
 def test_what_is_readable_leaves_out_what_is_hidden(tmp_path: Path) -> None:
@@ -280,6 +386,18 @@ def test_a_check_that_is_ended_leaves_nothing(name: str, tmp_path: Path) -> None
         assert list(temporary.iterdir()) == []
     assert until(lambda: not any(temporary.iterdir()), 5)  # a killed one cannot do it itself: its guard does
     assert until(lambda: not alive(set(guard.descendants(os.getpid())) - before), 5)
+
+
+def test_a_guard_that_comes_too_late_starts_nothing(tmp_path: Path) -> None:
+    """The grader was killed between making the folder and the guard's first line."""
+    folder, trace = tmp_path / "run", tmp_path / "trace"
+    (folder / guard.WORK).mkdir(parents=True)
+    with subprocess.Popen([sys.executable, "-c", ""]) as grader:
+        grader.wait()
+    command = [sys.executable, "-I", "-S", "-B", str(guard.__file__), str(grader.pid), "9", "0", "9", "", str(folder)]
+    done = subprocess.run([*command, "/bin/sh", "-c", f"echo > {trace}"], timeout=30, check=False)
+    assert done.returncode == guard.NOT_STARTED
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_dead_guard_leaves_nobody_whatever_is_in_the_environment(fenced: str) -> None:

@@ -367,7 +367,7 @@ WORDS: dict[str, Words] = {
         zh="{one} 和 {other} 之间不能用 {sign}；请先把两边都变成数组，或者都变成张量",
     ),
     "raises-undefined": Words(
-        en="{name} is used, but nothing has that name; is it spelt as where it was given its value?",
+        en="the name {name} is used, but nothing is called that; is it spelt as where it got its value?",
         zh="用到了 {name}，但没有这个名字；请检查拼写是否和赋值的地方一致",
     ),
     "raises-one-shape": Words(

@@ -3,8 +3,8 @@
 from rich.cells import cell_len
 
 from regard.patterns import label_of
-from regard.trace.measures.heads import FEWEST, TELLING, Head, Heads
-from regard.trace.measures.scoring import Score
+from regard.trace.measures.heads import TELLING, Head, Heads
+from regard.trace.measures.scoring import FEWEST, Score
 from regard.views.labels import pad, visible
 from regard.views.picture import chosen_language
 from regard.words import Language, say

@@ -41,7 +41,7 @@ def reading_as_json(model: "LanguageModel", text: str, output: str | None) -> di
     if model.settings.task != "translation":
         return {}
     found = unknown(model, text, output)
-    strange = [*found.get("text-strange", []), *found.get("text-unseen", [])]
+    strange = [*found.get("text-strange", []), *found.get("text-unseen", []), *found.get("text-wordless", [])]
     return {"unknown": strange, "lost_numbers": found.get("text-numbers", [])}
 
 

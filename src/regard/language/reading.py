@@ -69,12 +69,14 @@ def warn_of_strange(model: "LanguageModel", text: str | Sequence[str], output: s
 
 
 def unknown(model: "LanguageModel", text: str, output: str | None) -> dict[str, list[str]]:
-    """What to tell about a text, by the key of its sentence: strange pieces, unseen words, numbers that are lost.
+    """What to tell about a text, by the key of its sentence: strange pieces, unseen words, no word, lost numbers.
 
     `output` is the model's translation; None where there is none.
     """
     reading = read(model, text)
     found = {"text-strange": list(reading.strange), "text-unseen": list(reading.unseen)}
+    if _english(model) and not any(character.isalnum() for character in text):
+        found["text-wordless"] = [tidy(text)]
     found["text-numbers"] = [] if output is None or not _english(model) else lost_numbers(tidy(text), output)
     return {kind: pieces for kind, pieces in found.items() if pieces}
 

@@ -4,12 +4,17 @@ from rich.cells import cell_len
 
 from regard.patterns import label_of
 from regard.trace.measures.heads import TELLING, Head, Heads
-from regard.trace.measures.scoring import Score
+from regard.trace.measures.scoring import FEWEST, Score
 from regard.views.labels import pad, visible
 from regard.views.picture import chosen_language
 from regard.words import Language, say
 
 Row = tuple[str, str, str, str, str]
+_VALUES: dict[str, dict[str, float]] = {
+    "heads-none": {"bar": TELLING},
+    "heads-few": {"bar": TELLING, "fewest": FEWEST},
+    "heads-untold": {},
+}
 _SIDES = ("left", "right", "left", "right", "right")
 
 
@@ -18,19 +23,25 @@ def heads_table(heads: Heads, pattern: str | None = None, most: int | None = 20,
     spoken = chosen_language(lang)
     if pattern is None:
         chosen = [(head, best) for head in heads if (best := head.best) is not None]
-        rest = ("heads-none", len(heads) - len(chosen))
+        nothing = [head for head in heads if head.best is None]
+        few = sum(map(_on_few_queries, nothing))
+        rests = {"heads-none": len(nothing) - few, "heads-few": few}
     else:
         chosen = [(head, score) for head in heads.ranked(pattern) if (score := head.score(pattern)) is not None]
-        rest = ("heads-untold", len(heads) - len(chosen))
+        rests = {"heads-untold": len(heads) - len(chosen)}
     lines = [_title(heads, spoken), *(["", *_table(chosen[:most], spoken)] if chosen else [])]
     if most is not None and len(chosen) > most:
         lines.append(say("heads-more", spoken, count=len(chosen) - most))
     lines.append("")
-    if rest[1]:
-        lines.append(say(rest[0], spoken, count=rest[1], **({"bar": TELLING} if pattern is None else {})))
+    lines += [say(key, spoken, count=count, **_VALUES[key]) for key, count in rests.items() if count]
     if not heads.named:
         lines.append(say("heads-no-tokens", spoken))
     return "\n".join([*lines, say("heads-scale", spoken), say("heads-not-explanation", spoken)])
+
+
+def _on_few_queries(head: Head) -> bool:
+    """Whether a score of the head would tell, had it been measured on more queries."""
+    return any(score.value >= TELLING and score.queries < FEWEST for score in head.scores.values())
 
 
 def _title(heads: Heads, lang: Language) -> str:

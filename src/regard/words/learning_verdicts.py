@@ -310,8 +310,107 @@ WORDS: dict[str, Words] = {
         zh="这条路径上用到 {name} 时，它还没有值；请在 if 或循环之前先给它一个值",
     ),
     "raises-truth": Words(
-        en="if and while need one truth value, and an array has many; use np.where, masked_fill, .any() or .all()",
-        zh="if 和 while 需要一个真假值，而数组有很多个；请用 np.where、masked_fill、.any() 或 .all()",
+        en="one truth value is needed here, and an array has many. For if and while write `mask is not None`, .any() "
+        "or .all(); to choose number by number, np.where, masked_fill, np.maximum",
+        zh="这里需要一个真假值，而数组有很多个。if 和 while 里请写 `mask is not None`、.any() 或 .all()；要逐个数地选，"
+        "请用 np.where、masked_fill、np.maximum",
+    ),
+    "raises-boolean-index": Words(
+        en="a mask in square brackets must have the shape of what it picks from: it is not broadcast; use np.where or "
+        "masked_fill, which do that",
+        zh="方括号里的掩码不会广播，形状必须和被选的数组一样；请用会广播的 np.where 或 masked_fill",
+    ),
+    "raises-boolean-minus": Words(
+        en="minus does not work on truth values; write ~mask for the opposite, or mask == 0",
+        zh="布尔值不能用减号；取反请写 ~mask，或者 mask == 0",
+    ),
+    "raises-stacked": Words(
+        en="only arrays of the same shape can be stacked, and these differ",
+        zh="只有形状相同的数组才能 stack 到一起，而这些形状不同",
+    ),
+    "raises-nothing": Words(
+        en="the largest number of nothing is asked for: an array here is empty. Does a range or a cut go too far?",
+        zh="这里在求空数组的最大值（或最小值）：是不是循环或切片超出了范围？",
+    ),
+    "raises-one-number": Words(
+        en="this function takes one number, and it was given an array; use that of NumPy or PyTorch, such as np.exp "
+        "for math.exp",
+        zh="这个函数只接受一个数，却给了它一个数组；请用 NumPy 或 PyTorch 的函数，比如把 math.exp 换成 np.exp",
+    ),
+    "raises-whole-powers": Words(
+        en="a whole number cannot be raised to negative whole powers; write it as a float, 10000.0 for 10000",
+        zh="整数不能取负整数次幂；请写成小数，比如把 10000 写成 10000.0",
+    ),
+    "raises-infinity-as-whole": Words(
+        en="an array of whole numbers cannot hold inf or NaN, nor can int(); make the array of floats, as with "
+        "np.zeros(shape) or dtype=float",
+        zh="整数数组放不下 inf 和 NaN，int() 也不行；请用小数的数组，比如 np.zeros(形状) 或 dtype=float",
+    ),
+    "raises-whole-wanted": Words(
+        en="a whole number is needed here, and a float was given: / always gives a float; write // for sizes",
+        zh="这里需要整数，却给了小数：/ 得到的总是小数；大小请用 // 来算",
+    ),
+    "raises-whole-index": Words(
+        en="an index must be a whole number, and this is something else: / always gives a float; write // for places",
+        zh="下标必须是整数，这里却是别的东西：/ 得到的总是小数；位置请用 // 来算",
+    ),
+    "raises-tensor-wanted": Words(
+        en="torch.{name} takes a tensor, and it was given {type}; a single number needs no torch: math.sqrt(d_k)",
+        zh="torch.{name} 要的是张量，却给了它 {type}；只有一个数时用不着 torch：math.sqrt(d_k)",
+    ),
+    "raises-none-used": Words(
+        en="something here is None: an argument that was left out, a default, or a function without return",
+        zh="这里用到的某个值是 None：没有传入的参数、默认值，或者函数忘了 return",
+    ),
+    "raises-operands": Words(
+        en="{sign} does not work between {one} and {other}; make both arrays, or both tensors, first",
+        zh="{one} 和 {other} 之间不能用 {sign}；请先把两边都变成数组，或者都变成张量",
+    ),
+    "raises-undefined": Words(
+        en="the name {name} is used, but nothing is called that; is it spelt as where it got its value?",
+        zh="用到了 {name}，但没有这个名字；请检查拼写是否和赋值的地方一致",
+    ),
+    "raises-one-shape": Words(
+        en="the shape is one argument, in brackets of its own: np.zeros((2, 3)), not np.zeros(2, 3)",
+        zh="形状是一个参数，要自带一层括号：写成 np.zeros((2, 3))，而不是 np.zeros(2, 3)",
+    ),
+    "raises-ragged": Words(
+        en="rows of different length do not make an array; every row needs as many numbers as the others",
+        zh="长短不一的行拼不成数组；每一行的个数必须相同",
+    ),
+    "raises-whole-numbers": Words(
+        en="this function needs floats, and these are whole numbers or truth values; write .float() first",
+        zh="这个函数需要小数，这里却是整数或布尔值；请先用 .float() 转换",
+    ),
+    "raises-called": Words(
+        en="a value is called as if it were a function: is a sign missing before the brackets, or does a variable have "
+        "the name of a function?",
+        zh="把一个值当成函数来调用了：是不是括号前少了运算符，或者变量和函数重名了？",
+    ),
+    "raises-list-index": Words(
+        en="a list or tuple has fewer elements than the index asks for; the last index is its length less 1",
+        zh="列表或元组里没有那么多元素；最大的下标是长度减 1",
+    ),
+    "raises-equal-parts": Words(
+        en="np.split needs parts of equal size, and this axis cannot be divided so; is it the right axis?",
+        zh="np.split 要求每一份一样大，而这个轴不能这样平分；轴选对了吗？",
+    ),
+    "raises-in-a-list": Words(
+        en="what is joined must stand in one list: np.concatenate([a, b]) or torch.cat([a, b])",
+        zh="要拼接的数组必须放在一个列表里：np.concatenate([a, b]) 或 torch.cat([a, b])",
+    ),
+    "raises-by-zero": Words(en="something is divided by 0", zh="除数是 0"),
+    "raises-first-init": Words(
+        en="the first line of __init__ must be super().__init__()",
+        zh="__init__ 的第一行必须是 super().__init__()",
+    ),
+    "raises-array-method": Words(
+        en="NumPy's arrays have no {name}; is that a method of lists, or of PyTorch's tensors?",
+        zh="NumPy 的数组没有 {name}；这是列表的方法，还是 PyTorch 张量的方法？",
+    ),
+    "raises-tensor-method": Words(
+        en="PyTorch's tensors have no {name}; is that a method of lists, or of NumPy's arrays?",
+        zh="PyTorch 的张量没有 {name}；这是列表的方法，还是 NumPy 数组的方法？",
     ),
     "slip-no-error": Words(
         en="these arguments cannot work and should raise {type}; your code gives a result",
@@ -344,6 +443,10 @@ WORDS: dict[str, Words] = {
     "slip-wrong-dtype": Words(
         en="the numbers should be {expected}, not {got}",
         zh="数的类型应该是 {expected}，而不是 {got}",
+    ),
+    "slip-nan-for-infinity": Words(
+        en="your result has {got} where {expected} is right: look for inf - inf, 0/0, or -inf times 0",
+        zh="应该是 {expected} 的地方，你的结果是 {got}：检查有没有 inf - inf、0/0 或 -inf 乘 0",
     ),
     "slip-not-finite": Words(
         en="your result has {got} where a finite number is right: look for exp of a large number, 0/0, or -inf times 0",

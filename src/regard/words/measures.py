@@ -71,6 +71,11 @@ WORDS: dict[str, Words] = {
         en="heads that do none of this (every score below {bar}): {count}",
         zh="另有 {count} 个头不属于以上任何一类（各项得分都低于 {bar}）",
     ),
+    "heads-few": Words(
+        en="heads that cannot be told, as a score of {bar} or more rests on fewer than {fewest} queries: {count}; "
+        "a longer text tells more",
+        zh="另有 {count} 个头看不出来：有得分达到 {bar}，但测得它的查询不到 {fewest} 个；换一段更长的文本试试",
+    ),
     "heads-untold": Words(
         en="heads left out, because neither this text nor its labels can tell: {count}",
         zh="另有 {count} 个头未列出：这段文本或它的标签看不出这一点",

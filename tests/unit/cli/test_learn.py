@@ -16,6 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from regard.cli.help_page import WIDEST
+from regard.cli.learn import start_command
 from regard.cli.learn.lesson_page import draw
 from regard.course import catalogue
 from regard.course.catalogue import entries
@@ -187,6 +188,16 @@ def test_start_shows_the_task_and_writes_a_file(run, desk: Path) -> None:
     assert "写出来。" in out
     assert "'a/new folder/softmax.py'" in err
     assert (desk / "a/new folder/softmax.py").read_text() == STUB
+
+
+def test_start_writes_the_file_even_where_nobody_reads_the_task(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(start_command, "put", gone)
+    with pytest.raises(BrokenPipeError):
+        start_command.start("softmax", desk)
+    assert (desk / "softmax.py").is_file()
 
 
 def test_start_writes_a_sheet_with_its_seed(run, desk: Path) -> None:

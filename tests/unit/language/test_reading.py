@@ -113,6 +113,12 @@ def test_a_decoder_is_not_asked(poet: LanguageModel) -> None:
 # --- words that the model has never read ------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("text", ["!", "???", " … "])
+def test_a_text_without_a_word_is_told(bundled: LanguageModel, text: str) -> None:
+    with pytest.warns(UserWarning, match="there is no word in"):
+        bundled.translate(text)
+
+
 @pytest.mark.parametrize(
     ("text", "unseen"),
     [

@@ -411,6 +411,13 @@ def test_ranked_by_one_pattern() -> None:
         heads.ranked("inductoin")
 
 
+def test_a_score_on_too_few_queries_is_not_called_low() -> None:
+    weights = np.stack([np.eye(2), np.full((2, 2), 0.5)])
+    table = Trace.from_weights(weights, ["a", "b"], kind="encoder", name="h.0.attn").heads().text(lang="en")
+    assert "heads that do none of this (every score below 0.3): 1" in table
+    assert "a score of 0.3 or more rests on fewer than 3 queries: 1" in table
+
+
 def test_the_table_in_both_languages() -> None:
     heads = three()
     english, chinese = heads.text(lang="en"), heads.text(lang="zh")

@@ -22,11 +22,11 @@ def start(
     exercise = asked_for(id, "start")
     path = folder / answer_file(exercise)
     task = getattr(exercise.task, language()).strip()
+    written = write_beginning(exercise, path)  # first: who reads the task through a pager may leave it early
     if not as_json:
         put(f"{getattr(exercise.title, language())}\n\n{task}\n", flush=True)
     if lacks_torch(exercise):
         talk(say("missing-package", what=say("sandbox-exercise"), package="torch", extra="torch"))
-    written = write_beginning(exercise, path)
     if as_json:
         write_json({"id": exercise.id, "file": str(path), "written": written, "task": task})
         return

@@ -87,6 +87,7 @@ ATTENTION_SLIPS = (
     Slip("over-everything", (("axis=-1, keepdims=True", ""),)),
     Slip("keys-for-values", ((SCORES, f"K, V = V, K\n    {SCORES}"),)),
     Slip("keys-ask", (("Q @ K.T", "K @ Q.T"),)),
+    Slip("weights-transposed", ((RETURN, "return weights.T @ V"),)),
     Slip("root-of-values", ((SCALE, " / np.sqrt(V.shape[-1])"),)),
     Slip("times-root", ((SCALE, " * np.sqrt(K.shape[-1])"),)),
     Slip("scale-after", ((SCALE, ""), (RETURN, f"{RETURN}{SCALE}"))),

@@ -11,6 +11,7 @@ import numpy as np
 
 from regard.course.exercise import Tolerance
 from regard.course.grading.answers import Answer
+from regard.course.grading.wire import ARRAY_OF, Other
 
 Fault = Literal["wrong-type", "wrong-count", "wrong-shape", "wrong-dtype", "not-finite", "wrong-value"]
 Path = tuple[int | str, ...]
@@ -83,6 +84,8 @@ def _first(parts: Iterable[tuple[int | str, Any, Any]], tolerance: Tolerance, pa
 def _of_numbers(expected: Any, got: Any, tolerance: Tolerance, path: Path) -> Difference | None:
     if isinstance(got, np.ndarray | np.generic) and not is_number(got):
         return Difference("wrong-dtype", path, expected, got)  # complex numbers
+    if isinstance(got, Other) and got.type.startswith(ARRAY_OF):
+        return Difference("wrong-dtype", path, expected, got)  # an array, but of texts or objects
     if not is_number(got) or (np.ndim(expected) > 0 and not isinstance(got, np.ndarray)):
         return Difference("wrong-type", path, expected, got)
     right, given = as_numbers(expected), as_numbers(got)

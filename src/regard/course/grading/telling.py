@@ -113,6 +113,8 @@ def sentence(name: str, values: Mapping[str, Any], found: Difference | None = No
         texts["nearest"] = say("slip-nearest", nearest=texts["nearest"])
     if found is not None:
         texts |= _both(name, found, track)
+    if name == "not-finite" and found is not None and not np.isfinite(found.numbers[0]):
+        name = "nan-for-infinity"
     return say(f"slip-{name}", **texts)
 
 
@@ -147,7 +149,7 @@ def _unfit(message: str) -> str:
         itself = bool(home) and not home.endswith("<locals>")  # a method's own `self` is counted by Python
         return say("slip-too-many-arguments", name=name, takes=int(many[2]) - itself, given=int(many[3]) - itself)
     if missing := MISSING.search(message):
-        names = Listed(re.findall(r"'(\w+)'", missing[2]))
+        names = Listed(re.findall(r"['\"](\w+)['\"]", missing[2]))
         return say("slip-missing-arguments", name=missing[1].rpartition(".")[2], names=names)
     if unexpected := UNEXPECTED.search(message):
         return say("slip-unexpected-argument", name=unexpected[1].rpartition(".")[2], names=unexpected[2])

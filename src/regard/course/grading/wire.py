@@ -30,6 +30,10 @@ HEADER = struct.Struct("!16sIQ")
 """Before each message: the nonce of the run, the message's number, its length."""
 
 
+ARRAY_OF = "ndarray["
+"""How the type of an `Other` begins that stands for an array without numbers: of texts, of objects."""
+
+
 @dataclass(frozen=True, eq=False)
 class Other:
     """Stands for a value that does not travel: the name of its type, and "large" where its size is the reason."""
@@ -119,7 +123,7 @@ class _Writer:
         native = array.dtype.newbyteorder("=")
         name = "float64" if native.kind == "f" and native.itemsize > 8 else native.name
         if name not in DTYPES:
-            return {"o": [f"ndarray[{name[:40]}]", ""]}
+            return {"o": [f"{ARRAY_OF}{name[:40]}]", ""]}
         self.bytes += array.size * native.itemsize  # before it is copied: a broadcast view may claim terabytes
         if self.bytes > BYTES:
             raise _TooLargeError

@@ -10,7 +10,7 @@ import numpy as np
 
 from regard.course.exercise import Call, Track
 from regard.course.grading.verdict import plain
-from regard.course.grading.wire import Other
+from regard.course.grading.wire import ARRAY_OF, Other
 from regard.words import say
 
 WIDTH = 100
@@ -165,6 +165,8 @@ def kind_of(value: Any) -> str:
     >>> kind_of(np.zeros(2)), kind_of(1)
     ('float64', 'int')
     """
+    if isinstance(value, Other):
+        return plain(value.type.removeprefix(ARRAY_OF).removesuffix("]"))
     return str(value.dtype) if isinstance(value, np.ndarray | np.generic) else type(value).__name__
 
 

@@ -89,6 +89,10 @@ WORDS: dict[str, Words] = {
         en="the model {name!r} never read these words while it was trained: {found}; what it makes of them is a guess",
         zh="模型 {name!r} 训练时从未见过这些词：{found}；对它们的翻译只是猜测",
     ),
+    "text-wordless": Words(
+        en="there is no word in “{found}”; what the model {name!r} writes for it is made up",
+        zh="“{found}”里没有一个词；模型 {name!r} 为它写出的是编造的",
+    ),
     "text-numbers": Words(
         en="the translation lacks these numbers of the text: {found}; the model {name!r} drops digits of long numbers",
         zh="译文里缺少原文的数字：{found}；模型 {name!r} 会漏掉长数字里的数位",

@@ -68,8 +68,13 @@ def test_a_name_that_is_missing_is_told_with_the_nearest(shift: Exercise) -> Non
 
 
 def test_what_is_raised_is_told_with_its_line(shift: Exercise) -> None:
-    verdict = grade(shift, HEAD + "return x + nothing", seed=3, run=in_process)
-    assert verdict.diagnosis == "your code stops in line 3 with NameError: name 'nothing' is not defined"
+    verdict = grade(shift, HEAD + "raise RuntimeError('no luck')", seed=3, run=in_process)
+    assert verdict.diagnosis == "your code stops in line 3 with RuntimeError: no luck"
+
+
+def test_a_name_that_nobody_gave_is_told_with_its_line(shift: Exercise) -> None:
+    verdict = grade(shift, HEAD + "return x + shfit", seed=3, run=in_process)
+    assert str(verdict.diagnosis).startswith("line 3: the name shfit is used, but nothing is called that")
 
 
 @pytest.mark.parametrize(

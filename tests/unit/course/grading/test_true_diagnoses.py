@@ -154,3 +154,40 @@ CLAIMS = re.compile(
 def test_a_sentence_that_calls_the_rest_right_is_never_told_beside_another(name: str) -> None:
     tried = exercise(name)
     assert {id for id, words in tried.slips.items() if CLAIMS.search(words.en)} <= tried.alone
+
+
+@pytest.mark.parametrize("name", ["simple-attention", "self-attention", "multi-head-attention"])
+def test_transposed_weights_are_one_slip_and_not_two_others(name: str) -> None:
+    values, turned = ("weights @ v", "weights.swapaxes(-1, -2) @ v")
+    swap = (values, turned) if name == "multi-head-attention" else (values.replace("v", "V"), turned.replace("v", "V"))
+    assert checked(name, swap).slip == "weights-transposed"
+
+
+def test_a_minimum_is_not_called_a_mean() -> None:
+    powers = "np.exp(scores - scores.max(axis=-1, keepdims=True))"
+    verdict = checked("simple-attention", (powers, powers.replace("max", "min")))
+    assert verdict.slip == "mean-for-maximum"
+    assert "such as its mean or its minimum" in str(verdict.diagnosis)
+
+
+def test_an_exponent_without_brackets_is_not_called_two_other_slips() -> None:
+    verdict = checked("positional-encoding", ("10000 ** (2 * i / d_model)", "10000 ** 2 * i / d_model"))
+    assert verdict.slip == "no-brackets"
+
+
+def test_nan_in_the_place_of_an_infinity_is_not_told_to_be_finite() -> None:
+    verdict = checked("causal-mask", ("-np.inf, 0.0", "np.nan, 0.0"))
+    assert verdict.slip == "not-finite"
+    assert "nan where -inf is right" in str(verdict.diagnosis).lower()
+
+
+@pytest.mark.parametrize(("values", "dtype"), [("'-inf'", "str"), ("None", "object")])
+def test_an_array_of_something_else_is_still_called_an_array(values: str, dtype: str) -> None:
+    verdict = checked("causal-mask", ("-np.inf, 0.0", f"{values}, '0.0'"))
+    assert verdict.slip == "wrong-dtype"
+    assert f"not {dtype}" in str(verdict.diagnosis)
+
+
+def test_a_forgotten_argument_of_torch_is_named() -> None:
+    verdict = checked("single-head-manual", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores)"))
+    assert "dim" in str(verdict.diagnosis)

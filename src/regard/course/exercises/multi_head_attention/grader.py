@@ -78,6 +78,7 @@ SLIPS = (
     Slip("returns-queries", ((MERGED, "Q"),)),
     Slip("mean-of-values", ((MERGED, "np.ones((T, 1)) * V.mean(axis=0)"),)),
     Slip("keys-ask", (("q @ k.transpose(0, 2, 1)", "k @ q.transpose(0, 2, 1)"),)),
+    Slip("weights-transposed", (("weights @ v", "weights.transpose(0, 2, 1) @ v"),)),
     Slip("keys-for-values", (("split(Q), split(K), split(V)", "split(Q), split(V), split(K)"),)),
     Slip("shared-weights", ((WEIGHTS, f"{WEIGHTS}\n    weights = weights.mean(axis=0)"),)),
     Slip("rounded", ((MERGED, f"np.round({MERGED}, 4)"),)),

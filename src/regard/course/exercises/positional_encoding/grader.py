@@ -45,6 +45,7 @@ SLIPS = (
     Slip("pairs-from-one", (("np.arange(d_model // 2)", "np.arange(1, d_model // 2 + 1)"),)),
     *(Slip("other-base", (("10000", base),)) for base in ("1000", "1e5", "1e6", "np.e")),
     Slip("times", ((ANGLE, f"position * 10000 ** {EXPONENT}"),)),
+    Slip("no-brackets", ((ANGLE, "position / 10000**2 * i / d_model"),)),
     Slip("no-width", ((EXPONENT, "(2.0 * i)"),)),
     Slip("one-speed", ((ANGLE, "position * np.ones(d_model // 2)"),)),
     Slip("whole-turns", ((ANGLE, f"2 * np.pi * {ANGLE}"),)),

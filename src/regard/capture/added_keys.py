@@ -31,10 +31,9 @@ def added_keys(module: nn.Module) -> AddedKeys:
     return AddedKeys(before=int(getattr(module, "add_zero_kv", False) is True))
 
 
-def without_added_keys(caught: Caught | CaughtWeights, module: nn.Module) -> Caught | CaughtWeights:
+def without_added_keys(caught: Caught | CaughtWeights, added: AddedKeys) -> Caught | CaughtWeights:
     """The same without the keys that the module added, and with what these took."""
-    added = added_keys(module)
-    if added == AddedKeys():
+    if not any(added):
         return caught
     whole = _weights(caught) if isinstance(caught, Caught) else caught
     S = whole.weights.shape[-1]

@@ -12,7 +12,7 @@ from typing import Any
 
 from torch import nn
 
-from regard.capture.added_keys import without_added_keys
+from regard.capture.added_keys import AddedKeys, added_keys, without_added_keys
 from regard.capture.additive import Lowering
 from regard.capture.blocks import Blocks, refusal_of, sparse_places
 from regard.capture.caught import Caught, CaughtWeights
@@ -158,6 +158,8 @@ class Watcher:
         """Modules of which the lengths of values were wanted, and not to be had."""
         self._heard: set[str] = set()
         """Modules of which attention was seen."""
+        self._added_keys: dict[str, AddedKeys] = {}
+        """By the name of a module."""
 
     def whose(self, likely: bool) -> str | None:
         """The chosen module that makes a softmax, where that may be attention: by its class, or by being `likely`."""
@@ -198,7 +200,10 @@ class Watcher:
             caught = self.lowering.lowered(caught)
         else:
             caught = self.layouts.ordered(caught, place)
-        caught = without_added_keys(caught, place.module)
+        added = self._added_keys.get(place.name)
+        if added is None:  # what a module is does not change from call to call
+            added = self._added_keys[place.name] = added_keys(place.module)
+        caught = without_added_keys(caught, added)
         sizes = sizes_of(caught, place.module)
         kind = self.kinds.of(place, caught, sizes)
         seen = self.sides.told(place, kind, caught, sizes)

@@ -2,7 +2,10 @@
 
 import sys
 
-from regard.cli import main
+try:
+    from regard.cli import main
+except KeyboardInterrupt:  # Ctrl-C before `cli.interrupts` handles it
+    sys.exit(130)
 
 if __name__ == "__main__":
     sys.exit(main())

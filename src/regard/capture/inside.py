@@ -33,8 +33,17 @@ def are_plain(args: tuple[Any, ...], types: Any) -> bool:
 
 
 def call_composed(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call its own kernel, so that the mode sees the parts; not `decompose`, which may take another one."""
-    return func._op_dk(DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+    """Call its own kernel, so that the mode sees the parts; not `decompose`, which may take another one.
+
+    Below a mode, views of weights do not require gradients, and `matmul` then folds its batch by another rule, which
+    changes bits. With this key back, views are made as they are without the mode.
+    """
+    was_excluded = torch._C._dispatch_tls_is_dispatch_key_excluded(DispatchKey.ADInplaceOrView)
+    torch._C._dispatch_tls_set_dispatch_key_excluded(DispatchKey.ADInplaceOrView, False)
+    try:
+        return func._op_dk(DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
+    finally:
+        torch._C._dispatch_tls_set_dispatch_key_excluded(DispatchKey.ADInplaceOrView, was_excluded)
 
 
 def call_again(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

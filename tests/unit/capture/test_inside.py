@@ -20,11 +20,13 @@ RUNS: dict[str, Callable[[], Tensor]] = {
     "fused": lambda: F.scaled_dot_product_attention(X[:, None], X[:, None], X[:, None]),
     "fused, three axes": lambda: F.scaled_dot_product_attention(X, X, X),
     "fused, narrow values": lambda: F.scaled_dot_product_attention(X[:, None], X[:, None], X[:, None, :, :3]),
+    "multi-head with an added mask": lambda: ATTENTION(X, X, X, attn_mask=torch.arange(25.0).view(5, 5).sin())[0],
+    "linear across memory": lambda: F.linear(X.transpose(0, 1), ATTENTION.in_proj_weight, ATTENTION.in_proj_bias),
     "distances": lambda: torch.cdist(X, X),
     "similarity": lambda: F.cosine_similarity(X, X + 1, dim=-1),
 }
 ATTENTIONS = {"encoder layer": 1, "multi-head": 1, "einsum of weights": 1, "fused": 1}
-ATTENTIONS |= {"fused, three axes": 1, "fused, narrow values": 1}
+ATTENTIONS |= {"fused, three axes": 1, "fused, narrow values": 1, "multi-head with an added mask": 1}
 
 
 @pytest.mark.parametrize("guard", [torch.no_grad, torch.inference_mode])

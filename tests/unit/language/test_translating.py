@@ -144,13 +144,15 @@ def test_a_long_sentence_is_cut_at_its_commas(translator: LanguageModel) -> None
     assert parts == ["the cat sat on the mat, then he went home,", "and she went to the shop"]
 
 
-@pytest.mark.filterwarnings("ignore:.* reads English only")
+@pytest.mark.filterwarnings("ignore:.* reads English only", "ignore:there is no word in")
 @pytest.mark.parametrize("text", ["cat " * 3000, "a" * 4000, "." * 3000, "cat,\n" * 300])
 def test_texts_longer_than_the_model_are_translated(translator: LanguageModel, text: str) -> None:
     assert translator.translate(text, beams=1)
 
 
-@pytest.mark.filterwarnings("ignore:.* reads English only", "ignore:the translation lacks these numbers")
+@pytest.mark.filterwarnings(
+    "ignore:.* reads English only", "ignore:the translation lacks these numbers", "ignore:there is no word in"
+)
 @given(text=st.text(max_size=60))
 def test_whatever_is_typed_there_is_an_answer_or_a_sentence(translator: LanguageModel, text: str) -> None:
     try:

@@ -235,7 +235,8 @@ def test_a_guard_catches_what_left_its_parent_and_its_group(tmp_path: Path) -> N
         "time.sleep(0.2)\n"
     )
     mark = f"{os.getpid()}-daemon"
-    command = [sys.executable, "-I", "-S", "-B", guard.__file__, "20", "0", "0", "", "", sys.executable, str(daemon)]
+    options = [str(os.getpid()), "20", "0", "0", "", ""]
+    command = [sys.executable, "-I", "-S", "-B", guard.__file__, *options, sys.executable, str(daemon)]
     began = time.monotonic()
     done = process.subprocess.run(command, env={process.MARK: mark}, check=False)
     assert done.returncode == guard.DONE
@@ -256,7 +257,7 @@ def test_what_a_dead_guard_left_is_found_by_its_mark() -> None:
 @LINUX
 def test_the_guards_own_clock() -> None:
     sleeper = [sys.executable, "-c", "import time; time.sleep(1000)"]
-    command = [sys.executable, "-I", "-S", "-B", guard.__file__, "0.5", "0", "0", "", "", *sleeper]
+    command = [sys.executable, "-I", "-S", "-B", guard.__file__, str(os.getpid()), "0.5", "0", "0", "", "", *sleeper]
     assert process.subprocess.run(command, check=False).returncode == guard.OUT_OF_TIME
     missing = [*command[:-3], "/no/such/program"]
     assert process.subprocess.run(missing, check=False, stderr=-3).returncode == guard.NOT_STARTED

@@ -25,12 +25,12 @@ from benchmarks.attention_settings import TOP, Setting
 from benchmarks.measure import Contender
 from regard import Mask, attend
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.asked import Asked
 from regard.kernels.triton.attention import attention
-from regard.kernels.triton.launching import forward
-from regard.kernels.triton.second_map import sums
-from regard.kernels.triton.sight import sight_of
-from regard.kernels.triton.strongest import of_queries
+from regard.kernels.triton.forward_launch import forward
+from regard.kernels.triton.key_sums import sums
+from regard.kernels.triton.mask_bands import sight_of
+from regard.kernels.triton.support import Asked
+from regard.kernels.triton.top_keys import of_queries
 
 OURS = (
     "plain",
@@ -123,7 +123,7 @@ def backwards(setting: Setting, device: torch.device) -> dict[str, Contender]:
         return pinned(SDPBackend.FLASH_ATTENTION, q, k, v, setting.causal)
 
     def own(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        from regard.kernels.triton.gradient import attention_with_gradient
+        from regard.kernels.triton.autograd import attention_with_gradient
 
         mask = Mask.causal().bind((1, setting.H), setting.n, setting.n, q) if setting.causal else None
         return attention_with_gradient(q, k, v, mask=mask, scale=setting.E**-0.5).out

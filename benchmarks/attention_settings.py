@@ -10,7 +10,7 @@ from torch import Tensor
 from regard import See
 from regard.axes import bin_width
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.asked import Asked
+from regard.kernels.triton.support import Asked
 
 BINS, TOP = 256, 8
 WIDTHS, MASKS = (64, 128), ("causal", "full")

@@ -26,11 +26,11 @@ from benchmarks.dated import heading, table
 from benchmarks.measure import Contender
 from regard import Mask
 from regard.kernels.tiles import cores
-from regard.kernels.triton.asked import Asked
-from regard.kernels.triton.hopper import launching
-from regard.kernels.triton.hopper.crew import Crew, crew_for
-from regard.kernels.triton.launching import forward
-from regard.kernels.triton.sight import sight_of
+from regard.kernels.triton.forward_launch import forward
+from regard.kernels.triton.hopper import launch
+from regard.kernels.triton.hopper.config import Crew, crew_for
+from regard.kernels.triton.mask_bands import sight_of
+from regard.kernels.triton.support import Asked
 
 CREWS = {64: ("2w", "2ws", "2whs", "3w", "3ws", "3bs"), 128: ("2w", "2wh", "2ws", "2whs", "2b")}
 STAGES = {(64, 2): 3, (64, 3): 2, (128, 2): 2}
@@ -106,7 +106,7 @@ def contenders(trial: Trial, crews: Sequence[str] | None) -> dict[str, Contender
     def by(crew: Crew | None, asked: Asked) -> Contender:
         def run() -> object:
             choose = crew_for if crew is None else lambda *_, **__: crew
-            with patch.object(launching, "crew_for", choose):
+            with patch.object(launch, "crew_for", choose):
                 return forward(q, k, v, sight_of(mask), scale=setting.E**-0.5, asked=asked)
 
         return run

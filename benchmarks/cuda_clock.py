@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from benchmarks.measure import Contender, Measured
-from regard.training.peak import measured_peak
+from regard.training.journal import measured_peak
 
 FLUSHED = 2**28
 """Bytes that are zeroed at once: five times the cache of an H200."""

@@ -24,9 +24,9 @@ from benchmarks.attention_settings import FORWARDS, LENGTHS, MASKS, WIDTHS, Sett
 from benchmarks.commit import with_commit
 from benchmarks.dated import heading, table
 from benchmarks.without_gpu import compiled_instead
-from regard.kernels.triton.asked import room_for
-from regard.kernels.triton.hopper import launching
-from regard.kernels.triton.sight import Sight
+from regard.kernels.triton.hopper import launch
+from regard.kernels.triton.mask_bands import Sight
+from regard.kernels.triton.support import room_for
 
 HEADINGS = (
     "kernel",
@@ -101,14 +101,14 @@ def programs(setting: Setting) -> Iterator[tuple[str, str]]:
     with compiled_instead() as found:
         for name in FORWARDS:
             asked = setting.asked(name)
-            launching.forward(q, k, v, told=room_for(asked, q, v), asked=asked, **options)
+            launch.forward(q, k, v, told=room_for(asked, q, v), asked=asked, **options)
             yield name, found[-1].asm["ptx"]
         lse = torch.empty(q.shape[:3], device="meta")
-        launching.map_of(q, k, lse, bins=bins, **options)
+        launch.map_of(q, k, lse, bins=bins, **options)
         yield "second walk for the map", found[-1].asm["ptx"]
-        launching.received_of(q, k, lse, **options)
+        launch.received_of(q, k, lse, **options)
         yield "received", found[-1].asm["ptx"]
-        next(launching.survivors_of(q, k, lse, sight))
+        next(launch.survivors_of(q, k, lse, sight))
         yield "survivors", found[-1].asm["ptx"]
 
 

@@ -23,9 +23,9 @@ from benchmarks.commit import commit
 from benchmarks.machine import machine
 from regard import Mask, See
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.asked import Asked, Told
-from regard.kernels.triton.launching import forward
-from regard.kernels.triton.sight import sight_of
+from regard.kernels.triton.forward_launch import forward
+from regard.kernels.triton.mask_bands import sight_of
+from regard.kernels.triton.support import Asked, Told
 from regard.records import Record
 from regard.trace import Trace
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import regard
 from benchmarks.dated import finish, heading
 from regard.evaluation.scores import Score
-from regard.evaluation.sets import Languages, PairSet, pair_set
+from regard.evaluation.translation import Languages, PairSet, pair_set
 from regard.language import LanguageModel
 from regard.text.corpus import read_pairs
-from regard.text.simplified import simplified
+from regard.text.preparation import simplified
 
 SENTENCES = Path(__file__).parent / "sentences"
 HUNDRED, JUDGED = SENTENCES / "first_hundred.txt", SENTENCES / "judged.tsv"

@@ -11,9 +11,9 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import CUDABackend
 from triton.runtime import driver
 
-from regard.kernels.triton.hopper import launching, tensors
+from regard.kernels.triton.hopper import launch
 from regard.kernels.triton.hopper.forward import forward_kernel
-from regard.kernels.triton.hopper.second import second_kernel
+from regard.kernels.triton.hopper.second_pass import second_kernel
 
 LANGUAGE = 86
 """The version of the GPU's language that all assemblers of Triton 3.6 and later know, times ten."""
@@ -60,11 +60,11 @@ def compiled_instead() -> Iterator[list[Any]]:
     properties = SimpleNamespace(multi_processor_count=PROCESSORS)
     with (
         patch.object(torch.cuda, "get_device_properties", lambda device: properties),
-        patch.object(launching, "forward_kernel", compiling(forward_kernel)),
-        patch.object(launching, "second_kernel", compiling(second_kernel)),
+        patch.object(launch, "forward_kernel", compiling(forward_kernel)),
+        patch.object(launch, "second_kernel", compiling(second_kernel)),
         patch.object(CUDABackend, "make_cubin", lambda *_: b""),
         # In Triton, for every GPU:
-        patch.object(launching, "in_whole_tiles", lambda lse, rows: lse),
-        patch.object(tensors, "join", lambda *_: None),
+        patch.object(launch, "in_whole_tiles", lambda lse, rows: lse),
+        patch.object(launch, "join", lambda *_: None),
     ):
         yield found

@@ -16,7 +16,7 @@ import numpy as np
 
 from deep_learning.attention import MultiHeadAttention, create_causal_mask, scaled_dot_product_attention
 from regard import Trace
-from regard.words import LANGUAGES, Language, language, speaking
+from regard.messages import LANGUAGES, Language, language, speaking
 
 Tell = Callable[[str, str], str]
 """(English, Chinese) to the one that this run speaks."""

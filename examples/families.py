@@ -18,9 +18,9 @@ import numpy as np
 from regard import Trace
 from regard.config import TransformerConfig
 from regard.config.weights import weight_shapes
+from regard.messages import LANGUAGES, Language, language
 from regard.reference import Transformer
 from regard.trace import Looking
-from regard.words import LANGUAGES, Language, language
 
 Tell = Callable[[str, str], str]
 """(English, Chinese) to the one that this run speaks."""

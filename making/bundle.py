@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 
 from regard.checkpoints import read_model, save_model
-from regard.language.bundled import ASSETS, BUNDLED
+from regard.language.loading import ASSETS, BUNDLED
 from regard.text.tokenizer import Tokenizer
 
 TOKENIZER = "tokenizer.json"

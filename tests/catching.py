@@ -8,8 +8,8 @@ from tolerances import assert_same_bits
 from torch import Tensor, nn
 
 from regard import See
-from regard.capture.caught import Caught, CaughtWeights
-from regard.capture.mode import Catching
+from regard.capture.captured import Caught, CaughtWeights
+from regard.capture.dispatch_mode import Catching
 from regard.capture.recording import recorded
 from regard.records import Record
 

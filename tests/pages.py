@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from regard.words import LANGUAGES, Language, speaking
+from regard.messages import LANGUAGES, Language, speaking
 
 ROOT = Path(__file__).parents[1]
 

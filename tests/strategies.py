@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from regard.arrays import to_numpy
 from regard.axes import Sizes
-from regard.kinds import to_numpy
 from regard.masks import Mask
 from regard.padding import Padding
 from regard.records import Record

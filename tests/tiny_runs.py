@@ -15,12 +15,12 @@ from tolerances import assert_same_bits
 from torch import Tensor, nn
 
 from regard.training.batches import IGNORED, Batch, Data
-from regard.training.events import Event, Listener, Started, Stepped
+from regard.training.checkpoint_store import Snapshot, Store
+from regard.training.journal import Event, Listener, Started, Stepped
 from regard.training.loop import Moment, Outcome, Task, fit
-from regard.training.objective import Forward
 from regard.training.plan import Plan
 from regard.training.ranks import Ranks
-from regard.training.store import Snapshot, Store
+from regard.training.step import Forward
 
 VOCAB = 11
 ALONE = Ranks(0, 1, torch.device("cpu"))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from regard.kinds import to_numpy
+from regard.arrays import to_numpy
 
 
 class Tolerance(NamedTuple):

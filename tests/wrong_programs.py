@@ -8,7 +8,7 @@ import pytest
 
 from regard.course.catalogue import exercise
 from regard.course.exercise import Slip
-from regard.course.grading import judging
+from regard.course.grading import grader
 from regard.course.grading.sandbox import in_process
 
 Swaps = tuple[tuple[str, str], ...]
@@ -25,5 +25,5 @@ def each(programs: Mapping[str, Mapping[str, Swaps]]) -> list[Any]:
 def passes(name: str, swaps: Swaps, seed: int) -> bool:
     """Whether the program passes; why it does not is left out, which takes most of the time."""
     tried = exercise(name)
-    with mock.patch.object(judging, "diagnosed", return_value=("wrong", "")):
-        return judging.grade(tried, Slip("wrong", swaps).text(tried.solution), seed=seed, run=in_process).passed
+    with mock.patch.object(grader, "diagnosed", return_value=("wrong", "")):
+        return grader.grade(tried, Slip("wrong", swaps).text(tried.solution), seed=seed, run=in_process).passed

@@ -53,12 +53,11 @@ def our_step(ids: "torch.Tensor", targets: "torch.Tensor") -> Contender:
     from regard.models import Transformer
     from regard.recipes import read_recipe
     from regard.recipes.running import continued
-    from regard.training.captured import Captured
-    from regard.training.objective import Objective
+    from regard.training.cuda_graph import Captured
     from regard.training.optimizer import adamw
     from regard.training.ranks import Ranks
-    from regard.training.stopping import StopRequest
-    from regard.training.update import Update
+    from regard.training.signals import StopRequest
+    from regard.training.step import Objective, Update
 
     plan = read_recipe("gpt2-124m").training
     model = Transformer(TransformerConfig.gpt2(vocab_size=VOCABULARY, dropout=0.0)).cuda().train()
@@ -78,7 +77,7 @@ def training_rates(measured: Measured) -> dict[str, float]:
     """Tokens per second, and which share of this device's own matrix products they come to."""
     import torch
 
-    from regard.training.peak import measured_peak
+    from regard.training.journal import measured_peak
 
     parameters = 123.6e6  # GPT-2 124M without the table of positions, which multiplies nothing
     per_token = 6 * parameters + 12 * 12 * 768 * LENGTH  # forward and backward, attention included

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 import regard
-from regard.words import LANGUAGES
+from regard.messages import LANGUAGES
 
 HERE = Path(__file__).parent
 POEM = "五绝｜床前明月光，疑是地上霜。举头望明月，低头思故"

@@ -5,7 +5,7 @@ What a person said of each output stands in benchmarks/sentences/judged.tsv; an 
 
 from benchmarks.translator import HUNDRED, JUDGED, read_judged, read_sentences
 from regard.language import load
-from regard.language.bundled import bundled
+from regard.language.loading import bundled
 
 BEGIN, END = "<!-- the hundred: written by making/translator/card.py -->", "<!-- end of the hundred -->"
 

@@ -15,10 +15,9 @@ import torch
 
 from making.translator.ensemble import Ensemble
 from making.translator.tatoeba import Pair
-from regard.evaluation.trained import read_trained
-from regard.evaluation.translation import encode_sources
+from regard.evaluation.translation import encode_sources, read_trained
 from regard.generation import beam_search
-from regard.generation.many import room_for
+from regard.generation.beams import room_for
 
 BEAMS = 5
 BATCH = 256

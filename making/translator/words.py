@@ -7,8 +7,8 @@ read it.
 import argparse
 from pathlib import Path
 
-from regard.language.bundled import ASSETS
-from regard.language.vocabulary import WORDS, words_of
+from regard.language.input_text import WORDS, words_of
+from regard.language.loading import ASSETS
 
 
 def main() -> None:

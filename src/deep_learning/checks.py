@@ -5,9 +5,9 @@ Shapes of q, k and v against each other are not looked at here: `regard` does th
 
 import numpy as np
 
+from regard.arrays import Array, is_tensor
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.kinds import Array, is_tensor
-from regard.spacing import check_counts
+from regard.position_rules import check_counts
 
 
 def count(name: str, value: int, least: int = 1) -> int:

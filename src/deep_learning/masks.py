@@ -11,11 +11,11 @@ on any device; nothing larger than the array that was given is made.
 
 import numpy as np
 
+from regard.arrays import Array, is_tensor
 from regard.errors import ArgumentError, DtypeError
-from regard.kinds import Array, is_tensor
 from regard.masks import Mask
-from regard.masks.doors import kind_of, zero_or_one
-from regard.words import say
+from regard.masks.convert import kind_of, zero_or_one
+from regard.messages import say
 
 
 def from_added(mask: Mask | Array | None, axes: int) -> Mask | None:

@@ -19,7 +19,7 @@ _ROOMS = {
     "backends": "regard.dispatch",
     "edit": "regard.capture",
     "effect": "regard.capture",
-    "explain": "regard.steps",
+    "explain": "regard.hand_calculation",
     "load": "regard.language",
     "patterns": "regard.patterns",
     "read_trace": "regard.trace",
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from regard.capture import edit, effect, watch
     from regard.dispatch import attend, backends
     from regard.errors import RegardError
+    from regard.hand_calculation import explain
     from regard.language import load
     from regard.masks import Mask
     from regard.records import Record, See
-    from regard.steps import explain
     from regard.trace import Trace, read_trace
 
 

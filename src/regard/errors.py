@@ -6,7 +6,7 @@ kinds, each also the built-in kind that people already catch.
 
 from typing import Any
 
-from regard.words import Language, say, speaking
+from regard.messages import Language, say, speaking
 
 
 class RegardError(Exception):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.kinds import Array, is_tensor
+from regard.arrays import Array, is_tensor
 
 
 class Padding(NamedTuple):

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.errors import ArgumentError, UnknownNameError
-from regard.words import Language, Listed, language, say
+from regard.messages import Language, Listed, language, say
 
 NEAR = 3
 """How far a local head looks."""

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from regard.kinds import Array
+from regard.arrays import Array
 
 
 class Projections(NamedTuple):

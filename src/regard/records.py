@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from regard.arrays import Array, is_whole
 from regard.axes import Shape, in_range, part_of
 from regard.errors import ArgumentError, NotKeptError
-from regard.kinds import Array, is_whole
 from regard.memory import free_beside, require
 from regard.padding import Padding
 

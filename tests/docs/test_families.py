@@ -18,9 +18,9 @@ from pages import Page, spans
 
 import regard.config
 from regard.config import TransformerConfig
-from regard.config.sizes import SIZES
+from regard.config.transformer import SIZES
 from regard.config.weights import weight_shapes
-from regard.words import LANGUAGES, Language
+from regard.messages import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[2]
 PAGE = Page("docs/families.md", "docs/families.zh-CN.md")

@@ -10,9 +10,9 @@ from pages import Page, spans
 
 from regard import Mask, See, backends
 from regard.axes import bin_width
-from regard.kernels.triton.blocks import WIDEST
-from regard.kernels.triton.refusal import DTYPES, MOST, OLDEST
-from regard.words import LANGUAGES, Language, speaking
+from regard.kernels.triton.support import DTYPES, MOST, OLDEST
+from regard.kernels.triton.tile_sizes import WIDEST
+from regard.messages import LANGUAGES, Language, speaking
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks/results"
@@ -86,7 +86,7 @@ def test_numbers_in_the_prose_are_those_of_the_code(lang: Language) -> None:
     assert re.findall(r"(?:wider than|头宽超过) (\d+)", words) == [str(WIDEST)]
     assert re.findall(r"`top` (?:above|超过) (\d+)", words) == [str(MOST)]
     assert all(str(dtype).removeprefix("torch.") in words for dtype in DTYPES)
-    crew = runpy.run_path(str(ROOT / "src/regard/kernels/triton/hopper/crew.py"))  # its room would import Triton
+    crew = runpy.run_path(str(ROOT / "src/regard/kernels/triton/hopper/config.py"))  # its room would import Triton
     (smallest,) = re.findall(r"(?:no smaller than|不小于) (\d+) × \1", words)
     (shortest,) = re.findall(r"(?:from|从) ([\d,]+) (?:tokens on\.|个词元起就)", words)
     least = int(shortest.replace(",", ""))

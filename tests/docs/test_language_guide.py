@@ -24,11 +24,10 @@ from regard.cli import main
 from regard.config.weights import weight_shapes
 from regard.evaluation.poems import form_of
 from regard.language import BUNDLED
-from regard.language.bundled import bundled
-from regard.language.loading import SETTINGS, TOKENIZER
+from regard.language.loading import SETTINGS, TOKENIZER, bundled
 from regard.language.settings import FIELDS
+from regard.messages import LANGUAGES, Language
 from regard.recipes import read_recipe
-from regard.words import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[2]
 GUIDE = Page("docs/language.md", "docs/language.zh-CN.md")

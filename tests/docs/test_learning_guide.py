@@ -16,11 +16,10 @@ from pages import Page, spans
 from regard.cli import main
 from regard.cli.learn.list_command import CHECKLIST
 from regard.course.catalogue import entries
-from regard.course.grading.limits import NUMPY, TORCH
+from regard.course.grading.process import NUMPY, TORCH
 from regard.course.progress import BACKUP, NAME, RATINGS
-from regard.course.questions.bank import IN_OWN_WORDS
-from regard.course.questions.due import WAITS
-from regard.words import LANGUAGES, Language, say, speaking
+from regard.course.questions.bank import IN_OWN_WORDS, WAITS
+from regard.messages import LANGUAGES, Language, say, speaking
 
 ROOT = Path(__file__).parents[2]
 PAGE = Page("docs/learning.md", "docs/learning.zh-CN.md")

@@ -6,8 +6,8 @@ import pytest
 from pages import Page
 
 from regard.course.catalogue import coming, entries
-from regard.course.lessons.reading import Lesson, lessons
-from regard.words import LANGUAGES, Language
+from regard.course.lessons.index import Lesson, lessons
+from regard.messages import LANGUAGES, Language
 
 FOLDER = "src/regard/course/lessons"
 

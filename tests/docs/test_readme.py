@@ -23,7 +23,7 @@ from torch import nn
 
 from regard import Mask, attend
 from regard.errors import DtypeError
-from regard.words import LANGUAGES, Language
+from regard.messages import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[2]
 PAGE = Page("README.md", "README.zh-CN.md")

@@ -23,7 +23,7 @@ import deep_learning.nn
 from deep_learning.activations import softmax
 from deep_learning.attention import scaled_dot_product_attention
 from regard.course.catalogue import exercise
-from regard.course.grading.judging import grade
+from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
 from regard.functional.heads import merge_heads, split_heads
 

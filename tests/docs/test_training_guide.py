@@ -21,13 +21,13 @@ from regard.cli import main
 from regard.config.weights import weight_shapes
 from regard.errors import FileError, MissingDeviceError, MissingPackageError, RegardError, RunError, TooLargeError
 from regard.evaluation.scores import paper_bleu, sacre_bleu
+from regard.messages import LANGUAGES, Language
 from regard.recipes import config_of, read_recipe, recipe_names
-from regard.recipes.reading import OWN_VALID_SHARE
-from regard.recipes.synthetic import solve
-from regard.text.learning import Kind
+from regard.recipes.data import OWN_VALID_SHARE
+from regard.recipes.puzzles import solve
+from regard.text.tokenizer_training import Kind
 from regard.training.plan import Plan
 from regard.training.ranks import SECONDS
-from regard.words import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[2]
 PAGE = Page("docs/training.md", "docs/training.zh-CN.md")

@@ -21,13 +21,13 @@ from transformers import GPT2Config, GPT2LMHeadModel, NystromformerConfig, Nystr
 import regard
 from benchmarks.cases import CASES
 from regard import See
-from regard.capture.keeping import SHARE
+from regard.capture.budget import SHARE
 from regard.cli import main
 from regard.errors import RegardError
+from regard.messages import LANGUAGES, Language
 from regard.patterns import check_name, names
 from regard.records import Record
 from regard.trace.measures.heads import MOST_QUERIES
-from regard.words import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[2]
 GUIDE = Page("docs/watching.md", "docs/watching.zh-CN.md")

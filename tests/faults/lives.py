@@ -137,9 +137,9 @@ def serve() -> None:
     """Answer one question a line until there are no more."""
     import regard.cli.training_screen
     import regard.recipes.running  # noqa: F401
-    from regard.training import peak
+    from regard.training import journal
 
-    peak.SECONDS = 0.0  # nothing here is about speed
+    journal.SECONDS = 0.0  # nothing here is about speed
     for line in sys.stdin:
         question = json.loads(line)
         answer = _born(question) if question["do"] == "start" else _waited(question["pid"], question["seconds"])

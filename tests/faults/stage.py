@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from faults.lives import EVERY, Ended, Life, Lives, until
+from regard.training.checkpoint_store import Store
 from regard.training.metrics import MetricsFile
-from regard.training.store import Store
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 ZH = {"REGARD_LANG": "zh"}

@@ -22,8 +22,8 @@ import pytest
 
 from faults.lives import EVERY, RECIPE, STEPS, Ended, Life, Lives, living, until
 from faults.stage import until_between_saves
+from regard.training.checkpoint_store import Store
 from regard.training.metrics import MetricsFile
-from regard.training.store import Store
 
 KILLS = int(os.environ.get("REGARD_FAULTS_RANK_KILLS", "3"))
 LOST = "the same command again"

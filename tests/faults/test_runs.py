@@ -31,7 +31,7 @@ from faults.stage import (
     numbers,
     until_between_saves,
 )
-from regard.training.store import Store
+from regard.training.checkpoint_store import Store
 
 KILLS = int(os.environ.get("REGARD_FAULTS_KILLS", "16"))
 POINTS = int(os.environ.get("REGARD_FAULTS_POINTS", "12"))

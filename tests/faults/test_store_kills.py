@@ -22,8 +22,8 @@ import pytest
 import torch
 
 from regard.errors import FileError, TooLargeError
-from regard.training import durable, manifest
-from regard.training.store import Snapshot, Store
+from regard.training import checkpoint_store, durable
+from regard.training.checkpoint_store import Snapshot, Store
 
 KILLS = int(os.environ.get("REGARD_FAULTS_KILLS", "20"))
 FLIPS = int(os.environ.get("REGARD_FAULTS_FLIPS", "48"))
@@ -194,7 +194,7 @@ def test_a_flipped_bit_in_any_file_is_seen(tmp_path: Path) -> None:
         store.save(snapshot(step))
     rng = random.Random(5)
     for n in range(FLIPS):
-        path = tmp_path / "step-00000020" / (*manifest.FILES, manifest.MANIFEST)[n % 4]
+        path = tmp_path / "step-00000020" / (*checkpoint_store.FILES, checkpoint_store.MANIFEST)[n % 4]
         content = path.read_bytes()
         flipped = bytearray(content)
         bit = rng.randrange(8 * len(content))

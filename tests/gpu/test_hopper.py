@@ -16,19 +16,19 @@ from regard.functional.attention import attention_scores, attention_weights
 if AT_HAND := torch.cuda.is_available():  # where there is no such device there may be no Triton
     from regard.kernels.tiles import Bins
     from regard.kernels.triton import hopper
-    from regard.kernels.triton.asked import Asked, Told
-    from regard.kernels.triton.blocks import SEARCHING, blocks_for
-    from regard.kernels.triton.launching import forward
+    from regard.kernels.triton.candidates import Survivors
+    from regard.kernels.triton.forward_launch import forward
+    from regard.kernels.triton.key_sums import sums
+    from regard.kernels.triton.mask_bands import sight_of
     from regard.kernels.triton.observe import observe
-    from regard.kernels.triton.second_map import sums
-    from regard.kernels.triton.sight import sight_of
-    from regard.kernels.triton.strongest import of_queries
-    from regard.kernels.triton.survivors import Survivors
+    from regard.kernels.triton.support import Asked, Told
+    from regard.kernels.triton.tile_sizes import SEARCHING, blocks_for
+    from regard.kernels.triton.top_keys import of_queries
     from regard.records import Top
 
     if AT_HAND := hopper.is_at_hand(torch.device("cuda")):
-        from regard.kernels.triton.hopper import launching as quicker
-        from regard.kernels.triton.hopper import tensors as room
+        from regard.kernels.triton.hopper import launch as quicker
+        from regard.kernels.triton.hopper import launch as room
 
 pytestmark = [
     pytest.mark.gpu,

@@ -22,15 +22,15 @@ from regard.records import Statistics
 
 if torch.cuda.is_available():  # where there is no such device there may be no Triton
     from regard.kernels.tiles import Bins
-    from regard.kernels.triton.asked import Asked, Told
     from regard.kernels.triton.attention import attention
-    from regard.kernels.triton.gradient import attention_with_gradient
-    from regard.kernels.triton.launching import forward
+    from regard.kernels.triton.autograd import attention_with_gradient
+    from regard.kernels.triton.exact_weights import rectangle
+    from regard.kernels.triton.forward_launch import forward
+    from regard.kernels.triton.key_sums import sums
+    from regard.kernels.triton.mask_bands import sight_of
     from regard.kernels.triton.observe import observe
-    from regard.kernels.triton.rectangles import rectangle
-    from regard.kernels.triton.second_map import sums
-    from regard.kernels.triton.sight import sight_of
-    from regard.kernels.triton.strongest import of_queries
+    from regard.kernels.triton.support import Asked, Told
+    from regard.kernels.triton.top_keys import of_queries
 
 pytestmark = [
     pytest.mark.gpu,

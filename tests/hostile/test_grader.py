@@ -16,8 +16,8 @@ import pytest
 from hostile_programs import programs
 
 from regard.course.catalogue import HOME
-from regard.course.grading.guard import descendants
-from regard.course.grading.limits import NUMPY
+from regard.course.grading.process import NUMPY
+from regard.course.grading.supervisor import descendants
 
 pytestmark = [
     pytest.mark.hostile,

@@ -51,7 +51,7 @@ def test_the_verdict_does_not_know_what_is_not_judged() -> None:
 
 
 def test_those_beside_are_the_ones_whose_bins_share_no_edges_with_tiles() -> None:
-    crew = runpy.run_path(str(ROOT / "src/regard/kernels/triton/hopper/crew.py"))  # its room would import Triton
+    crew = runpy.run_path(str(ROOT / "src/regard/kernels/triton/hopper/config.py"))  # its room would import Triton
 
     def shares(n: int) -> bool:
         wide = bin_width(n, BINS)

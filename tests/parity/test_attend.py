@@ -9,7 +9,7 @@ from strategies import Call, calls, padding_in
 from tolerances import assert_close
 
 from regard import See, attend, reference
-from regard.kinds import to_numpy
+from regard.arrays import to_numpy
 from regard.padding import without_rows
 from regard.records import Record
 

@@ -7,7 +7,7 @@ from tolerances import assert_close
 
 import regard
 from benchmarks.translator import HUNDRED, read_sentences
-from regard.kinds import to_numpy
+from regard.arrays import to_numpy
 from regard.language import LanguageModel
 from regard.language.translating import search
 from regard.language.writing import go_on, read_prompt, sampling

@@ -17,9 +17,9 @@ from torch.nn.functional import cross_entropy
 from witnesses import CASES, Batch, batch, by_definition, pair
 
 from regard import Mask, See
+from regard.arrays import to_numpy
 from regard.config import TransformerConfig
 from regard.generation import generate
-from regard.kinds import to_numpy
 from regard.trace import Looking
 
 every_case = pytest.mark.parametrize("name", CASES)

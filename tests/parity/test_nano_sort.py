@@ -21,9 +21,9 @@ from tolerances import assert_close
 from torch import nn
 
 from regard import See, reference
+from regard.arrays import to_numpy
 from regard.config import TransformerConfig
 from regard.generation import generate
-from regard.kinds import to_numpy
 from regard.models import Transformer
 from regard.trace import Looking
 

@@ -28,8 +28,8 @@ from transformers import (
 
 import regard
 from regard import Mask, See, attend
+from regard.arrays import to_numpy
 from regard.capture.huggingface import register
-from regard.kinds import to_numpy
 from regard.records import Record
 from regard.trace import Trace
 
@@ -243,7 +243,7 @@ def test_watched(name: str, implementation: str, side: str) -> None:
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_in_blocks_of_rows(side: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls too large for their weights to be made at once."""
-    monkeypatch.setattr("regard.dispatch.observing.FEW", 0)
+    monkeypatch.setattr("regard.dispatch.observation.FEW", 0)
     made = family("llama", "sdpa")
     trace = ran(made, padded(TEXTS, side), EVERYTHING)
     for sample, text in enumerate(TEXTS):

@@ -21,12 +21,12 @@ from torch.nn import functional as torchs_own
 
 from regard.config import YarnScaling
 from regard.errors import RegardError
-from regard.functional import activations as f_activations
 from regard.functional import norms as f_norms
+from regard.functional import position_wise as f_activations
 from regard.functional import position_wise as f_feed_forward
 from regard.functional import positions as f_positions
-from regard.reference import activations as r_activations
 from regard.reference import norms as r_norms
+from regard.reference import position_wise as r_activations
 from regard.reference import position_wise as r_feed_forward
 from regard.reference import positions as r_positions
 

@@ -22,8 +22,8 @@ from transformers.models.t5.modeling_t5 import T5Attention
 
 from regard.config import LinearScaling, Llama3Scaling, NtkScaling, Scaling, YarnScaling
 from regard.functional import positions as torchs
+from regard.position_rules import Pairing
 from regard.reference import positions as numpys
-from regard.spacing import Pairing
 
 PAIRINGS: tuple[Pairing, ...] = ("halves", "pairs")
 SCALINGS: dict[str, Scaling | None] = {

@@ -12,7 +12,7 @@ from strategies import GARBAGE, LENGTHS, Call, calls, padding_in
 from tolerances import assert_close, assert_same_bits
 
 from regard import Mask, See, attend, reference
-from regard.kinds import to_numpy
+from regard.arrays import to_numpy
 
 BACKENDS = ("blocked", "reference", "sdpa", "chunked", "eager")
 SEEING = ("blocked", "reference", "chunked", "eager")

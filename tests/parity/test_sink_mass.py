@@ -13,7 +13,7 @@ from transformers import GptOssConfig, GptOssForCausalLM
 
 import regard
 from regard import See
-from regard.kinds import to_numpy
+from regard.arrays import to_numpy
 from regard.records import Record
 from regard.trace import Trace
 

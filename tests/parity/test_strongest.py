@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard import Mask, See, attend, functional, reference
-from regard.kinds import to_numpy
+from regard.arrays import to_numpy
 
 BACKENDS = ("reference", "blocked", "chunked", "eager")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.evaluation.trained import read_trained
+from regard.evaluation.translation import read_trained
 from regard.recipes import read_recipe
 from regard.recipes.evaluating import Asked, evaluate
+from regard.recipes.puzzles import Agreement, agreement, batch_of, examples, expected
 from regard.recipes.running import continued, train, translated
-from regard.recipes.synthetic import Agreement, agreement, batch_of, examples, expected
 from regard.trace import Looking
 
 ENOUGH = 0.95

@@ -14,7 +14,7 @@ import pytest
 
 from regard import errors
 from regard.errors import RegardError
-from regard.words import catalogue, speaking
+from regard.messages import catalogue, speaking
 
 SOURCE = Path(__file__).parents[2] / "src"
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RegardError)]

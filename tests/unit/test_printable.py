@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import FileError
+from regard.messages import Listed, say
 from regard.printable import escaped_json, is_steering, one_line, printable
-from regard.words import Listed, say
 
 STEERING = (
     "\x00\x07\x08\x0b\x0c\r\x0e\x1b\x1c\x7f\x84\x85\x90\x9b\x9d\u061c\u200b\u200e\u202e\u2028\u2029\u2066\ufeff\ud800"

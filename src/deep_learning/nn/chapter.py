@@ -10,9 +10,9 @@ from torch import nn
 from deep_learning.checks import count
 from deep_learning.masks import from_visible
 from deep_learning.nn.door import attend, check_input, silence_blind
+from regard.arrays import Array
 from regard.axes import head_width
 from regard.functional.heads import merge_heads, split_heads
-from regard.kinds import Array
 from regard.masks import Mask
 
 

@@ -9,10 +9,10 @@ from torch import nn
 from deep_learning.checks import count, last_axis
 from deep_learning.masks import from_hidden
 from deep_learning.nn.door import attend, check_input, check_tensor, silence_blind
+from regard.arrays import Array
 from regard.axes import head_width
 from regard.errors import ShapeError
 from regard.functional.heads import merge_heads, split_heads
-from regard.kinds import Array
 from regard.masks import Mask
 from regard.reference.positions import sinusoidal_positions
 

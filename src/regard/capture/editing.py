@@ -1,14 +1,17 @@
-"""edit: heads silenced, edges cut, patterns frozen in a model that knows nothing of it, inside a `with` block.
+"""edit: silence heads, cut edges, freeze patterns in any PyTorch model, inside a `with` block.
 
-A function mode: it stands above autograd, so gradients flow through what it changed. It may push PyTorch's modules
-off their fused paths, which watching must not do and editing may. The model itself is never touched.
+A function mode sees every attention before it is computed. Which softmax calls were attention is known only afterwards,
+from what they were multiplied with; an audit tells of edits that hit a gate. Compiled code runs uncompiled meanwhile.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from math import prod
+from threading import Lock
 from types import FunctionType
 from typing import Any
 
@@ -17,18 +20,131 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from regard.capture.edits import Edit, asked_for
-from regard.capture.heads import NAMES, by_heads
-from regard.capture.kinds import told_kind
-from regard.capture.layouts import is_one_head
-from regard.capture.mode import going_back
-from regard.capture.names import Names
-from regard.capture.positions import Positions
-from regard.capture.surgery import edited_attention, edited_softmax, masking
-from regard.capture.taking import Call, Taking
-from regard.capture.uncompiled import uncompiled
+from regard.axes import Shape
+from regard.capture.attention_kinds import told_kind
+from regard.capture.captured import CaughtWeights
+from regard.capture.dispatch_mode import Catching, going_back
+from regard.capture.edits import Edit, asked_for, edited_attention, edited_softmax, masking
+from regard.capture.layouts import NAMES, by_heads, is_one_head
+from regard.capture.module_names import Names
+from regard.capture.query_positions import Positions
+from regard.capture.softmax_tracking import Softmaxes
 from regard.errors import ArgumentError, UnknownNameError
-from regard.words import Listed
+from regard.messages import Listed
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """One attention or softmax of a module."""
+
+    name: str
+    number: int
+    edits: list[Edit]
+    shape: Shape = ()  # …, T, S
+    is_attention: bool = False
+
+    @property
+    def asked(self) -> str:
+        """What one writes to mean this call alone."""
+        return f"{self.name or 'attention'}#{self.number}"
+
+    @property
+    def sizes(self) -> Shape:
+        """Samples and heads, however they are laid out, queries, keys."""
+        return prod(self.shape[:-2]), *self.shape[-2:]
+
+
+class Taking(Catching):
+    """Stands below an edit and follows every softmax on its way to a product with values."""
+
+    def __init__(self) -> None:
+        super().__init__(_ignore)
+        self._softmaxes: Taken = Taken()
+        self._calls: list[Call] = []
+
+    def add(self, call: Call, shape: Shape, weights: Tensor | None) -> None:
+        """A call, its (…, T, S), and what its softmax gave; None for what is attention anyway."""
+        call.shape, call.is_attention = tuple(shape), weights is None
+        self._calls.append(call)
+        if weights is not None:
+            self._softmaxes.expect(call, weights)
+
+    def misedited(self, edit: Edit) -> tuple[Call, list[Call]] | None:
+        """A call that was edited and is no attention, and those of the same module that are; None where all is well.
+
+        A module of which nothing is attention is left in peace: perhaps we cannot follow what it does. So is a softmax
+        of the same sizes as attention: models compute weights twice, to return them.
+        """
+        for call in self._calls:
+            if edit in call.edits and not call.is_attention:
+                others = [other for other in self._calls if other.name == call.name and other.is_attention]
+                if others and all(other.sizes != call.sizes for other in others):
+                    return call, others
+        return None
+
+
+class Taken(Softmaxes):
+    """Softmaxes, with the calls that they are of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._expected: dict[int, Call] = {}
+        """By the id of what is followed, as long as it is."""
+
+    def expect(self, call: Call, weights: Tensor) -> None:
+        """`call` gave these weights."""
+        followed = {id(one) for one in self.followed}
+        self._expected = {key: other for key, other in self._expected.items() if key in followed}
+        self._expected |= {id(one): call for one in self.followed if weights in one}
+
+    def follow(self, func: Any, args: tuple[Any, ...], result: Any) -> CaughtWeights | None:
+        """As ever; and all that went into the product were attention: a model may subtract one from another."""
+        before = list(self.followed)
+        caught = super().follow(func, args, result)
+        if caught is not None:
+            for one in before:
+                if id(one) in self._expected and any(x in one for x in args):
+                    self._expected[id(one)].is_attention = True
+        return caught
+
+
+def _ignore(caught: Any) -> None:
+    """What was caught is of no interest, only that it was."""
+
+
+_COMPILING = {"torch._dynamo", "torch.nn.attention.flex_attention"}
+"""Where one of these was imported, something may be compiled; the switch alone would import a second's worth."""
+
+_lock = Lock()
+_users = 0
+_switch = ExitStack()
+
+
+@contextmanager
+def uncompiled() -> Iterator[None]:
+    """Nothing runs compiled inside the block.
+
+    >>> double = torch.compile(lambda x: x + x)
+    >>> with uncompiled():
+    ...     double(torch.ones(1)).item()
+    2.0
+    """
+    global _users
+    if not _COMPILING & sys.modules.keys():
+        yield
+        return
+    with _lock:
+        if _users == 0:
+            _switch.enter_context(torch.compiler.set_stance("force_eager"))
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0:
+                _switch.close()
+
 
 _active: ContextVar[tuple["Editing", ...]] = ContextVar("regard_edits", default=())
 """The edits of this thread, outermost first. The innermost does the work of all."""

@@ -13,12 +13,12 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from regard.capture.additive import Lowering
-from regard.capture.caught import Caught, CaughtWeights
-from regard.capture.heads import sizes_of
-from regard.capture.kinds import seen_kind, told_kind
-from regard.capture.mode import Catching
-from regard.capture.names import at_work
+from regard.capture.additive_masks import Lowering
+from regard.capture.attention_kinds import seen_kind, told_kind
+from regard.capture.captured import Caught, CaughtWeights
+from regard.capture.dispatch_mode import Catching
+from regard.capture.layouts import sizes_of
+from regard.capture.module_names import at_work
 from regard.capture.padding import by_mask
 from regard.capture.recording import recorded
 from regard.errors import ArgumentError, MissingPackageError

@@ -1,19 +1,116 @@
-"""PyTorch's fused attention operators: for each, how its arguments and results become what was caught.
+"""PyTorch's fused attention operators, and how each one's arguments and results are read.
 
-Which backend PyTorch takes is its own affair; all of them are here, by name, since a machine need not have them all.
+All backends are listed by name, since a machine may lack some: scaled_dot_product_attention, the fused encoder layer of
+`torch.nn`, flex_attention, and the package flash_attn.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
+from torch._higher_order_ops.flex_attention import _math_attention_inner
 
-from regard.capture.caught import Caught, CaughtWeights
-from regard.capture.encoder_layer import read_encoder_layer, read_multi_head
-from regard.capture.flash import read_flash, read_packed_flash
-from regard.capture.flex import read_flex
+from regard.capture.captured import Caught, CaughtWeights
 from regard.masks import Mask
+from regard.masks.padding import seen_in
+
+KEYS = 1
+"""`mask_type` of a mask over the keys alone, (B, S). The others are over scores, (T, S) and (B, H, T, S)."""
+
+
+def read_encoder_layer(given: dict[str, Any], result: Any) -> Caught:
+    """`aten._transformer_encoder_layer_fwd`: all of `nn.TransformerEncoderLayer` in one."""
+    x, lengths = _padded(given["src"])
+    if given["norm_first"]:
+        x = F.layer_norm(x, x.shape[-1:], given["norm_weight_1"], given["norm_bias_1"], given["eps"])
+    return _captured_layer(given, x, x, given["num_heads"], lengths, part="self_attn")
+
+
+def read_multi_head(given: dict[str, Any], result: Any) -> Caught:
+    """`aten._native_multi_head_attention`: `nn.MultiheadAttention` with its projections."""
+    (query, _), (key, lengths) = _padded(given["query"]), _padded(given["key"])
+    return _captured_layer(given, query, key, given["num_head"], lengths)
+
+
+def _padded(x: Tensor) -> tuple[Tensor, Tensor | None]:
+    """B T D with zeros at the ends, and the lengths where there were any to be told apart."""
+    if not x.is_nested:
+        return x, None
+    return x.to_padded_tensor(0.0), x._nested_tensor_size()[:, 0].to(x.device)
+
+
+def _captured_layer(
+    given: dict[str, Any], query: Tensor, key: Tensor, heads: int, lengths: Tensor | None, part: str = ""
+) -> Caught:
+    D, weight, bias = query.shape[-1], given["qkv_weight"], given["qkv_bias"]
+    q = F.linear(query, weight[:D], bias[:D]).unflatten(-1, (heads, -1)).transpose(1, 2)
+    k = F.linear(key, weight[D : 2 * D], bias[D : 2 * D]).unflatten(-1, (heads, -1)).transpose(1, 2)
+    mask, allowed, added = given["mask"], None, None
+    if lengths is not None:
+        allowed = Mask.from_keep(torch.arange(key.shape[1], device=key.device) < lengths[:, None])
+    elif mask is not None and given["mask_type"] == KEYS:
+        allowed = Mask.from_keep(mask == 0)  # true, or −inf, is hidden
+    elif mask is not None and mask.dtype == torch.bool:
+        allowed = Mask.of(~mask)
+    elif mask is not None:
+        added = mask[(None,) * (4 - mask.dim())]
+    return Caught(q, k, k[..., :0], scale=q.shape[-1] ** -0.5, mask=allowed, bias=added, part=part)
+
+
+def read_flash(given: dict[str, Any], result: Any) -> Caught:
+    """`flash_attn_func`. Its causal and its window count from the last key, as ours do."""
+    q, k, v = (given[name].transpose(1, 2) for name in "qkv")
+    return _captured_flash(given, q, k, v, _band(given), lse=result[1])
+
+
+def read_packed_flash(given: dict[str, Any], result: Any) -> Caught:
+    """`flash_attn_varlen_func`, unpacked. Padding stands before a text: its last query stays beside its last key."""
+    queries, keys = given["cu_seqlens_q"].diff(), given["cu_seqlens_k"].diff()
+    q = _unpacked(given["q"], queries)
+    k, v = _unpacked(given["k"], keys), _unpacked(given["v"], keys)
+    S = k.shape[2]
+    there = Mask.from_keep(torch.arange(S, device=k.device) >= S - keys[:, None])
+    band = _band(given)
+    return _captured_flash(given, q, k, v, there if band is None else band & there)
+
+
+def _captured_flash(
+    given: dict[str, Any], q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, lse: Tensor | None = None
+) -> Caught:
+    T, S = q.shape[2], k.shape[2]
+    bias, slopes = None, given.get("alibi_slopes")
+    if slopes is not None:
+        apart = torch.arange(T, device=q.device)[:, None] + (S - T) - torch.arange(S, device=q.device)
+        bias = -slopes.reshape(-1, q.shape[1], 1, 1) * apart.abs()
+    return Caught(q, k, v, given["softmax_scale"], mask=mask, bias=bias, lse=lse, softcap=given.get("softcap") or None)
+
+
+def _band(given: dict[str, Any]) -> Mask | None:
+    left, right = given["window_size_left"], 0 if given["causal"] else given["window_size_right"]
+    if left < 0 and right < 0:
+        return None
+    return Mask.window(None if left < 0 else left, None if right < 0 else right)
+
+
+def _unpacked(x: Tensor, lengths: Tensor) -> Tensor:
+    """(·, H, E) of all texts one after the other as B H T E, zeros before those that are shorter."""
+    longest = int(lengths.max())
+    texts = x.split(lengths.tolist())
+    return torch.stack([torch.nn.functional.pad(one, (0, 0, 0, 0, longest - len(one), 0)) for one in texts]).transpose(
+        1, 2
+    )
+
+
+def read_flex(given: dict[str, Any], result: Any) -> CaughtWeights:
+    """(query, key, value, score_mod, block_mask, scale, …); fewer heads and samples of keys are repeated."""
+    query, key, value, *rest = given.values()
+    key, v = (x.repeat_interleave(query.shape[1] // x.shape[1], 1).expand(len(query), -1, -1, -1) for x in (key, value))
+    _, scores = _math_attention_inner(query, key, value, *rest)
+    weights = torch._safe_softmax(scores, -1)
+    return CaughtWeights(weights, scores.logsumexp(-1), v=v, taken=weights, seen=seen_in(scores))
+
 
 Reader = Callable[[dict[str, Any], Any], Caught | CaughtWeights]
 """From an operator's arguments by name, and its result."""

@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from regard.capture.caught import Caught, CaughtWeights
-from regard.capture.heads import by_heads
+from regard.capture.captured import Caught, CaughtWeights
+from regard.capture.layouts import by_heads
 from regard.masks.padding import both_known, padding_of, queries_at
 from regard.padding import Padding
 from regard.records import Kind, Step

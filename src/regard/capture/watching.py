@@ -12,31 +12,26 @@ from typing import Any
 
 from torch import nn
 
-from regard.capture.added_keys import AddedKeys, added_keys, without_added_keys
-from regard.capture.additive import Lowering
-from regard.capture.blocks import Blocks, refusal_of, sparse_places
-from regard.capture.caught import Caught, CaughtWeights
-from regard.capture.choosing import Chosen
-from regard.capture.heads import sizes_of
-from regard.capture.keeping import Keeping
-from regard.capture.kinds import Kinds
-from regard.capture.labelling import Spelling
-from regard.capture.layouts import Layouts
-from regard.capture.mode import Catching
-from regard.capture.names import Names, Place, is_writing, written_so_far
-from regard.capture.order import Order, is_attention
+from regard.capture.additive_masks import Lowering
+from regard.capture.attention_kinds import Kinds
+from regard.capture.budget import Keeping
+from regard.capture.captured import Caught, CaughtWeights
+from regard.capture.decode_rows import Later, Steps
+from regard.capture.dispatch_mode import Catching
+from regard.capture.layer_choice import Chosen
+from regard.capture.layouts import Layouts, sizes_of
+from regard.capture.module_names import Names, Order, Place, is_attention, is_writing, written_so_far
 from regard.capture.padding import Paddings, PadIds
-from regard.capture.projections import value_lengths
-from regard.capture.recording import recorded
-from regard.capture.row_sums import RowSums
-from regard.capture.sides import Sides
-from regard.capture.slices import Slices
-from regard.capture.steps import Later, Steps
+from regard.capture.recording import AddedKeys, RowSums, added_keys, recorded, value_lengths, without_added_keys
+from regard.capture.sliced_attention import Slices
+from regard.capture.sparse_attention import Blocks, refusal_of, sparse_places
+from regard.capture.texts import Sides
+from regard.capture.token_labels import Spelling
 from regard.errors import ArgumentError, RegardError
+from regard.messages import Listed, say
 from regard.padding import Padding
 from regard.records import Kind, Record, See, Step
 from regard.trace import Trace
-from regard.words import Listed, say
 
 
 def watch(

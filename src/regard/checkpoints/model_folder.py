@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from regard.arrays import Array
 from regard.checkpoints.quantised import Weights, quantise
 from regard.checkpoints.strict_json import JsonError, parse
 from regard.checkpoints.tensor_file import check_dtypes, write_tensors
 from regard.config import TransformerConfig, from_tree, to_tree
 from regard.config.weights import check_weights
 from regard.errors import FileError, RegardError
-from regard.file_kinds import refuse_other_file
-from regard.files import refusal, write_aside
-from regard.input_files import UNLIMITED, check_file, check_inside, read_file
-from regard.kinds import Array
+from regard.files.formats import refuse_other_file
+from regard.files.input import UNLIMITED, check_file, check_inside, read_file
+from regard.files.output import refusal, write_aside
 
 FORMAT, VERSION = "regard-model", 1
 CONFIG, TENSORS = "config.json", "model.safetensors"

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from regard.arrays import Array, to_numpy
 from regard.axes import Shape
 from regard.checkpoints.tensor_file import TensorFile
 from regard.errors import DtypeError, FileError
-from regard.kinds import Array, to_numpy
 
 STEPS = 127
 SCALE = ".scale"

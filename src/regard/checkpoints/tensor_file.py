@@ -14,16 +14,15 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from regard.arrays import Array, to_numpy
 from regard.axes import Shape
 from regard.checkpoints.strict_json import JsonError, parse
 from regard.errors import DtypeError, FileError
-from regard.file_kinds import HEAD, refuse_other
-from regard.files import reason_of
-from regard.input_files import UNLIMITED, open_file
-from regard.kinds import Array, to_numpy
+from regard.files.formats import HEAD, LARGEST_SIZE, MOST_AXES, excess, refuse_other
+from regard.files.input import UNLIMITED, open_file
+from regard.files.output import reason_of
 from regard.memory import spell
-from regard.tensor_header import LARGEST_SIZE, MOST_AXES, excess
-from regard.words import Listed
+from regard.messages import Listed
 
 DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int8": "I8"}
 """Numbers as we call them and as the format does; int8 means something only beside a scale (`quantised.py`)."""

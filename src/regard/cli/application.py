@@ -22,7 +22,7 @@ from regard.cli.streams import put
 from regard.cli.train_command import train
 from regard.cli.translate_command import translate
 from regard.errors import ArgumentError, FileError, UnknownNameError
-from regard.words import Listed
+from regard.messages import Listed
 
 
 class Command(TyperCommand):

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.streams import put, write_json
-from regard.words import say
+from regard.messages import say
 
 
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
-    from regard.cli.inspection import inspect
+    from regard.cli.environment import inspect
 
     found = inspect()
     if as_json:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.numbers import beam_count
+from regard.cli.number_options import beam_count
 from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
-from regard.files import check_place, write_output
+from regard.files.output import check_place, write_output
+from regard.messages import Listed, say
 from regard.packages import require_package
-from regard.words import Listed, say
 
 if TYPE_CHECKING:
     from regard.recipes.evaluating import Result
@@ -47,7 +47,7 @@ def evaluate(
     if output is not None:
         check_place(output)
 
-    from regard.language.bundled import find_model
+    from regard.language.loading import find_model
     from regard.recipes.evaluating import Asked
     from regard.recipes.evaluating import evaluate as judge
 

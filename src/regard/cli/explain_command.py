@@ -1,16 +1,64 @@
-"""`regard explain`: the hand calculation; without arguments, the tutorial's."""
+"""`regard explain`: the hand calculation of matrices given on the command line; without arguments, the tutorial's."""
 
+import math
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.matrices import read_mask, read_matrix
 from regard.cli.streams import put, read_stdin, write_json
 from regard.errors import ArgumentError
-from regard.words import Listed
+from regard.messages import Listed
 
 if TYPE_CHECKING:
     from regard.masks import Mask
+
+
+_BETWEEN_ROWS = re.compile(r"\]\s*[,;]?\s*\[")
+_NARROW = str.maketrans({"；": ";", "\n": ";", "，": ",", "、": ",", "－": "-", "−": "-", "＋": "+", "．": "."})
+
+
+def read_matrix(text: str, option: str) -> list[list[float]]:
+    """The numbers of a matrix; ArgumentError names the option and the row (from 1) that is wrong.
+
+    >>> read_matrix("1 0; 0, 1", "--q"), read_matrix("1，２；-3 4e1", "--q")
+    ([[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [-3.0, 40.0]])
+    >>> read_matrix("[[1, 0], [0, 1]]", "--q")
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    plain = _BETWEEN_ROWS.sub(";", text.translate(_NARROW)).replace("[", " ").replace("]", " ")
+    lines = plain.strip().rstrip("; ").split(";")
+    rows = [_read_row(line, number, option) for number, line in enumerate(lines, 1)]
+    if not rows[0]:
+        raise ArgumentError("cli-matrix-empty", option=option)
+    for number, row in enumerate(rows, 1):
+        if len(row) != len(rows[0]):
+            raise ArgumentError("cli-matrix-ragged", option=option, row=number, found=len(row), wanted=len(rows[0]))
+    return rows
+
+
+def read_mask(text: str, option: str) -> list[list[bool]]:
+    """A matrix of 1 (may look) and 0 (may not)."""
+    rows = read_matrix(text, option)
+    for number, row in enumerate(rows, 1):
+        for found in row:
+            if found not in (0, 1):
+                raise ArgumentError("cli-matrix-not-mask", option=option, row=number, found=f"{found:g}")
+    return [[found == 1 for found in row] for row in rows]
+
+
+def _read_row(line: str, number: int, option: str) -> list[float]:
+    row = []
+    for word in line.replace(",", " ").split():
+        try:
+            value = float(word)
+        except ValueError:
+            raise ArgumentError("cli-matrix-not-number", option=option, row=number, found=word) from None
+        if math.isinf(value) and any(map(str.isdecimal, word)):
+            raise ArgumentError("cli-matrix-large", option=option, row=number, found=word)
+        row.append(value)
+    return row
+
 
 # The numbers of the tutorial "attention from zero", whose answer was worked out wrongly there.
 TUTORIAL = {"--q": "1 0", "--k": "1 0; 0 1; 1 0", "--v": "10 0; 0 20; 30 0"}
@@ -25,7 +73,7 @@ def explain(
     code: Annotated[bool, typer.Option("--code", help="help-code")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
-    from regard.steps import explain as calculate
+    from regard.hand_calculation import explain as calculate
 
     given = _matrices({"--q": q, "--k": k, "--v": v})
     texts = _without_stdin({**given, **({} if mask is None else {"--mask": mask})})

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.numbers import is_count, whole_number
+from regard.cli.number_options import is_count, whole_number
 from regard.cli.streams import talk, write_json
 from regard.errors import ArgumentError, FileError
-from regard.files import check_place, ending_of
-from regard.words import say
+from regard.files.output import check_place, ending_of
+from regard.messages import say
 
 SLOWEST, FASTEST = 0.1, 60.0
 _SECONDS = 10
@@ -46,14 +46,14 @@ def film(
         about = {"name": shown.record.name, "head": shown.head, "share": round(100 * shown.change)}
         talk(say("film-chosen", count=shown.choices, **about) if shown.choices > 1 else say("film-only", **about))
     if gif is not None:
-        from regard.views.film_pictures import save_gif
+        from regard.views.film_gif import save_gif
 
         save_gif(shown, gif, losses, fps=fps)
         talk(say("saved", file=gif))
     if as_json:
         write_json(scene_json(shown, losses))
     elif gif is None:
-        from regard.views.film_player import play
+        from regard.views.film import play
 
         play(shown, losses, fps=fps, file=sys.stdout)
 

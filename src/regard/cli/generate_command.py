@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.numbers import number_from_zero, whole_number
+from regard.cli.number_options import number_from_zero, whole_number
 from regard.cli.streams import one_text, put, read_stdin, talk, write_json
+from regard.messages import say
 from regard.printable import printable
-from regard.words import say
 
 MODEL = "poet"
 MOST_SHOWN = 48

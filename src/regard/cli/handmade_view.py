@@ -3,11 +3,11 @@
 import sys
 from typing import TYPE_CHECKING
 
-from regard.cli.choosing import record_as_json
-from regard.cli.numbers import is_count
+from regard.cli.head_choice import record_as_json
+from regard.cli.number_options import is_count
 from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError, TooLargeError, UnknownNameError
-from regard.words import Listed, say
+from regard.messages import Listed, say
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,14 +7,14 @@ import typer
 
 from regard.cli.handmade_view import MOST_WORDS
 from regard.cli.handmade_view import NAME as HANDMADE
-from regard.cli.numbers import whole_number
-from regard.cli.readings import load_reader, tell_of_reading
+from regard.cli.input_notes import load_reader, tell_of_reading
+from regard.cli.number_options import whole_number
 from regard.cli.see_command import MODEL, first_line
 from regard.cli.see_command import TEXTS as SHORT
 from regard.cli.streams import given_text, one_text, put, talk, write_json
 from regard.errors import ArgumentError, TooLargeError
+from regard.messages import say
 from regard.printable import printable
-from regard.words import say
 
 if TYPE_CHECKING:
     from regard.trace import Trace

@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from regard.words import catalogue, say
+from regard.messages import catalogue, say
 
 WIDEST = 96
 # What every command understands; `entry` takes them before a command is chosen.

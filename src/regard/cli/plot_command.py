@@ -8,8 +8,8 @@ import typer
 
 from regard.cli.streams import talk, write_json
 from regard.errors import ArgumentError
-from regard.files import PICTURES, check_place, ending_of
-from regard.words import say
+from regard.files.output import PICTURES, check_place, ending_of
+from regard.messages import say
 
 if TYPE_CHECKING:
     from regard.views.curves import Curve

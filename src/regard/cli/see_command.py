@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.choosing import ALL, Asked, Chosen, choose, record_as_json
 from regard.cli.handmade_view import NAME as HANDMADE
 from regard.cli.handmade_view import keep, see_handmade
-from regard.cli.lines import tell_of_file
-from regard.cli.numbers import whole_number
-from regard.cli.readings import load_reader, reading_as_json, tell_of_reading
-from regard.cli.streams import given_text, put, talk, write_json
+from regard.cli.head_choice import ALL, Asked, Chosen, choose, record_as_json
+from regard.cli.input_notes import load_reader, reading_as_json, tell_of_reading
+from regard.cli.number_options import whole_number
+from regard.cli.streams import given_text, put, talk, tell_of_file, write_json
 from regard.errors import ArgumentError, TooLargeError
-from regard.files import PAGES, PICTURES, TRACE, check_place, ending_of
+from regard.files.output import PAGES, PICTURES, TRACE, check_place, ending_of
+from regard.messages import say
 from regard.printable import one_line
-from regard.words import say
 
 if TYPE_CHECKING:
     from regard.language import LanguageModel, Seen
@@ -94,7 +93,7 @@ def first_line(reader: "LanguageModel", seen: "Seen") -> str:
 
 def _hints(seen: "Seen", task: str, chosen: Chosen, *, example: bool, heads: bool) -> Iterator[str]:
     """What a newcomer may want to know next; who has chosen heads knows that there are more."""
-    from regard.text.sentences import split_sentences
+    from regard.text.segmentation import split_sentences
 
     if task == "translation" and len(split_sentences(seen.text)) > 1:
         yield "see-sentences"
@@ -131,7 +130,7 @@ def _show(chosen: Chosen, columns: int | None, overview: str | None, *, named: b
 def _save_png(chosen: Chosen, path: Path) -> None:
     """The same heads in one picture."""
     from regard.trace import Trace
-    from regard.trace.weights import mean_of_heads
+    from regard.trace.from_weights import mean_of_heads
     from regard.views.plots import save_plot
 
     records = [mean_of_heads(record) for record in chosen.records] if chosen.mean else chosen.records

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.numbers import whole_number
+from regard.cli.number_options import whole_number
 from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
+from regard.messages import language, say
 from regard.packages import require_package
-from regard.words import language, say
 
 if TYPE_CHECKING:
     from regard.recipes.recipe import Recipe

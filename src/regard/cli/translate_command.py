@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.lines import stdin_batches, tell_of_file
-from regard.cli.numbers import beam_count
-from regard.cli.readings import NOTHING_UNKNOWN, ReadLines, reading_as_json, tell_of_reading
-from regard.cli.streams import one_text, put, talk, write_json
-from regard.cli.verdict import FILE
+from regard.cli.entry import FILE
+from regard.cli.input_notes import NOTHING_UNKNOWN, ReadLines, reading_as_json, tell_of_reading
+from regard.cli.number_options import beam_count
+from regard.cli.streams import one_text, put, stdin_batches, talk, tell_of_file, write_json
 from regard.errors import ArgumentError
+from regard.messages import say
 from regard.printable import one_line
-from regard.words import say
 
 if TYPE_CHECKING:
     from regard.language import LanguageModel
@@ -54,7 +53,7 @@ def translate(
 
 def _translate_stdin(translator: "LanguageModel", beams: int | None, as_json: bool) -> int:
     """A line of output for each line of input; how many lines had none to give, and the reason is said."""
-    from regard.language.reading import EMPTY
+    from regard.language.input_text import EMPTY
     from regard.language.translating import translate_each
 
     readings = ReadLines(translator)

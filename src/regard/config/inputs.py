@@ -6,10 +6,10 @@ Only shapes, names of types and single numbers come in here; each model reads th
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
+from regard.arrays import is_tensor, is_whole, to_numpy
 from regard.axes import Shape
 from regard.config.transformer import TransformerConfig
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.kinds import is_tensor, is_whole, to_numpy
 
 NumberKind = Literal["whole", "float", "bool", "other"]
 """What kind of number an array holds."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import get_args
 
 from regard.errors import ArgumentError
-from regard.spacing import Pairing, buckets_per_side, check_base, check_counts, check_pairing, is_number
-from regard.words import Listed
+from regard.messages import Listed
+from regard.position_rules import Pairing, buckets_per_side, check_base, check_counts, check_pairing, is_number
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -26,7 +26,7 @@ from regard.config.positions import (
 )
 from regard.config.transformer import TransformerConfig
 from regard.errors import ArgumentError
-from regard.words import Listed
+from regard.messages import Listed
 
 KINDS: dict[str, type] = {
     "sinusoidal": Sinusoidal,

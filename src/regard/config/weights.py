@@ -10,7 +10,7 @@ from regard.axes import Shape
 from regard.config.positions import Learned, Relative
 from regard.config.transformer import GATES, TransformerConfig
 from regard.errors import ShapeError, UnknownNameError
-from regard.words import Listed
+from regard.messages import Listed
 
 Shapes = dict[str, Shape]
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from regard.course.exercise import Entry, Exercise
 from regard.errors import UnknownNameError
-from regard.words import LANGUAGES, Words
+from regard.messages import LANGUAGES, Words
 
 HOME = Path(__file__).parent
 
@@ -72,7 +72,7 @@ def folder(row: Entry) -> Path:
 
 @cache
 def _loaded(row: Entry) -> Exercise:
-    from regard.course.examples import with_examples  # needs NumPy, which the list does without
+    from regard.course.printed_examples import with_examples  # needs NumPy, which the list does without
 
     home = folder(row)
     told = tomllib.loads((home / "task.toml").read_text(encoding="utf-8"))

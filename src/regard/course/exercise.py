@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from regard.words import Language, Words
+from regard.messages import Language, Words
 
 if TYPE_CHECKING:
     import numpy as np  # the list of exercises is read without it

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from regard.errors import AbsentFileError, FileError, TooLargeError
-from regard.files import open_lock, refusal, try_lock, write_aside
-from regard.input_files import read_file
-from regard.words import say
+from regard.files.input import read_file
+from regard.files.output import open_lock, refusal, try_lock, write_aside
+from regard.messages import say
 
 VERSION = 1
 NAME, BACKUP, LOCK = "progress.json", "progress.backup.json", "progress.lock"

@@ -7,15 +7,15 @@ from typing import Any, get_args
 
 import numpy as np
 
+from regard.arrays import Array, is_tensor, to_kind_of
 from regard.axes import Sizes, attention_sizes, check_bias
 from regard.errors import ArgumentError, DtypeError
-from regard.kinds import Array, is_tensor, to_kind_of
 from regard.masks import BoundMask, Mask
 from regard.masks.padding import padding_of
 from regard.masks.rules import as_four_axes
+from regard.messages import Listed
 from regard.padding import Padding
 from regard.records import Kind, See
-from regard.words import Listed
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from regard.arrays import Array
 from regard.axes import bin_count, bin_width
-from regard.dispatch.backend import Backend
 from regard.dispatch.call import Call
-from regard.kinds import Array
+from regard.dispatch.numpy_backends import Backend
 from regard.records import Statistics, Top
 
 

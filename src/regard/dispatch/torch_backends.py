@@ -10,15 +10,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.dispatch.backend import YES, Answer, Backend
 from regard.dispatch.call import Call
+from regard.dispatch.numpy_backends import YES, Answer, Backend
 from regard.functional.attention import attention_scores, attention_weights, autocast_is_on, weighted_sum
 from regard.functional.exponentials import computing_dtype, log_sum_exp
 from regard.functional.fused import sdpa
 from regard.functional.statistics import pooled_map, statistics_of
 from regard.kernels import chunked
-from regard.kernels.triton.refusal import refusal
-from regard.kernels.triton.scratch import scratch_for
+from regard.kernels.triton.support import refusal, scratch_for
 from regard.masks import Mask
 from regard.masks.rules import Dense
 from regard.memory import free_beside, require
@@ -140,9 +139,9 @@ def _require_room(call: Call, key: str) -> None:
 def rectangle(call: Call, lse: Tensor, rows: slice, cols: slice) -> Tensor:
     """Exact weights of rows × cols."""
     if refusal(call.q, call.k, call.v, mask=call.bound, bias=call.bias) is None:
-        from regard.kernels.triton import rectangles
+        from regard.kernels.triton import exact_weights
 
-        return rectangles.rectangle(
+        return exact_weights.rectangle(
             call.q, call.k, lse, rows, cols, mask=call.bound, scale=call.scale, softcap=call.softcap
         )
     return chunked.rectangle(call.q, call.k, lse, rows, cols, **call.options)

@@ -11,10 +11,26 @@ from regard.errors import MissingPackageError
 if find_spec("torch") is None:
     raise MissingPackageError("missing-package", what="regard.evaluation", package="torch", extra="train")
 
-from regard.evaluation.losses import TextLoss, taking_keep, text_loss
-from regard.evaluation.scores import Score, chrf, paper_bleu, sacre_bleu, tokenizer_for
-from regard.evaluation.sets import Languages, PairSet, language_of, pair_set, split_set
-from regard.evaluation.translation import encode_sources, translate, translate_lines
+from regard.evaluation.scores import (
+    Score,
+    TextLoss,
+    chrf,
+    paper_bleu,
+    sacre_bleu,
+    taking_keep,
+    text_loss,
+    tokenizer_for,
+)
+from regard.evaluation.translation import (
+    Languages,
+    PairSet,
+    encode_sources,
+    language_of,
+    pair_set,
+    split_set,
+    translate,
+    translate_lines,
+)
 
 __all__ = [
     "Languages",

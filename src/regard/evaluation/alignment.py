@@ -14,10 +14,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from regard.arrays import to_numpy
 from regard.errors import ArgumentError, FileError
-from regard.files import reason_of
-from regard.input_files import read_file
-from regard.kinds import to_numpy
+from regard.files.input import read_file
+from regard.files.output import reason_of
 from regard.records import Record
 from regard.text.tokenizer import BOS, EOS, PAD
 from regard.trace import Trace

@@ -1,13 +1,20 @@
-"""Lines translated by beam search, each answer in its line's place: a tokenizer around `generation.search_many`.
+"""Translation quality: a trained model read from its folder, test sets read, translated by beam search and scored."""
 
-What the text means, and how it was prepared, it does not know.
-"""
-
+import os
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from regard.checkpoints.model_folder import RUN_MODEL, RUN_RECIPE, inside, model_of, read_json, run_of
 from regard.errors import FileError
-from regard.generation.many import BATCH_TOKENS, Translates, search_many
+from regard.evaluation.scores import Score, chrf, paper_bleu, sacre_bleu
+from regard.generation.beams import BATCH_TOKENS, Translates, search_many
+from regard.models import Transformer
+from regard.text import preparation
+from regard.text.corpus import Corpus, read_lines
+from regard.text.normalise import is_chinese
+from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from regard.text.tokenizer import Tokenizer
@@ -79,3 +86,138 @@ def translate(
     bos, eos = tokenizer.special("bos"), tokenizer.special("eos")
     how: dict[str, Any] = {"beams": beams, "length_penalty": length_penalty, "batch_tokens": batch_tokens}
     return [tokenizer.decode(ids) for ids in search_many(model, sources, bos=bos, eos=eos, **how)]
+
+
+MODEL, TOKENIZER, RECIPE, RUN = RUN_MODEL, "tokenizer.json", RUN_RECIPE, "run.json"
+"""What the files of a run are called."""
+SETTINGS = "generation_config.json"
+
+
+class Trained(NamedTuple):
+    """What a run left behind.
+
+    run        its folder, with its recipe; None where a model's folder stands alone
+    language   that a translator writes, if the model's own settings say so
+    """
+
+    model: Transformer
+    tokenizer: Tokenizer
+    run: Path | None
+    language: str | None
+
+
+def read_trained(folder: str | os.PathLike[str]) -> Trained:
+    """The model of a run's folder, of its `model` folder, or of any folder that holds a model and its tokenizer.
+
+    Raises FileError with what is missing: a run that has not finished has no model yet.
+    """
+    given = Path(folder)
+    if not given.is_dir():
+        raise FileError("model-not-folder" if given.exists() else "model-no-folder", path=str(given))
+    run, place = run_of(given), model_of(given)
+    return Trained(Transformer.read(place), Tokenizer.read(place / TOKENIZER, within=place), run, _language(place))
+
+
+def _language(folder: Path) -> str | None:
+    if not os.path.lexists(folder / SETTINGS):
+        return None
+    match read_json(inside(folder, SETTINGS)):
+        case {"target_language": str(language)}:
+            return language
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Languages:
+    """From which language to which; `tokenised` where the model reads and writes what `moses.prepare` makes."""
+
+    source: str
+    target: str
+    tokenised: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PairSet:
+    """Sentences as the model reads them, with references: `written` as it writes them, `plain` as people do.
+
+    `lines` are the numbers of the sentences in their file.
+    """
+
+    name: str
+    sources: list[str]
+    lines: list[int]
+    written: list[list[str]] | None
+    plain: list[list[str]] | None
+    languages: Languages
+
+    def scores(self, hypotheses: Sequence[str]) -> list[Score]:
+        """What these are worth; those scores for which there are references."""
+        target = self.languages.target
+        found = [] if self.written is None else [paper_bleu(hypotheses, self.written)]
+        if self.plain is not None:
+            lowercase = self.languages.tokenised  # the model has never seen a capital letter
+            texts = preparation.moses_detokenised(list(hypotheses), target) if self.languages.tokenised else hypotheses
+            found.append(sacre_bleu(texts, self.plain, lowercase=lowercase, language=target))
+            found.append(chrf(texts, self.plain, lowercase=lowercase))
+        return found
+
+
+def language_of(references: Sequence[str]) -> str:
+    """Which language they are in, as far as it changes how they are counted: Chinese, or any other, called English.
+
+    >>> language_of(["我爱你。", "谢谢！"]), language_of(["Ich liebe dich."])
+    ('zh', 'en')
+    """
+    return "zh" if is_chinese("".join(references)) else "en"
+
+
+def pair_set(corpus: Corpus, languages: Languages) -> PairSet:
+    """A set of plain pairs; what translates the same sentence stands together, so that it is translated once."""
+    grouped: dict[str, list[str]] = {}
+    first: dict[str, int] = {}
+    for source, target, line in zip(*corpus.columns, corpus.lines, strict=True):
+        grouped.setdefault(source, []).append(target)
+        first.setdefault(source, line)
+    sources, lines, plain = list(grouped), list(first.values()), list(grouped.values())
+    if not languages.tokenised:
+        return PairSet(corpus.name, sources, lines, None, plain, languages)
+    written = [preparation.moses_tokenised(several, languages.target) for several in plain]
+    return PairSet(
+        corpus.name, preparation.moses_tokenised(sources, languages.source), lines, written, plain, languages
+    )
+
+
+def split_set(folder: Path, split: str, languages: Languages, *, pattern: str, raw: str | None) -> PairSet:
+    """A set of parallel files, line by line, found by its split's name.
+
+    pattern   where tokenised files are, such as "tok/{split}.lc.norm.tok.{lang}"; made from raw ones where not there
+    raw       where plain files are, such as "{split}.{lang}"
+
+    FileError where neither kind is there, or source and references have different lengths.
+    """
+
+    def place(template: str, lang: str) -> Path:
+        return folder / template.format(split=split, lang=lang)
+
+    def tokenised(lang: str) -> list[str]:
+        path = place(pattern, lang)
+        if path.is_file() or raw is None:
+            return _lines(path)
+        plain = place(raw, lang)
+        if not plain.is_file():
+            raise FileError("evaluate-split-absent", split=split, paths=f"{path}, {plain}")
+        return preparation.moses_tokenised(_lines(plain), lang)
+
+    sources, written = tokenised(languages.source), tokenised(languages.target)
+    plain = None
+    if raw is not None and place(raw, languages.target).is_file():
+        plain = _lines(place(raw, languages.target))
+    for lines in (written, plain):
+        if lines is not None and len(lines) != len(sources):
+            raise FileError("evaluate-split-lengths", split=split, sources=len(sources), references=len(lines))
+    each = [[line] for line in written], None if plain is None else [[line] for line in plain]
+    return PairSet(split, sources, list(range(1, len(sources) + 1)), *each, languages)
+
+
+def _lines(path: Path) -> list[str]:
+    return read_lines([path]).columns[0]

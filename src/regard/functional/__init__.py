@@ -10,13 +10,12 @@ from regard.errors import MissingPackageError
 if find_spec("torch") is None:
     raise MissingPackageError("missing-package", what="regard.functional", package="torch", extra="torch")
 
-from regard.functional.activations import gelu, relu, silu
 from regard.functional.attention import attention_scores, scaled_dot_product_attention
 from regard.functional.exponentials import log_sum_exp, softmax
 from regard.functional.fused import sdpa
 from regard.functional.heads import linear, merge_heads, multi_head_attention, split_heads
 from regard.functional.norms import layer_norm, rms_norm
-from regard.functional.position_wise import feed_forward, gated_feed_forward
+from regard.functional.position_wise import feed_forward, gated_feed_forward, gelu, relu, silu
 from regard.functional.positions import (
     Turns,
     alibi_bias,

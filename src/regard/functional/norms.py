@@ -6,8 +6,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from regard.errors import ArgumentError, ShapeError
-from regard.functional.activations import floats
 from regard.functional.exponentials import computing_dtype
+from regard.functional.position_wise import floats
 
 
 def layer_norm(

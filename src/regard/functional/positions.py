@@ -13,9 +13,9 @@ from torch import Tensor
 
 from regard.config.positions import LinearScaling, Llama3Scaling, NtkScaling, Scaling, YarnScaling
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.functional.activations import floats
 from regard.functional.exponentials import computing_dtype
-from regard.spacing import (
+from regard.functional.position_wise import floats
+from regard.position_rules import (
     Pairing,
     bucket_edges,
     buckets_per_side,

@@ -4,13 +4,11 @@ The room knows token ids and `Decoding`, nothing else: no text, no weights, no t
 of `regard.reference` and of `regard.models`.
 """
 
-from regard.generation.beams import Beam, beam_search
+from regard.generation.beams import Beam, beam_search, search_many
 from regard.generation.decoding import Decoding
-from regard.generation.loop import generate, stream
-from regard.generation.many import search_many
-from regard.generation.picking import GREEDY, Sampling
-from regard.generation.reading import prefill
-from regard.generation.session import Session
+from regard.generation.loop import Session, generate, stream
+from regard.generation.prompt_reading import prefill
+from regard.generation.sampling import GREEDY, Sampling
 
 __all__ = [
     "GREEDY",

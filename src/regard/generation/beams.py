@@ -1,22 +1,83 @@
-"""Beam search: several texts are continued side by side, and the best that end are kept.
-
-Log-probabilities are float64 whatever the model, and of equals the earlier beam and the lower id win, so that the same
-logits give the same texts.
-"""
+"""Beam search: over one source, or over many in batches of similar length."""
 
 import math
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from regard.arrays import Array, to_numpy
 from regard.errors import ArgumentError
 from regard.generation.decoding import Begins, Decoding
-from regard.generation.likely import Likely, likely
+from regard.generation.prompt_reading import begun, check_chunk, read
 from regard.generation.prompts import Ids, ends_of, rows_of
-from regard.generation.reading import begun, check_chunk, read
-from regard.kinds import Array
-from regard.spacing import check_counts, is_number
+from regard.generation.sampling import is_elsewhere, scores_of
+from regard.position_rules import check_counts, is_number
+from regard.reference import log_sum_exp
+from regard.reference.exponentials import computing_dtype
+
+CLOSE = 1e-6
+"""Logits this close are kept together: as log-probabilities they may round to equals, whose lower id wins."""
+GROUPS = 16
+"""Times n: so many groups of ids have few members above the bound that their maxima give, and few maxima."""
+AT_ONCE = 2**16
+"""Numbers that are raised to powers at once: what fits beside a core is twice as quick."""
+
+
+class Likely(NamedTuple):
+    """Ids that may follow, row after row and in a row by id, with their log-probabilities; all (M,)."""
+
+    rows: np.ndarray
+    ids: np.ndarray
+    chances: np.ndarray
+
+    def part(self, start: int, stop: int) -> "Likely":
+        """Those of some rows, which count from 0 again."""
+        first, last = np.searchsorted(self.rows, (start, stop))
+        return Likely(self.rows[first:last] - start, self.ids[first:last], self.chances[first:last])
+
+
+def likely(logits: Array, n: int) -> Likely:
+    """At least the n likeliest ids of each row of logits (N, W), with all that are as likely; none that cannot be.
+
+    Raises ArgumentError for a row with nothing to choose.
+
+    >>> found = likely(np.log([[0.5, 0.125, 0.25, 0.125]]), 2)
+    >>> found.ids.tolist(), np.exp(found.chances).tolist()
+    ([0, 2], [0.5, 0.25])
+    """
+    n = min(n, logits.shape[-1])
+    rows, ids, scores, totals = _there(logits, n) if is_elsewhere(logits) else _here(logits, n)
+    possible = scores > -np.inf
+    rows, ids, scores = rows[possible], ids[possible], scores[possible]
+    return Likely(rows, ids, scores - totals[rows])
+
+
+def _here(logits: Array, n: int) -> tuple[np.ndarray, ...]:
+    """Rows, ids and scores (M,) of what is likely, and each row's log-sum of exponentials (N,)."""
+    scores = to_numpy(logits)
+    scores = scores.astype(computing_dtype(scores), copy=False)
+    N, W = scores.shape
+    if not np.isfinite(scores.max(-1)).all():
+        scores_of(scores)  # which says the row
+    # The n-th highest of some groups' maxima has at least n ids above it or equal to it, and seldom many more.
+    groups = min(W, GROUPS * n)
+    highest = scores[:, : W // groups * groups].reshape(N, -1, groups).max(1)
+    bound = np.partition(highest, -n)[:, -n, None]
+    rows, ids = divmod(np.flatnonzero(scores >= bound - CLOSE), W)
+    few = max(1, AT_ONCE // W)
+    totals = [log_sum_exp(scores[at : at + few].astype(np.float64)) for at in range(0, N, few)]
+    return rows, ids, scores[rows, ids].astype(np.float64), np.concatenate(totals)
+
+
+def _there(logits: Array, n: int) -> tuple[np.ndarray, ...]:
+    """The same where the logits are, of a torch tensor."""
+    scores = logits.double()
+    best = scores.topk(n).values  # NaN comes first
+    if not np.isfinite(to_numpy(best[:, 0])).all():
+        scores_of(logits)
+    rows, ids = (scores >= best[:, -1:] - CLOSE).nonzero(as_tuple=True)
+    return tuple(to_numpy(x) for x in (rows, ids, scores[rows, ids], scores.logsumexp(-1)))
 
 
 class Beam(NamedTuple):
@@ -173,3 +234,86 @@ def _check_asked(beams: int, best: int, max_new: int, length_penalty: float) -> 
     # Powers of a length must be computable: e^700 is about the largest float64.
     if not is_number(length_penalty) or abs(length_penalty) * math.log(max_new + 1) > 700:
         raise ArgumentError("length-penalty-value", value=length_penalty)
+
+
+MAX_RATIO, MAX_EXTRA = 2, 10
+"""A translation has at most so many ids for each of its source, and so many more (`room_for`)."""
+BATCH_TOKENS = 8192
+"""Ids of a batch, counted once for each beam: some hundred sentences of five beams."""
+
+Found = list[tuple[int, list[int]]]
+"""What was found for a batch: the place of each source, and its ids."""
+Run = Callable[[Callable[[list[int]], Found], Iterable[list[int]]], Iterable[Found]]
+"""How batches are worked on, as `map` does it: one after the other, or some at once."""
+
+
+class Translates(Begins, Protocol):
+    """A model with an encoder and a decoder, and the configuration that says how long its texts may be."""
+
+    @property
+    def config(self) -> Any:
+        """A TransformerConfig."""
+
+
+def search_many(
+    model: Translates,
+    sources: Sequence[list[int]],
+    *,
+    bos: int,
+    eos: int,
+    beams: int = 5,
+    length_penalty: float = 1.0,
+    batch_tokens: int = BATCH_TOKENS,
+    run: Run = map,
+) -> list[list[int]]:
+    """The likeliest ids that beam search finds for each source, which ends with its eos; [] for an empty one.
+
+    What is found begins after `bos` and stops before `eos`. Raises as `beam_search` does.
+
+    batch_tokens   ids of a batch, counted once for each beam
+    run            who works on the batches; `kernels.blocked.workers.run_all` takes one for each core
+    """
+    check_counts(batch_tokens=(batch_tokens, 1), beams=(beams, 1))
+
+    def searched(batch: list[int]) -> Found:
+        best = beam_search(
+            model,
+            [[bos]] * len(batch),
+            sources=[sources[at] for at in batch],
+            beams=beams,
+            max_new=[room_for(sources[at], model.config.max_len) for at in batch],
+            eos=eos,
+            length_penalty=length_penalty,
+        )
+        return [(at, beams[0].ids if beams else []) for at, beams in zip(batch, best, strict=True)]
+
+    found: list[list[int]] = [[] for _ in sources]
+    for batch in run(searched, _batches(sources, max(1, batch_tokens // beams))):
+        for at, ids in batch:
+            found[at] = ids
+    return found
+
+
+def room_for(source: list[int], max_len: int | None) -> int:
+    """How many ids a translation may have: by its own source alone, whatever else is in the batch.
+
+    With its bos it is no longer than the model, which may want to read all of it again.
+
+    >>> room_for([5, 6, 2], None), room_for([5, 6, 2], 12)
+    (16, 11)
+    """
+    room = MAX_RATIO * len(source) + MAX_EXTRA
+    return room if max_len is None else min(room, max_len - 1)
+
+
+def _batches(sources: Sequence[list[int]], tokens: int) -> Iterator[list[int]]:
+    """Places of sources, longest first, so many together that with padding they have at most `tokens` ids.
+
+    >>> list(_batches([[1], [], [1, 2, 3], [1, 2], [1, 2]], 4))
+    [[2], [3, 4], [0]]
+    """
+    order = sorted((at for at, ids in enumerate(sources) if ids), key=lambda at: -len(sources[at]))
+    while order:
+        fitting = max(1, tokens // len(sources[order[0]]))
+        yield order[:fitting]
+        order = order[fitting:]

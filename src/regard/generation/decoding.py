@@ -6,7 +6,7 @@ A protocol and nothing more: caches, layers and arrays are the model's own affai
 from collections.abc import Callable
 from typing import Protocol
 
-from regard.kinds import Array
+from regard.arrays import Array
 
 
 class Decoding(Protocol):

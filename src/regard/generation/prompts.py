@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from regard.arrays import is_tensor, is_whole, to_numpy
 from regard.errors import ArgumentError
 from regard.generation.decoding import Decoding
-from regard.kinds import is_tensor, is_whole, to_numpy
 
 Ids: TypeAlias = int | Iterable[int] | None
 """One id, several, or none."""

@@ -1,11 +1,12 @@
-"""How the score matrix is cut into pieces: whole numbers only, shared by the kernels."""
+"""How kernels cut the score matrix into pieces, and when an LSE is too coarse to compute weights from."""
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from regard.arrays import Array
 from regard.axes import bin_count, bin_width, distance_count
-from regard.kinds import Array
 from regard.records import See
 
 SCORES_AT_A_TIME = 2**20
@@ -88,3 +89,18 @@ def units_of_work(heads: int, T: int, grain: int, workers: int) -> list[tuple[in
     rows = -(-T // parts)
     rows = max(1, -(-rows // grain)) * grain
     return [(head, r.start, r.stop) for head in range(heads) for r in row_blocks(0, T, rows)]
+
+
+COARSE = 1e-4
+"""Of a weight exp(score − LSE) no larger part may be lost because both are rounded."""
+
+
+def is_coarse(lse: Array, eps: float) -> bool:
+    """Whether any is so far from 0 that it was rounded to too few digits; -inf is of a row that sees nothing.
+
+    >>> import numpy as np
+    >>> [is_coarse(np.array([3.0, far]), 2.0**-23) for far in (-800, 900, -np.inf, -3.4e38)]
+    [False, True, False, True]
+    """
+    far = abs(lse)
+    return bool(((far * eps > COARSE) & (far < math.inf)).any())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 # public name -> the module that holds it
 _HOMES = {
-    "BUNDLED": "bundled",
+    "BUNDLED": "loading",
     "LanguageModel": "model",
     "Seen": "seeing",
     "Settings": "settings",
@@ -20,8 +20,7 @@ _HOMES = {
 __all__ = ["BUNDLED", "LanguageModel", "Seen", "Settings", "load"]
 
 if TYPE_CHECKING:
-    from regard.language.bundled import BUNDLED
-    from regard.language.loading import load
+    from regard.language.loading import BUNDLED, load
     from regard.language.model import LanguageModel
     from regard.language.seeing import Seen
     from regard.language.settings import Settings

@@ -1,19 +1,43 @@
-"""A LanguageModel from a folder: each file looked at first, and all of them held against each other."""
+"""`load`: a LanguageModel from a folder, or a bundled model by its name.
+
+Every file is checked before it is used, and the files are checked against each other.
+"""
 
 import os
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from regard.checkpoints import read_model
-from regard.checkpoints.model_folder import inside
+from regard.checkpoints.model_folder import inside, model_of
 from regard.errors import ArgumentError, FileError
-from regard.language.bundled import find_model
+from regard.language.input_text import WORDS, read_words
 from regard.language.model import LanguageModel
 from regard.language.settings import read_settings
-from regard.language.vocabulary import WORDS, read_words
+from regard.messages import Listed
 from regard.reference import Transformer
 from regard.text.tokenizer import Tokenizer
-from regard.words import Listed
+
+BUNDLED = ("translator", "poet")
+"""English to Chinese; Tang poems. What they can do stands in the README.md beside each."""
+
+ASSETS = Path(__file__).parents[1] / "assets"
+
+
+def find_model(source: str | os.PathLike[str]) -> Path:
+    """The folder of a model: a bundled one's by its name, a folder's own, or of a run the one that holds its model."""
+    folder = bundled(str(source)) if source in BUNDLED else Path(source)
+    if not (os.fspath(source) and folder.exists()):
+        raise FileError("language-no-folder", found=str(source), names=Listed(BUNDLED))
+    return model_of(folder)
+
+
+def bundled(name: str) -> Path:
+    """The folder of a bundled model. FileError where this installation lacks it."""
+    folder = ASSETS / name
+    if not folder.is_dir():
+        raise FileError("bundled-absent", name=name, path=str(folder))
+    return folder
+
 
 TOKENIZER, SETTINGS = "tokenizer.json", "generation_config.json"
 Backend = Literal["numpy", "torch"]

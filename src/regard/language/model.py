@@ -66,7 +66,7 @@ class LanguageModel:
         model that reads English does not know (Chinese within a sentence, another language, an address, a word that it
         has never read), and numbers that its translation lacks.
         """
-        from regard.language.reading import warn_of_strange
+        from regard.language.input_text import warn_of_strange
         from regard.language.translating import translate
 
         found = translate(self, text, beams=beams, length_penalty=length_penalty)
@@ -106,7 +106,7 @@ class LanguageModel:
         `text` of what it gives is the text as it was read. TooLargeError where that is longer than what the model reads
         at once; a warning as of `translate`.
         """
-        from regard.language.reading import warn_of_strange
+        from regard.language.input_text import warn_of_strange
         from regard.language.seeing import look
 
         found = look(self, text, output=output, see=see)

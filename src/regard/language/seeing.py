@@ -1,26 +1,68 @@
-"""One run of a whole model under Looking: what it read, what it wrote, and where every head looked.
+"""`LanguageModel.see`: one recorded run of a whole model, and the head that matters most for its output."""
 
-The search is over before anybody looks: text and output are read once more, together, in a single pass.
-"""
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from regard.arrays import Array, to_kind_of, to_numpy
+from regard.dispatch import attend_within
 from regard.errors import TooLargeError
-from regard.generation.many import room_for
+from regard.generation.beams import room_for
 from regard.kernels.blocked.workers import one_blas_thread
-from regard.kinds import Array, to_kind_of
-from regard.language.head_effects import head_that_matters
-from regard.language.reading import check_text, readable, without_unknown
+from regard.language.input_text import check_text, readable, without_unknown
 from regard.language.translating import search
 from regard.language.writing import Prompt, check_length, go_on, read_prompt, room_to_write, sampling
-from regard.records import Attend, See
+from regard.records import Attend, Kind, See
+from regard.reference import log_sum_exp
 from regard.trace import Trace
-from regard.trace.looking import Looking
+from regard.trace.recorder import Looking
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel
+
+
+CANDIDATES = 8
+"""So many heads are silenced, each in a run of its own: those with the highest scores."""
+
+
+class Silenced:
+    """An Attend as models call it, in which one head of one module adds nothing to the output."""
+
+    def __init__(self, module: str, head: int) -> None:
+        self.module, self.head = module, head
+
+    def __call__(self, q: Array, k: Array, v: Array, *, name: str, kind: Kind, **options: Any) -> Array:
+        """softmax(q kᵀ) v, B H T Ev, the head left 0."""
+        out = attend_within(q, k, v, name=name, kind=kind, **options)
+        if name == self.module:
+            out[:, self.head] = 0
+        return out
+
+
+def head_that_matters(trace: Trace, run: Callable[[Attend], Array]) -> tuple[str, int] | None:
+    """The name of a record and the number of its head: of those with a clear pattern, the one that moves most.
+
+    run   from an Attend to the logits of the same texts, B T W
+
+    How far the probabilities move is Σ p log(p / p′), p with the head and p′ without it, a mean over all positions.
+    None where no head has a clear pattern; heads that rest on the first token are no candidates.
+    """
+    named = [head for head in trace.heads() if head.best is not None and head.best.pattern != "first"]
+    if not named:
+        return None
+    before = _log_probabilities(run(attend_within))
+    moved = [
+        float((np.exp(before) * (before - _log_probabilities(run(Silenced(head.name, head.head))))).sum(-1).mean())
+        for head in named[:CANDIDATES]
+    ]
+    best = named[int(np.argmax(moved))]
+    return best.name, best.head
+
+
+def _log_probabilities(logits: Array) -> np.ndarray:
+    scores = np.asarray(to_numpy(logits), np.float64)
+    return scores - log_sum_exp(scores)[..., None]
 
 
 class Seen(NamedTuple):

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from regard.arrays import is_whole
 from regard.checkpoints.model_folder import read_json
 from regard.config import TransformerConfig
 from regard.errors import FileError
-from regard.kinds import is_whole
-from regard.spacing import is_number
-from regard.words import Listed
+from regard.messages import Listed
+from regard.position_rules import is_number
 
 Task = Literal["translation", "text"]
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from regard.errors import ArgumentError
 from regard.generation import search_many
 from regard.kernels.blocked.workers import run_all
-from regard.language.reading import EMPTY, check_text, readable
+from regard.language.input_text import EMPTY, check_text, readable
 from regard.reference import Transformer
-from regard.text.sentences import split_sentences
+from regard.text.segmentation import split_sentences
 from regard.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

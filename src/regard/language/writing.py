@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import ArgumentError, TooLargeError
 from regard.generation import GREEDY, Sampling, generate
-from regard.generation.picking import Pick
+from regard.generation.sampling import Pick
 from regard.kernels.blocked.workers import one_blas_thread
-from regard.language.reading import check_text, unknown_characters
-from regard.spacing import is_number
-from regard.words import Listed
+from regard.language.input_text import check_text, unknown_characters
+from regard.messages import Listed
+from regard.position_rules import is_number
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel

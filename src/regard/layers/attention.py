@@ -15,10 +15,10 @@ from regard.dispatch import attend_within
 from regard.errors import ShapeError
 from regard.functional import merge_heads, split_heads
 from regard.layers.cache import UNCACHED, KeysAndValues, LayerCache
-from regard.layers.linear import Linear
+from regard.layers.feed_forward import Linear
 from regard.masks import Mask
+from regard.position_rules import check_counts
 from regard.records import Attend, Kind
-from regard.spacing import check_counts
 
 Turn = Callable[[Tensor], Tensor]
 """Rotary positions, ready to be applied to q and k."""

@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.functional.activations import ActivationFunction
 from regard.functional.few_rows import linear_rows
-from regard.layers.linear import Linear
-from regard.spacing import check_counts
+from regard.functional.position_wise import ActivationFunction
+from regard.layers.feed_forward import Linear
+from regard.position_rules import check_counts
 
 SPREAD = 0.02
 """The standard deviation of GPT-2's new weights, and of BERT's."""

@@ -1,4 +1,4 @@
-"""The feed-forward part: each position by itself, widened, bent, narrowed again; plain or gated."""
+"""FeedForward, plain and gated, and Linear, which is fast for the few rows of a decoding step."""
 
 from torch import Tensor, nn
 
@@ -6,10 +6,17 @@ from regard.config import GATES
 from regard.config.styles import check_dropout
 from regard.config.transformer import Activation, bent_by
 from regard.errors import ArgumentError
-from regard.functional.activations import ACTIVATIONS, activation_called
-from regard.layers.linear import Linear
-from regard.spacing import check_counts
-from regard.words import Listed
+from regard.functional.few_rows import linear_rows
+from regard.functional.position_wise import ACTIVATIONS, activation_called
+from regard.messages import Listed
+from regard.position_rules import check_counts
+
+
+class Linear(nn.Linear):
+    """x Wᵀ + b with PyTorch's weights, names and initial values."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return linear_rows(x, self.weight, self.bias)
 
 
 class FeedForward(nn.Module):

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from regard import functional
 from regard.config import Scaling
-from regard.functional.activations import floats
+from regard.functional.position_wise import floats
 from regard.functional.positions import spread, turned
 from regard.layers.embeddings import SPREAD
-from regard.spacing import Pairing, buckets_per_side, check_counts
+from regard.position_rules import Pairing, buckets_per_side, check_counts
 
 
 class NoPositions(nn.Module):

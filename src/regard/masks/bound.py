@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from regard.kinds import Array
+from regard.arrays import Array
 from regard.masks.combined import Both
 from regard.masks.rules import Band, Frame, Keys, Rule, Seen
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from regard.arrays import Array
 from regard.axes import Shape
-from regard.kinds import Array
+from regard.masks.intervals import Runs
 from regard.masks.rules import Band, Frame, OfKeys, Rule, Seen, Segments
-from regard.masks.runs import Runs
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -6,15 +6,43 @@ from typing import Any, Literal
 
 import numpy as np
 
+from regard.arrays import Array, is_tensor, is_tracing, is_whole
 from regard.axes import Shape, part_of
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.kinds import Array, is_tensor, is_tracing, is_whole
-from regard.masks import doors
+from regard.masks import convert
 from regard.masks.bound import BoundMask
 from regard.masks.combined import Both, Either, Joined, Not
-from regard.masks.picture import LARGEST, draw
 from regard.masks.rules import Band, Dense, Frame, Keys, Prefix, Rule, Segments
 from regard.memory import require
+
+SEEN, HIDDEN = "■", "·"
+LARGEST = 32
+SHEETS = 4
+
+
+def draw(allowed: np.ndarray, T: int | None = None, S: int | None = None) -> str:
+    """Draw (…, T, S): ■ may look, · may not, samples one below another; of a larger mask its first corner.
+
+    Whoever has only the corner gives the sizes of the whole as T and S.
+
+    >>> print(draw(np.tri(2, 3, dtype=bool)))
+    ■ · ·
+    ■ ■ ·
+    """
+    T, S = T if T is not None else allowed.shape[-2], S if S is not None else allowed.shape[-1]
+    *lead, rows, cols = (corner := allowed[..., :LARGEST, :LARGEST]).shape
+    sheets = corner.reshape(int(np.prod(lead)), rows, cols)
+    lines = []
+    for number, sheet in enumerate(sheets[:SHEETS]):
+        if len(sheets) > 1:
+            lines.append(f"[{number}]")
+        lines += [" ".join(SEEN if seen else HIDDEN for seen in row) + (" …" if cols < S else "") for row in sheet]
+        if rows < T or cols < S or not sheet.size:
+            lines.append(f"… ({T} × {S})")
+    if len(sheets) > SHEETS:
+        lines.append(f"… ({len(sheets)})")
+    return "\n".join(lines)
+
 
 WORTH_ASKING = 2**28
 """Booleans from which on one asks first whether there is room for them."""
@@ -79,10 +107,10 @@ class Mask:
             if n < 0:
                 raise ArgumentError("prefix-negative", value=int(n))
             return cls(Prefix(int(n)), f"Mask.prefix({n})")
-        counts = doors.whole_numbers(n, "prefix")
+        counts = convert.whole_numbers(n, "prefix")
         if not is_tracing() and (counts < 0).any():
             raise ArgumentError("prefix-negative", value=int(counts.min()))
-        return cls(Prefix(counts), f"Mask.prefix({doors.spell(counts)})")
+        return cls(Prefix(counts), f"Mask.prefix({convert.spell(counts)})")
 
     # --- by what the keys are ----------------------------------------------------------------------------
 
@@ -91,8 +119,8 @@ class Mask:
         """Keys whose id is not `pad`. `ids` is (S,) or (B, S)."""
         if not is_whole(pad):
             raise ArgumentError("pad-value", value=pad)
-        ids = doors.whole_numbers(ids, "padding")
-        return cls(Keys(ids != pad), f"Mask.padding({doors.spell(ids)}, pad={pad})")
+        ids = convert.whole_numbers(ids, "padding")
+        return cls(Keys(ids != pad), f"Mask.padding({convert.spell(ids)}, pad={pad})")
 
     @classmethod
     def segments(cls, ids: Array, queries: Array | None = None) -> "Mask":
@@ -100,9 +128,9 @@ class Mask:
 
         Without `queries` the queries are the last T of the keys.
         """
-        ids = doors.whole_numbers(ids, "segments")
-        queries = None if queries is None else doors.whole_numbers(queries, "segments")
-        return cls(Segments(ids, queries), f"Mask.segments({doors.spell(ids)})")
+        ids = convert.whole_numbers(ids, "segments")
+        queries = None if queries is None else convert.whole_numbers(queries, "segments")
+        return cls(Segments(ids, queries), f"Mask.segments({convert.spell(ids)})")
 
     # --- from other people's conventions -----------------------------------------------------------------
 
@@ -115,8 +143,8 @@ class Mask:
         """
         if isinstance(allowed, Mask):
             return allowed
-        allowed = doors.two_axes(doors.booleans(allowed), "Mask.of")
-        return cls(Dense(allowed), f"Mask.of({doors.spell(allowed)})")
+        allowed = convert.two_axes(convert.booleans(allowed), "Mask.of")
+        return cls(Dense(allowed), f"Mask.of({convert.spell(allowed)})")
 
     @classmethod
     def from_blocked(cls, blocked: Array, keys: bool = False) -> "Mask":
@@ -124,25 +152,25 @@ class Mask:
 
         `keys=True`: its `key_padding_mask`, (B, S) or (S,). Otherwise its `attn_mask`, (T, S).
         """
-        blocked = doors.zero_or_one(blocked, "from_blocked")
-        name = f"Mask.from_blocked({doors.spell(blocked)}{', keys=True' if keys else ''})"
+        blocked = convert.zero_or_one(blocked, "from_blocked")
+        name = f"Mask.from_blocked({convert.spell(blocked)}{', keys=True' if keys else ''})"
         if keys:
-            return cls(Keys(doors.one_row_per_sample(blocked == 0, "from_blocked")), name)
+            return cls(Keys(convert.one_row_per_sample(blocked == 0, "from_blocked")), name)
         if blocked.ndim == 3:
             raise ShapeError("from-blocked-3d", found=tuple(blocked.shape))
-        return cls(Dense(doors.two_axes(blocked, "Mask.from_blocked") == 0), name)
+        return cls(Dense(convert.two_axes(blocked, "Mask.from_blocked") == 0), name)
 
     @classmethod
     def from_additive(cls, added: Array) -> "Mask":
         """A mask made to be added to the scores: 0 = may look; -inf or the dtype's lowest number = may not."""
-        added = doors.zero_or_lowest(added)
-        return cls(Dense(added == 0), f"Mask.from_additive({doors.spell(added)})")
+        added = convert.zero_or_lowest(added)
+        return cls(Dense(added == 0), f"Mask.from_additive({convert.spell(added)})")
 
     @classmethod
     def from_keep(cls, keep: Array) -> "Mask":
         """1 = keep, 0 = padding, as Hugging Face's `attention_mask`: (B, S) or (S,); (B, T, S) is one per sample."""
-        keep = doors.zero_or_one(keep, "from_keep") != 0
-        name = f"Mask.from_keep({doors.spell(keep)})"
+        keep = convert.zero_or_one(keep, "from_keep") != 0
+        name = f"Mask.from_keep({convert.spell(keep)})"
         if keep.ndim <= 2:
             return cls(Keys(keep), name)
         return cls(Dense(keep, per_sample=keep.ndim == 3), name)

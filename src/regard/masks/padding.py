@@ -6,8 +6,8 @@ boolean array or of a bias. A key that only its place hides, as a causal mask or
 
 import numpy as np
 
+from regard.arrays import Array, is_tensor, is_tracing
 from regard.axes import Shape
-from regard.kinds import Array, is_tensor, is_tracing
 from regard.masks.bound import BoundMask
 from regard.masks.combined import Both
 from regard.masks.rules import Band, Dense, Frame, OfKeys, Rule

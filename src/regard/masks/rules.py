@@ -15,11 +15,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from regard.arrays import Array, is_tensor, to_kind_of
 from regard.axes import Shape, fits, split_lead
 from regard.errors import ShapeError
-from regard.kinds import Array, is_tensor, to_kind_of
-from regard.masks.runs import Runs, edges, own_segment
-from regard.masks.spans import Spans
+from regard.masks.intervals import Runs, Spans, edges, own_segment
 
 Seen: TypeAlias = "bool | Array"
 """True: everything in the rectangle may be looked at; False: nothing; else an array that says which."""

@@ -7,10 +7,8 @@ from regard.errors import MissingPackageError
 if find_spec("torch") is None:
     raise MissingPackageError("missing-package", what="regard.models", package="torch", extra="torch")
 
-from regard.models.block import Block
 from regard.models.decoding import Decoding
 from regard.models.interchange import from_torch, to_torch
-from regard.models.stacks import Stack
-from regard.models.transformer import Transformer
+from regard.models.transformer import Block, Stack, Transformer
 
 __all__ = ["Block", "Decoding", "Stack", "Transformer", "from_torch", "to_torch"]

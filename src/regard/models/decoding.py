@@ -1,9 +1,10 @@
-"""Decoding: a model in the middle of a text. What it has read is remembered; each step reads what is new.
+"""Decoding: a model in the middle of a text. Keys and values are cached; each step reads the new tokens.
 
-`generation` drives it and knows only token ids. Nothing here is differentiable.
+A step can be compiled, and on a GPU captured as a graph.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +18,60 @@ from regard.layers.cache import KeysAndValues, in_place, moved
 from regard.masks import Mask
 from regard.models.inputs import given_ids, on_device
 from regard.models.span import GrowingPast, Past, StaticPast
-from regard.models.steps import quick
+from regard.position_rules import check_counts
 from regard.records import Attend
 from regard.reference.inputs import as_array, padding_after
-from regard.spacing import check_counts
 
 if TYPE_CHECKING:
     from regard.models.transformer import Transformer
+
+
+Step = Callable[[Tensor], Tensor]
+
+
+def quick(step: Step, device: torch.device) -> Step:
+    """The step compiled without breaks; on a GPU its kernels are then launched as one graph."""
+    compiled: Step = torch.compile(_of_its_own(step), fullgraph=True, dynamic=False)
+    return Captured(compiled) if device.type == "cuda" else compiled
+
+
+def _of_its_own(step: Step) -> Step:
+    """The same function as a new piece of code: PyTorch gives up on one that it has compiled for eight shapes."""
+
+    def once(ids: Tensor) -> Tensor:
+        return step(ids)
+
+    return FunctionType(once.__code__.replace(), once.__globals__, closure=once.__closure__)
+
+
+class Captured:
+    """A step on a GPU, recorded when it is called the third time and replayed from then on.
+
+    The first two calls run as they are: compiling and choosing kernels must be over before a graph can be recorded,
+    and what the first call makes once may lead to one more compilation.
+    """
+
+    WARM_UP = 2
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._calls = 0
+        self._graph = torch.cuda.CUDAGraph()
+        self._ids: Tensor
+        self._logits: Tensor
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        if self._calls == 0:
+            self._ids = ids.contiguous().clone()  # one place and one layout, whatever callers cut their ids from
+        self._ids.copy_(ids)
+        self._calls += 1
+        if self._calls <= self.WARM_UP:
+            return self._step(self._ids)
+        if self._calls == self.WARM_UP + 1:
+            with torch.cuda.graph(self._graph):
+                self._logits = self._step(self._ids)
+        self._graph.replay()
+        return self._logits.clone()  # the next replay writes into the same memory
 
 
 class Decoding:

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.arrays import is_tensor, to_kind_of
 from regard.config import TransformerConfig, inputs
 from regard.config.inputs import NumberKind
 from regard.errors import DtypeError
-from regard.kinds import is_tensor, to_kind_of
 from regard.reference.inputs import as_array
 
 

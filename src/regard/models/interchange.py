@@ -14,14 +14,12 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from regard.config import AttentionStyle, Biases, Norm, TransformerConfig
 from regard.errors import ArgumentError
-from regard.functional.activations import ACTIVATIONS
+from regard.functional.position_wise import ACTIVATIONS
 from regard.layers import FeedForward, LayerNorm, MultiHeadAttention, NoPositions
-from regard.layers.linear import Linear
-from regard.models.block import Block
-from regard.models.stacks import Stack
-from regard.models.transformer import Transformer
-from regard.spacing import check_counts
-from regard.words import Listed
+from regard.layers.feed_forward import Linear
+from regard.messages import Listed
+from regard.models.transformer import Block, Stack, Transformer
+from regard.position_rules import check_counts
 
 TheirLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 Theirs = nn.MultiheadAttention | TheirLayer | nn.Transformer

@@ -27,23 +27,23 @@ from regard.evaluation import (
     tokenizer_for,
     translate,
 )
-from regard.evaluation.trained import RECIPE, RUN, Trained, read_trained
-from regard.recipes.preparing import puzzle_notes
-from regard.recipes.reading import (
+from regard.evaluation.translation import RECIPE, RUN, Trained, read_trained
+from regard.messages import Listed, say
+from regard.recipes.data import (
     files_below,
     pairs_without_end,
+    puzzle_notes,
     read_plain_pairs,
     read_texts,
     share_held_out,
     split_end,
 )
+from regard.recipes.puzzles import PuzzleBatches
 from regard.recipes.recipe import DataSpec, EvaluationSpec, Recipe, read_recipe
-from regard.recipes.synthetic import PuzzleBatches
 from regard.text.corpus import RECORDS, TABLES, Corpus
 from regard.training.batches import BlockBatches
 from regard.training.ranks import chosen_device
-from regard.training.sealed import read_sealed
-from regard.words import Listed, say
+from regard.training.run_files import read_sealed
 
 Notes = tuple[str, ...]
 """What has to be said about a set."""

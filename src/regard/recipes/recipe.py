@@ -13,14 +13,14 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Literal
 
 from regard.config import TransformerConfig
-from regard.config.sizes import SIZES
+from regard.config.transformer import SIZES
 from regard.errors import ArgumentError, FileError, RegardError, UnknownNameError
-from regard.files import reason_of
-from regard.input_files import read_file
+from regard.files.input import read_file
+from regard.files.output import reason_of
+from regard.messages import Listed, Words
+from regard.position_rules import check_counts
 from regard.recipes.toml_values import Table, check_keys, parse_toml, parse_value, plain_table, read_table, write_toml
-from regard.spacing import check_counts
 from regard.training.plan import Plan
-from regard.words import Listed, Words
 
 Task = Literal["translation", "language", "synthetic"]
 TokenizerKind = Literal["characters", "words", "pieces", "bytes"]

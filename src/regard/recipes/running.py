@@ -1,9 +1,6 @@
-"""A recipe run from beginning to end in one folder: prepared, trained, written down. The same call goes on.
+"""A recipe run from beginning to end in one folder: data, training, model, and the film of its attention.
 
-recipe.toml   as it was read, with all changes         checkpoints/   what the run goes on from
-run.json      versions, and hashes of the data         metrics.jsonl  one line a step
-film/         maps, where they were asked for          model/         what came out, with its tokenizer
-finished.json written last: the run is done, and these are its figures
+The same call resumes an interrupted run.
 """
 
 import os
@@ -11,6 +8,7 @@ import platform
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from fnmatch import fnmatch
 from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,16 +20,20 @@ from regard import __version__
 from regard.checkpoints import save_model
 from regard.config import TransformerConfig
 from regard.config.weights import weight_shapes
-from regard.errors import FileError
-from regard.evaluation.losses import translated
-from regard.evaluation.trained import MODEL, RECIPE, RUN, TOKENIZER
-from regard.files import refusal
+from regard.errors import ArgumentError, FileError
+from regard.evaluation.scores import translated
+from regard.evaluation.translation import MODEL, RECIPE, RUN, TOKENIZER
+from regard.files.output import refusal
 from regard.memory import free_beside, require
+from regard.messages import Listed
 from regard.models import Transformer
-from regard.recipes.filming import camera
-from regard.recipes.preparing import Prepared, Source, prepare
-from regard.recipes.recipe import Recipe, config_of, differences, read_recipe, to_toml
+from regard.recipes.data import Prepared, Source, prepare
+from regard.recipes.puzzles import batch_of, solve
+from regard.recipes.recipe import FilmSpec, Recipe, config_of, differences, read_recipe, to_toml
+from regard.records import See
 from regard.text.tokenizer import Tokenizer
+from regard.trace import Looking, Trace
+from regard.training.batches import Batch, PairBatches
 from regard.training.durable import (
     discard,
     move,
@@ -42,14 +44,82 @@ from regard.training.durable import (
     sync_folder,
     temporary,
 )
-from regard.training.events import Finished, Listener, Reason
-from regard.training.journal import METRICS
-from regard.training.lock import hold
+from regard.training.journal import METRICS, Finished, Listener, Reason
 from regard.training.loop import Moment, Outcome, Task, fit
 from regard.training.ranks import Ranks, joined
-from regard.training.sealed import check_hashes, hash_of, read_sealed, write_sealed
-from regard.training.validation import validation_loss
-from regard.words import Listed
+from regard.training.run_files import check_hashes, hash_of, hold, read_sealed, write_sealed
+from regard.training.step import Forward, validation_loss
+
+
+class Scene(NamedTuple):
+    """What is looked at, in ids and in words."""
+
+    batch: Batch
+    tokens: list[str]
+    source: list[str] | None
+
+
+def camera(
+    recipe: Recipe, model: Transformer, forward: Forward, tokenizer: Tokenizer, folder: Path
+) -> Callable[[int], None]:
+    """look(step): run the model on the film's text and keep the maps in folder/step-00000100.safetensors."""
+    spec = recipe.film
+    if spec is None:
+        raise ArgumentError("film-no-scene", recipe=recipe.name)
+    scene = scene_of(recipe, spec, tokenizer)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise refusal(error, folder, 0) from error
+
+    def look(step: int) -> None:
+        looking = Looking(See())
+        device = next(model.parameters()).device
+        inputs = {name: each.to(device) for name, each in scene.batch.inputs.items()}
+        forward(model, **inputs, attend=looking)
+        trace = looking.label(scene.tokens, scene.source)
+        _chosen(trace, spec.layers).save(folder / f"step-{step:08d}.safetensors")
+
+    return look
+
+
+def scene_of(recipe: Recipe, spec: FilmSpec, tokenizer: Tokenizer) -> Scene:
+    """The film's text as the model reads it. ArgumentError where it cannot."""
+    most = recipe.data.max_len
+    if not spec.text:
+        raise ArgumentError("film-length", found=0, most=most)
+    try:
+        batch = _batch(recipe, spec, tokenizer)
+    except ArgumentError as error:  # a character that no token stands for
+        raise ArgumentError("film-text", reason=error) from error
+    found = max(each.shape[1] for each in batch.inputs.values())
+    if found > most:
+        raise ArgumentError("film-length", found=found, most=most)
+    words = {name: tokenizer.pieces(ids[0].tolist()) for name, ids in batch.inputs.items() if name in ("ids", "source")}
+    return Scene(batch, words["ids"], words.get("source"))
+
+
+def _batch(recipe: Recipe, spec: FilmSpec, tokenizer: Tokenizer) -> Batch:
+    puzzle = recipe.puzzle
+    if puzzle is not None:
+        if puzzle.kind == "addition" and not re.fullmatch(r"[0-9]+\+[0-9]+", spec.text):
+            raise ArgumentError("film-addition", found=spec.text)
+        return batch_of(puzzle.kind, [solve(puzzle.kind, spec.text)], tokenizer)
+    if recipe.task == "language":
+        ids = torch.tensor([tokenizer.encode(spec.text)], dtype=torch.int64)
+        return Batch({"ids": ids}, ids, (0,))
+    source, target = ([tokenizer.encode(text)] for text in (spec.text, spec.target or spec.text))
+    return PairBatches(source, target, tokens_per_batch=2**31, seed=0, shuffle=False, **tokenizer.marks()).batch(0, 0)
+
+
+def _chosen(trace: Trace, patterns: tuple[str, ...]) -> Trace:
+    """The records whose names fit one of the patterns; all where there is none."""
+    records = [each for each in trace if not patterns or any(fnmatch(each.name or "", one) for one in patterns)]
+    if not records:
+        names = Listed(each.name for each in trace)
+        raise ArgumentError("film-layers", patterns=Listed(patterns), names=names)
+    return Trace(records)
+
 
 FREE = ("name", "about", "film", "evaluation")
 """Parts of a recipe that may change between two parts of a run: they do not touch the training."""

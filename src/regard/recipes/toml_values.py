@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from regard.config.transformer import ELSEWHERE
 from regard.config.tree import KINDS, MOST
 from regard.errors import ArgumentError, UnknownNameError
-from regard.words import Listed, say
+from regard.messages import Listed, say
 
 Table = dict[str, Any]
 _WORD_OF = {kind: word for word, kind in KINDS.items()}

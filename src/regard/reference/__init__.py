@@ -6,7 +6,6 @@ The judge of everything else in regard. It knows nothing of speed, of torch, or 
 from typing import TYPE_CHECKING, Any
 
 from regard.projections import Projections
-from regard.reference.activations import gelu, gelu_backward, relu, relu_backward, silu, silu_backward
 from regard.reference.attention import (
     Gradients,
     attention_scores,
@@ -30,6 +29,12 @@ from regard.reference.position_wise import (
     feed_forward_backward,
     gated_feed_forward,
     gated_feed_forward_backward,
+    gelu,
+    gelu_backward,
+    relu,
+    relu_backward,
+    silu,
+    silu_backward,
 )
 from regard.reference.positions import (
     Turns,

@@ -17,8 +17,8 @@ import numpy as np
 
 from regard.axes import Sizes, attention_sizes, check_bias
 from regard.masks import Mask
-from regard.reference.arrays import array_likes
 from regard.reference.exponentials import computing_dtype, softmax
+from regard.reference.inputs import array_likes
 
 MaskLike = Mask | np.ndarray | None
 

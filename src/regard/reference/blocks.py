@@ -1,9 +1,6 @@
-"""The blocks of a Transformer as the paper draws them: attention, feed-forward, add and norm, a stack of layers.
+"""The blocks of a Transformer in NumPy: embedding, attention, feed-forward, residual and norm, stack, output."""
 
-Each is a function of x and of the weights under its name. Which family it is stands in the config, who computes
-attention in `attend`; nothing here knows of vocabularies, nor whether a text is read at once or step by step.
-"""
-
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -13,10 +10,10 @@ from regard.config import GATES, Alibi, Learned, Relative, Rotary, Sinusoidal, T
 from regard.config.transformer import Side, bent_by
 from regard.masks import Mask
 from regard.records import Attend, Kind
-from regard.reference.activations import activation_called
 from regard.reference.cache import Cache, KeysAndValues
 from regard.reference.heads import linear, merge_heads, split_heads
 from regard.reference.norms import layer_norm, rms_norm
+from regard.reference.position_wise import activation_called
 from regard.reference.positions import (
     Turns,
     alibi_bias_at,
@@ -217,3 +214,33 @@ def attention_positions(run: Run, span: Span, like: np.ndarray) -> Where:
 
 def _both(one: Mask, other: Mask | None) -> Mask:
     return one if other is None else one & other
+
+
+def embed(run: Run, ids: np.ndarray, segments: np.ndarray | None = None, source: bool = False) -> np.ndarray:
+    """A row of the vocabulary's table for each id, (B, T, D); vectors stay what they are."""
+    config, weights = run.config, run.weights
+    own = source and config.embeddings.source_vocab_size is not None
+    if config.vocab_size is None:
+        x = ids.astype(next(iter(weights.values())).dtype)
+    else:
+        x = weights["source_embedding.weight" if own else "embedding.weight"][ids]
+    if config.embeddings.scaled:
+        x = x * math.sqrt(config.d_model)  # Python's float: NumPy's own would turn float32 into float64
+    if config.embeddings.n_segments is not None:
+        x = x + weights["segment_embedding.weight"][0 if segments is None else segments]
+    return run.told("source_embedding" if source else "embedding", x)
+
+
+def logits_of(run: Run, x: np.ndarray) -> np.ndarray:
+    """x (B, T, D) compared with each token's vector, (B, T, W); x itself where the config has no output."""
+    output, weights = run.config.output, run.weights
+    if output is None:
+        return x
+    if output.transform:
+        x = run.norm("output.transform_norm", run.bend(run.linear("output.transform", x)))
+    if output.scaled:
+        x = x / math.sqrt(run.config.d_model)
+    rows = x.reshape(-1, x.shape[-1]) @ weights["embedding.weight" if output.tied else "output.weight"].T
+    if run.config.biases.output:
+        rows = rows + weights["output.bias"]
+    return run.told("logits", rows.reshape(*x.shape[:-1], rows.shape[-1]))

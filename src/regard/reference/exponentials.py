@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from regard.reference.arrays import array_likes
+from regard.reference.inputs import array_likes
 
 
 def computing_dtype(x: np.ndarray) -> np.dtype:

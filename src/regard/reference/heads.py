@@ -11,13 +11,13 @@ import numpy as np
 
 from regard.axes import head_width
 from regard.projections import Projections
-from regard.reference.arrays import array_likes
 from regard.reference.attention import (
     MaskLike,
     scaled_dot_product_attention,
     scaled_dot_product_attention_backward,
     sum_to_shape,
 )
+from regard.reference.inputs import array_likes
 
 
 class MultiHeadGradients(NamedTuple):

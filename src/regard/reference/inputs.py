@@ -1,12 +1,13 @@
-"""What callers put into a model, as NumPy arrays that are believed only after a look.
+"""Inputs of the reference: lists and tensors read as NumPy arrays, and model inputs checked before use."""
 
-The rules stand in `config.inputs`, which torch's model follows too; here values are read off arrays for them.
-"""
-
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from regard.arrays import is_tensor, to_numpy
 from regard.axes import Shape
 from regard.config import TransformerConfig
 from regard.config.inputs import (
@@ -19,9 +20,56 @@ from regard.config.inputs import (
     check_raw_mask,
     check_segments,
 )
-from regard.errors import ArgumentError
+from regard.errors import ArgumentError, ShapeError
 from regard.masks import Mask
-from regard.reference.arrays import as_array as as_array
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def as_array(what: str, x: Any) -> np.ndarray:
+    """x as an array, if it is rectangular; a tensor leaves its gradients behind.
+
+    >>> as_array("x", [[1, 0]])
+    array([[1, 0]])
+    """
+    if is_tensor(x):
+        return to_numpy(x)
+    try:
+        return np.asarray(x)
+    except (ValueError, OverflowError):
+        raise ShapeError("ids-ragged", what=what) from None
+
+
+def array_likes(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, with lists and tensors among its arguments read as arrays, and those in a NamedTuple too.
+
+    >>> array_likes(np.transpose)([[1, 2], [3, 4]]).tolist()
+    [[1, 3], [2, 4]]
+    """
+    names = tuple(signature(function).parameters)
+
+    @wraps(function)
+    def taking(*args: P.args, **kwargs: P.kwargs) -> R:
+        read = [*map(_read, names, args), *args[len(names) :]]  # of too many, Python says so itself
+        return function(*read, **{name: _read(name, x) for name, x in kwargs.items()})
+
+    return taking
+
+
+def _read(name: str, x: Any) -> Any:
+    """An argument as an array, if it is like one; a number, a Mask or a word stays what it is."""
+    if isinstance(x, np.ndarray | np.generic):
+        return x
+    if hasattr(x, "_make"):  # a NamedTuple
+        return x._make(map(_read, x._fields, x))
+    if not (isinstance(x, list | tuple) or hasattr(x, "__array__")):
+        return x
+    array = as_array(name, x)
+    if array.dtype.kind not in "biufc":
+        raise ShapeError("ids-ragged", what=name)
+    return array
+
 
 _KINDS: dict[str, NumberKind] = {"i": "whole", "u": "whole", "f": "float", "b": "bool"}
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.errors import ArgumentError, ShapeError
-from regard.reference.arrays import array_likes
 from regard.reference.attention import sum_to_shape
 from regard.reference.exponentials import computing_dtype
+from regard.reference.inputs import array_likes
 
 # What is too large becomes inf and what is undefined NaN, without a warning on the way: NaN in, NaN out.
 _honest = np.errstate(over="ignore", invalid="ignore", divide="ignore")

@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.reference.arrays import array_likes
-from regard.reference.exponentials import computing_dtype
-from regard.spacing import (
+from regard.position_rules import (
     Pairing,
     bucket_edges,
     buckets_per_side,
@@ -29,6 +27,8 @@ from regard.spacing import (
     yarn_ramp,
     yarn_sharpness,
 )
+from regard.reference.exponentials import computing_dtype
+from regard.reference.inputs import array_likes
 
 if TYPE_CHECKING:  # a config takes longer to import than everything here; whoever gives a scaling has it already
     from regard.config.positions import Scaling

@@ -9,20 +9,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # At once, unlike the others: a function that bears its module's name would else be hidden by it.
-from regard.text.tidy import is_chinese, tidy
-from regard.text.words import split_words
+from regard.text.normalise import is_chinese, tidy
+from regard.text.segmentation import split_words
 
 # public name -> the module that holds it
 _HOMES = {
-    "SPECIALS": "learning",
+    "SPECIALS": "tokenizer_training",
     "Corpus": "corpus",
     "Tokenizer": "tokenizer",
-    "fitting": "fit",
-    "learn_tokenizer": "learning",
+    "fitting": "corpus",
+    "learn_tokenizer": "tokenizer_training",
     "read_lines": "corpus",
     "read_pairs": "corpus",
     "read_text": "corpus",
-    "split_sentences": "sentences",
+    "split_sentences": "segmentation",
 }
 
 __all__ = [
@@ -41,11 +41,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from regard.text.corpus import Corpus, read_lines, read_pairs, read_text
-    from regard.text.fit import fitting
-    from regard.text.learning import SPECIALS, learn_tokenizer
-    from regard.text.sentences import split_sentences
+    from regard.text.corpus import Corpus, fitting, read_lines, read_pairs, read_text
+    from regard.text.segmentation import split_sentences
     from regard.text.tokenizer import Tokenizer
+    from regard.text.tokenizer_training import SPECIALS, learn_tokenizer
 
 
 def __getattr__(name: str) -> Any:

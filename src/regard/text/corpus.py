@@ -1,13 +1,4 @@
-"""Text files read line by line, every bad line named: pairs of sentences, single lines, whole documents.
-
-    .tsv              columns with a tab between them, counted from 1
-    .jsonl            one object a line, its fields by name
-    anything else     plain text, one sentence a line; two such files side by side are pairs
-
-All UTF-8; a byte-order mark and Windows' line ends do no harm. What does harm is told with file, line and remedy: the
-first of it, and how much more there is; with `skip_bad` it is left out and counted. What becomes of the text is not
-known here.
-"""
+"""Text files read line by line, with every bad line named, and the lines that fit into a model."""
 
 import hashlib
 import json
@@ -19,9 +10,9 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from regard.errors import ArgumentError, FileError
-from regard.files import reason_of
-from regard.input_files import read_file
-from regard.words import Listed
+from regard.files.input import read_file
+from regard.files.output import reason_of
+from regard.messages import Listed
 
 Paths: TypeAlias = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Parse: TypeAlias = Callable[[str], Iterable[str]]
@@ -340,3 +331,32 @@ def _listed(paths: Paths) -> list[Path]:
 
 def _content(path: Path) -> bytes:
     return read_file(path, most=LARGEST_FILE)
+
+
+Encoded = tuple[list[list[int]], ...]
+
+
+def fitting(
+    corpus: Corpus, ids: Sequence[list[list[int]]], *, max_len: int, skip_bad: bool = False
+) -> tuple[Corpus, Encoded]:
+    """The corpus and its ids, column by column, where every line with its <bos> or <eos> has at most `max_len` tokens.
+
+    FileError names the first longer line and counts the others; with `skip_bad` they are left out, their number added
+    to `corpus.skipped`.
+    """
+    if any(len(column) != len(corpus) for column in ids):
+        raise ArgumentError("fit-lengths", found=[len(column) for column in ids], lines=len(corpus))
+    longest = [1 + max(map(len, row)) for row in zip(*ids, strict=True)]
+    long = [i for i, length in enumerate(longest) if length > max_len]
+    if not long:
+        return corpus, tuple(ids)
+    errors = [
+        FileError("corpus-too-long", path=corpus.path(i), line=corpus.lines[i], found=longest[i], most=max_len)
+        for i in long[:TOLD]
+    ]
+    if len(long) == len(corpus) or not skip_bad:
+        raise errors[0] if len(long) == 1 else FileError("corpus-many", first=errors[0], more=len(long) - 1)
+    kept = [i for i, length in enumerate(longest) if length <= max_len]
+    problems = (*corpus.problems, *map(str, errors))[:TOLD]
+    fit = replace(corpus.only(kept), skipped=corpus.skipped + len(long), problems=problems)
+    return fit, tuple([column[i] for i in kept] for column in ids)

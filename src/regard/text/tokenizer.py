@@ -19,10 +19,10 @@ import tokenizers
 from tokenizers import decoders
 
 from regard.errors import ArgumentError, FileError
-from regard.file_kinds import refuse_other_file
-from regard.files import check_place, write_aside
-from regard.input_files import read_file
-from regard.text.pieces import MARK, sign_bytes, spelled
+from regard.files.formats import refuse_other_file
+from regard.files.input import read_file
+from regard.files.output import check_place, write_aside
+from regard.text.token_text import MARK, sign_bytes, spelled
 
 # What the same control token is called in files from elsewhere.
 PAD = ("<pad>", "[PAD]", "<|pad|>")
@@ -175,7 +175,7 @@ class Tokenizer:
             return cls(_loaded(source, content))
         # Here, since bundled models do without it and are to start quickly.
         from regard.text.regex_cost import Cost
-        from regard.text.untrusted import check_content
+        from regard.text.tokenizer_check import check_content
 
         cost = check_content(source, content)
         inner = _loaded(source, content)

@@ -4,7 +4,7 @@ Views draw a Trace; nothing here draws, and nothing here runs a model.
 """
 
 from regard.trace.file import read_trace
-from regard.trace.looking import Looking
+from regard.trace.recorder import Looking
 from regard.trace.trace import Trace
 
 __all__ = ["Looking", "Trace", "read_trace"]

@@ -19,18 +19,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from regard.arrays import to_numpy
 from regard.errors import FileError, NotKeptError
-from regard.file_kinds import HEAD, refuse_other
-from regard.files import TRACE, check_place, ending_of, reason_of, write_aside
-from regard.input_files import UNLIMITED, check_file, open_file
-from regard.kinds import to_numpy
+from regard.files.formats import HEAD, excess, refuse_other
+from regard.files.input import UNLIMITED, check_file, open_file
+from regard.files.output import TRACE, check_place, ending_of, reason_of, write_aside
 from regard.masks import Mask
 from regard.memory import spell
 from regard.records import WORTH_ASKING, Record
-from regard.tensor_header import excess
+from regard.trace.compression import Packer
 from regard.trace.mask_file import mask_tree
-from regard.trace.packing import Packer
-from regard.trace.reading import FORMAT, KEY, SAME, VERSION, Tensors, opening_in, record_in, texts_in
+from regard.trace.read_record import FORMAT, KEY, SAME, VERSION, Tensors, opening_in, record_in, texts_in
 
 if TYPE_CHECKING:
     from regard.trace.trace import Trace

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.kinds import to_numpy
+from regard.arrays import to_numpy
 from regard.masks import Mask
 from regard.masks.combined import Both, Either, Not
 from regard.masks.rules import Band, Dense, Keys, Prefix, Rule, Segments

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from regard.arrays import Array, to_kind_of, to_numpy
 from regard.axes import bin_width
 from regard.errors import ArgumentError
-from regard.kinds import Array, to_kind_of, to_numpy
+from regard.messages import say
 from regard.padding import Padding
 from regard.records import Record, Top, tokens_of
+from regard.trace.decode_runs import Ends, Run, asked_for, runs_of, start_of, was_lost
 from regard.trace.pooling import pool
-from regard.trace.runs import Ends, Run, asked_for, runs_of, start_of, was_lost
-from regard.words import say
 
 Spell = Callable[[Sequence[int]], list[str]]
 NUMBERS_AT_ONCE = 2**22

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 
 from regard.errors import ArgumentError, UnknownNameError
-from regard.files import PAGES, ending_of
+from regard.files.output import PAGES, ending_of
+from regard.messages import Language, Listed
 from regard.printable import printable
 from regard.records import Kind, Record, See
-from regard.trace.merging import Merge, merged
-from regard.trace.weights import KINDS, is_layers, mean_of_heads, record_of
-from regard.words import Language, Listed
+from regard.trace.from_weights import KINDS, is_layers, mean_of_heads, record_of
+from regard.trace.token_merging import Merge, merged
 
 if TYPE_CHECKING:
     import numpy as np
@@ -220,7 +220,7 @@ class Trace:
         First the mean over the queries of each sample, padding left out, then the mean over samples: each text counts
         once, however long it is.
         """
-        from regard.trace.measures.table import measured
+        from regard.trace.measures.per_head import measured
 
         return measured(self, name)
 
@@ -238,7 +238,7 @@ class Trace:
 
         It needs `See(values=True)`, and exact weights; drawn beside the Trace, it shows which looks bring nothing.
         """
-        from regard.trace.measures.values import value_weighted
+        from regard.trace.measures.per_head import value_weighted
 
         return self._part(value_weighted(record) for record in self)
 

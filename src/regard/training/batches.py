@@ -1,14 +1,11 @@
 """Batches: what one forward pass sees, as a pure function of (seed, epoch, index).
 
-    PairBatches     sentences and their translations, of like length together, under a budget of tokens
-    BlockBatches    one long row of ids cut into blocks of equal length
-
-Whoever trains asks for batch (epoch, index) and needs to remember nothing else: a run resumes anywhere. Tensors stay on
-the CPU, `batch` may be called from any thread. What the ids mean, and which model reads them, is not known here.
+Permutations depend on their key alone, so that a resumed run reads the same batches. `feed` sends them to the device.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple, Protocol
@@ -18,8 +15,27 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError
-from regard.spacing import check_counts
-from regard.training.order import noise, permutation
+from regard.position_rules import check_counts
+from regard.training.ranks import Ranks
+
+
+def noise(n: int, *key: int) -> np.ndarray:
+    """`n` random 64-bit numbers that depend on nothing but the key, whose parts are at least 0.
+
+    >>> noise(2, 7, 1).tolist() == noise(2, 7, 1).tolist() != noise(2, 7, 2).tolist()
+    True
+    """
+    return np.asarray(np.random.PCG64(np.random.SeedSequence(key)).random_raw(n), dtype=np.uint64)
+
+
+def permutation(n: int, *key: int) -> np.ndarray:
+    """The numbers 0 … n - 1 in an order that depends on nothing but the key.
+
+    >>> permutation(5, 0, 0).tolist()
+    [3, 2, 1, 0, 4]
+    """
+    return np.argsort(noise(n, *key), kind="stable")
+
 
 IGNORED = -100
 """Stands among the targets where nothing is predicted; PyTorch's own default."""
@@ -276,3 +292,39 @@ def _fingerprint(kind: str, about: tuple[object, ...], *arrays: np.ndarray) -> s
             piece = array[start : start + 2**22]
             hashed.update(np.ascontiguousarray(piece, piece.dtype.newbyteorder("<")).data)
     return hashed.hexdigest()
+
+
+class Part(NamedTuple):
+    """This process's rows of a micro-batch on the device, and what the whole of it comes to."""
+
+    inputs: dict[str, Tensor]
+    targets: Tensor
+    n_targets: int
+    n_tokens: int
+    examples: tuple[int, ...]
+
+
+def feed(data: Data, cursor: int, ranks: Ranks) -> Generator[Part]:
+    """Micro-batch `cursor` and all that follow it, without end: epoch after epoch."""
+
+    def ready(at: int) -> Part:
+        return part_of(data.batch(*divmod(at, data.batches_per_epoch)), ranks)
+
+    with ThreadPoolExecutor(1, "feed") as background:
+        coming = background.submit(ready, cursor)
+        while True:
+            cursor += 1
+            part, coming = coming, background.submit(ready, cursor)
+            yield part.result()
+
+
+def part_of(batch: Batch, ranks: Ranks) -> Part:
+    """The rows of this process, sent to its device."""
+    mine = batch.part(ranks.rank, ranks.world)
+    inputs = {name: _sent(each, ranks.device) for name, each in mine.inputs.items()}
+    return Part(inputs, _sent(mine.targets, ranks.device), batch.n_targets, batch.n_tokens, batch.examples)
+
+
+def _sent(x: Tensor, device: torch.device) -> Tensor:
+    """To a GPU from page-locked memory, so that the copy need not be waited for."""
+    return x.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else x

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from regard.files import real_place
-from regard.input_files import BINARY, UNLIMITED, open_descriptor, open_file
+from regard.files.input import BINARY, UNLIMITED, open_descriptor, open_file
+from regard.files.output import real_place
 
 
 def fault_point(call: str) -> None:

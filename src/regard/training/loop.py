@@ -17,26 +17,18 @@ import torch
 from torch import Tensor, nn
 
 from regard.errors import FileError, RunError
-from regard.training.averaging import averaged
-from regard.training.batches import Data
-from regard.training.captured import Captured
+from regard.messages import say
+from regard.training.batches import Data, Part, feed
+from regard.training.checkpoint_store import Store
+from regard.training.cuda_graph import Captured
 from regard.training.durable import NOTHING, Digest
-from regard.training.events import Listener, Reason, Saved, Started
-from regard.training.feed import Part, feed
-from regard.training.journal import Journal
-from regard.training.objective import Forward, Objective
-from regard.training.optimizer import adamw
-from regard.training.peak import share_per_rate
+from regard.training.journal import Journal, Listener, Reason, Reports, Saved, Started, share_per_rate
+from regard.training.optimizer import adamw, learning_rate
 from regard.training.plan import Plan
-from regard.training.progress import Progress, restore, snapshot
+from regard.training.progress import Progress, averaged, restore, snapshot
 from regard.training.ranks import Ranks
-from regard.training.reports import Reports
-from regard.training.schedule import learning_rate
-from regard.training.stopping import StopRequest, listening
-from regard.training.store import Store
-from regard.training.update import Micro, Update, autocast
-from regard.training.validation import validation_loss
-from regard.words import say
+from regard.training.signals import StopRequest, listening
+from regard.training.step import Forward, Micro, Objective, Update, autocast, validation_loss
 
 
 class Task(NamedTuple):

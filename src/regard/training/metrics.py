@@ -1,10 +1,7 @@
-"""metrics.jsonl: one line of JSON a step, each step once, in order.
-
-Whole lines are appended by one system call, so that a kill can tear only the last; a torn line is one without its end.
-What the lines say besides "step" is not known here.
-"""
+"""metrics.jsonl: one line of JSON a step, each step once, in order."""
 
 import hashlib
+import json
 import os
 import re
 from pathlib import Path
@@ -12,11 +9,25 @@ from typing import Any
 
 from regard.checkpoints.strict_json import JsonError, parse
 from regard.errors import AbsentFileError, ArgumentError, FileError
-from regard.files import refusal
-from regard.input_files import open_descriptor, read_file
+from regard.files.input import open_descriptor, read_file
+from regard.files.output import refusal
 from regard.training import durable
 from regard.training.durable import Digest
-from regard.training.json_line import json_bytes
+
+
+def json_bytes(name: str, value: Any) -> bytes:
+    """One line, without its end. ArgumentError for NaN, infinity and whatever else JSON has no word for.
+
+    >>> json_bytes("line", {"step": 1, "loss": 9.5})
+    b'{"step": 1, "loss": 9.5}'
+    """
+    try:
+        content = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        parse(content)  # 1 and "1" are two keys of a dict, and one of JSON's
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArgumentError("not-json", name=name, reason=str(error)) from error
+    return content
+
 
 LARGEST = 2**30
 """In bytes: the lines of some five million steps."""

@@ -1,5 +1,6 @@
-"""AdamW, and its memory as named tensors: what a checkpoint holds."""
+"""AdamW with its state as named tensors, and the learning rate schedule."""
 
+import math
 from typing import Any, cast
 
 import torch
@@ -72,3 +73,23 @@ def remember(optimizer: torch.optim.AdamW, model: nn.Module, memory: dict[str, T
     for name, found in fields.items():
         weight = weights[name]
         optimizer.state[weight] = {field: value.to(weight.device, copy=True) for field, value in found.items()}
+
+
+def learning_rate(plan: Plan, step: int) -> float:
+    """The rate of step 1, 2, … : up in a straight line over `warmup` steps, then as the schedule says.
+
+    inverse-sqrt   lr · √(warmup / step) (Vaswani et al. 2017, section 5.3)
+    cosine         half a cosine from lr down to lr_end, reached at the last step
+
+    >>> plan = Plan(steps=10, lr=1.0, schedule="cosine", warmup=2)
+    >>> [round(learning_rate(plan, step), 2) for step in (1, 2, 6, 10)]
+    [0.5, 1.0, 0.5, 0.0]
+    """
+    if step < plan.warmup:
+        return plan.lr * step / plan.warmup
+    if plan.schedule == "inverse-sqrt":
+        return plan.lr * math.sqrt(max(1, plan.warmup) / step)
+    if plan.schedule == "cosine":
+        done = min(1.0, (step - plan.warmup) / max(1, plan.steps - plan.warmup))
+        return plan.lr_end + (plan.lr - plan.lr_end) * (1 + math.cos(math.pi * done)) / 2
+    return plan.lr

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from regard.errors import ArgumentError
-from regard.spacing import check_counts, is_number
-from regard.words import Listed
+from regard.messages import Listed
+from regard.position_rules import check_counts, is_number
 
 ScheduleName = Literal["constant", "inverse-sqrt", "cosine"]
 Precision = Literal["float32", "bfloat16"]

@@ -1,16 +1,17 @@
-"""Where a run stands, and how that becomes a checkpoint and comes back out of one."""
+"""The state of a run as a checkpoint and back, and the mean of several checkpoints."""
 
 import platform
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from regard.errors import FileError, RunError
+from regard.training.checkpoint_store import Snapshot
 from regard.training.optimizer import memory_of, remember
-from regard.training.store import Snapshot
 
 
 @dataclass(kw_only=True)
@@ -72,3 +73,19 @@ def _read(values: Any) -> Progress:
     if not is_whole or not all(isinstance(value, kinds.get(name, int)) for name, value in values.items()):
         raise FileError("run-progress")
     return Progress(**values)
+
+
+def averaged(models: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """The mean of each weight, added up in float64 and given back in its own dtype.
+
+    >>> averaged([{"w": torch.tensor([1.0])}, {"w": torch.tensor([2.0])}])["w"].item()
+    1.5
+    """
+    sums: dict[str, Tensor] = {}
+    dtypes: dict[str, torch.dtype] = {}
+    count = 0
+    for count, weights in enumerate(models, 1):
+        for name, weight in weights.items():
+            dtypes[name] = weight.dtype
+            sums[name] = weight.to(torch.float64, copy=True) if count == 1 else sums[name].add_(weight)
+    return {name: (total / count).to(dtypes[name]) for name, total in sums.items()}

@@ -20,9 +20,9 @@ from torch.distributed.rendezvous import rendezvous
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import ArgumentError, MissingDeviceError, RegardError, RunError
-from regard.files import reason_of
-from regard.training.stopping import StopRequest
-from regard.words import say
+from regard.files.output import reason_of
+from regard.messages import say
+from regard.training.signals import StopRequest
 
 SECONDS = 20.0
 """How long the others are waited for within a step. Longer, and the loss of one is noticed too late."""

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from rich.cells import cell_len
 from rich.text import Text
 
+from regard.messages import Language, Listed, say
 from regard.records import Record, tokens_of
-from regard.trace.weights import is_mean, without_mean
-from regard.views.ink import BOLD, DIM
+from regard.trace.from_weights import is_mean, without_mean
+from regard.views.colours import BOLD, DIM
+from regard.views.exact_part import Part, places
 from regard.views.labels import cut, cut_start, readable, visible
-from regard.views.part import Part, places
 from regard.views.picture import Picture
 from regard.views.scales import is_sink, sink_bar
-from regard.words import Language, Listed, say
 
 
 def title(name: str, pieces: Iterable[str], width: int) -> list[Text]:

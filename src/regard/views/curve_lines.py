@@ -15,14 +15,14 @@ from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 
+from regard.messages import Language, Listed, say
 from regard.trace.trace import Colour
 from regard.views.caption import title
+from regard.views.colours import DIM
 from regard.views.curves import Curve, metric_name, number, thin, ticks, value_range
-from regard.views.ink import DIM
 from regard.views.labels import cut, visible
 from regard.views.picture import chosen_language
 from regard.views.terminal import columns_of, console_for, depth_of, holds, write_lines
-from regard.words import Language, Listed, say
 
 TALLEST, SHORTEST = 18, 6
 WIDEST = 1000

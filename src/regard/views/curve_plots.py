@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import MissingPackageError
-from regard.files import PICTURES, check_place, ending_of, write_output
+from regard.files.output import PICTURES, check_place, ending_of, write_output
+from regard.messages import Language, Listed, say
 from regard.views.curves import VALIDATION, Curve, metric_name, thin, value_range
 from regard.views.fonts import drawable, spoken, text_style
 from regard.views.labels import cut, visible
 from regard.views.picture import chosen_language
-from regard.words import Language, Listed, say
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

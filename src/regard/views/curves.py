@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.errors import FileError, UnknownNameError
+from regard.messages import Language, Listed, say
 from regard.views.labels import visible
-from regard.words import Language, Listed, say
 
 METRICS = "metrics.jsonl"
 VALIDATION = "valid_loss"

@@ -1,29 +1,29 @@
-"""A film: the same attention at many moments of a run. Read from its folder, its telling head found, frames drawn.
-
-A frame here is lines for a terminal; `film_pictures` makes an animated picture. Who plays the frames, and how fast, is
-not known here.
-"""
+"""A film: the same attention at many steps of a training run. Read from its folder, drawn, played in the terminal."""
 
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 import numpy as np
+from rich.console import Group
+from rich.live import Live
 from rich.text import Text
 
 from regard.errors import ArgumentError, FileError
+from regard.messages import Language, say
 from regard.records import Record
 from regard.trace import Trace, read_trace
+from regard.trace.trace import Colour
 from regard.views import caption
-from regard.views.colours import Depth
+from regard.views.colours import Depth, Ink
 from regard.views.curves import loss_text
-from regard.views.ink import Ink
 from regard.views.one_head import column_labels, lay_out, notes_on, row_lines
-from regard.views.picture import Picture, chosen_head, chosen_records, picture
+from regard.views.picture import Picture, chosen_head, chosen_language, chosen_records, picture
 from regard.views.scales import Scale
-from regard.words import Language, say
+from regard.views.terminal import columns_of, console_for, depth_of, write_lines
 
 _FRAME = re.compile(r"step-(\d{1,15})\.safetensors")
 
@@ -177,3 +177,37 @@ def scene_json(shown: Scene, losses: Mapping[int, float]) -> dict[str, object]:
 
 def _plain(cells: np.ndarray) -> Sequence[Sequence[float | None]]:
     return [[float(cell) if np.isfinite(cell) else None for cell in row] for row in cells]
+
+
+_ENDLESS = 10**6
+"""The lines of what is not a screen."""
+
+
+def play(
+    shown: Scene,
+    losses: Mapping[int, float],
+    *,
+    fps: float,
+    file: TextIO | None = None,
+    color: Colour | None = None,
+    lang: Language | None = None,
+    wait: Callable[[float], None] = time.sleep,
+) -> None:
+    """Draw the frames on `file`, by default on the screen; the last one stays. Ctrl-C leaves the terminal clean."""
+    console = console_for(file, color)
+    # Live writes the lines itself, so an encoding that lacks our signs gets the few frames, which are translated.
+    moving = console.is_terminal and not console.is_dumb_terminal and console.encoding.lower().startswith("utf")
+    width, height = columns_of(console), console.height - 1 if moving else _ENDLESS
+    depth, spoken = depth_of(console), chosen_language(lang)
+
+    def lines(at: int) -> list[Text]:
+        return frame_lines(shown, at, losses, width=width, height=height, depth=depth, lang=spoken)
+
+    if not moving:
+        for at in telling_frames(shown):
+            write_lines(console, [*lines(at), Text()])
+        return
+    with Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
+        for at in range(len(shown.steps)):
+            live.update(Group(*lines(at)), refresh=True)
+            wait(1 / fps)

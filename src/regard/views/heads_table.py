@@ -2,12 +2,11 @@
 
 from rich.cells import cell_len
 
+from regard.messages import Language, say
 from regard.patterns import label_of
-from regard.trace.measures.heads import TELLING, Head, Heads
-from regard.trace.measures.scoring import FEWEST, Score
+from regard.trace.measures.heads import FEWEST, TELLING, Head, Heads, Score
 from regard.views.labels import pad, visible
 from regard.views.picture import chosen_language
-from regard.words import Language, say
 
 Row = tuple[str, str, str, str, str]
 _VALUES: dict[str, dict[str, float]] = {

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import ArgumentError
+from regard.messages import language, say
 from regard.views import caption
 from regard.views.fonts import drawable
 from regard.views.picture import Picture
 from regard.views.scales import Scale
-from regard.words import language, say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

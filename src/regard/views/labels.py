@@ -11,7 +11,7 @@ from functools import lru_cache
 from rich.cells import cell_len
 
 from regard.printable import is_steering, sign
-from regard.text.pieces import spelled, token_bytes
+from regard.text.token_text import spelled, token_bytes
 
 _MARKER = re.compile(r"<[^<>\s]{1,20}>|\[[A-Z]{2,8}\]")
 _MARKERS = dict.fromkeys(("<eos>", "</s>", "<|endoftext|>", "[sep]", "[eos]"), "␃")

@@ -16,13 +16,12 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from regard.errors import ArgumentError
+from regard.messages import Language, say
 from regard.views import caption
-from regard.views.colours import Depth
-from regard.views.ink import BLIND, DIM, PROMPT, Ink
+from regard.views.colours import BLIND, DIM, PROMPT, Depth, Ink
+from regard.views.exact_part import Part
 from regard.views.labels import ARROW, marker_sign, pad, upright, visible
-from regard.views.part import Part
 from regard.views.picture import Picture, first_share, share_of_no_key
-from regard.words import Language, say
 
 Mode = Literal["numbers", "tiles", "pixels", "strokes"]
 MOST_LINES = 64

@@ -17,15 +17,17 @@ from typing import Any, get_args
 import numpy as np
 
 from regard.errors import ArgumentError
-from regard.files import check_place, write_output
+from regard.files.output import check_place, write_output
+from regard.messages import LANGUAGES, Language, catalogue, say
+from regard.messages.page import WORDS as PAGE_WORDS
 from regard.records import Record, tokens_of
-from regard.trace.merging import Merge
+from regard.trace.token_merging import Merge
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views import caption
 from regard.views.colours import paint
+from regard.views.exact_part import Part, places
 from regard.views.labels import cut, readable, visible
-from regard.views.opening import both_texts, layer_titles, opening_head
-from regard.views.part import Part, places
+from regard.views.opening_head import both_texts, layer_titles, opening_head
 from regard.views.picture import (
     Picture,
     as_read,
@@ -39,8 +41,6 @@ from regard.views.picture import (
     share_of_no_key,
 )
 from regard.views.scales import DECADES, Scale, chosen_scale
-from regard.words import LANGUAGES, Language, catalogue, say
-from regard.words.page import WORDS as PAGE_WORDS
 
 MOST_CELLS = 10 * 2**20
 """Cells on one page, more than GPT-2's 144 heads have: 28 MB at most. A page of more is drawn in larger cells."""

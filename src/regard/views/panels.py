@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from regard.messages import language, say
 from regard.records import Record
 from regard.views import caption
-from regard.views.fitting import Ticks, cell_size, columns, figure_size, line, points_of, ticks, wrapped
+from regard.views.figure_layout import Ticks, cell_size, columns, figure_size, line, points_of, ticks, wrapped
 from regard.views.fonts import drawable, text_style
 from regard.views.heatmap import FLATTEST, Look, colours_mean, draw_bar, draw_cells, notes, rows_are
 from regard.views.labels import cut_start, short_names, visible
-from regard.views.opening import layer_of, layer_titles
+from regard.views.opening_head import layer_of, layer_titles
 from regard.views.picture import Picture
 from regard.views.scales import is_sink, sink_bar
-from regard.words import language, say
 
 _MAP, _LARGEST, _SMALLEST, _WHOLE = 2.0, 3.2, 0.95, 13.0
 """Inches of a map, of one with many tokens, of one among many, and of all maps beside or below each other."""

@@ -10,18 +10,18 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from regard.arrays import to_numpy
 from regard.axes import in_range
 from regard.errors import ArgumentError, NotKeptError
-from regard.kinds import to_numpy
+from regard.messages import LANGUAGES, Language, Listed, language
 from regard.records import Record, tokens_of
-from regard.trace.measures.blocks import pieces, sees_anything
-from regard.trace.measures.sight import Sight
-from regard.trace.merging import Merge, has_torn_characters, merged
+from regard.trace.measures.row_blocks import pieces, sees_anything
+from regard.trace.measures.visibility import Sight
 from regard.trace.pooling import bin_size, pool
+from regard.trace.token_merging import Merge, has_torn_characters, merged
 from regard.trace.trace import Range, ScaleName, Trace
+from regard.views.exact_part import Part, cut_out
 from regard.views.labels import readable, row_label
-from regard.views.part import Part, cut_out
-from regard.words import LANGUAGES, Language, Listed, language
 
 Tokens = tuple[str, ...]
 

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import ArgumentError, MissingPackageError
-from regard.files import PICTURES, check_place, ending_of, write_output
-from regard.trace.merging import Merge
+from regard.files.output import PICTURES, check_place, ending_of, write_output
+from regard.messages import Language, language, say, speaking
+from regard.trace.token_merging import Merge
 from regard.trace.trace import Range, ScaleName, Trace
 from regard.views import caption
-from regard.views.fitting import (
+from regard.views.exact_part import Part
+from regard.views.figure_layout import (
     Room,
     Ticks,
     cell_size,
@@ -36,7 +38,6 @@ from regard.views.fonts import drawable, spoken, text_style
 from regard.views.heatmap import FLATTEST, Look, bar_numbers, colours_mean, draw_bar, draw_cells, notes, rows_are
 from regard.views.labels import cut_start
 from regard.views.panels import draw_panels
-from regard.views.part import Part
 from regard.views.picture import (
     Picture,
     as_read,
@@ -49,7 +50,6 @@ from regard.views.picture import (
     share_of_no_key,
 )
 from regard.views.scales import chosen_scale
-from regard.words import Language, language, say, speaking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

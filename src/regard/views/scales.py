@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from regard.errors import ArgumentError
+from regard.messages import Listed
 from regard.trace.trace import ScaleName
-from regard.words import Listed
 
 if TYPE_CHECKING:
     from regard.views.picture import Picture

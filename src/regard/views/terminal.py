@@ -14,15 +14,14 @@ from rich.console import Console
 from rich.text import Text
 
 from regard.errors import ArgumentError
+from regard.messages import Language, Listed, say
 from regard.records import Record
-from regard.trace.merging import Merge
+from regard.trace.token_merging import Merge
 from regard.trace.trace import Colour, Range, ScaleName, Trace
 from regard.views import caption
-from regard.views.colours import Depth
-from regard.views.ink import Ink, places_for
+from regard.views.colours import Depth, Ink, places_for
 from regard.views.one_head import column_labels, lay_out, notes_on, row_lines
-from regard.views.opening import opening_head, with_layer_named
-from regard.views.overview import layers_by_heads
+from regard.views.opening_head import opening_head, with_layer_named
 from regard.views.picture import (
     Picture,
     as_read,
@@ -34,8 +33,7 @@ from regard.views.picture import (
     picture,
 )
 from regard.views.scales import Scale, chosen_scale
-from regard.views.thumbnails import heads_of, layers_of
-from regard.words import Language, Listed, say
+from regard.views.thumbnails import heads_of, layers_by_heads, layers_of
 
 NARROWEST = 24
 ALL = "all"

@@ -13,8 +13,8 @@ import regard
 from regard import See
 from regard.capture import recording
 from regard.capture.huggingface import Implementation, register
-from regard.dispatch import observing
-from regard.dispatch.observing import Answered
+from regard.dispatch import observation
+from regard.dispatch.observation import Answered
 from regard.errors import ArgumentError, MissingPackageError
 from regard.records import Record
 
@@ -113,7 +113,7 @@ def test_fused_lets_us_answer_where_a_record_is_wanted(monkeypatch: pytest.Monke
     answer = Answered(torch.full_like(q, 7), q.new_zeros(2, 4, 9), Record(shape=(2, 4, 9, 9), fused=True))
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.setenv("REGARD_INTERPRET", "1")
-    monkeypatch.setattr(observing, "FEW", 0)
+    monkeypatch.setattr(observation, "FEW", 0)
     monkeypatch.setattr(recording, "answered", lambda *_, **__: answer)
     monkeypatch.setattr(recording, "observed", lambda *_, **__: Record(shape=(2, 4, 9, 9)))
     for fused, asked in ((True, True), (True, False), (False, True)):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tolerances import assert_close
 from torch import Tensor, nn
 
-from regard.capture.caught import Caught
+from regard.capture.captured import Caught
 from regard.capture.operators import named
 
 NOTHING = nn.Identity()

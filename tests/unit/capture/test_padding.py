@@ -11,7 +11,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import regard
 from regard import See
-from regard.capture.caught import Caught, CaughtWeights
+from regard.capture.captured import Caught, CaughtWeights
 from regard.capture.padding import PadIds, by_mask
 from regard.masks import Mask
 from regard.records import Kind

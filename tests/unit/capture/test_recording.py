@@ -7,7 +7,7 @@ from torch import nn
 
 from regard import See
 from regard.capture import recording
-from regard.capture.caught import CaughtWeights
+from regard.capture.captured import CaughtWeights
 from regard.capture.recording import recorded
 from regard.errors import NotKeptError
 from regard.functional.statistics import pooled_map

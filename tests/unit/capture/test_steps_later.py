@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import regard
 from regard import See, Trace
-from regard.capture.steps import AT_ONCE, Later, Steps
+from regard.capture.decode_rows import AT_ONCE, Later, Steps
 from regard.records import Record
 
 EVERYTHING = See(map=4, entropy=True, received=True, top=3, distance=True, values=True)
@@ -106,7 +106,7 @@ def test_rows_do_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("most", [1, 200, AT_ONCE])
 def test_as_many_as_are_made_together(most: int, at_once: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.capture.steps.AT_ONCE", most)
+    monkeypatch.setattr("regard.capture.decode_rows.AT_ONCE", most)
     assert_alike(watched(Model()), at_once(Model()))
 
 

@@ -43,5 +43,5 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def bundled(tiny_models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same, in place of the models that come with regard."""
-    monkeypatch.setattr("regard.language.bundled.ASSETS", tiny_models)
+    monkeypatch.setattr("regard.language.loading.ASSETS", tiny_models)
     return tiny_models

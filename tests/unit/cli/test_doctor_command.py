@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from regard.cli import inspection
+from regard.cli import environment
 from regard.cli.doctor_command import report
-from regard.words import speaking
+from regard.messages import speaking
 
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
-    return inspection.inspect()
+    return environment.inspect()
 
 
 def test_json_and_text_tell_the_same(run, found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspection, "inspect", lambda: found)
+    monkeypatch.setattr(environment, "inspect", lambda: found)
     code, out, err = run("doctor", "--json")
     assert (code, err) == (0, "")
     assert json.loads(out) == found
@@ -42,9 +42,9 @@ def test_what_is_here(found: dict[str, Any]) -> None:
 
 
 def test_what_is_missing_comes_with_its_use_and_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = inspection.find_spec
-    monkeypatch.setattr(inspection, "find_spec", lambda name: None if name in ("torch", "matplotlib") else real(name))
-    found = inspection.inspect()
+    real = environment.find_spec
+    monkeypatch.setattr(environment, "find_spec", lambda name: None if name in ("torch", "matplotlib") else real(name))
+    found = environment.inspect()
     assert found["torch"] is found["cjk_font"] is found["backends"]["torch"] is None
     for lang, said in (("en", "pictures with trace.plot()"), ("zh", "用 trace.plot() 画图")):
         with speaking(lang):  # type: ignore[arg-type]
@@ -92,9 +92,9 @@ def test_the_terminal_in_chinese(found: dict[str, Any]) -> None:
 def test_why_this_language(
     monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], spoken: Any, because: str | None
 ) -> None:
-    for name in inspection.LANGUAGE_VARIABLES:
+    for name in environment.LANGUAGE_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with speaking(spoken):
-        assert inspection._language() == {"spoken": spoken, "because": because}
+        assert environment._language() == {"spoken": spoken, "because": because}

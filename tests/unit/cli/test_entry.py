@@ -146,7 +146,7 @@ def test_errors_become_one_line(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("regard.cli.inspection.inspect", fail)
+    monkeypatch.setattr("regard.cli.environment.inspect", fail)
     monkeypatch.setattr("regard.cli.entry.forget", lambda stream: None)
     ran = run("doctor")
     assert (ran.code, ran.out) == (code, "")
@@ -161,7 +161,7 @@ def test_errors_become_one_line(
 
 def test_our_mistakes_are_not_failed_checks() -> None:
     assert application.application() is application.application()
-    from regard.cli.verdict import judge
+    from regard.cli.entry import judge
 
     assert judge(ZeroDivisionError("x"))[1] not in (0, 1, 2, 3, 4, 5, 130)
 

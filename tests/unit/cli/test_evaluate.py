@@ -11,10 +11,10 @@ from rich.cells import cell_len
 from regard.cli.evaluate_command import evaluate, table
 from regard.errors import ArgumentError, FileError
 from regard.evaluation import Score
-from regard.language.bundled import bundled
+from regard.language.loading import bundled
+from regard.messages import speaking
 from regard.recipes import evaluating
 from regard.recipes.evaluating import Asked, Result
-from regard.words import speaking
 
 FLICKR = Result(
     set="test_2016_flickr",

@@ -25,7 +25,7 @@ from tiny_language import PAIRS
 
 from regard import Trace
 from regard.cli.application import application
-from regard.cli.verdict import OUR_MISTAKE
+from regard.cli.entry import OUR_MISTAKE
 from regard.printable import is_steering
 
 PATHS = {"file", "folder", "model", "see-model", "generate-model", "run", "runs", "data", "recipe"}

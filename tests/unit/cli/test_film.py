@@ -9,8 +9,8 @@ import pytest
 from regard import Trace
 from regard.cli.film_command import film
 from regard.errors import ArgumentError, FileError
+from regard.messages import speaking
 from regard.reference import softmax
-from regard.words import speaking
 
 
 @pytest.fixture

@@ -21,10 +21,10 @@ from regard.cli.learn.lesson_page import draw
 from regard.course import catalogue
 from regard.course.catalogue import entries
 from regard.course.exercise import Entry, Exercise, Field, Grader, Sheet, call
-from regard.course.lessons import reading
+from regard.course.lessons import index
 from regard.course.progress import NAME, ProgressFile
 from regard.course.questions.bank import IN_OWN_WORDS
-from regard.words import Words
+from regard.messages import Words
 
 STUB, SOLUTION = "def softmax(x, axis):\n    raise NotImplementedError\n", "def softmax(x, axis):\n    return x\n"
 TOML = 'seed = {}\n# {}\nscores = ""\n'
@@ -157,7 +157,7 @@ def test_when_all_is_passed(run) -> None:
 def test_without_torch_the_next_is_one_for_numpy(run, monkeypatch: pytest.MonkeyPatch) -> None:
     first_torch = next(place for place, row in enumerate(entries()) if row.track == "torch")
     passes(*(row.id for row in entries()[:first_torch]))
-    monkeypatch.setattr("regard.cli.learn.naming.find_spec", lambda name: None)
+    monkeypatch.setattr("regard.cli.learn.exercise_files.find_spec", lambda name: None)
     chosen = json.loads(run("learn", "--json").out)["next"]
     assert next(row.track for row in entries() if row.id == chosen) == "numpy"
 
@@ -165,7 +165,7 @@ def test_without_torch_the_next_is_one_for_numpy(run, monkeypatch: pytest.Monkey
 def test_list_loads_nothing_heavy() -> None:
     program = "import sys; from regard.cli import main; main(['learn', 'list']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert not {"numpy", "torch", "rich.markdown", "regard.course.grading.judging"} & set(done.stdout.split())
+    assert not {"numpy", "torch", "rich.markdown", "regard.course.grading.grader"} & set(done.stdout.split())
 
 
 def test_json_before_the_command_is_told_its_place(run) -> None:
@@ -361,7 +361,7 @@ def test_reset_all(run, desk: Path) -> None:
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, title in ((".en.md", "Why attention"), (".zh-CN.md", "为什么要有注意力")):
         (tmp_path / f"01-why-attention{name}").write_text(f"# {title}\n\nText.\n", encoding="utf-8")
-    monkeypatch.setattr(reading, "FOLDER", tmp_path)
+    monkeypatch.setattr(index, "FOLDER", tmp_path)
 
 
 @pytest.mark.usefixtures("shelf")

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from regard.course.progress import ProgressFile
-from regard.course.questions.bank import question, questions
-from regard.course.questions.due import rate
+from regard.course.questions.bank import question, questions, rate
 
 FIRST = questions()[0]
 

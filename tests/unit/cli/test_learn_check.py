@@ -32,7 +32,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def grader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.course.grading.judging.grade", judged)
+    monkeypatch.setattr("regard.course.grading.grader.grade", judged)
 
 
 @pytest.mark.usefixtures("grader")

@@ -7,7 +7,7 @@ import pytest
 from without_packages import Ran, commands_of, run_without
 
 from regard.cli.application import application
-from regard.cli.verdict import judge
+from regard.cli.entry import judge
 from regard.course.catalogue import entries
 from regard.errors import MissingPackageError
 from regard.packages import CORE, EXTRAS, import_error, require_package

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.cli.entry import LONGEST_SENTENCE, shortened
-from regard.cli.verdict import judge
+from regard.cli.entry import LONGEST_SENTENCE, judge, shortened
 from regard.config import TransformerConfig
 from regard.config.weights import weight_shapes
 from regard.errors import ArgumentError, FileError, TooLargeError
 from regard.models import Transformer
 from regard.recipes import read_recipe
-from regard.recipes.reading import files_below
+from regard.recipes.data import files_below
 from regard.recipes.running import require_memory
 from regard.recipes.toml_values import parse_toml, parse_value
 from regard.text.corpus import read_text

@@ -10,7 +10,7 @@ import pytest
 
 from regard.cli.plot_command import plot
 from regard.errors import ArgumentError, FileError, UnknownNameError
-from regard.words import speaking
+from regard.messages import speaking
 
 
 def a_run(folder: Path, steps: int = 200) -> Path:

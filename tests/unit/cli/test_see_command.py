@@ -13,7 +13,7 @@ from tiny_language import poet_folder, translator_folder
 
 from regard import read_trace
 from regard.language import load
-from regard.views.opening import opening_head
+from regard.views.opening_head import opening_head
 
 pytestmark = pytest.mark.usefixtures("bundled")
 

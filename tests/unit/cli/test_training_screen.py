@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from regard.cli.training_lines import State, bar, duration, panel, sparkline
-from regard.cli.training_screen import RECENT, TrainingScreen
-from regard.training.events import Event, Finished, Saved, Started, Stepped, Validated
-from regard.words import LANGUAGES
+from regard.cli.training_screen import RECENT, State, TrainingScreen, bar, duration, panel, sparkline
+from regard.messages import LANGUAGES
+from regard.training.journal import Event, Finished, Saved, Started, Stepped, Validated
 
 STARTED = Started(step=0, steps=1000, ranks=2, device="cpu", parameters=2_600_000)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.readings import NOTHING_UNKNOWN
+from regard.cli.input_notes import NOTHING_UNKNOWN
 from regard.language import load
 
 pytestmark = pytest.mark.usefixtures("bundled")

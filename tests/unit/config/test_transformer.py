@@ -25,7 +25,7 @@ from regard.config import (
     TransformerConfig,
     YarnScaling,
 )
-from regard.config.sizes import SIZES
+from regard.config.transformer import SIZES
 from regard.config.weights import weight_shapes
 from regard.errors import ArgumentError, IndivisibleError, RegardError, ShapeError, UnknownNameError
 

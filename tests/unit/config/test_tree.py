@@ -27,7 +27,7 @@ from regard.config import (
     from_tree,
     to_tree,
 )
-from regard.config.sizes import SIZES
+from regard.config.transformer import SIZES
 from regard.config.tree import KINDS
 from regard.errors import ArgumentError, RegardError
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from regard.course.exercise import Call, Exercise, Grader, Slip, call
-from regard.words import Words
+from regard.messages import Words
 
 SOLUTION = """
 import numpy as np

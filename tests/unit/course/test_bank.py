@@ -9,7 +9,7 @@ import pytest
 from regard.course.catalogue import entries
 from regard.course.questions.bank import IN_OWN_WORDS, Question, question, questions
 from regard.errors import UnknownNameError
-from regard.words import LANGUAGES, speaking
+from regard.messages import LANGUAGES, speaking
 
 BANK = questions()
 IDS = [one.id for one in BANK]

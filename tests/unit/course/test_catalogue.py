@@ -8,7 +8,7 @@ import pytest
 
 from regard.course.catalogue import entries, entry, exercise
 from regard.errors import UnknownNameError
-from regard.words import LANGUAGES
+from regard.messages import LANGUAGES
 
 
 def test_ids_are_written_one_way_and_once() -> None:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from regard.course.catalogue import entries, exercise
 from regard.course.exercise import Call
-from regard.course.exercises import edges
-from regard.words import LANGUAGES, catalogue
+from regard.course.exercises import edge_inputs
+from regard.messages import LANGUAGES, catalogue
 
 
 class Seen(NamedTuple):
@@ -260,20 +260,20 @@ def test_the_first_call_of_simple_attention_is_the_one_that_is_printed() -> None
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(2, 4))
 def test_queries_and_keys_give_their_scores_exactly(seed: int, T: int, S: int) -> None:
     rng = np.random.default_rng(seed)
-    for scores in edges.SCORES.values():
+    for scores in edge_inputs.SCORES.values():
         wanted = scores(rng, T, S)
-        q, k = (x.astype(np.float32) for x in edges.with_scores(rng, wanted))
+        q, k = (x.astype(np.float32) for x in edge_inputs.with_scores(rng, wanted))
         np.testing.assert_array_equal(q @ k.T / 2, wanted)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(2, 4))
 def test_masks_leave_and_hide_something(seed: int, T: int, S: int) -> None:
-    visible = edges.some_visible(np.random.default_rng(seed), T, S)
+    visible = edge_inputs.some_visible(np.random.default_rng(seed), T, S)
     assert visible.any(-1).all()
     assert not visible.all(-1).any()
 
 
 def test_every_edge_has_a_name_to_show() -> None:
     rng = np.random.default_rng(0)
-    made = [*edges.edges(rng, 3, 4), *edges.masked_edges(rng, 3, 4, empty_rows=True)]
+    made = [*edge_inputs.edges(rng, 3, 4), *edge_inputs.masked_edges(rng, 3, 4, empty_rows=True)]
     assert {f"case-{edge.about}" for edge in made} <= set(catalogue())

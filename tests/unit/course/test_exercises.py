@@ -15,11 +15,11 @@ import pytest
 from regard.course.catalogue import entries, exercise, folder
 from regard.course.exercise import Call, Exercise
 from regard.course.grading.answers import Answer
-from regard.course.grading.comparing import between
-from regard.course.grading.diagnosing import GENERAL
-from regard.course.grading.judging import grade
+from regard.course.grading.comparison import between
+from regard.course.grading.diagnosis import GENERAL
+from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
-from regard.words import LANGUAGES, catalogue
+from regard.messages import LANGUAGES, catalogue
 
 RIGHT = Path(__file__).parents[2] / "course" / "right"
 CODE = [row.id for row in entries() if row.kind != "sheet"]

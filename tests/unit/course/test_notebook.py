@@ -12,7 +12,7 @@ import pytest
 from regard.course import check
 from regard.course.catalogue import exercise
 from regard.course.exercise import Exercise
-from regard.course.grading.judging import grade
+from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
 from regard.course.notebook import program
 from regard.errors import ArgumentError, UnknownNameError

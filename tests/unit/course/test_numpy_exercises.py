@@ -14,7 +14,7 @@ from deep_learning import attention as documents
 from deep_learning.activations import softmax
 from regard import reference
 from regard.course.catalogue import exercise
-from regard.course.grading.judging import grade
+from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
 from regard.projections import Projections
 

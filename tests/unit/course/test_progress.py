@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from regard.course import progress as module
 from regard.course.progress import BACKUP, LARGEST, NAME, Card, Progress, ProgressFile, Work, home
-from regard.words import speaking
+from regard.messages import speaking
 
 WORK = Work(passed_at="2026-01-02T03:04:05+00:00", attempts=3, hints=1)
 CARD = Card(box=2, due="2026-01-05", rated="good", at="2026-01-02T03:04:05+00:00")

@@ -12,7 +12,7 @@ from time import process_time
 import pytest
 
 from regard.course.catalogue import coming, entry
-from regard.course.lessons.reading import lessons
+from regard.course.lessons.index import lessons
 from regard.course.questions.bank import FOLDER, Question, questions
 
 BANK = questions()

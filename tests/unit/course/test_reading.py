@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from regard.course.lessons import reading
-from regard.course.lessons.reading import lesson, lessons
+from regard.course.lessons import index
+from regard.course.lessons.index import lesson, lessons
 from regard.errors import UnknownNameError
-from regard.words import speaking
+from regard.messages import speaking
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for stem, en, zh in (("04-masks", "Masks", "掩码"), ("01-why-attention", "Why attention", "为什么要有注意力")):
         (tmp_path / f"{stem}.en.md").write_text(f"# {en}\n\nText.\n", encoding="utf-8")
         (tmp_path / f"{stem}.zh-CN.md").write_text(f"\n# 1 · {zh}\n\n正文。\n", encoding="utf-8")
-    monkeypatch.setattr(reading, "FOLDER", tmp_path)
+    monkeypatch.setattr(index, "FOLDER", tmp_path)
     return tmp_path
 
 
@@ -51,8 +51,8 @@ def test_an_unknown_lesson_is_told_what_there_is(shelf: Path, asked: str, said: 
 
 def test_the_lessons_that_come_along_are_in_both_languages() -> None:
     stems = {
-        lang: {path.name.removesuffix(ending) for path in reading.FOLDER.glob(f"*{ending}")}
-        for lang, ending in reading.ENDINGS.items()
+        lang: {path.name.removesuffix(ending) for path in index.FOLDER.glob(f"*{ending}")}
+        for lang, ending in index.ENDINGS.items()
     }
     assert stems["en"] == stems["zh"]
     assert [one.number for one in lessons()] == list(range(1, len(lessons()) + 1))

@@ -13,10 +13,10 @@ from regard.course.exercises.by_hand import grader as calculating
 from regard.course.exercises.find_the_head import grader as finding
 from regard.course.exercises.order_the_flow import grader as ordering
 from regard.course.exercises.predict_the_row import grader as foretelling
-from regard.course.grading.judging import grade
+from regard.course.grading.grader import grade
 from regard.course.grading.verdict import Verdict
+from regard.messages import LANGUAGES, speaking
 from regard.reference import scaled_dot_product_attention
-from regard.words import LANGUAGES, speaking
 
 RIGHT = Path(__file__).parents[2] / "course" / "right"
 SHEETS = ("by-hand", "predict-the-row", "order-the-flow", "find-the-head")

@@ -13,8 +13,8 @@ from torch import nn
 import deep_learning.nn as ours
 from regard.course.catalogue import exercise
 from regard.course.exercise import Call
-from regard.course.exercises import edges
-from regard.course.grading.judging import grade
+from regard.course.exercises import edge_inputs
+from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
 
 TARGETS = {
@@ -136,7 +136,7 @@ def test_a_parameter_under_another_name_is_told(name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_the_data_tell_lengths_from_widths_and_ask_for_gradients(name: str) -> None:
     """Sizes that coincide are tried too, each call by its name; in the others no length can stand for a width."""
-    coincide = {"example", "all-the-same", "one-visible", "nothing-hidden", *edges.SCORES, *edges.MASKED}
+    coincide = {"example", "all-the-same", "one-visible", "nothing-hidden", *edge_inputs.SCORES, *edge_inputs.MASKED}
     others = [call for call in cases(name) if call.about not in coincide]
     assert len(others) >= 4
     for call in others:

@@ -8,9 +8,9 @@ import torch
 from tolerances import assert_close
 
 from regard import Mask, See, attend
+from regard.arrays import Array, to_numpy
 from regard.dispatch import overflow
 from regard.dispatch.call import Call
-from regard.kinds import Array, to_numpy
 
 IDS = np.array([3, 3, 1, 1, 3, 1, 1, 3])
 MASKS = {

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from regard import Mask, See, attend, backends
 from regard.errors import ArgumentError, BackendError
-from regard.words import speaking
+from regard.messages import speaking
 
 SEE = See(map=3, entropy=True, received=True, top=2, distance=True, differentiable=True)
 FIELDS = ("map", "lse", "entropy")

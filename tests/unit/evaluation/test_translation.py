@@ -12,7 +12,7 @@ from models import CONFIGS, random_weights, torch_model
 from regard.errors import ArgumentError, FileError
 from regard.evaluation import encode_sources, translate, translate_lines
 from regard.generation import beam_search
-from regard.generation.many import room_for
+from regard.generation.beams import room_for
 from regard.reference import Transformer as NumpyTransformer
 from regard.text.tokenizer import Tokenizer
 

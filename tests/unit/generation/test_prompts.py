@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from regard.errors import ArgumentError
 from regard.generation.prompts import Rows, left_padded, right_padded, rows_of, special_ids
-from regard.words import speaking
+from regard.messages import speaking
 
 ragged = st.lists(st.lists(st.integers(0, 50), min_size=1, max_size=6), min_size=1, max_size=5)
 

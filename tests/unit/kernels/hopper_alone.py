@@ -22,10 +22,9 @@ from torch import Tensor
 from benchmarks.without_gpu import PROCESSORS, Kernel, compiled_instead
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper, pooling
-from regard.kernels.triton.asked import Asked, Told, room_for
-from regard.kernels.triton.hopper import bins, cutting, launching
-from regard.kernels.triton.hopper import tensors as room
-from regard.kernels.triton.hopper.crew import (
+from regard.kernels.triton.hopper import bins, launch, unaligned_bins
+from regard.kernels.triton.hopper import launch as room
+from regard.kernels.triton.hopper.config import (
     POOLING,
     RECEIVING,
     ROWS,
@@ -36,9 +35,10 @@ from regard.kernels.triton.hopper.crew import (
     block_for,
     crew_for,
 )
-from regard.kernels.triton.hopper.turns import Task, keys_of, place_of, queries_of, tile_at, turns_of
+from regard.kernels.triton.hopper.scheduler import Task, keys_of, place_of, queries_of, tile_at, turns_of
+from regard.kernels.triton.mask_bands import Sight
 from regard.kernels.triton.pooling import strips_of_head
-from regard.kernels.triton.sight import Sight
+from regard.kernels.triton.support import Asked, Told, room_for
 
 SHARED = 232_448
 """Bytes of shared memory that a program may have."""
@@ -74,23 +74,23 @@ def compiled() -> Iterator[list[Any]]:
 
 def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, asked: Asked) -> None:
     """A call that fits, with room for what it is asked for."""
-    assert launching.fits(q, k, v, sight=sight, scale=0.1, softcap=None, bins=asked.bins)
-    launching.forward(q, k, v, sight, room_for(asked, q, v), scale=0.1, asked=asked)
+    assert launch.fits(q, k, v, sight=sight, scale=0.1, softcap=None, bins=asked.bins)
+    launch.forward(q, k, v, sight, room_for(asked, q, v), scale=0.1, asked=asked)
 
 
 def second(work: str, q: Tensor, k: Tensor, sight: Sight, asked: Asked) -> None:
     """A second pass of a call that fits."""
-    assert launching.fits(q, k, sight=sight, scale=0.1, softcap=None, bins=asked.bins)
+    assert launch.fits(q, k, sight=sight, scale=0.1, softcap=None, bins=asked.bins)
     lse = torch.zeros(q.shape[:3])
     if work == "map":
         assert asked.bins is not None
-        launching.map_of(q, k, lse, sight, scale=0.1, bins=asked.bins)
+        launch.map_of(q, k, lse, sight, scale=0.1, bins=asked.bins)
     elif work == "received":
-        launching.received_of(q, k, lse, sight, scale=0.1)
+        launch.received_of(q, k, lse, sight, scale=0.1)
     elif work == "thresholds":
-        launching.thresholds_of(q, k, sight, top=asked.top)
+        launch.thresholds_of(q, k, sight, top=asked.top)
     else:
-        assert [first for first, _ in launching.survivors_of(q, k, lse, sight)] == [0]
+        assert [first for first, _ in launch.survivors_of(q, k, lse, sight)] == [0]
 
 
 def assert_compiled(kernels: list[Any], dtype: torch.dtype) -> None:
@@ -205,7 +205,7 @@ PLAIN: dict[str, Any] = {"sight": FULL, "scale": 0.1, "softcap": None, "bins": N
 @pytest.mark.parametrize("count", [2, 3], ids=["without values", "with values"])
 def test_calls_that_fit(count: int) -> None:
     def fits(*x: Tensor, **different: Any) -> bool:
-        return launching.fits(*x[:count], **PLAIN | different)
+        return launch.fits(*x[:count], **PLAIN | different)
 
     for E in (64, 128):
         for dtype in (torch.bfloat16, torch.float16):
@@ -232,9 +232,9 @@ def test_calls_that_fit(count: int) -> None:
 )
 def test_calls_that_want_something_else(different: dict[str, Any]) -> None:
     x = tensors(100, 100)
-    assert launching.fits(*x, **PLAIN)
-    assert not launching.fits(*x, **PLAIN | different)
-    assert not launching.fits(*x[:2], **PLAIN | different)
+    assert launch.fits(*x, **PLAIN)
+    assert not launch.fits(*x, **PLAIN | different)
+    assert not launch.fits(*x[:2], **PLAIN | different)
 
 
 def test_tensors_that_do_not_fit() -> None:
@@ -251,7 +251,7 @@ def test_tensors_that_do_not_fit() -> None:
         (q, k[:, :1].expand(-1, 4, -1, -1), v),
         (q, k, two_bytes_on),
     ):
-        assert not launching.fits(*case, **PLAIN), [(x.shape, x.stride(), x.dtype) for x in case]
+        assert not launch.fits(*case, **PLAIN), [(x.shape, x.stride(), x.dtype) for x in case]
 
 
 @pytest.mark.parametrize(("high", "wide", "fit"), [(16, 16, True), (79, 157, True), (15, 128, False), (64, 15, False)])
@@ -391,7 +391,7 @@ def test_a_lane_adds_its_columns_up_on_either_side(block: int, lane: int, begin:
     columns = [first + 2 * lane + i for first in range(0, block, 8) for row in (0, 1) for i in (0, 1)]
     numbers = [2.0**i for i in range(pack)]  # each subset has a sum of its own
     rows = [i // 2 % 2 for i in range(pack)]
-    found = carried_out(cutting._add.fn(pack), [0.0] * pack + numbers + [begin - 2 * lane] * pack)
+    found = carried_out(unaligned_bins._add.fn(pack), [0.0] * pack + numbers + [begin - 2 * lane] * pack)
     expected = [
         sum(x for x, column, at in zip(numbers, columns, rows, strict=True) if at == row and (column >= begin) == above)
         for row in (0, 1)
@@ -524,10 +524,15 @@ def test_bins_anywhere_get_what_is_theirs(S: int, wide: int, seed: int) -> None:
                 assert first + int(bin) not in stored
                 stored[first + int(bin)] = parts[:, at].sum(-1)
 
-    names = {"gl": ON_CPU, "_add": cutting._add.fn, "_operands": cutting._operands.fn, "store_bins": store}
+    names = {
+        "gl": ON_CPU,
+        "_add": unaligned_bins._add.fn,
+        "_operands": unaligned_bins._operands.fn,
+        "store_bins": store,
+    }
     names["bins_of"] = FunctionType(bins.bins_of.fn.__code__, names)
     on_either_side, close_bins = (
-        FunctionType(one.fn.__code__, names) for one in (cutting.on_either_side, cutting.close_bins)
+        FunctionType(one.fn.__code__, names) for one in (unaligned_bins.on_either_side, unaligned_bins.close_bins)
     )
     keys, block = 128, block_for(wide)
     tiles = -(-S // keys)
@@ -564,18 +569,18 @@ def test_heads_go_one_by_one_where_the_cache_holds_no_more(
     launched: list[Any] = []
     written: list[int] = []
     kernel = Kernel(lambda grid, task, pool, q, k, v, **_: launched.append((task, q.base, k.base, v.base)))
-    monkeypatch.setattr(launching, "forward_kernel", kernel)
+    monkeypatch.setattr(launch, "forward_kernel", kernel)
     monkeypatch.setattr(room, "join", lambda *arguments: written.append(arguments[-1].data_ptr()))
-    monkeypatch.setattr(launching, "TURNS", 0)
+    monkeypatch.setattr(launch, "TURNS", 0)
     x = [torch.cat([one, one]) for one in tensors(512, 512, H=4, G=2)]
     one_head = 2 * x[1][0, 0].nbytes
     asked = Asked(lse=True, entropy=True, bins=bins, top=8)
-    monkeypatch.setattr(launching, "CACHED", one_head)
+    monkeypatch.setattr(launch, "CACHED", one_head)
     forward(*x, CAUSAL, asked)
     assert [(task.first, task.heads) for task, *_ in launched] == [(0, 8)]
     launched.clear()
     written.clear()
-    monkeypatch.setattr(launching, "CACHED", one_head - 1)
+    monkeypatch.setattr(launch, "CACHED", one_head - 1)
     forward(*x, CAUSAL, asked)
     assert all((task.first, task.heads, task.H) == (0, 1, 1) for task, *_ in launched)
 
@@ -597,22 +602,22 @@ def test_a_head_goes_alone_only_where_it_fills_the_processors(
 ) -> None:
     """A few queries that look at a long past are too few for that."""
     launched: list[int] = []
-    monkeypatch.setattr(launching, "forward_kernel", Kernel(lambda grid, task, *_, **__: launched.append(task.heads)))
-    monkeypatch.setattr(launching, "CACHED", 0)
+    monkeypatch.setattr(launch, "forward_kernel", Kernel(lambda grid, task, *_, **__: launched.append(task.heads)))
+    monkeypatch.setattr(launch, "CACHED", 0)
     rows = crew_for(64, Asked(), is_causal=False).rows
     filling = PROCESSORS * TURNS * rows
     for T, alone in ((64, False), (filling - rows, False), (filling - rows + 1, True)):
         launched.clear()
         x = [one.to("meta") for one in tensors(64, 64)]
         q = x[0][:, :, :1].expand(-1, -1, T, -1)
-        launching.forward(q, *x[1:], FULL, Told(out=torch.empty(q.shape, device="meta")), scale=0.1, asked=Asked())
+        launch.forward(q, *x[1:], FULL, Told(out=torch.empty(q.shape, device="meta")), scale=0.1, asked=Asked())
         assert launched == ([1] * 4 if alone else [4])
 
 
 def test_heads_in_groups_are_all_launched(monkeypatch: pytest.MonkeyPatch, processors: None) -> None:
     launches: list[tuple[int, Task]] = []
     kernel = Kernel(lambda grid, task, *_, **__: launches.append((*grid, task)))
-    monkeypatch.setattr(launching, "forward_kernel", kernel)
+    monkeypatch.setattr(launch, "forward_kernel", kernel)
     monkeypatch.setattr(room, "ROOM", 1)
     monkeypatch.setattr(room, "join", lambda *_: None)
     forward(*tensors(512, 512, H=7, G=7), CAUSAL, Asked(bins=WIDE))

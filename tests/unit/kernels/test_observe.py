@@ -11,8 +11,8 @@ from strategies import Call, calls
 from tolerances import assert_close
 
 from regard import Mask, See, reference
-from regard.dispatch import observing
-from regard.dispatch.observing import observed
+from regard.dispatch import observation
+from regard.dispatch.observation import observed
 from regard.kernels.chunked import observe as module
 from regard.kernels.chunked.observe import observe
 from regard.records import Record
@@ -61,7 +61,7 @@ def test_records_equal_brute_force(ways: tuple[int, int], known: bool, call: Cal
     mask = None if here.mask is None else Mask.of(here.mask)
     bias = here.bias if here.bias is None or here.bias.ndim == 4 else here.bias[None, None]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(observing, "FEW", ways[0])
+        patch.setattr(observation, "FEW", ways[0])
         patch.setattr(module, "SMALL", ways[1])
         record = observed(
             here.q, here.k, here.v, lse=given, mask=mask, bias=bias, scale=scale, softcap=call.softcap, see=see

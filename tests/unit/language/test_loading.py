@@ -13,7 +13,7 @@ from tiny_language import poet_folder, translator_folder
 import regard
 from regard.checkpoints import save_model
 from regard.errors import ArgumentError, FileError
-from regard.language import BUNDLED, LanguageModel, bundled
+from regard.language import BUNDLED, LanguageModel, loading
 from regard.models import Transformer as TorchTransformer
 from regard.reference import Transformer
 from regard.text import learn_tokenizer
@@ -108,7 +108,7 @@ def test_a_file_is_no_folder(folder: Path) -> None:
 
 
 def test_the_names_of_bundled_models_come_first(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundled, "ASSETS", tmp_path / "assets")
+    monkeypatch.setattr(loading, "ASSETS", tmp_path / "assets")
     with pytest.raises(FileError, match="lacks its model 'poet'"):
         regard.load("poet")
     (tmp_path / "assets").mkdir()

@@ -11,7 +11,7 @@ import regard
 from regard import See
 from regard.errors import ArgumentError, TooLargeError
 from regard.language import LanguageModel
-from regard.trace.looking import Looking
+from regard.trace.recorder import Looking
 
 
 def test_a_translation_with_all_its_attention(translator: LanguageModel) -> None:

@@ -11,9 +11,9 @@ from tiny_language import PAIRS, translator_folder
 import regard
 from regard.errors import ArgumentError
 from regard.generation import beam_search
-from regard.generation.many import room_for
+from regard.generation.beams import room_for
 from regard.language import LanguageModel
-from regard.language.reading import readable
+from regard.language.input_text import readable
 from regard.language.translating import _fitting, translate_each
 from regard.text import split_sentences
 
@@ -86,7 +86,7 @@ def test_what_cannot_be_read_is_said_in_one_line(translator: LanguageModel, text
 
 def test_a_model_of_few_characters_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = regard.load(translator_folder(tmp_path / "m", source_language="fr"))
-    monkeypatch.setattr("regard.language.reading._FEW", model.tokenizer.vocab_size)
+    monkeypatch.setattr("regard.language.input_text._FEW", model.tokenizer.vocab_size)
     with pytest.raises(ArgumentError, match=r"knows none of the characters in '😀': it knows only .*c.*t") as caught:
         model.translate("😀")
     assert "它只认识 " in caught.value.text("zh")

@@ -11,9 +11,9 @@ from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
 
 from regard import Mask, reference
+from regard.arrays import to_numpy
 from regard.dispatch import attend_within
 from regard.errors import IndivisibleError, ShapeError
-from regard.kinds import to_numpy
 from regard.layers import LayerNorm, MultiHeadAttention, RMSNorm, RotaryPositions
 from regard.layers.cache import Growing, Place, Static
 from regard.projections import Projections

@@ -9,9 +9,9 @@ from tolerances import assert_close
 from torch import Tensor
 
 from regard import reference
+from regard.arrays import to_numpy
 from regard.config import GATES
 from regard.errors import ArgumentError
-from regard.kinds import to_numpy
 from regard.layers import FeedForward
 
 X = torch.from_numpy(np.random.default_rng(0).standard_normal((2, 5, 6)))

@@ -7,7 +7,7 @@ from tolerances import assert_close
 from torch import nn
 
 from regard import reference
-from regard.kinds import to_numpy
+from regard.arrays import to_numpy
 from regard.layers import LayerNorm, RMSNorm
 
 X = torch.from_numpy(np.random.default_rng(0).standard_normal((3, 5)) * 4 + 2)

@@ -9,9 +9,9 @@ from tolerances import assert_close, assert_same_bits
 from torch import Tensor
 
 from regard import reference
+from regard.arrays import to_numpy
 from regard.config import LinearScaling
 from regard.errors import RegardError, ShapeError
-from regard.kinds import to_numpy
 from regard.layers import (
     AlibiPositions,
     LearnedPositions,

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import MaskCase, call_sizes, composed_masks, mask_leaves, raw_masks
 
+from regard.arrays import to_numpy
 from regard.axes import Sizes
-from regard.kinds import to_numpy
 from regard.masks import BoundMask, Mask
 
 LIKES = {"numpy": None, "torch": torch.zeros(0)}

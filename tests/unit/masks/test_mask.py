@@ -11,8 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from regard.arrays import to_numpy
 from regard.errors import ArgumentError, DtypeError, RegardError, ShapeError
-from regard.kinds import to_numpy
 from regard.masks import Mask
 
 SQUARE = np.ones((3, 3), bool)

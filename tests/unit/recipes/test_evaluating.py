@@ -14,11 +14,11 @@ from regard.errors import ArgumentError, FileError
 from regard.evaluation import chrf, paper_bleu, sacre_bleu, text_loss
 from regard.models import Transformer
 from regard.recipes import config_of, read_recipe, to_toml
+from regard.recipes.data import split_end
 from regard.recipes.evaluating import Asked, evaluate
-from regard.recipes.reading import split_end
-from regard.recipes.synthetic import puzzle_tokenizer
-from regard.text.learning import learn_tokenizer
+from regard.recipes.puzzles import puzzle_tokenizer
 from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer_training import learn_tokenizer
 from regard.training.batches import BlockBatches
 
 SMALL = {"model.n_layers": "1", "model.d_model": "16", "model.n_heads": "2", "model.d_ff": "16", "data.max_len": "24"}

@@ -14,7 +14,7 @@ from regard.recipes.recipe import differences, read_recipe
 from regard.recipes.running import Ending, train
 from regard.text.tokenizer import Tokenizer
 from regard.trace import read_trace
-from regard.training.events import Event, Finished, Saved, Started
+from regard.training.journal import Event, Finished, Saved, Started
 from regard.training.metrics import MetricsFile
 
 SMALL = {

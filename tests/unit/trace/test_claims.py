@@ -150,7 +150,7 @@ def test_a_coarse_map_is_plotted(tmp_path: Path) -> None:
 def test_a_coarse_map_says_the_same_of_padding_as_its_positions(S: int, pads: tuple[int, int]) -> None:
     """Against the way by positions, which needs one entry for each."""
     from regard.records import Record
-    from regard.trace.measures.sight import Sight
+    from regard.trace.measures.visibility import Sight
 
     cells = np.array(MAP)
     cells[..., : pads[0]] = 0

@@ -15,17 +15,17 @@ from regard.errors import ArgumentError, NotKeptError, TooLargeError, UnknownNam
 from regard.reference import softmax
 from regard.reference import statistics as brute
 from regard.trace import Trace
+from regard.trace.from_weights import record_of
 from regard.trace.measures import (
     attention_rollout,
-    blocks,
     distance_profile,
     mean_distance,
     mean_entropy,
+    row_blocks,
     sink_share,
     value_lengths,
     value_weighted,
 )
-from regard.trace.weights import record_of
 
 
 def some_weights(T: int, S: int, seed: int = 0, B: int = 2, H: int = 3) -> np.ndarray:
@@ -45,7 +45,7 @@ def mean_over_looking(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def cut(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same in one block, and in as many as there are rows."""
     if request.param == "row by row":
-        monkeypatch.setattr(blocks, "WEIGHTS_AT_A_TIME", 1)
+        monkeypatch.setattr(row_blocks, "WEIGHTS_AT_A_TIME", 1)
 
 
 # --- one number a head ------------------------------------------------------------------------------------

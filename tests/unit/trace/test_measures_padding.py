@@ -27,7 +27,7 @@ from regard.records import Record
 from regard.trace import Trace
 from regard.trace.measures import distance_profile, mean_distance, mean_entropy, sink_share
 from regard.trace.measures.heads import Heads
-from regard.trace.measures.sight import Sight
+from regard.trace.measures.visibility import Sight
 
 TEXTS = [[5, 6, 7, 8, 9, 5, 6, 7, 8, 9], [11, 12, 11, 13], [7, 8, 9, 10, 7, 8, 9]]
 PADS = 6

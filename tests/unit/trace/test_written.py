@@ -162,7 +162,7 @@ def test_a_head_is_known_by_what_is_written() -> None:
     scores = {head.head: head.scores["alignment"].value for head in Trace(record).heads()}
     assert scores[1] == pytest.approx(1)
     assert scores[0] < 0.5
-    from regard.views.opening import opening_head
+    from regard.views.opening_head import opening_head
 
     assert opening_head(Trace(record), [record]) == (0, 1)
     unknown = record.changed(written=None)

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from regard.errors import ArgumentError
-from regard.training.batches import IGNORED, Batch, BlockBatches, Data, PairBatches, cut_by_budget
-from regard.training.order import noise, permutation
+from regard.training.batches import IGNORED, Batch, BlockBatches, Data, PairBatches, cut_by_budget, noise, permutation
 
 PAD, BOS, EOS = 0, 1, 2
 SEEDS = st.integers(0, 2**40)

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from regard.errors import FileError
-from regard.training.events import Event, Stepped, Validated
-from regard.training.journal import Journal
-from regard.training.reports import Pace, Report
+from regard.training.journal import Event, Journal, Pace, Report, Stepped, Validated
 
 
 class Steady(Pace):

@@ -29,13 +29,13 @@ from torch import Tensor, nn
 from regard.errors import FileError
 from regard.training import loop
 from regard.training.batches import IGNORED, Batch
-from regard.training.events import Event, Saved, Stepped, Validated
+from regard.training.checkpoint_store import Store
+from regard.training.journal import Event, Saved, Stepped, Validated
 from regard.training.loop import Moment, seed_step
-from regard.training.objective import cross_entropy
+from regard.training.optimizer import learning_rate
 from regard.training.plan import Plan
 from regard.training.ranks import Ranks
-from regard.training.schedule import learning_rate
-from regard.training.store import Store
+from regard.training.step import cross_entropy
 
 
 @pytest.fixture(autouse=True)

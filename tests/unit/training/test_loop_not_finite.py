@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from regard.errors import RunError
 from regard.training import loop
-from regard.training.store import Store
+from regard.training.checkpoint_store import Store
 
 
 @pytest.fixture(autouse=True)

@@ -24,9 +24,9 @@ from torch import Tensor, nn
 
 from regard.errors import FileError
 from regard.training import loop
-from regard.training.events import Event, Started, Stepped
+from regard.training.checkpoint_store import Store
+from regard.training.journal import Event, Started, Stepped
 from regard.training.loop import Moment, Outcome
-from regard.training.store import Store
 
 EVERYTHING: dict[str, Any] = {"valid_every": 3, "accumulate": 2, "average": 2, "smoothing": 0.1, "weight_decay": 0.1}
 EVERYTHING |= {"schedule": "inverse-sqrt", "warmup": 4, "clip": 0.5}

@@ -10,9 +10,9 @@ from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
 
 from regard.errors import FileError
-from regard.training.objective import cross_entropy
 from regard.training.optimizer import adamw, memory_of, remember, skip_unless
 from regard.training.plan import Plan
+from regard.training.step import cross_entropy
 
 PLAN = Plan(steps=10, lr=0.03, weight_decay=0.2, betas=(0.8, 0.95), eps=1e-6)
 

@@ -17,8 +17,8 @@ from tolerances import assert_close
 
 from regard.errors import ArgumentError, MissingDeviceError, RunError
 from regard.training import ranks as ranks_module
+from regard.training.checkpoint_store import Store
 from regard.training.ranks import Ranks, chosen_device, joined
-from regard.training.store import Store
 
 
 @pytest.fixture(autouse=True)
@@ -212,7 +212,7 @@ from dataclasses import replace
 from regard.errors import RunError
 from regard.training import ranks as ranks_module
 from regard.training.ranks import joined
-from regard.training.stopping import listening
+from regard.training.signals import listening
 
 ranks_module.STOPPING_SECONDS = 1.0
 with joined("cpu") as ranks:

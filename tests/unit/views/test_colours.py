@@ -8,8 +8,7 @@ import pytest
 from matplotlib import colormaps
 
 from regard import Trace
-from regard.views.colours import Depth, contrast, on, paint, warning
-from regard.views.ink import Ink
+from regard.views.colours import Depth, Ink, contrast, on, paint, warning
 from regard.views.picture import picture
 from regard.views.scales import Scale
 

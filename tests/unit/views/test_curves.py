@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from regard.errors import ArgumentError, FileError, MissingPackageError, UnknownNameError
+from regard.messages import LANGUAGES
 from regard.views import fonts
 from regard.views.curve_lines import WIDEST, Frame, Signs, curve_lines, show_curves, trail
 from regard.views.curve_plots import plot_curves, save_curves
 from regard.views.curves import Curve, curve, curves_of, read_metrics, run_names, running_mean, thin, ticks, value_range
-from regard.words import LANGUAGES
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
 

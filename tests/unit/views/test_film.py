@@ -12,12 +12,11 @@ from PIL import Image
 
 from regard import Trace
 from regard.errors import ArgumentError, FileError, MissingPackageError, UnknownNameError
+from regard.messages import LANGUAGES, language
 from regard.reference import softmax
-from regard.views import film_pictures, fonts
-from regard.views.film import Film, Moment, frame_lines, read_film, scene, scene_json, telling_frames
-from regard.views.film_pictures import MOST_FRAMES, _palette, gif_frames, save_gif
-from regard.views.film_player import play
-from regard.words import LANGUAGES, language
+from regard.views import film_gif, fonts
+from regard.views.film import Film, Moment, frame_lines, play, read_film, scene, scene_json, telling_frames
+from regard.views.film_gif import MOST_FRAMES, _palette, gif_frames, save_gif
 
 TOKENS = ["我", "爱", "language", "<eos>"]
 
@@ -214,7 +213,7 @@ def test_a_gif_without_a_font_for_chinese_is_in_english(tmp_path: Path, monkeypa
         spoken.append(language())
         return [Image.new("P", (2, 2))]
 
-    monkeypatch.setattr(film_pictures, "gif_frames", frames)
+    monkeypatch.setattr(film_gif, "gif_frames", frames)
     for has, lang in ((True, "zh"), (False, "en")):
         monkeypatch.setattr(fonts, "_has", lambda sign, has=has: has)
         save_gif(scene(a_film(2)), tmp_path / "f.gif", {}, fps=5, lang="zh")
@@ -252,7 +251,7 @@ def test_an_even_head_keeps_its_colour_while_another_frame_is_sharp() -> None:
 
 def test_a_long_film_leaves_out_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_FRAMES > 100
-    monkeypatch.setattr("regard.views.film_pictures.MOST_FRAMES", 3)
+    monkeypatch.setattr("regard.views.film_gif.MOST_FRAMES", 3)
     assert len(list(gif_frames(scene(a_film(9)), {}))) == 3
 
 

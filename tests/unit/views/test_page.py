@@ -14,12 +14,12 @@ import torch
 
 from regard import Record, Trace
 from regard.errors import ArgumentError, FileError, NotKeptError
+from regard.messages import LANGUAGES
+from regard.messages.page import WORDS
 from regard.reference import softmax
 from regard.trace.trace import ScaleName
 from regard.views import page as pages
 from regard.views.page import page
-from regard.words import LANGUAGES
-from regard.words.page import WORDS
 
 PARTS = Path(pages.__file__).parent / "page_files"
 SCRIPT = "\n".join((PARTS / name).read_text(encoding="utf-8") for name in pages.SCRIPTS)

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from regard import Record, Trace
+from regard.messages import LANGUAGES, Language, say
 from regard.reference import softmax
-from regard.words import LANGUAGES, Language, say
 
 CHROMIUM = os.environ.get("REGARD_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [

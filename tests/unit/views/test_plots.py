@@ -147,7 +147,7 @@ def test_tokens_without_a_glyph_do_not_warn(
 ) -> None:
     """Warnings are errors here; matplotlib warns of a missing glyph when the figure is drawn."""
     monkeypatch.setattr(fonts, "_CJK", ())
-    monkeypatch.setattr("regard.views.emoji.emoji_font", lambda: None)
+    monkeypatch.setattr("regard.views.fonts.emoji_font", lambda: None)
     for cached in (fonts.families, fonts._say_once):
         cached.cache_clear()
     with caplog.at_level(logging.WARNING, logger="regard"):
@@ -225,7 +225,7 @@ def test_emoji_are_drawn_as_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
     font = ImageFont.truetype(font_manager.findfont("DejaVu Sans"), 109)
     found: Any = (font, frozenset({ord("🚀")}))
-    monkeypatch.setattr("regard.views.emoji.emoji_font", lambda: found)
+    monkeypatch.setattr("regard.views.fonts.emoji_font", lambda: found)
     tokens = ["go", "🚀", "ok🚀", "\ue000"]
     ax = Trace.from_weights(np.eye(4), tokens).plot()
     assert isinstance(ax, Axes)
@@ -235,7 +235,7 @@ def test_emoji_are_drawn_as_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     boxes = [artist for artist in ax.get_children() if isinstance(artist, AnnotationBbox)]
     assert len(boxes) == 4
     assert {box.xy for box in boxes} == {(1, 0), (2, 0), (0, 1), (0, 2)}
-    monkeypatch.setattr("regard.views.emoji.emoji_font", lambda: None)
+    monkeypatch.setattr("regard.views.fonts.emoji_font", lambda: None)
     ax = Trace.from_weights(np.eye(4), tokens).plot()
     assert isinstance(ax, Axes)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["go", "#1", "#2", "#3"]

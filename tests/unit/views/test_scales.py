@@ -15,8 +15,7 @@ from matplotlib.axes import Axes
 from regard import Trace
 from regard.errors import ArgumentError
 from regard.trace.trace import ScaleName
-from regard.views.colours import paint
-from regard.views.ink import short
+from regard.views.colours import paint, short
 from regard.views.page import page
 from regard.views.picture import picture
 from regard.views.scales import Scale, chosen_scale

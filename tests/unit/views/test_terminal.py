@@ -14,8 +14,8 @@ from rich.cells import cell_len
 
 from regard import Record, Trace
 from regard.errors import ArgumentError, NotKeptError, UnknownNameError
+from regard.messages import Language
 from regard.reference import softmax
-from regard.words import Language
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 

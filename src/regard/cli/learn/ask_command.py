@@ -9,7 +9,7 @@ import typer
 from regard.cli.help_page import WIDEST, fold
 from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
-from regard.words import say
+from regard.messages import say
 
 if TYPE_CHECKING:
     from regard.course.progress import Card, Progress, ProgressFile, Rating
@@ -53,8 +53,7 @@ def ask(
 
 def _chosen(id: str | None, progress: "Progress") -> "Question | None":
     """The one that was asked for, or the next in turn; None where all can wait."""
-    from regard.course.questions.bank import question, questions
-    from regard.course.questions.due import next_question
+    from regard.course.questions.bank import next_question, question, questions
 
     if id is not None:
         return question(id)
@@ -115,7 +114,7 @@ def _answers(question: "Question") -> str:
 
 def _links(question: "Question") -> str:
     """Where to go on: the experiment, the lesson if there is one, the exercise."""
-    from regard.course.lessons.reading import lessons
+    from regard.course.lessons.index import lessons
 
     code = "\n".join(f"    {line}".rstrip() for line in question.experiment.strip().splitlines())
     commands = [f"regard learn read {one.number}" for one in lessons() if one.number == question.lesson]
@@ -156,7 +155,7 @@ def _as_json(question: "Question", card: "Card | None", reveal: bool) -> dict[st
 
 
 def _rate(book: "ProgressFile", question: "Question", rating: "Rating", as_json: bool) -> None:
-    from regard.course.questions.due import rate
+    from regard.course.questions.bank import rate
 
     after = book.change(
         lambda progress: progress.with_card(
@@ -172,8 +171,7 @@ def _rate(book: "ProgressFile", question: "Question", rating: "Rating", as_json:
 
 
 def _nothing_due(progress: "Progress", as_json: bool) -> None:
-    from regard.course.questions.bank import questions
-    from regard.course.questions.due import next_day
+    from regard.course.questions.bank import next_day, questions
 
     day = next_day([one.id for one in questions()], progress.questions)
     if as_json:

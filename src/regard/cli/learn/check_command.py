@@ -1,22 +1,52 @@
-"""`regard learn check`: an answer judged, once or each time it is saved."""
+"""`regard learn check`: an answer graded, once or each time it is saved."""
 
 import shlex
+import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.learn.naming import LARGEST_ANSWER, answer_file, asked_for
-from regard.cli.learn.signals import ended_in_order
-from regard.cli.numbers import whole_number
+from regard.cli.learn.exercise_files import LARGEST_ANSWER, answer_file, asked_for
+from regard.cli.number_options import whole_number
 from regard.cli.streams import put, stdin_bytes, talk, write_json
 from regard.errors import AbsentFileError, ArgumentError, FileError
-from regard.words import say
+from regard.messages import say
 
 if TYPE_CHECKING:
     from regard.course.exercise import Exercise
+
+
+ENDING = ("SIGTERM", "SIGHUP")
+"""Besides Ctrl-C, which Python makes an exception by itself. Windows has no SIGHUP."""
+
+
+@contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Inside, such a signal raises SystemExit with the exit code that a shell gives it, 128 and its number. A signal
+    that was ignored before, as under nohup, stays ignored."""
+    numbers = [getattr(signal, name) for name in ENDING if hasattr(signal, name)]
+    kept = {number: signal.getsignal(number) for number in numbers}
+
+    def leave(number: int, _: FrameType | None) -> None:
+        for other in kept:  # a second one must not end what the first one began
+            signal.signal(other, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    try:
+        for number, handler in kept.items():
+            if handler is signal.SIG_DFL:
+                signal.signal(number, leave)
+        yield
+    finally:
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+
 
 STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 """Names of stdin."""
@@ -45,7 +75,7 @@ def check(
 
 def _answer(exercise: "Exercise", path: Path) -> bytes:
     """What the file, or stdin, holds, byte for byte: what is wrong with it is for the grader to tell."""
-    from regard.input_files import read_file
+    from regard.files.input import read_file
 
     if str(path) in STDIN:
         return stdin_bytes(LARGEST_ANSWER)
@@ -57,7 +87,7 @@ def _answer(exercise: "Exercise", path: Path) -> bytes:
 
 def _judge(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as_json: bool) -> bool:
     """Grade, show and remember; whether it passed."""
-    from regard.course.grading.judging import grade
+    from regard.course.grading.grader import grade
     from regard.course.progress import ProgressFile
 
     verdict = grade(exercise, answer, seed=seed)

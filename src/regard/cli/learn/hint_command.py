@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from regard.cli.learn.naming import asked_for
-from regard.cli.numbers import whole_number
+from regard.cli.learn.exercise_files import asked_for
+from regard.cli.number_options import whole_number
 from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
-from regard.words import language, say
+from regard.messages import language, say
 
 
 def hint(

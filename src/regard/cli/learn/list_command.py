@@ -8,9 +8,9 @@ import typer
 from rich.cells import cell_len
 
 from regard.cli.help_page import fold
-from regard.cli.learn.naming import lacks_torch
+from regard.cli.learn.exercise_files import lacks_torch
 from regard.cli.streams import put, talk, write_json
-from regard.words import language, say
+from regard.messages import language, say
 
 if TYPE_CHECKING:
     from regard.course.exercise import Entry
@@ -61,7 +61,7 @@ def list_exercises(as_json: Annotated[bool, typer.Option("--json", help="help-js
 
 def _next_step(row: "Entry", progress: "Progress") -> str:
     """What to type: the first lesson for a newcomer; later an exercise, with its lesson where there is one."""
-    from regard.course.lessons.reading import lessons
+    from regard.course.lessons.index import lessons
 
     if not progress.exercises and lessons():
         return say("learn-next-begin", lesson=row.lesson, exercise=row.id)
@@ -79,7 +79,7 @@ def _table(rows: "tuple[Entry, ...]", progress: "Progress", width: int) -> Itera
     The kinds stand there only where every row has room for its own.
     """
     from regard.course.catalogue import coming
-    from regard.course.lessons.reading import lessons
+    from regard.course.lessons.index import lessons
 
     titles = {lesson.number: getattr(lesson.title, language()) for lesson in lessons()}
     later = {one: say("learn-lesson-coming", title=getattr(title, language())) for one, title in coming().items()}
@@ -148,7 +148,7 @@ def _checklist_lines(items: list[Item], width: int) -> Iterator[str]:
 def _due(progress: "Progress") -> int:
     from datetime import date
 
-    from regard.course.questions.due import is_due
+    from regard.course.questions.bank import is_due
 
     return sum(is_due(card, date.today()) for card in progress.questions.values())
 

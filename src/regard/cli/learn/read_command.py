@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from regard.cli.streams import put, talk, write_json
-from regard.words import language, say
+from regard.messages import language, say
 
 
 def read(
@@ -18,7 +18,7 @@ def read(
     if lesson is None:
         _list(as_json)
         return
-    from regard.course.lessons.reading import lesson as find
+    from regard.course.lessons.index import lesson as find
 
     found = find(lesson)
     title, text = getattr(found.title, language()), found.text()
@@ -33,7 +33,7 @@ def read(
 
 
 def _list(as_json: bool) -> None:
-    from regard.course.lessons.reading import lessons
+    from regard.course.lessons.index import lessons
 
     rows = [{"number": one.number, "name": one.name, "title": getattr(one.title, language())} for one in lessons()]
     if as_json:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.learn.naming import answer_file, asked_for, is_untouched
+from regard.cli.learn.exercise_files import answer_file, asked_for, is_untouched
 from regard.cli.learn.start_command import beginning, write_beginning
 from regard.cli.streams import talk, write_json
 from regard.errors import ArgumentError, RegardError
-from regard.words import say
+from regard.messages import say
 
 if TYPE_CHECKING:
     from regard.course.exercise import Exercise
@@ -66,7 +66,7 @@ def _begin_anew(exercise: "Exercise", path: Path) -> Path | None:
 
     Where the beginning cannot be written, the answer is where it was.
     """
-    from regard.files import real_place, write_aside
+    from regard.files.output import real_place, write_aside
 
     real_place(path)  # a FIFO or a device is no answer: refused before anything is renamed
     if is_untouched(exercise, path):
@@ -92,7 +92,7 @@ def _free_name(path: Path) -> Path:
 
 
 def _rename(path: Path, name: Path) -> None:
-    from regard.files import refusal
+    from regard.files.output import refusal
 
     try:
         path.rename(name)

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.learn.naming import LARGEST_ANSWER, answer_file, asked_for
-from regard.cli.numbers import is_count, whole_number
+from regard.cli.learn.exercise_files import LARGEST_ANSWER, answer_file, asked_for
+from regard.cli.number_options import is_count, whole_number
 from regard.cli.streams import put, talk, write_json
 from regard.errors import ArgumentError
-from regard.words import say
+from regard.messages import say
 
 if TYPE_CHECKING:
     from regard.course.exercise import Exercise
@@ -45,7 +45,7 @@ def _seed_here(exercise: "Exercise") -> int | None:
     """The seed of the sheet that `start` wrote in this folder, if it is there."""
     import re
 
-    from regard.input_files import read_file
+    from regard.files.input import read_file
 
     try:
         text = read_file(Path(answer_file(exercise)), most=LARGEST_ANSWER).decode()

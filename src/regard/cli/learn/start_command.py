@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.learn.naming import answer_file, asked_for, is_untouched, lacks_torch
+from regard.cli.learn.exercise_files import answer_file, asked_for, is_untouched, lacks_torch
 from regard.cli.streams import put, talk, write_json
-from regard.words import language, say
+from regard.messages import language, say
 
 if TYPE_CHECKING:
     from regard.course.exercise import Exercise
@@ -39,7 +39,7 @@ def start(
 
 def write_beginning(exercise: "Exercise", path: Path) -> bool:
     """The stub or the empty sheet, as a new file; False where it is there already, which is left as it is."""
-    from regard.files import refusal, write_new
+    from regard.files.output import refusal, write_new
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from regard.course.grading import fence, wire
+from regard.course.grading import restrictions, serialisation
 
 FILE = "your file"
 """The name of the learner's text in tracebacks."""
@@ -90,7 +90,7 @@ def by_name(call: Mapping[str, Any]) -> dict[str, Any]:
 
 def digest(value: Any, track: str) -> str:
     """A short name for what a value is, by which the grader sees that an argument was changed."""
-    return sha256(wire.encode(value, track)).hexdigest()[:32]
+    return sha256(serialisation.encode(value, track)).hexdigest()[:32]
 
 
 def arrived(value: Any, track: str) -> Any:
@@ -109,7 +109,7 @@ def _target(namespace: Mapping[str, Any], name: str) -> Callable[..., Any]:
         own = [found for found in namespace if not found.startswith("__")]
         raise UnfitError("missing-name", name=name, nearest=(get_close_matches(name, own, 1, 0.6) or [""])[0])
     if not callable(namespace[name]):
-        raise UnfitError("not-callable", name=name, found=wire.type_name(namespace[name]))
+        raise UnfitError("not-callable", name=name, found=serialisation.type_name(namespace[name]))
     return namespace[name]
 
 
@@ -121,7 +121,7 @@ def _made(cls: Callable[..., Any], made: Mapping[str, Any], track: str, name: st
         return instance
     torch = sys.modules["torch"]
     if not isinstance(instance, torch.nn.Module):
-        raise UnfitError("not-a-module", name=name, found=wire.type_name(instance))
+        raise UnfitError("not-a-module", name=name, found=serialisation.type_name(instance))
     own = dict(instance.named_parameters(remove_duplicate=False))
     places = own | dict(instance.named_buffers(remove_duplicate=False))
     for missing in (key for key in made["state"] if key not in places):
@@ -180,13 +180,13 @@ def told(error: Any) -> dict[str, Any]:
         message, line = str(error)[:500], _line(error)
     except BaseException:  # whatever a message can do, even exit
         message, line = "", None
-    if issubclass(kind, fence.RefusedError):
+    if issubclass(kind, restrictions.RefusedError):
         kind, fault, details = PermissionError, "refused", {"what": str(error.what)}
     elif issubclass(kind, MemoryError) or "can't allocate memory" in message:
         fault = "too-much-memory"
     elif issubclass(kind, SyntaxError) and error.filename == FILE:
         message, line, details = str(error.msg)[:500], error.lineno, {"column": str(error.offset or 0)}
-    return {"raised": wire.name_of(kind), "message": message, "line": line, "fault": fault, "details": details}
+    return {"raised": serialisation.name_of(kind), "message": message, "line": line, "fault": fault, "details": details}
 
 
 def _line(error: BaseException) -> int | None:
@@ -209,12 +209,12 @@ def main() -> None:
     os.dup2(2, 1)
     data = asked.read()
     asked.close()
-    nonce, request = data[:16], wire.decode(data[16:])
+    nonce, request = data[:16], serialisation.decode(data[16:])
     sys.path.extend(path for path in request["paths"] if path not in sys.path)
     load_libraries(request["track"])
     send = _sender(pipe, nonce, request["track"])
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    holds = fence.put_up(FILE, request["limits"], request["hidden"], request["words"])
+    holds = restrictions.put_up(FILE, request["limits"], request["hidden"], request["words"])
     _forget_ourselves()
     _give(request["given"], request["words"]["package"])
     send({"holds": holds})
@@ -230,8 +230,8 @@ def _sender(pipe: int, nonce: bytes, track: str) -> Callable[[Any], None]:
 
     def send(value: Any) -> None:
         nonlocal count
-        data = wire.encode(value, track)
-        data = wire.HEADER.pack(nonce, count, len(data)) + data
+        data = serialisation.encode(value, track)
+        data = serialisation.HEADER.pack(nonce, count, len(data)) + data
         count += 1
         try:
             while data:
@@ -261,7 +261,7 @@ def _give(sources: Mapping[str, str], sentence: str) -> None:
     def refuse(name: str) -> Any:
         if name.startswith("__"):  # what the import system itself asks for
             raise AttributeError(name)
-        raise fence.RefusedError("package", sentence)
+        raise restrictions.RefusedError("package", sentence)
 
     for name, source in sources.items():
         home, _, own = name.rpartition(".")

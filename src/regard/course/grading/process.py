@@ -1,9 +1,7 @@
-"""The processes of one run, seen from the grader: a folder of their own, their start, what they say, their end.
-
-It knows messages but not what they mean. Whatever happens, `stop` leaves no process, and the folder is removed.
-"""
+"""The processes of one run: a folder of their own, their limits, their start, what they send, their end."""
 
 import contextlib
+import importlib.util
 import os
 import queue
 import secrets
@@ -17,12 +15,61 @@ import threading
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
-from regard.course.grading import guard, wire
-from regard.course.grading.guard import remove
-from regard.course.grading.limits import Limits
+from regard.course.grading import serialisation, supervisor
+from regard.course.grading.supervisor import remove
+
+Hold = Literal["wall", "cpu", "memory", "output", "file", "processes", "network"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Limits of one run; time is counted from the moment the libraries are loaded."""
+
+    wall: float = 5.0
+    """Seconds by the clock."""
+    cpu: float = 5.0
+    """Seconds of calculation, which threads use up together; told apart from waiting."""
+    start: float = 60.0
+    """Seconds to load the libraries, which a slow disk may need; the learner's text is not read yet."""
+    memory: int = 1 << 30
+    """Bytes on top of what the libraries take; room enough to import torch where it is not needed."""
+    output: int = 200_000
+    """Bytes printed."""
+    answers: int = 32 << 20
+    """Bytes sent back as answers, all together."""
+    file: int = 4 << 20
+    """Bytes of one file in the folder of the run, and of all of them together."""
+    files: int = 100
+    """How often files may be made or changed there."""
+
+
+NUMPY = Limits()
+TORCH = Limits(wall=10.0, cpu=10.0)
+
+
+def limits_for(track: str) -> Limits:
+    """What is usual for a track.
+
+    >>> limits_for("torch").wall
+    10.0
+    """
+    return TORCH if track == "torch" else NUMPY
+
+
+def holding() -> tuple[Hold, ...]:
+    """The limits that this system enforces. Clock and output always; Windows has no resource limits, macOS none on
+    memory, and only Linux lets processes and the network be refused for native code too."""
+    found: list[Hold] = ["wall", "output"]
+    if importlib.util.find_spec("resource") is not None:
+        found += ["cpu", "file"]
+    if sys.platform == "linux":
+        found += ["memory", "processes", "network"]
+    return tuple(found)
+
 
 OURS = Path(__file__).parent
 PACKAGE = OURS.parents[1]
@@ -102,7 +149,7 @@ class Process:
             remove(self.folder)
 
     def _start(self) -> None:
-        code, work = self.folder / "code", self.folder / guard.WORK
+        code, work = self.folder / "code", self.folder / supervisor.WORK
         work.mkdir()
         _copy_ours(code)
         command = [sys.executable, "-I", "-B", "-u", "-X", "utf8", str(code)]
@@ -110,7 +157,7 @@ class Process:
             last = str(self.limits.start + self.limits.wall + 5)
             supervised = [str(os.getpid()), last, "01"[self._fenced], str(self.limits.file), os.pathsep.join(HIDDEN)]
             supervised.append(str(self.folder))
-            command = [sys.executable, "-I", "-S", "-B", str(OURS / "guard.py"), *supervised, *command]
+            command = [sys.executable, "-I", "-S", "-B", str(OURS / "supervisor.py"), *supervised, *command]
         pipe = subprocess.PIPE
         self._guard = subprocess.Popen(
             command, cwd=work, env=self._environment(work), stdin=pipe, stdout=pipe, stderr=pipe
@@ -174,7 +221,7 @@ class Process:
             heard += chunk
             while (message := self._message(heard, number)) is not None:
                 try:
-                    value = wire.decode(message)
+                    value = serialisation.decode(message)
                 except ValueError:
                     self.ended = "garbled"
                     return
@@ -188,10 +235,10 @@ class Process:
 
     def _message(self, heard: bytearray, number: int) -> bytes | None:
         """The next whole message, taken out of what was heard; None where there is none yet, or none of ours."""
-        size = wire.HEADER.size
+        size = serialisation.HEADER.size
         if len(heard) < size:
             return None
-        nonce, index, length = wire.HEADER.unpack_from(heard)
+        nonce, index, length = serialisation.HEADER.unpack_from(heard)
         if nonce != self.nonce or index != number or length > self.limits.answers:
             self.ended = "garbled"
             return None
@@ -218,7 +265,7 @@ class Process:
                 self._hold()
                 process.kill()
                 process.wait()
-        if os.name == "posix" and code not in guard.CODES:
+        if os.name == "posix" and code not in supervisor.CODES:
             code = None
             self._kill()
             kill_marked(self._mark)
@@ -236,7 +283,7 @@ class Process:
         be another process's by the time it is used."""
         if not hasattr(os, "pidfd_open"):
             return
-        for pid in guard.descendants(self._guard.pid):
+        for pid in supervisor.descendants(self._guard.pid):
             with contextlib.suppress(OSError):
                 self._held.append(os.pidfd_open(pid))
 
@@ -258,7 +305,7 @@ def _copy_ours(code: Path) -> None:
     room.mkdir(parents=True)
     for folder in (room, room.parent, room.parent.parent):
         (folder / "__init__.py").touch()
-    for name in ("child.py", "wire.py", "fence.py", "file_access.py", "system_calls.py"):
+    for name in ("child.py", "serialisation.py", "restrictions.py", "kernel_rules.py"):
         shutil.copyfile(OURS / name, room / name)
     (code / "__main__.py").write_text("from regard.course.grading.child import main\n\nmain()\n", encoding="ascii")
 

@@ -1,16 +1,10 @@
-"""A learner's program run in a process of its own: what it is asked, and what its answers say.
-
-It knows calls and what came back for them; it knows neither exercises nor right answers, and those never enter the
-other process. What the program printed, and how it ended, are told but decide nothing.
-
-This protects a learner from accidents. It is no security sandbox: programs of strangers need a container.
-"""
+"""A learner's program run in its own process: the calls that it is asked for, and the answers that come back."""
 
 import importlib.util
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,15 +13,40 @@ from typing import Any
 import numpy as np
 
 from regard.course.exercise import Call, Track
-from regard.course.grading import child, guard, wire
+from regard.course.grading import child, serialisation, supervisor
 from regard.course.grading.answers import Answer, Outcome
-from regard.course.grading.given import given
-from regard.course.grading.limits import Limits, limits_for
-from regard.course.grading.process import HIDDEN, Process
-from regard.course.grading.source import look, syntax_hint
+from regard.course.grading.learner_source import look, syntax_hint
+from regard.course.grading.process import HIDDEN, Limits, Process, limits_for
 from regard.course.grading.verdict import plain
 from regard.errors import MissingPackageError, RunError
-from regard.words import say
+from regard.messages import say
+
+MODULE = "deep_learning.activations"
+
+SOFTMAX = """
+import numpy as np
+
+
+def softmax(x, axis=-1):
+    array = np.asarray(x, dtype=float)
+    if not -array.ndim <= axis < array.ndim:
+        raise ValueError(f"there is no axis {axis} in the shape {array.shape}")
+    largest = array.max(axis=axis, keepdims=True, initial=-np.inf)
+    powers = np.exp(array - np.where(np.isfinite(largest), largest, 0.0))
+    total = powers.sum(axis=axis, keepdims=True)
+    return powers / np.where(total == 0, 1.0, total)
+"""
+"""As `deep_learning.activations` has it: stable, and 0 where all is -inf."""
+
+
+def given(targets: Iterable[str]) -> dict[str, str]:
+    """The modules that a program may import, by name, for a task that asks for these functions.
+
+    >>> list(given(["simple_attention"])), list(given(["softmax"]))
+    (['deep_learning.activations'], [])
+    """
+    return {} if "softmax" in targets else {MODULE: SOFTMAX}
+
 
 PARAMETER_FAULTS = ("missing-parameter", "extra-parameter", "wrong-parameter")
 FAULTS = ("missing-name", "not-callable", "not-a-module", *PARAMETER_FAULTS, "refused", "too-much-memory")
@@ -54,7 +73,7 @@ def run(source: str | bytes, calls: Sequence[Call], track: Track, limits: Limits
         raise MissingPackageError("missing-package", package=track, extra=track, what=say("sandbox-exercise"))
     limits = limits or limits_for(track)
     asked = [_plain_call(call, track) for call in calls]
-    request = wire.encode(_request(looked.text, asked, track, limits))
+    request = serialisation.encode(_request(looked.text, asked, track, limits))
     outcome = _run(request, looked.text, asked, limits, fenced=True)
     if outcome is None:  # namespaces that keep Python itself from starting: it runs without them
         outcome = _run(request, looked.text, asked, limits, fenced=False)
@@ -77,7 +96,9 @@ def in_process(source: str, calls: Sequence[Call], track: Track) -> Outcome:
             namespace = child.load(source)
         except Exception as error:
             return _not_loaded(child.told(error), source)
-        told = [wire.decode(wire.encode(child.answer(namespace, call, track), track)) for call in asked]
+        told = [
+            serialisation.decode(serialisation.encode(child.answer(namespace, call, track), track)) for call in asked
+        ]
     return Outcome(tuple(_answer(one, call, source) for one, call in zip(told, asked, strict=True)))
 
 
@@ -169,7 +190,7 @@ def _run(request: bytes, text: str, asked: list[dict[str, Any]], limits: Limits,
     return Outcome(tuple(answers), ended, printed=printed, details=details, readable=readable)
 
 
-_END: dict[int | None, str] = {guard.CPU: "too-slow", guard.OUT_OF_DISK: "refused"}
+_END: dict[int | None, str] = {supervisor.CPU: "too-slow", supervisor.OUT_OF_DISK: "refused"}
 """Why a program ended before its last answer, by the guard's code."""
 
 
@@ -192,7 +213,7 @@ def _not_loaded(told: Mapping[str, Any], text: str) -> Outcome:
 def _answer(told: Any, call: Mapping[str, Any] | None, text: str) -> Answer:
     """A message as an Answer. Nothing in it is believed: each part is taken only if it is what it should be."""
     if not isinstance(told, dict):
-        return Answer(wire.Other(wire.type_name(told)))
+        return Answer(serialisation.Other(serialisation.type_name(told)))
     if "value" in told and call is not None:
         gradients = told.get("gradients") if isinstance(told.get("gradients"), dict) else None
         return Answer(told["value"], mutated=_mutated(told.get("after"), call), gradients=gradients)

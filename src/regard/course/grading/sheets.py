@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from regard.course.exercise import Exercise, Field, Sheet
+from regard.course.grading.python_source import shown
 from regard.course.grading.verdict import Test, Verdict, plain
-from regard.course.grading.writing import shown
-from regard.words import language, say
+from regard.messages import language, say
 
 _TWINS = str.maketrans(
     "０１２３４５６７８９．，、；：＝－−–—＋［］【】（）()“”„＂‘’＇＃　", '0123456789.,,;:=----+[][][][]""""\'\'\'# '

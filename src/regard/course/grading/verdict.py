@@ -6,8 +6,8 @@ A value with two readings: `as_json` for programs and `text` for people. It deci
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from regard.messages import Language, say, speaking
 from regard.printable import printable
-from regard.words import Language, say, speaking
 
 SHOWN = 2000
 """How many characters of what the learner printed are shown."""

@@ -1,33 +1,16 @@
-"""The question bank: `<topic>.toml` files beside this one, each with entries of this form.
-
-    [[question]]
-    id = "why-sqrt-d-k"             # unique in the bank, lower case, words between hyphens
-    from = "002-q1.1"               # which question of which document it is, or "ours"
-    lesson = 3                      # number of the lesson that it belongs to
-    exercise = "scaled-dot-product" # id of an exercise to try it on
-    experiment = '''
-    ...                             # about five lines of Python with NumPy or regard, at most 76 wide, which print
-    '''
-    [question.en]
-    ask = "..."                     # the question, one sentence
-    short = "..."                   # what to say in half a minute
-    deep = '''...'''                # what a good interviewer asks next; paragraphs between empty lines
-    [question.zh]
-    ask = "..."
-    short = "..."
-    deep = '''...'''
-
-Tests hold the form, run the experiments and compare the languages. When a question is due is not known here.
-"""
+"""The question bank, and when each question is due again."""
 
 import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
+from regard.course.progress import Card, Rating, moment
 from regard.errors import UnknownNameError
-from regard.words import LANGUAGES, Language, language
+from regard.messages import LANGUAGES, Language, language
 
 FOLDER = Path(__file__).parent
 IN_OWN_WORDS = ("attention-formula", "why-sqrt-d-k", "what-softmax-does")
@@ -85,3 +68,48 @@ def question(asked: str) -> Question:
             raise UnknownNameError("question-unknown", asked=asked, count=len(known))
         raise UnknownNameError("question-unknown-near", asked=asked, nearest=near[0], count=len(known))
     return known[wanted]
+
+
+WAITS = (1, 3, 7, 14, 30, 60)
+"""Days until a question that was answered well n + 1 times in a row is asked again."""
+
+
+def rate(card: Card | None, rating: Rating, today: date) -> Card:
+    """The card after a rating: "good" moves it on by a box, "again" back to the start and "unsure" to tomorrow.
+
+    >>> rate(rate(None, "good", date(2026, 1, 1)), "good", date(2026, 1, 2)).due
+    '2026-01-05'
+    """
+    box = 0 if card is None else card.box
+    if rating == "good":
+        box = min(box + 1, len(WAITS))
+        days = WAITS[box - 1]
+    elif rating == "unsure":
+        days = 1
+    else:
+        box, days = 0, 0
+    return Card(box=box, due=(today + timedelta(days)).isoformat(), rated=rating, at=moment())
+
+
+def is_due(card: Card, today: date) -> bool:
+    """Whether its day has come."""
+    return card.due <= today.isoformat()
+
+
+def next_question(ids: Sequence[str], cards: Mapping[str, Card], today: date) -> str | None:
+    """What to ask now: what has waited longest, then what is new, then what was missed today; None if all can wait."""
+
+    def order(place: int) -> tuple[int, str, int]:
+        card = cards.get(ids[place])
+        if card is None:
+            return 1, "", place
+        missed_today = card.rated == "again" and card.due == today.isoformat()
+        return (2, card.at, place) if missed_today else (0, card.due, place)
+
+    waiting = [place for place, one in enumerate(ids) if one not in cards or is_due(cards[one], today)]
+    return ids[min(waiting, key=order)] if waiting else None
+
+
+def next_day(ids: Sequence[str], cards: Mapping[str, Card]) -> str | None:
+    """The day on which the first of them is due; None where there is none."""
+    return min((cards[one].due for one in ids if one in cards), default=None)

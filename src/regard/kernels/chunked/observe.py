@@ -1,19 +1,15 @@
-"""The statistics of attention that somebody else has computed: q and k again, block of rows by block of rows.
-
-No output is made. The other kernel's LSE would spare `softmax` the search for each row's maximum and sum, but that is
-the cheaper part of it, and kernels round their LSE as they like; so it is used only where nothing else is asked for.
-"""
+"""Statistics and exact weights of attention that another kernel has computed: from q, k and the LSE."""
 
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from regard.kernels.chunked.forward import one_slab, settled
+from regard.kernels.chunked.forward import ROWS, one_slab, settled
 from regard.kernels.chunked.results import allocate, finish
 from regard.kernels.chunked.scores import Slab, exact_dtype, slabs
 from regard.kernels.chunked.workers import run_all
-from regard.kernels.tiles import Bins
+from regard.kernels.tiles import Bins, is_coarse, row_blocks, rows_per_block
 from regard.masks import BoundMask
 from regard.masks.rules import Band
 from regard.padding import Padding, without_rows
@@ -112,3 +108,43 @@ def _is_sure(lse: Tensor, q: Tensor, mask: BoundMask | None, bias: Tensor | None
         return True
     causal = isinstance(band, Band) and band.left is None and band.right is not None and band.right >= 0
     return causal and mask.reach(slice(0, 1))[1] > 0
+
+
+@torch.no_grad()
+def rectangle(
+    q: Tensor,
+    k: Tensor,
+    lse: Tensor,
+    rows: slice,
+    cols: slice,
+    *,
+    mask: BoundMask | None = None,
+    bias: Tensor | None = None,
+    scale: float,
+    softcap: float | None = None,
+) -> Tensor:
+    """The weights of rows × cols, B H rows cols. q B H T E, k B G S E, lse B H T."""
+    shape = (*q.shape[:2], max(0, rows.stop - rows.start), max(0, cols.stop - cols.start))
+    weights = lse.new_zeros(shape)
+    if not weights.numel():
+        return weights
+    for place, slab in slabs(q, k, k, mask, bias, scale, softcap):
+        shift = lse[place][..., rows, None]
+        nothing = shift == -torch.inf  # seen, or no query but padding
+        if is_coarse(shift, torch.finfo(shift.dtype).eps):
+            _weigh_again(slab, rows, cols, weights[place])
+            weights[place].masked_fill_(nothing, 0)
+            continue
+        scores = slab.scores(rows, cols.start, cols.stop)
+        weights[place] = (scores - shift.masked_fill(nothing, torch.inf)).exp_()
+    return weights
+
+
+def _weigh_again(slab: Slab, rows: slice, cols: slice, weights: Tensor) -> None:
+    """The same without an LSE, into `weights`."""
+    S, heads = slab.k.shape[-2], slab.q.shape[:-2].numel()
+    for some in row_blocks(rows.start, rows.stop, rows_per_block(rows.stop - rows.start, S * heads, ROWS)):
+        scores = slab.scores(some, 0, S)
+        whole = torch.softmax(scores, -1)
+        settled(scores, whole)
+        weights[..., some.start - rows.start : some.stop - rows.start, :] = whole[..., cols]

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from regard.kernels.chunked.results import average
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.afterwards import afterwards
-from regard.kernels.triton.asked import Asked, Told
-from regard.kernels.triton.gradient import attention_with_gradient
-from regard.kernels.triton.launching import forward
-from regard.kernels.triton.sight import for_text, sight_of
+from regard.kernels.triton.autograd import attention_with_gradient
+from regard.kernels.triton.forward_launch import forward
+from regard.kernels.triton.lse_statistics import afterwards
+from regard.kernels.triton.mask_bands import for_text, sight_of
+from regard.kernels.triton.support import Asked, Told
 from regard.masks import BoundMask
 from regard.padding import Padding
 from regard.records import See, Statistics

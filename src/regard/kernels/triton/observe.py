@@ -9,9 +9,9 @@ from torch import Tensor
 
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
-from regard.kernels.triton.afterwards import afterwards
 from regard.kernels.triton.attention import attention
-from regard.kernels.triton.sight import sight_of
+from regard.kernels.triton.lse_statistics import afterwards
+from regard.kernels.triton.mask_bands import sight_of
 from regard.masks import BoundMask
 from regard.padding import Padding
 from regard.records import See, Statistics
@@ -50,7 +50,7 @@ def _is_for_hopper(q: Tensor, k: Tensor, mask: BoundMask | None, scale: float, s
     """
     if not hopper.is_at_hand(q.device):
         return False
-    from regard.kernels.triton.hopper.launching import fits
+    from regard.kernels.triton.hopper.launch import fits
 
     bins = Bins.of(q.shape[2], k.shape[2], see)
     return fits(q, k, k, sight=sight_of(mask), scale=scale, softcap=softcap, bins=bins)

@@ -19,8 +19,8 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.blocks import power_of_two
-from regard.kernels.triton.starting import on_device
+from regard.kernels.triton.launch import on_device
+from regard.kernels.triton.tile_sizes import power_of_two
 
 
 class Pool(NamedTuple):

@@ -13,8 +13,8 @@ import triton.language as tl
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from regard.kernels.triton.blocks import power_of_two
-from regard.kernels.triton.sight import Sight, reach_of
+from regard.kernels.triton.mask_bands import Sight, reach_of
+from regard.kernels.triton.tile_sizes import power_of_two
 
 LOG2E = 1.4426950408889634
 

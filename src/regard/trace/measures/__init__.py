@@ -4,14 +4,17 @@ Each has its definition and reference in its docstring, and refuses what it cann
 a measure says where a model looked, not what it made of it.
 """
 
-from regard.trace.measures.distances import distance_profile, mean_distance
-from regard.trace.measures.entropies import mean_entropy
-from regard.trace.measures.heads import Head, Heads, find_heads
+from regard.trace.measures.heads import Head, Heads, Score, find_heads
+from regard.trace.measures.per_head import (
+    distance_profile,
+    mean_distance,
+    mean_entropy,
+    measured,
+    sink_share,
+    value_lengths,
+    value_weighted,
+)
 from regard.trace.measures.rollout import attention_rollout
-from regard.trace.measures.scoring import Score
-from regard.trace.measures.sinks import sink_share
-from regard.trace.measures.table import measured
-from regard.trace.measures.values import value_lengths, value_weighted
 
 __all__ = [
     "Head",

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from regard.arrays import to_numpy
 from regard.axes import part_of
 from regard.errors import ArgumentError
-from regard.kinds import to_numpy
 from regard.memory import require
+from regard.messages import Listed
 from regard.padding import Padding, without_rows
 from regard.records import WORTH_ASKING, Record
-from regard.trace.measures.blocks import pieces
+from regard.trace.from_weights import record_of
+from regard.trace.measures.row_blocks import pieces
 from regard.trace.trace import Trace
-from regard.trace.weights import record_of
-from regard.words import Listed
 
 
 def attention_rollout(trace: Trace, rows: slice | range | None = None) -> Record:

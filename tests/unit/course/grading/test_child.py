@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from regard.course.grading import child
-from regard.course.grading.wire import BYTES, DTYPES, Other, decode, encode, type_name
+from regard.course.grading.serialisation import BYTES, DTYPES, Other, decode, encode, type_name
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**200), 2**200) | st.floats() | st.text(max_size=20)
 ARRAYS = st.sampled_from(sorted(DTYPES)).flatmap(

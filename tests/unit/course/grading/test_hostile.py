@@ -18,9 +18,9 @@ import pytest
 from regard.course.exercise import Call
 from regard.course.grading import process, sandbox
 from regard.course.grading.answers import Answer
-from regard.course.grading.limits import Limits
+from regard.course.grading.process import Limits
 from regard.course.grading.sandbox import run
-from regard.course.grading.wire import Other
+from regard.course.grading.serialisation import Other
 
 FOLDER = Path(__file__).parents[3] / "course" / "hostile"
 LIMITS = Limits(wall=4.0, cpu=4.0, memory=128 << 20, output=50_000)

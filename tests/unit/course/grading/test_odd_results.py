@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from regard.course.catalogue import exercise
 from regard.course.exercise import Call, Exercise, Track, call
 from regard.course.grading.answers import Answer, Outcome
-from regard.course.grading.comparing import as_numbers
-from regard.course.grading.judging import grade
+from regard.course.grading.comparison import as_numbers
+from regard.course.grading.grader import grade
+from regard.course.grading.python_source import shown
 from regard.course.grading.sandbox import in_process
+from regard.course.grading.serialisation import NODES, Other, decode
 from regard.course.grading.verdict import Verdict
-from regard.course.grading.wire import NODES, Other, decode
-from regard.course.grading.writing import shown
 
 ODD = {
     "past 64 bits": "2**64",

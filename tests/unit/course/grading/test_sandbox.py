@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.course.exercise import Call, Made, call
-from regard.course.grading import guard, process, sandbox, wire
-from regard.course.grading.limits import NUMPY, TORCH, Limits, holding, limits_for
+from regard.course.grading import process, sandbox, serialisation, supervisor
+from regard.course.grading.process import NUMPY, TORCH, Limits, holding, limits_for
 from regard.course.grading.sandbox import in_process, run
 from regard.errors import MissingPackageError, RunError
-from regard.words import speaking
+from regard.messages import speaking
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 QUICK = Limits(wall=2.0)
@@ -166,7 +166,7 @@ def test_the_environment_is_nearly_empty(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (files, isolated, typed) == ([], 1, "")
 
 
-ODD = st.none() | st.integers() | st.text(max_size=5) | st.just(np.zeros(3)) | st.just(wire.Other("x"))
+ODD = st.none() | st.integers() | st.text(max_size=5) | st.just(np.zeros(3)) | st.just(serialisation.Other("x"))
 ODD = ODD | st.lists(ODD, max_size=2) | st.dictionaries(st.text(max_size=5) | st.integers(), ODD, max_size=2)
 FIELDS = ("value", "after", "gradients", "raised", "message", "line", "fault", "details")
 
@@ -236,10 +236,10 @@ def test_a_guard_catches_what_left_its_parent_and_its_group(tmp_path: Path) -> N
     )
     mark = f"{os.getpid()}-daemon"
     options = [str(os.getpid()), "20", "0", "0", "", ""]
-    command = [sys.executable, "-I", "-S", "-B", guard.__file__, *options, sys.executable, str(daemon)]
+    command = [sys.executable, "-I", "-S", "-B", supervisor.__file__, *options, sys.executable, str(daemon)]
     began = time.monotonic()
     done = process.subprocess.run(command, env={process.MARK: mark}, check=False)
-    assert done.returncode == guard.DONE
+    assert done.returncode == supervisor.DONE
     assert time.monotonic() - began < 10
     assert process.marked(mark) == []
 
@@ -257,10 +257,10 @@ def test_what_a_dead_guard_left_is_found_by_its_mark() -> None:
 @LINUX
 def test_the_guards_own_clock() -> None:
     sleeper = [sys.executable, "-c", "import time; time.sleep(1000)"]
-    command = [sys.executable, "-I", "-S", "-B", guard.__file__, str(os.getpid()), "0.5", "0", "0", "", "", *sleeper]
-    assert process.subprocess.run(command, check=False).returncode == guard.OUT_OF_TIME
+    command = [sys.executable, "-I", "-S", "-B", supervisor.__file__, str(os.getpid()), "0.5", "0", "0", "", "", *sleeper]
+    assert process.subprocess.run(command, check=False).returncode == supervisor.OUT_OF_TIME
     missing = [*command[:-3], "/no/such/program"]
-    assert process.subprocess.run(missing, check=False, stderr=-3).returncode == guard.NOT_STARTED
+    assert process.subprocess.run(missing, check=False, stderr=-3).returncode == supervisor.NOT_STARTED
 
 
 def test_folders_are_removed_whatever_is_in_them(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from regard.course.exercise import Exercise, Field, Sheet, SheetSlip
-from regard.course.grading.judging import grade
+from regard.course.grading.grader import grade
 from regard.course.grading.sheets import UnreadableError, agrees, read
-from regard.words import Words, speaking
+from regard.messages import Words, speaking
 
 
 @pytest.mark.parametrize(

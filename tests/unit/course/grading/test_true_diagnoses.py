@@ -6,10 +6,10 @@ import pytest
 
 from regard.course.catalogue import entries, exercise
 from regard.course.exercise import Slip
-from regard.course.grading.judging import grade
+from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
 from regard.course.grading.verdict import Verdict
-from regard.words import LANGUAGES, speaking
+from regard.messages import LANGUAGES, speaking
 
 CODE = [row.id for row in entries() if row.kind != "sheet"]
 

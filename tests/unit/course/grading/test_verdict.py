@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from regard.course.catalogue import exercise
 from regard.course.exercise import Call, Exercise, Made
-from regard.course.grading.judging import grade
+from regard.course.grading.grader import grade
+from regard.course.grading.python_source import pair, written, written_call
 from regard.course.grading.sandbox import in_process
 from regard.course.grading.verdict import Test, Verdict, plain
-from regard.course.grading.writing import pair, written, written_call
 
 
 def test_a_failure_shows_the_call_both_results_the_place_and_the_slip(shift: Exercise) -> None:

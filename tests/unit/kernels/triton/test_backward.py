@@ -14,10 +14,9 @@ from kernel_calls import ANY_MASK, MASKS, any_mask, tensors
 from regard import Mask, See
 from regard.errors import BackendError
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.asked import Told
-from regard.kernels.triton.blocks import Blocks
-from regard.kernels.triton.gradient import WALKS, Walks, attention_with_gradient
-from regard.kernels.triton.refusal import DTYPES
+from regard.kernels.triton.autograd import WALKS, Walks, attention_with_gradient
+from regard.kernels.triton.support import DTYPES, Told
+from regard.kernels.triton.tile_sizes import Blocks
 
 SMALL = Walks(keys=Blocks(32, 16, 4, 2), queries=Blocks(32, 16, 4, 2))
 

@@ -9,7 +9,7 @@ from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
 
 from regard import Mask, See, attend, backends, watch
-from regard.dispatch import observing
+from regard.dispatch import observation
 from regard.errors import BackendError
 
 KEEP = Mask.from_keep(torch.tensor([[1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 1], [0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]]) > 0)
@@ -188,7 +188,7 @@ def test_gradients_of_gradients_are_refused(device: str) -> None:
 
 @pytest.fixture
 def nothing_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observing, "FEW", 0)
+    monkeypatch.setattr(observation, "FEW", 0)
 
 
 @pytest.mark.usefixtures("nothing_is_little")
@@ -203,7 +203,7 @@ def test_records_of_others_are_those_of_eager(see: See, told: str, device: str) 
     blind = lse == -torch.inf
     assert blind.any()
     lse = {"right": lse, "0": lse.masked_fill(blind, 0), "inf": lse.masked_fill(blind, torch.inf), "no": None}[told]
-    record = observing.observed(q, k, v, lse=lse, mask=mask, scale=8**-0.5, see=see, padding=right.padding)
+    record = observation.observed(q, k, v, lse=lse, mask=mask, scale=8**-0.5, see=see, padding=right.padding)
     for name in FIELDS:
         if getattr(right, name) is not None:
             assert_close(getattr(record, name), getattr(right, name), "statistic", "float32")
@@ -217,7 +217,7 @@ def test_what_is_not_for_us_is_left_to_others() -> None:
     q, k, v = (x.double() for x in tensors())
     bias = torch.randn(1, 1, 11, 11, dtype=torch.float64)
     _, right = attend(q, k, v, bias=bias, see=EVERYTHING, backend="eager")
-    assert_same_record(observing.observed(q, k, v, bias=bias, scale=8**-0.5, see=EVERYTHING), right)
+    assert_same_record(observation.observed(q, k, v, bias=bias, scale=8**-0.5, see=EVERYTHING), right)
 
 
 # --- watching --------------------------------------------------------------------------------------------
@@ -306,13 +306,13 @@ def test_what_is_observed_leaves_padding_out(device: str) -> None:
     given: dict[str, Any] = {"mask": mask, "see": EVERYTHING}
     right = attend(q, k, v, **given, backend="chunked")[1]
     true = attend(q, k, v, mask=mask, see=See(map=None), backend="chunked", kind="cross")[1].lse
-    few, observing.FEW = observing.FEW, 0
+    few, observation.FEW = observation.FEW, 0
     try:
         for lse in (None, true):
-            found = observing.observed(q, k, v, lse=lse, scale=8**-0.5, padding=right.padding, **given)
+            found = observation.observed(q, k, v, lse=lse, scale=8**-0.5, padding=right.padding, **given)
             assert_same_record(found, right)
     finally:
-        observing.FEW = few
+        observation.FEW = few
 
 
 def test_gradients_beside_segments_and_padding_are_left_to_eager(device: str) -> None:

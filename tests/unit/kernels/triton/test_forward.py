@@ -13,12 +13,12 @@ from kernel_calls import ANY_MASK, MASKS, any_mask, tensors
 from regard import Mask, See
 from regard.functional.statistics import entropy, pooled_map, statistics_of
 from regard.kernels.tiles import Bins
-from regard.kernels.triton import launching, refusal
-from regard.kernels.triton.asked import Asked, Told
+from regard.kernels.triton import forward_launch, support
 from regard.kernels.triton.attention import attention
-from regard.kernels.triton.blocks import BLOCKS, Blocks, blocks_for
-from regard.kernels.triton.launching import forward
-from regard.kernels.triton.sight import Sight, reach_of, sight_of
+from regard.kernels.triton.forward_launch import forward
+from regard.kernels.triton.mask_bands import Sight, reach_of, sight_of
+from regard.kernels.triton.support import Asked, Told
+from regard.kernels.triton.tile_sizes import BLOCKS, Blocks, blocks_for
 
 SMALL = Blocks(rows=32, keys=16, warps=4, stages=2)
 
@@ -173,8 +173,8 @@ def test_the_same_bits_whoever_computes_them(device: str, monkeypatch: pytest.Mo
     """As many programs as you like, heads in as many groups: no number has two writers."""
     q, k, v = tensors(40, 40, H=3)
     whole = told(q, k, v, device, Mask.causal(), bins=7)
-    monkeypatch.setattr(launching, "programs", lambda _: 5)
-    monkeypatch.setattr(launching, "ROOM", 1)
+    monkeypatch.setattr(forward_launch, "programs", lambda _: 5)
+    monkeypatch.setattr(forward_launch, "ROOM", 1)
     parts = told(q, k, v, device, Mask.causal(), bins=7)
     for one, other in zip(whole, parts, strict=True):
         assert_same_bits(one, other)
@@ -229,7 +229,7 @@ def test_segments_say_which_tiles_there_are_to_see() -> None:
 
 
 def test_there_are_blocks_for_every_width() -> None:
-    for dtype in refusal.DTYPES:
+    for dtype in support.DTYPES:
         for E in range(1, 257):
             assert blocks_for(dtype, E, 10**6, 10**6) in BLOCKS.values()
     assert blocks_for(torch.bfloat16, 128, 4096, 4096, wide=16).keys == 64

@@ -12,10 +12,10 @@ from torch import Tensor
 from regard import Mask, See
 from regard.functional.attention import attention_scores, attention_weights
 from regard.functional.statistics import statistics_of
-from regard.kernels.triton import hopper, launching
-from regard.kernels.triton.asked import Told
-from regard.kernels.triton.blocks import blocks_for
+from regard.kernels.triton import forward_launch, hopper
 from regard.kernels.triton.observe import observe
+from regard.kernels.triton.support import Told
+from regard.kernels.triton.tile_sizes import blocks_for
 
 FIELDS = ("map", "lse", "entropy", "received", "sink", "distance")
 
@@ -83,7 +83,7 @@ class Hopper(ModuleType):
     """Stands in for the launches on Hopper GPUs, which take heads 16 wide here: Triton's forward writes the answer."""
 
     def __init__(self) -> None:
-        super().__init__("regard.kernels.triton.hopper.launching")
+        super().__init__("regard.kernels.triton.hopper.launch")
         self.widths: list[int] = []
 
     def fits(self, *tensors: Tensor, **options: Any) -> bool:
@@ -92,7 +92,7 @@ class Hopper(ModuleType):
     def forward(self, q: Tensor, k: Tensor, v: Tensor, sight: Any, told: Told, *, scale: float, asked: Any) -> Told:
         self.widths.append(v.shape[3])
         blocks = blocks_for(q.dtype, 16, q.shape[2], k.shape[2])
-        found = launching.forward(q, k, v, sight, scale=scale, asked=asked, blocks=blocks)
+        found = forward_launch.forward(q, k, v, sight, scale=scale, asked=asked, blocks=blocks)
         for one, other in zip(told, found, strict=True):
             if one is not None:
                 one.copy_(other)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from regard import Mask, See, attend
-from regard.kinds import to_numpy
+from regard.arrays import to_numpy
 
 
 @pytest.mark.parametrize("scale", [0.5, 64.0], ids=["telling", "weights of 0"])

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, call
-from regard.course.exercises.attending import FILLS
-from regard.course.exercises.drawing import numbers
-from regard.course.exercises.edges import MASKED, SCORES, merged, with_scores
+from regard.course.exercises.edge_inputs import MASKED, SCORES, merged, with_scores
+from regard.course.exercises.random_inputs import numbers
+from regard.course.exercises.shared_slips import FILLS
 
 VOCABULARY, D_MODEL, D = 7, 3, 4
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, call
-from regard.course.exercises.drawing import numbers
+from regard.course.exercises.random_inputs import numbers
 
 SHAPES = {"embedding": (6, 3), "W_q": (3, 2), "W_k": (3, 2), "W_v": (3, 5), "W_o": (5, 3)}
 OTHERS = {"embedding": (9, 4), "W_q": (4, 3), "W_k": (4, 3), "W_v": (4, 2), "W_o": (2, 4)}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from regard.course.exercise import Field, Sheet, SheetSlip
-from regard.words import Language, Words
+from regard.messages import Language, Words
 
 STEPS = ("scores", "scaled", "weights", "output")
 TOLERANCES = {"scores": 0.001, "scaled": 0.005, "weights": 0.005, "output": 0.01}

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Made, Slip
-from regard.course.exercises.attending import HEADS_FOR_WIDTH, TORCH_MASK_SLIPS, TORCH_SLIPS
-from regard.course.exercises.drawing import State, linear, norm, numbers, projections
-from regard.course.exercises.edges import MASKED, SCORES, Embedded, embedded_edges, masked_embedded, with_scores
+from regard.course.exercises.edge_inputs import MASKED, SCORES, Embedded, embedded_edges, masked_embedded, with_scores
 from regard.course.exercises.encoder_layer.grader import Sizes
+from regard.course.exercises.random_inputs import State, linear, norm, numbers, projections
+from regard.course.exercises.shared_slips import HEADS_FOR_WIDTH, TORCH_MASK_SLIPS, TORCH_SLIPS
 
 
 def weights(rng: np.random.Generator, sizes: Sizes) -> State:

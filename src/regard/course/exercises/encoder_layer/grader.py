@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Made, Slip
-from regard.course.exercises.attending import HEADS_FOR_WIDTH, TORCH_MASK_SLIPS, TORCH_SLIPS
-from regard.course.exercises.drawing import State, linear, norm, numbers, projections
-from regard.course.exercises.edges import Embedded, embedded_edges, masked_embedded
+from regard.course.exercises.edge_inputs import Embedded, embedded_edges, masked_embedded
+from regard.course.exercises.random_inputs import State, linear, norm, numbers, projections
+from regard.course.exercises.shared_slips import HEADS_FOR_WIDTH, TORCH_MASK_SLIPS, TORCH_SLIPS
 
 Sizes = tuple[int, int, int]
 """d_model, n_heads, d_ff. The number of heads is never the width of a head, so one cannot stand for the other."""

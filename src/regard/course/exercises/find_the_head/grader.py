@@ -12,9 +12,9 @@ import numpy as np
 
 from regard.course.exercise import Field, Sheet, SheetSlip
 from regard.language import load
+from regard.messages import Language, Words
 from regard.records import Kind
 from regard.trace import Trace
-from regard.words import Language, Words
 
 TEXT, TRANSLATION = "I love you.", "我爱你。"
 PROMPTS = ("床前明月光", "明月", "白日依山尽，", "春眠不觉晓，")

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, call
-from regard.course.exercises.attending import EPS, FILLS, zero_scores_lost
-from regard.course.exercises.drawing import numbers, towering
-from regard.course.exercises.edges import MASKED, edges, with_scores
+from regard.course.exercises.edge_inputs import MASKED, edges, with_scores
+from regard.course.exercises.random_inputs import numbers, towering
+from regard.course.exercises.shared_slips import EPS, FILLS, zero_scores_lost
 
 D_K, D_V = 4, 6
 

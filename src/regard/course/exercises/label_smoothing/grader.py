@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, Tolerance, call
-from regard.course.exercises.drawing import numbers
+from regard.course.exercises.random_inputs import numbers
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:

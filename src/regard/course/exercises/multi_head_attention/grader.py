@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, Tolerance, call
-from regard.course.exercises.attending import EPS, zero_scores_lost
-from regard.course.exercises.drawing import numbers, towering
-from regard.course.exercises.edges import heads, merged
+from regard.course.exercises.edge_inputs import heads, merged
+from regard.course.exercises.random_inputs import numbers, towering
+from regard.course.exercises.shared_slips import EPS, zero_scores_lost
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:

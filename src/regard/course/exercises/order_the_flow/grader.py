@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from regard.course.exercise import Field, Sheet, SheetSlip
-from regard.words import Language, Words
+from regard.messages import Language, Words
 
 STEPS = {
     "project": Words(en="X W_q, X W_k, X W_v: Q, K and V", zh="X W_q、X W_k、X W_v：得到 Q、K、V"),

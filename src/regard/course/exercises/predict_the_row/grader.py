@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from regard.course.exercise import Field, Sheet, SheetSlip
-from regard.words import Language, Words
+from regard.messages import Language, Words
 
 NAMES = "ABCD"
 TOLERANCE = 0.1

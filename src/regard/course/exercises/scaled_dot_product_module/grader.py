@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Made, Slip
-from regard.course.exercises.attending import FILLS, TORCH_SLIPS
-from regard.course.exercises.drawing import numbers
-from regard.course.exercises.edges import edges, heads, masked_edges
+from regard.course.exercises.edge_inputs import edges, heads, masked_edges
+from regard.course.exercises.random_inputs import numbers
+from regard.course.exercises.shared_slips import FILLS, TORCH_SLIPS
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Made, Slip
-from regard.course.exercises.attending import HEADS_FOR_WIDTH, TORCH_MASK_SLIPS, TORCH_SLIPS
-from regard.course.exercises.drawing import numbers, projections, visible
-from regard.course.exercises.edges import Embedded, embedded_edges, masked_embedded, some_visible
+from regard.course.exercises.edge_inputs import Embedded, embedded_edges, masked_embedded, some_visible
+from regard.course.exercises.random_inputs import numbers, projections, visible
+from regard.course.exercises.shared_slips import HEADS_FOR_WIDTH, TORCH_MASK_SLIPS, TORCH_SLIPS
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from regard.course.exercise import Call, Grader, Slip, Tolerance, call
-from regard.course.exercises.attending import ATTENTION_SLIPS, SCALE, SCORES
-from regard.course.exercises.drawing import numbers, towering
-from regard.course.exercises.edges import edges
+from regard.course.exercises.edge_inputs import edges
+from regard.course.exercises.random_inputs import numbers, towering
+from regard.course.exercises.shared_slips import ATTENTION_SLIPS, SCALE, SCORES
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:

@@ -11,11 +11,11 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, warpgroup_mma, warpgroup_mma_wait
 
 from regard.kernels.triton.hopper.bins import pool_rows
+from regard.kernels.triton.hopper.gluon_names import copy_in, sync
 from regard.kernels.triton.hopper.lanes import by_lanes, group_maxima, least_of, log2
-from regard.kernels.triton.hopper.names import copy_in, sync
-from regard.kernels.triton.hopper.stages import barriers_for, bring, wait_for
-from regard.kernels.triton.hopper.turns import keys_of, place_of, tile_at, turns_of
-from regard.kernels.triton.hopper.weighing import count, weigh
+from regard.kernels.triton.hopper.pipeline import barriers_for, bring, wait_for
+from regard.kernels.triton.hopper.scheduler import keys_of, place_of, tile_at, turns_of
+from regard.kernels.triton.hopper.softmax import count, weigh
 
 
 @gluon.jit

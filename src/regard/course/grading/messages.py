@@ -1,0 +1,290 @@
+"""Test results and diagnoses as sentences, and errors of NumPy and PyTorch in plain words."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from regard.course.exercise import Call, Exercise, Tolerance, Track
+from regard.course.grading.answers import Answer
+from regard.course.grading.child import FILE
+from regard.course.grading.comparison import Compared, Difference
+from regard.course.grading.python_source import kind_of, pair, shown, type_of, written_call
+from regard.course.grading.sandbox import REFUSALS
+from regard.course.grading.verdict import Test, plain
+from regard.messages import Listed, say
+
+_MESSAGES = (
+    ("shapes", r"operands could not be broadcast together with shapes (?P<shapes>\(.*\))"),
+    ("broadcast", r"operands could not be broadcast together"),
+    ("assigned", r"could not broadcast input array from shape (?P<one>\(.*\)) into shape (?P<other>\(.*\))"),
+    ("broadcast", r"does not broadcast with previously seen size"),
+    ("joined", r"(?:input array dimensions|Sizes of tensors must match) except"),
+    ("permuted", r"axes don't match array|does not match the length of the desired ordering of dimensions"),
+    ("boolean-minus", r"boolean (?:subtract|negative)|(?:Subtraction|Negation), the `-` operator, (?:with|on) a bool"),
+    ("invert", r"operator\.invert|ufunc 'invert'|bitwise_(?:and|or|xor)"),
+    (
+        "sizes-differ",
+        r"The (?:expanded )?size of (?:the )?tensor (?:a )?\((?P<one>\d+)\) must match the (?:existing )?size "
+        r"(?:of tensor b )?\((?P<other>\d+)\) at non-singleton dimension (?P<axis>\d+)",
+    ),
+    ("in-place-shape", r"output with shape (?P<one>\[.*?\]) doesn't match the broadcast shape (?P<other>\[.*?\])"),
+    ("product", r"mat1 and mat2 shapes cannot be multiplied \((?P<one>[\dx]+) and (?P<other>[\dx]+)\)"),
+    (
+        "product-sizes",
+        r"matmul: Input operand 1 has a mismatch in its core dimension .*\(size (?P<other>\d+) is different from "
+        r"(?P<one>\d+)\)",
+    ),
+    ("product", r"shapes (?P<one>\(.*?\)) and (?P<other>\(.*?\)) not aligned"),
+    (
+        "product-sizes",
+        r"Expected size for first two dimensions of batch2 tensor to be: \[\d+, (?P<one>\d+)\] but got: "
+        r"\[\d+, (?P<other>\d+)\]",
+    ),
+    ("reshape", r"cannot reshape array of size (?P<size>\d+) into shape (?P<shape>\(.*\))"),
+    ("reshape", r"shape '(?P<shape>\[.*\])' is invalid for input of size (?P<size>\d+)"),
+    ("view", r"view size is not compatible with input tensor's size and stride"),
+    ("axis", r"axis (?P<axis>-?\d+) is out of bounds for array of dimension (?P<axes>\d+)"),
+    ("axis-range", r"Dimension out of range \(expected to be in range of \[.*\], but got (?P<axis>-?\d+)\)"),
+    ("index", r"index (?P<index>-?\d+) is out of bounds for (?:axis|dimension) (?P<axis>\d+) with size (?P<size>\d+)"),
+    ("indices", r"too many indices for (?:array|tensor)"),
+    (
+        "boolean-index",
+        r"boolean index did not match|The shape of the mask \[.*\] at index \d+ does not match|"
+        r"mask and data must be the same size",
+    ),
+    ("boolean-mask", r"masked_fill_? only supports boolean masks|Expected attn_mask dtype to be bool"),
+    ("leaf-in-place", r"a (?:view of a )?leaf Variable that requires grad is being used in an in-place operation"),
+    ("gradient-in-place", r"modified by an inplace operation"),
+    ("numpy-of-gradient", r"Can't call numpy\(\) on Tensor that requires grad"),
+    ("dtypes", r"expected scalar type (?P<one>\w+) but found (?P<other>\w+)"),
+    ("stacked", r"all input arrays must have the same shape|stack expects each tensor to be equal size"),
+    ("nothing", r"zero-size array to reduction operation|Expected reduction dim .* to have non-zero size"),
+    ("one-number", r"only (?:0-dimensional|length-1|size-1|one element) .* can be converted to (?:a )?Python scalar"),
+    ("whole-powers", r"Integers to negative (?:integer )?powers are not allowed"),
+    ("infinity-as-whole", r"cannot convert float (?:infinity|NaN) to integer|value cannot be converted to type int"),
+    ("whole-wanted", r"'float' object cannot be interpreted as an integer"),
+    ("whole-wanted", r"type must be tuple of ints,but got float|must be .*ints?.*, (?:not|but (?:got|found)) .*float"),
+    ("whole-index", r"only integers, slices .* are valid indices|slice indices must be integers"),
+    ("tensor-wanted", r"^(?P<name>\w+)\(\): argument '\w+' \(position \d+\) must be Tensor, not (?P<type>[\w.]+)"),
+    (
+        "none-used",
+        r"unsupported operand type\(s\) for .*'NoneType'|'NoneType' object (?:is not|has no)|of type 'NoneType'",
+    ),
+    ("operands", r"unsupported operand type\(s\) for (?P<sign>\S+): '(?P<one>[\w.]+)' and '(?P<other>[\w.]+)'"),
+    ("undefined", r"^name '(?P<name>\w+)' is not defined"),
+    ("one-shape", r"Cannot interpret '\d+' as a data type"),
+    ("ragged", r"array has an inhomogeneous shape"),
+    (
+        "whole-numbers",
+        r"not implemented for '(?:Long|Int|Bool)'|Input dtype must be either a floating point or complex",
+    ),
+    ("called", r"^'(?:numpy\.ndarray|Tensor|Parameter|tuple|list|int|float)' object is not callable"),
+    ("list-index", r"^(?:list|tuple) index out of range"),
+    ("equal-parts", r"array split does not result in an equal division"),
+    (
+        "in-a-list",
+        r"must be tuple of Tensors, not Tensor|only integer scalar arrays can be converted to a scalar index",
+    ),
+    ("by-zero", r"^(?:float |integer )?division by zero|^float floor division by zero"),
+    ("first-init", r"cannot assign (?:module|parameter)s? before Module\.__init__\(\) call"),
+    ("array-method", r"'numpy\.ndarray' object has no attribute '(?P<name>\w+)'"),
+    ("tensor-method", r"'(?:Tensor|Parameter)' object has no attribute '(?P<name>\w+)'"),
+    ("unbound", r"cannot access local variable '(?P<name>\w+)'"),
+    ("dtypes", r"to have the same dtype, but got: (?P<one>.+) != (?P<other>.+)"),
+    ("dtypes", r"mat1 and mat2 must have the same dtype, but got (?P<one>\w+) and (?P<other>\w+)"),
+    ("truth", r"The truth value of an array with more than one element is ambiguous"),
+    ("truth", r"Boolean value of Tensor with more than one value is ambiguous"),
+)
+"""The key of a sentence, "raises-…", and what the library says; the first that fits is told."""
+
+
+def explanation(message: str) -> str:
+    """The message in plain words; empty where it is not known.
+
+    >>> explanation("cannot reshape array of size 6 into shape (4,2)")
+    '6 numbers do not fill the shape (4,2); the sizes of a shape must multiply to the number of elements'
+    """
+    for key, pattern in _MESSAGES:
+        if found := re.search(pattern, message):
+            return say(f"raises-{key}", **found.groupdict())
+    return ""
+
+
+SPOKEN_OF = ("name", "nearest", "wanted", "found", "what", "type", "message", "line")
+"""What the sentences of diagnoses name."""
+
+IMPORTS = {
+    "np": "import numpy as np",
+    "numpy": "import numpy",
+    "math": "import math",
+    "torch": "import torch",
+    "nn": "from torch import nn",
+    "F": "import torch.nn.functional as F",
+}
+"""The line that brings a name which exercises use."""
+
+TOO_MANY = re.compile(r"(\S+)\(\) takes (?:from \d+ to )?(\d+) positional arguments? but (\d+) (?:was|were) given")
+MISSING = re.compile(r"(\S+)\(\) missing \d+ required (?:positional|keyword-only) arguments?: (.+)")
+UNEXPECTED = re.compile(r"(\S+)\(\) got an unexpected keyword argument '(\w+)'")
+"""What Python says where a call does not fit a definition."""
+
+LONGEST = 300
+"""Characters of a learner's own message that are shown."""
+
+
+def told(name: str, call: Call, test: Compared, exercise: Exercise) -> Test:
+    """A test of a verdict."""
+    asked = written_call(call, exercise.track)
+    if test.right:
+        return Test(name, True, asked)
+    expected, got = ("", "") if test.same else _results(test, exercise.track)
+    where, message = _where(test, exercise.track)
+    numbers = test.difference is not None and test.difference.index is not None
+    return Test(name, False, asked, expected, got, where, message, _allowed(exercise.tolerance) if numbers else "")
+
+
+def _allowed(tolerance: Tolerance) -> str:
+    return say("verdict-tolerance", atol=f"{tolerance.atol:g}", rtol=f"{tolerance.rtol:g}")
+
+
+def unanswered(name: str, call: Call, track: Track, reached: bool) -> Test:
+    """A test whose call never came back, or was never made."""
+    return Test(name, False, written_call(call, track), message=say("verdict-ended" if reached else "verdict-not-run"))
+
+
+def _results(test: Compared, track: Track) -> tuple[str, str]:
+    if test.difference is not None:
+        return pair(test.difference.expected, test.difference.got, track)
+    return _result(test.expected, track), _result(test.got, track)
+
+
+def _result(answer: Answer, track: Track) -> str:
+    if answer.fault:
+        return ""  # the diagnosis says it
+    if not answer.raised:
+        return shown(answer.value, 4, track)
+    text = (
+        say("verdict-error-got", type=answer.raised, message=_short(answer.message))
+        if answer.message
+        else answer.raised
+    )
+    return text if answer.line is None else text + say("verdict-error-line", line=answer.line)
+
+
+def _where(test: Compared, track: Track) -> tuple[str, str]:
+    """The place, and what is said about it."""
+    found = test.difference
+    if found is None:
+        return "", say("slip-mutates-input", names=Listed(map(named, test.spoilt))) if test.spoilt else ""
+    where = _place(found)
+    if found.index is None:
+        return where, sentence(found.fault, {}, found, track)
+    expected, got = pair(*found.numbers)
+    count = np.size(found.expected)
+    return where, say("verdict-place", where=where, expected=expected, got=got, wrong=found.wrong, count=count)
+
+
+def _place(found: Difference) -> str:
+    """Where, as one would write it: `result[1][0, 2]`, or in the gradient of what."""
+    inside = f"[{', '.join(map(str, found.index))}]" if found.index else ""
+    if found.path[:1] == ("gradient",):
+        return say("verdict-gradient", name=named(str(found.path[1]))) + inside
+    return say("verdict-result") + "".join(f"[{key!r}]" for key in found.path) + inside
+
+
+def sentence(name: str, values: Mapping[str, Any], found: Difference | None = None, track: Track = "numpy") -> str:
+    """A general diagnosis in words. What the learner's process told of it may be missing or made up."""
+    known = {key: value for key, value in values.items() if value is not None}
+    texts: dict[str, Any] = dict.fromkeys(SPOKEN_OF, "")
+    texts |= {key: v if isinstance(v, Listed) else plain(_short(str(v))) for key, v in known.items()}
+    if name == "syntax":
+        return texts["hint"]  # a sentence already, made where the text was looked at
+    if name == "raises":
+        return _stopped(texts)
+    if name == "refused" and texts["what"] in REFUSALS:
+        texts["what"] = say(f"sandbox-refused-{texts['what']}")
+    if texts["nearest"]:
+        texts["nearest"] = say("slip-nearest", nearest=texts["nearest"])
+    if found is not None:
+        texts |= _both(name, found, track)
+    if name == "not-finite" and found is not None and not np.isfinite(found.numbers[0]):
+        name = "nan-for-infinity"
+    return say(f"slip-{name}", **texts)
+
+
+def _stopped(texts: Mapping[str, Any]) -> str:
+    """An exception; the common ones are said in plain words, in the reader's language."""
+    missing = re.search(r"^(?:name|No module named) '([\w.]+)'", texts["message"])
+    if missing and texts["type"] == "NameError" and missing[1] in IMPORTS and texts["line"]:
+        return say("slip-no-import", name=missing[1], line=texts["line"], how=IMPORTS[missing[1]])
+    if missing and texts["type"] == "ModuleNotFoundError":
+        return say("slip-no-package", name=missing[1])
+    where = say("slip-line", line=texts["line"]) if texts["line"] else ""
+    if texts["type"] == "RecursionError":
+        return say("slip-recursion", where=where)
+    if texts["type"] == "EOFError":
+        return say("slip-input", where=where)
+    unfit = _unfit(texts["message"]) if texts["type"] == "TypeError" else ""
+    if unfit:
+        return where + unfit + ("" if where else say("slip-as-in-the-task"))
+    if explained := explanation(texts["message"]):
+        return where + explained
+    return say("slip-raises-line" if where else "slip-raises", **texts)
+
+
+def _unfit(message: str) -> str:
+    """A call that does not fit a definition; empty where it is something else.
+
+    >>> _unfit("softmax() takes 1 positional argument but 2 were given")
+    'the number of arguments that softmax takes is 1, but it is called with 2'
+    """
+    if many := TOO_MANY.search(message):
+        home, _, name = many[1].rpartition(".")
+        itself = bool(home) and not home.endswith("<locals>")  # a method's own `self` is counted by Python
+        return say("slip-too-many-arguments", name=name, takes=int(many[2]) - itself, given=int(many[3]) - itself)
+    if missing := MISSING.search(message):
+        names = Listed(re.findall(r"['\"](\w+)['\"]", missing[2]))
+        return say("slip-missing-arguments", name=missing[1].rpartition(".")[2], names=names)
+    if unexpected := UNEXPECTED.search(message):
+        return say("slip-unexpected-argument", name=unexpected[1].rpartition(".")[2], names=unexpected[2])
+    return ""
+
+
+def printed(text: str) -> str:
+    """What a program printed, its warnings with the line where Python names a file that the learner does not have.
+
+    >>> printed("your file:4: RuntimeWarning: overflow encountered in exp")
+    'line 4: RuntimeWarning: overflow encountered in exp'
+    """
+    return re.sub(rf"^{FILE}:(\d+): ", lambda found: say("slip-line", line=found[1]), plain(text), flags=re.MULTILINE)
+
+
+def _both(name: str, found: Difference, track: Track) -> dict[str, str]:
+    """`expected` and `got` as that diagnosis speaks of them."""
+    if name == "wrong-shape":
+        return {"expected": str(np.shape(found.expected)), "got": str(np.shape(found.got))}
+    if name == "wrong-dtype":
+        return {"expected": kind_of(found.expected), "got": kind_of(found.got)}
+    if name == "wrong-type":
+        return {"expected": type_of(found.expected, track), "got": type_of(found.got, track)}
+    if name == "wrong-count":
+        return {"expected": str(len(found.expected)), "got": str(len(found.got))}
+    if found.path[:1] == ("gradient",):
+        return {"name": named(str(found.path[1]))}
+    if found.index is None:
+        return dict(zip(("expected", "got"), pair(found.expected, found.got, track), strict=True))
+    return dict(zip(("expected", "got"), pair(*found.numbers), strict=True))
+
+
+def named(path: str) -> str:
+    """An argument or parameter as a learner knows it: "args.0" is the first argument, "kwargs.mask" is mask."""
+    kind, _, name = path.partition(".")
+    if kind == "args":
+        return say("verdict-argument", place=int(name) + 1)
+    return name if kind == "kwargs" else path
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"

@@ -1,0 +1,1 @@
+"""Files: how they are opened for reading, how they are written, and which format they have."""

@@ -1,0 +1,128 @@
+"""Positions as whole numbers: the rules and checks that the NumPy and the torch formulas share.
+
+Only sizes and Python numbers live here; the formulas themselves stand in `reference.positions` and its twin.
+"""
+
+import math
+from numbers import Real
+from typing import Literal
+
+from regard.arrays import is_whole
+from regard.axes import Shape, fits
+from regard.errors import ArgumentError, ShapeError
+
+Pairing = Literal["halves", "pairs"]
+
+
+def check_counts(**counts: tuple[int, int]) -> None:
+    """Each is a whole number of at least so much, or an ArgumentError that names it."""
+    for name, (value, least) in counts.items():
+        if not is_whole(value) or value < least:
+            raise ArgumentError("count-wanted", name=name, value=value, least=least)
+
+
+def check_base(base: float) -> None:
+    """The base of a geometric row of wavelengths must be positive and finite."""
+    if not (is_number(base) and base > 0):
+        raise ArgumentError("base-value", value=base)
+
+
+def is_number(x: object) -> bool:
+    """Whether `x` is a finite number; True and False are not."""
+    try:
+        return isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
+    except OverflowError:  # a whole number that no float can hold
+        return False
+
+
+def check_pairing(pairing: str) -> None:
+    """The two ways in which rotary positions pair columns."""
+    if pairing not in ("halves", "pairs"):
+        raise ArgumentError("unknown-choice", name="pairing", value=pairing, choices="halves, pairs")
+
+
+def check_positions(found: Shape, x: Shape) -> None:
+    """Positions are (T,), or fit x without its width axis by axis; (B, T) beside heads would broadcast over H."""
+    if not _stand_along(found, x):
+        raise ShapeError("positions-shape", found=tuple(found), x=tuple(x), T=x[-2])
+
+
+def check_turns(found: Shape, x: Shape) -> None:
+    """Turns stand along x as positions do, and have half its width."""
+    if not _stand_along(found[:-1], x) or 2 * found[-1] != x[-1]:
+        raise ShapeError("turns-shape", found=tuple(found), x=tuple(x), T=x[-2], E=x[-1])
+
+
+def _stand_along(found: Shape, x: Shape) -> bool:
+    """Whether these places are those of x (…, T, E)."""
+    if len(x) < 2:
+        raise ShapeError("rotary-axes", found=tuple(x))
+    lead = tuple(x[:-1])
+    return tuple(found[-1:]) == lead[-1:] and (len(found) == 1 or (len(found) == len(lead) and fits(found, lead)))
+
+
+def check_rotary(d_head: int, base: float) -> None:
+    """Rotary positions turn pairs, so a head has an even width."""
+    check_counts(d_head=(d_head, 0))
+    check_base(base)
+    if d_head % 2:
+        raise ShapeError("rotary-odd-width", E=d_head, below=d_head - 1, above=d_head + 1)
+
+
+def check_places(queries: Shape, keys: Shape) -> None:
+    """Queries stand at (T,) or (B, T), keys at (S,) or (B, S), for the same samples."""
+    mine, theirs = queries[:-1], keys[:-1]
+    if not (1 <= len(queries) <= 2 and 1 <= len(keys) <= 2 and (fits(mine, theirs) or fits(theirs, mine))):
+        raise ShapeError("places-shape", queries=tuple(queries), keys=tuple(keys))
+
+
+def yarn_ramp(d_head: int, base: float, original_len: int, fast: float, slow: float) -> tuple[float, float]:
+    """The pairs between which YaRN goes from waves kept to waves divided (Peng et al. 2023, section 3.2).
+
+    Pair i turns original_len · base^(−2i / d_head) / 2π times in the original length; solved for i, and rounded
+    outwards to whole pairs, as the paper's code does.
+    """
+    if base <= 1:
+        raise ArgumentError("yarn-base", value=base)
+    first, last = (d_head * math.log(original_len / (2 * math.pi * n)) / (2 * math.log(base)) for n in (fast, slow))
+    low, high = max(math.floor(first), 0), min(math.ceil(last), d_head - 1)
+    return low, high if high != low else high + 0.001  # a ramp within one pair is a step, not 0 / 0
+
+
+def yarn_sharpness(factor: float) -> float:
+    """What YaRN multiplies cosines and sines by, where nothing else is said: 0.1 ln(factor) + 1."""
+    return 0.1 * math.log(max(factor, 1.0)) + 1.0
+
+
+def no_such_scaling(found: object) -> ArgumentError:
+    """The error for what is no scaling of rotary positions."""
+    choices = "LinearScaling, NtkScaling, YarnScaling, Llama3Scaling, None"
+    return ArgumentError("config-kind", name="scaling", found=type(found).__name__, choices=choices)
+
+
+def buckets_per_side(n_buckets: int, max_distance: int, bidirectional: bool) -> int:
+    """How many of T5's buckets one direction gets."""
+    check_counts(n_buckets=(n_buckets, 4 if bidirectional else 2), max_distance=(max_distance, 1))
+    if bidirectional and n_buckets % 2:
+        raise ArgumentError("buckets-odd", n_buckets=n_buckets, below=n_buckets - 1, above=n_buckets + 1)
+    per_side = n_buckets // 2 if bidirectional else n_buckets
+    if max_distance <= per_side // 2:
+        raise ArgumentError("buckets-distance", max_distance=max_distance, exact=per_side // 2)
+    return per_side
+
+
+def bucket_edges(n: int, max_distance: int) -> list[int]:
+    """The distances at which T5's buckets 1 … n − 1 begin.
+
+    T5 writes exact + floor(ln(d / exact) / ln(max_distance / exact) · rest). That is at least exact + k where
+    d^rest ≥ max_distance^k · exact^(rest − k), compared here in whole numbers: logarithms in float64 round some
+    edges into the wrong bucket.
+    """
+    exact, rest = n // 2, n - n // 2
+    edges = list(range(1, exact + 1))
+    for k in range(1, rest):
+        d = edges[-1]
+        while d**rest < max_distance**k * exact ** (rest - k):
+            d += 1
+        edges.append(d)
+    return edges

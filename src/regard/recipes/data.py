@@ -1,0 +1,278 @@
+"""The data of a recipe: its files read, a tokenizer learned, batches for training and validation prepared."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from regard.errors import ArgumentError, FileError
+from regard.messages import Listed, say
+from regard.recipes.puzzles import PuzzleBatches, puzzle_tokenizer
+from regard.recipes.recipe import DataSpec, Recipe, check_below
+from regard.text.corpus import RECORDS, TABLES, Corpus, fitting, read_lines, read_pairs, read_text
+from regard.text.preparation import moses_tokenised, simplified
+from regard.text.tokenizer import Tokenizer
+from regard.text.tokenizer_training import SPECIALS, learn_tokenizer
+from regard.training.batches import BlockBatches, Data, PairBatches
+
+OWN_VALID_SHARE = 0.05
+"""Of a file of one's own, what is held out where the recipe says nothing."""
+
+
+def read_pair_file(spec: DataSpec, path: Path, skip_bad: bool) -> Corpus:
+    """Sentence pairs of a file of one's own, tokenised where those of the recipe are."""
+    found = read_plain_pairs(spec, [path], skip_bad)
+    return found if spec.pattern is None else _tokenised(spec, found)
+
+
+def read_plain_pairs(spec: DataSpec | None, paths: list[Path], skip_bad: bool) -> Corpus:
+    """Sentence pairs as people write them."""
+    columns = None if spec is None else spec.columns
+    return _revised(spec, read_pairs(_there(paths), skip_bad=skip_bad, columns=columns))
+
+
+def read_pair_files(spec: DataSpec, folder: Path, names: Sequence[str], skip_bad: bool) -> Corpus:
+    """Sentence pairs: the files of these names, or with a pattern the split of that name, tokenised.
+
+    Where there is no tokenised file, it is made from the raw one, as Multi30k's makers made theirs.
+    """
+    if spec.pattern is None:
+        return read_plain_pairs(spec, [folder / name for name in names], skip_bad)
+    (split,) = names
+    languages = [spec.source or "", spec.target or ""]
+    tokenised = [folder / spec.pattern.format(split=split, lang=lang) for lang in languages]
+    if spec.raw is None or all(path.is_file() for path in tokenised):
+        return read_pairs(_there(tokenised), skip_bad=skip_bad)
+    raw = _there(folder / spec.raw.format(split=split, lang=lang) for lang in languages)
+    return _tokenised(spec, read_pairs(raw, skip_bad=skip_bad))
+
+
+def _there(paths: Iterable[Path]) -> list[Path]:
+    """The paths; FileError names the first that is not there."""
+    found = list(paths)
+    for path in found:
+        if not path.exists():
+            raise FileError("data-absent", path=str(path))
+    return found
+
+
+def _revised(spec: DataSpec | None, corpus: Corpus) -> Corpus:
+    """The lines as the recipe wants them: in simplified characters, none of them twice."""
+    if spec is not None and spec.simplified:
+        corpus = replace(corpus, columns=tuple(simplified(column) for column in corpus.columns))
+    if spec is not None and spec.unique:
+        first: dict[tuple[str, ...], int] = {}
+        for i, row in enumerate(zip(*corpus.columns, strict=True)):
+            first.setdefault(row, i)
+        corpus = corpus.only(list(first.values()))
+    return corpus
+
+
+def _tokenised(spec: DataSpec, corpus: Corpus) -> Corpus:
+    languages = (spec.source or "", spec.target or "")
+    columns = (moses_tokenised(column, lang) for column, lang in zip(corpus.columns, languages, strict=True))
+    return replace(corpus, columns=tuple(columns))
+
+
+def read_texts(spec: DataSpec | None, paths: list[Path], skip_bad: bool) -> Corpus:
+    """Whole files, or lines where the recipe or the kind of file says so."""
+    lines = (spec is not None and spec.unit == "lines") or paths[0].suffix.lower() in TABLES + RECORDS
+    if not lines:
+        return _revised(spec, read_text(paths, skip_bad=skip_bad))
+    column = spec.columns[0] if spec is not None and spec.columns else None
+    return _revised(spec, read_lines(paths, skip_bad=skip_bad, column=column))
+
+
+def files_below(folder: Path, patterns: Sequence[str]) -> list[Path]:
+    """The files that the patterns name; FileError where there is none."""
+    found: list[Path] = []
+    for pattern in patterns:
+        check_below("data", pattern)
+        try:
+            found += sorted(folder.glob(pattern))
+        except (ValueError, NotImplementedError) as error:  # "**.txt": two stars are a whole part of a path
+            raise ArgumentError("recipe-path", place="data", value=pattern) from error
+    if not found:
+        raise FileError("data-absent", path=Listed(str(folder / pattern) for pattern in patterns))
+    return found
+
+
+def share_held_out(spec: DataSpec) -> float:
+    """The share of a text that is validated on, never trained on."""
+    return spec.valid_share or OWN_VALID_SHARE
+
+
+def pairs_without_end(corpus: Corpus, spec: DataSpec) -> tuple[Corpus, Corpus]:
+    """The lines but the last of them, and those: at least one each."""
+    n = len(corpus)
+    at = min(n - 1, max(1, int(n * (1 - share_held_out(spec)))))
+    if n < 2:
+        raise FileError("data-too-few", path=corpus.path(0))
+
+    def part(start: int, end: int) -> Corpus:
+        columns = tuple(column[start:end] for column in corpus.columns)
+        files = tuple((path, min(end, last) - start) for path, last in corpus.files if last > start)
+        return replace(corpus, columns=columns, lines=corpus.lines[start:end], files=files)
+
+    return part(0, at), replace(part(at, n), skipped=0, problems=())
+
+
+def split_end(texts: Sequence[str], share: float, unit: str) -> tuple[list[str], list[str]]:
+    """Texts without their end, and the end: that share of the lines, or of all characters where texts are whole files.
+
+    >>> split_end(["abcd", "efghij"], 0.3, "text")
+    (['abcd', 'efg'], ['hij'])
+    """
+    if unit == "lines":
+        at = int(len(texts) * (1 - share))
+        return list(texts[:at]), list(texts[at:])
+    left = int(sum(map(len, texts)) * (1 - share))
+    before: list[str] = []
+    after: list[str] = []
+    for text in texts:
+        before += [text[:left]] if left else []
+        after += [text[left:]] if len(text) > left else []
+        left = max(0, left - len(text))
+    return before, after
+
+
+class Prepared(NamedTuple):
+    """What is trained on. `files` are hashes by name, `notes` what has to be said about them."""
+
+    tokenizer: Tokenizer
+    data: Data
+    valid: Data
+    files: dict[str, str]
+    notes: tuple[str, ...]
+
+
+class Source(NamedTuple):
+    """Where the text comes from: a folder for the recipe's files, or one file of one's own."""
+
+    path: Path | None
+    skip_bad: bool
+    tokenizer: Tokenizer | None
+    """The one that an earlier part of the run has learnt."""
+    known: Mapping[str, str] | None = None
+    """Hashes of the files as that part has read them."""
+
+
+def prepare(recipe: Recipe, source: Source) -> Prepared:
+    """Read, tokenise and batch what the recipe names below the folder, or the one file that is given instead."""
+    if recipe.task == "synthetic":
+        return _puzzle(recipe, source)
+    if source.path is None:
+        raise ArgumentError("data-missing", recipe=recipe.name)
+    if not source.path.exists():
+        raise FileError("data-absent", path=str(source.path))
+    return (_pairs if recipe.task == "translation" else _texts)(recipe, source, source.path)
+
+
+def _puzzle(recipe: Recipe, source: Source) -> Prepared:
+    puzzle, size, seed = recipe.puzzle, recipe.data.batch_size, recipe.training.seed
+    assert puzzle is not None
+    assert size is not None
+    tokenizer = puzzle_tokenizer(puzzle.kind)
+    data = PuzzleBatches(puzzle, tokenizer, batch_size=size, seed=seed, part="train")
+    valid = PuzzleBatches(puzzle, tokenizer, batch_size=size, seed=seed, part="valid")
+    return Prepared(tokenizer, data, valid, {}, puzzle_notes(recipe, source.path))
+
+
+def puzzle_notes(recipe: Recipe, data: Path | None) -> tuple[str, ...]:
+    """What is said to whoever gives text to a puzzle."""
+    return () if data is None else (say("train-data-unused", recipe=recipe.name),)
+
+
+def _hashes(corpora: Sequence[Corpus], known: Mapping[str, str] | None) -> dict[str, str]:
+    """By file. Told before a tokenizer that was learnt from other text can stumble: the data have changed."""
+    found = {corpus.name: corpus.sha256 for corpus in corpora}
+    changed = [name for name, sha256 in found.items() if known is not None and known.get(name) != sha256]
+    if changed:
+        raise FileError("run-data-file", path=changed[0])
+    return found
+
+
+# --- sentence pairs --------------------------------------------------------------------------------------
+
+
+def _pairs(recipe: Recipe, source: Source, path: Path) -> Prepared:
+    spec = recipe.data
+    if path.is_file():
+        corpora = [read_pair_file(spec, path, source.skip_bad)]
+    else:
+        corpora = [read_pair_files(spec, path, names, source.skip_bad) for names in (spec.train, spec.valid) if names]
+    files = _hashes(corpora, source.known)
+    train, valid = corpora if len(corpora) == 2 else pairs_without_end(corpora[0], spec)
+    tokenizer = source.tokenizer or _learn(spec, path, [*train.columns[0], *train.columns[1]], SPECIALS)
+
+    def batches(corpus: Corpus, shuffle: bool) -> tuple[Corpus, Data]:
+        ids = [tokenizer.encode_all(column) for column in corpus.columns]
+        corpus, (sources, targets) = fitting(corpus, ids, max_len=spec.max_len, skip_bad=source.skip_bad)
+        how: dict[str, Any] = {"tokens_per_batch": spec.batch_tokens, "seed": recipe.training.seed, "shuffle": shuffle}
+        return corpus, PairBatches(sources, targets, **how | tokenizer.marks())
+
+    (train, data), (valid, held_out) = batches(train, True), batches(valid, False)
+    return Prepared(tokenizer, data, held_out, files, _notes(train, valid))
+
+
+# --- running text ----------------------------------------------------------------------------------------
+
+
+def _texts(recipe: Recipe, source: Source, path: Path) -> Prepared:
+    spec = recipe.data
+    paths = [path] if path.is_file() else files_below(path, spec.train)
+    corpora = [read_texts(spec, paths, source.skip_bad)]
+    train = corpora[0].columns[0]
+    if spec.valid and path.is_dir():
+        corpora.append(read_texts(spec, files_below(path, spec.valid), source.skip_bad))
+        valid: Sequence[str] = corpora[1].columns[0]
+    else:
+        train, valid = split_end(train, share_held_out(spec), spec.unit)
+    files = _hashes(corpora, source.known)
+    if not train or not valid:
+        raise FileError("data-too-few", path=str(path))
+    tokenizer = source.tokenizer or _learn_from_texts(spec, path, train, valid)
+    end = tokenizer.special("eos") if spec.unit == "lines" else tokenizer.eos
+
+    def batches(texts: Sequence[str], shuffle: bool) -> Data:
+        packed = tokenizer.pack(texts, end=end)
+        if shuffle and len(packed) <= spec.max_len:
+            raise FileError("data-short", path=str(path), found=len(packed), block=spec.max_len)
+        if len(packed) < 2:
+            raise FileError("data-short-end", path=str(path), found=len(packed))
+        how: dict[str, Any] = {"batch_size": spec.batch_size, "seed": recipe.training.seed, "shuffle": shuffle}
+        return BlockBatches(packed, block=spec.max_len, **how)
+
+    return Prepared(tokenizer, batches(train, True), batches(valid, False), files, _notes(*corpora))
+
+
+# --- tokenizers ------------------------------------------------------------------------------------------
+
+
+def _learn(spec: DataSpec, path: Path, texts: Sequence[str], specials: Sequence[str]) -> Tokenizer:
+    """The tokenizer that the recipe names, or a new one."""
+    if spec.tokenizer_file is not None:
+        return Tokenizer.read((path if path.is_dir() else path.parent) / spec.tokenizer_file)
+    return learn_tokenizer(texts, spec.tokenizer, spec.vocab_size, specials)
+
+
+def _learn_from_texts(spec: DataSpec, path: Path, train: Sequence[str], valid: Sequence[str]) -> Tokenizer:
+    """Lines are texts of their own, with an end; a file runs on, and needs no tokens but its own.
+
+    Of characters, those of the held-out end are known too: which there are says nothing about their order.
+    """
+    if spec.unit == "lines" or spec.tokenizer in ("words", "pieces"):
+        return _learn(spec, path, train, SPECIALS)
+    return _learn(spec, path, [*train, *valid] if spec.tokenizer == "characters" else train, ())
+
+
+def _notes(*corpora: Corpus) -> tuple[str, ...]:
+    """What was left out of each file; two parts of one file are told together."""
+    skipped: dict[str, list[Corpus]] = {}
+    for corpus in corpora:
+        if corpus.skipped:
+            skipped.setdefault(corpus.name, []).append(corpus)
+    return tuple(
+        say("train-skipped", name=name, count=sum(part.skipped for part in parts), first=parts[0].problems[0])
+        for name, parts in skipped.items()
+    )

@@ -1,0 +1,138 @@
+"""Tokenizers learnt from text, four kinds:
+
+    characters   each character a token
+    words        text that is already split by spaces (Moses' tokenisation): pairs of pieces merged inside words
+    pieces       raw text, Chinese and English mixed: the same, but Han characters and marks stand alone, and numbers
+                 are cut after every second digit
+    bytes        any text at all, as bytes: nothing is ever unknown
+
+The last three are byte-pair encoding (Sennrich et al. 2016). The same texts give the same file, byte for byte.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal, get_args
+
+import tokenizers
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, trainers
+
+from regard.errors import ArgumentError
+from regard.messages import Listed
+from regard.text.token_text import MARK
+from regard.text.tokenizer import Tokenizer
+
+Kind = Literal["characters", "words", "pieces", "bytes"]
+SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
+UNKNOWN = SPECIALS[3]
+RAREST = 2  # a pair seen once is no pattern
+
+# Written without spaces: Han, kana, their punctuation, full-width forms.
+ALONE = r"[\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303F\uFF00-\uFFEF]"
+# Each with the space before it: a word (don't is one), other signs; then what space is left. Digits come without the
+# space, so that a number is the same in a script with spaces and in one without; in twos, since models that copy digit
+# by digit lose count of 1990's nines.
+LETTER = r"[\p{L}\p{M}]"
+WORD = "|".join(
+    (
+        rf"{MARK}?{LETTER}+(?:['’]{LETTER}+)*",
+        r"\p{N}{1,2}",
+        rf"{MARK}?[^\p{{L}}\p{{M}}\p{{N}}\s{MARK}]+",
+        rf"[\s{MARK}]",
+    )
+)
+
+
+def learn_tokenizer(
+    texts: Iterable[str], kind: Kind, vocab_size: int | None = None, specials: Sequence[str] = SPECIALS
+) -> Tokenizer:
+    """Learn a tokenizer of at most `vocab_size` tokens, the `specials` first.
+
+    "characters" needs no size; given one, it keeps the most frequent. ArgumentError where the size has no room for
+    the single characters of the text, or there is no text.
+
+    >>> learn_tokenizer(["low lower lowest"] * 2, "words", 16).pieces([12, 13, 14, 15])
+    ['lo', ' lo', ' low', ' lowe']
+    """
+    if kind not in get_args(Kind):
+        raise ArgumentError("unknown-choice", name="kind", value=kind, choices=Listed(get_args(Kind)))
+    if len(set(specials)) != len(specials) or "" in specials:
+        raise ArgumentError("learn-specials", found=list(specials))
+    if kind in ("words", "pieces") and UNKNOWN not in specials:
+        raise ArgumentError("learn-no-unknown", kind=kind, unknown=UNKNOWN)
+    if vocab_size is None and kind != "characters":
+        raise ArgumentError("learn-no-size", kind=kind)
+    if kind == "characters":
+        return _characters(texts, vocab_size, specials)
+    assert vocab_size is not None
+    inner = _merging(kind, UNKNOWN if UNKNOWN in specials else None)
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet()) if kind == "bytes" else []
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        min_frequency=RAREST,
+        special_tokens=[AddedToken(name, special=True, normalized=False) for name in specials],
+        initial_alphabet=alphabet,
+        show_progress=False,
+    )
+    inner.train_from_iterator(_some(texts), trainer)
+    if (needed := inner.get_vocab_size()) > vocab_size:
+        raise ArgumentError("learn-no-room", vocab_size=vocab_size, needed=needed)
+    return Tokenizer(_without_text_specials(inner, set(specials)))
+
+
+def _merging(kind: Kind, unknown: str | None) -> tokenizers.Tokenizer:
+    """Byte-pair encoding that has learnt nothing yet."""
+    inner = tokenizers.Tokenizer(models.BPE(unk_token=unknown))
+    if kind == "bytes":
+        inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+        inner.decoder = decoders.ByteLevel()
+        return inner
+    # A mark instead of every space, and one before the first word, so that a word is the same token everywhere.
+    # A mark, not a suffix: the ids that `tokenizers` gives to suffixed characters differ from run to run.
+    marked = [normalizers.Prepend(MARK), normalizers.Replace(" ", MARK)]
+    cutting: list[Any] = [pre_tokenizers.Split(MARK, "merged_with_next")]
+    if kind == "pieces":
+        # No mark before what is written without spaces anyway.
+        marked.insert(1, normalizers.Replace(Regex(rf"\A{MARK}(?={ALONE})"), ""))
+        cutting = [pre_tokenizers.Split(Regex(ALONE), "isolated"), pre_tokenizers.Split(Regex(WORD), "isolated")]
+    inner.normalizer = normalizers.Sequence(marked)
+    inner.pre_tokenizer = pre_tokenizers.Sequence(cutting)
+    inner.decoder = decoders.Sequence([decoders.Replace(MARK, " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    return inner
+
+
+def _characters(texts: Iterable[str], vocab_size: int | None, specials: Sequence[str]) -> Tokenizer:
+    """Byte-pair encoding without a single merge."""
+    counts: Counter[str] = Counter()
+    for text in _some(texts):
+        counts.update(text)
+    room = len(counts) if vocab_size is None else vocab_size - len(specials)
+    if room < 1 or (room < len(counts) and UNKNOWN not in specials):
+        raise ArgumentError("learn-no-room", vocab_size=vocab_size, needed=len(specials) + len(counts))
+    kept = sorted(counts, key=lambda character: (-counts[character], character))[:room]
+    vocab = {name: i for i, name in enumerate([*specials, *sorted(kept)])}
+    inner = tokenizers.Tokenizer(models.BPE(vocab, [], unk_token=UNKNOWN if UNKNOWN in specials else None))
+    inner.add_special_tokens([AddedToken(name, special=True, normalized=False) for name in specials])
+    inner.decoder = decoders.Fuse()
+    return Tokenizer(inner)
+
+
+def _some(texts: Iterable[str]) -> Iterator[str]:
+    """The texts; ArgumentError at their end if nothing was in them."""
+    anything = False
+    for text in texts:
+        anything = anything or bool(text)
+        yield text
+    if not anything:
+        raise ArgumentError("learn-nothing")
+
+
+def _without_text_specials(inner: tokenizers.Tokenizer, specials: set[str]) -> tokenizers.Tokenizer:
+    """The tokenizer without merges that write a special token: a text full of "<unk>" would teach it that."""
+    tree = json.loads(inner.to_str())
+    merges = tree["model"]["merges"]
+    harmless = [pair for pair in merges if not specials & {*pair, "".join(pair)}]
+    if len(harmless) == len(merges):
+        return inner
+    tree["model"]["merges"] = harmless
+    return tokenizers.Tokenizer.from_str(json.dumps(tree))

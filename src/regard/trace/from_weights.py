@@ -1,0 +1,177 @@
+"""From other people's attention weights to a Record, looked at before they are believed.
+
+Scores taken for weights draw a picture as readily as weights do, so rows that do not sum to 1 are refused.
+"""
+
+from typing import Any, get_args
+
+import numpy as np
+
+from regard.arrays import Array, is_tensor, to_kind_of, to_numpy
+from regard.axes import bin_width
+from regard.errors import ArgumentError, DtypeError
+from regard.messages import Listed
+from regard.records import Kind, Record, See
+from regard.trace.pooling import pool
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_STEPS = {"bfloat16": 2.0**-7, "float16": 2.0**-8}
+"""How far the sum of a row may be off, because each of its weights was rounded."""
+
+
+_MEAN = ".mean"
+
+
+def record_of(
+    weights: Any,
+    queries: Any = None,
+    keys: Any = None,
+    *,
+    name: str = "attention",
+    kind: Kind = "self",
+    map: int | None = 256,
+) -> Record:
+    """The Record of weights (T, S), (H, T, S), (B, H, T, S), or with more axes that count samples.
+
+    Raises DtypeError for anything but floating-point numbers, ArgumentError where a row is no row of weights.
+    """
+    if kind not in KINDS:
+        raise ArgumentError("kind-unknown", asked=kind, kinds=Listed(KINDS))
+    see = See(map=map)
+    given, four = _four_axes(weights)
+    _check(four, step=_STEPS.get(str(given.dtype).removeprefix("torch."), 0.0))
+    B, H, T, S = four.shape
+    kept = given.detach() if is_tensor(given) else given
+    kept = kept.reshape(four.shape)
+    record = Record(
+        shape=(B, H, T, S),
+        name=name,
+        kind=kind,
+        map=None if see.map is None else _map(four, kept, see.map),
+        sink=to_kind_of(_sink(four), kept),
+        rectangle=lambda rows, cols: kept[..., rows, cols],
+        kept={"weights": kept},
+    )
+    if keys is None and T == S and kind != "cross":
+        keys = queries
+    return record.with_tokens(_listed(queries), _listed(keys))
+
+
+def mean_of_heads(record: Record) -> Record:
+    """The mean of all heads as a record of one head, which says so in its name.
+
+    >>> mean_of_heads(record_of(np.stack([np.eye(2), np.full((2, 2), 0.5)]))).weights()[0, 0]
+    array([[0.75, 0.25],
+           [0.25, 0.75]])
+    """
+    exact = record.rectangle
+    return Record(
+        shape=(record.shape[0], 1, *record.shape[2:]),
+        name=record.name + _MEAN,
+        kind=record.kind,
+        rest=record.rest,
+        map=None if record.map is None else _mean(record.map),
+        sink=None if record.sink is None else _mean(record.sink),
+        sink_mass=None if record.sink_mass is None else _mean(record.sink_mass),
+        queries=record.queries,
+        keys=record.keys,
+        written=record.written,
+        prompt=record.prompt,
+        padding=record.padding,
+        rectangle=None if exact is None else lambda rows, cols: _mean(exact(rows, cols)),
+    )
+
+
+def is_mean(record: Record) -> bool:
+    """Whether it is a mean of heads, by its name."""
+    return record.shape[1] == 1 and record.name.endswith(_MEAN)
+
+
+def without_mean(name: str) -> str:
+    """The name of the record whose mean it is.
+
+    >>> without_mean("h.0.attn.mean")
+    'h.0.attn'
+    """
+    return name.removesuffix(_MEAN)
+
+
+def _mean(heads: Array) -> Array:
+    """B H … to B 1 …"""
+    return heads.mean(1)[:, None]
+
+
+def is_layers(weights: Any) -> bool:
+    """Whether these are the weights of several layers, each an array (B, H, T, S) of its own.
+
+    >>> is_layers((np.ones((1, 2, 1, 1)),)), is_layers(np.ones((1, 1, 2, 1, 1))), is_layers([[1.0]])
+    (True, False, False)
+    """
+    return (
+        isinstance(weights, tuple | list)
+        and len(weights) > 0
+        and all(len(getattr(each, "shape", ())) == 4 for each in weights)
+    )
+
+
+def _four_axes(weights: Any) -> tuple[Array, np.ndarray]:
+    """The weights as they were given, and as NumPy's B H T S."""
+    try:
+        given: Any = weights if is_tensor(weights) else np.asarray(weights)
+    except ValueError:  # a list whose rows differ in length
+        raise DtypeError("not-an-array", name="weights", found=type(weights).__name__) from None
+    if str(given.dtype).removeprefix("torch.") in ("bool", "int8", "int16", "int32", "int64", "uint8"):
+        given = given.float() if is_tensor(given) else given.astype(np.float64)  # an eye, a permutation
+    if str(given.dtype).removeprefix("torch.") not in _FLOATS:
+        raise DtypeError("float-wanted", name="weights", dtype=given.dtype)
+    shape = tuple(given.shape)
+    if len(shape) < 2:
+        raise ArgumentError("weights-axes", found=shape)
+    lead = (1,) * max(0, 4 - len(shape)) + shape[:-2]
+    samples = 1
+    for size in lead[:-1]:
+        samples *= size
+    return given, to_numpy(given).reshape(samples, lead[-1], *shape[-2:])
+
+
+def _check(weights: np.ndarray, step: float) -> None:
+    """Rows that sum to 1, or hold nothing but 0; a query that met NaN may be NaN, but not all of them."""
+    if not weights.size:
+        return
+    tolerance = max(1e-3, step)
+    with np.errstate(invalid="ignore"):  # inf - inf in a row of scores is no news: its sum is refused below
+        sums = weights.sum(-1, dtype=np.float64)  # B H T
+    if np.isnan(sums).all():
+        raise ArgumentError("weights-all-nan", found=weights.shape)
+    empty = ~weights.any(-1)
+    wrong = np.argwhere((np.abs(sums - 1) > tolerance) & ~empty)
+    if len(wrong):
+        row = tuple(int(i) for i in wrong[0])
+        raise ArgumentError("weights-row-sum", row=row, sum=float(sums[row]))
+    lowest = np.fmin.reduce(weights, axis=-1)
+    wrong = np.argwhere(lowest < -tolerance)
+    if len(wrong):
+        row = tuple(int(i) for i in wrong[0])
+        raise ArgumentError("weights-negative", row=row, value=float(lowest[row]))
+
+
+def _map(weights: np.ndarray, like: Array, bins: int) -> Array:
+    """The map, as the caller's kind of array; where everything fits, the weights themselves."""
+    T, S = weights.shape[-2:]
+    if max(T, S) <= bins:
+        return like
+    looking = weights.any(-1).astype(int)
+    return to_kind_of(pool(weights, looking, bin_width(T, bins), bin_width(S, bins))[0], like)
+
+
+def _sink(weights: np.ndarray) -> np.ndarray:
+    """B H, the mean weight of the first key over the queries that see something; 0 where none does."""
+    if not weights.size:
+        return np.zeros(weights.shape[:2])
+    looking = weights.any(-1).sum(-1)  # B H
+    return weights[..., 0].sum(-1, dtype=np.float64) / np.maximum(looking, 1)
+
+
+def _listed(tokens: Any) -> Any:
+    return tokens.tolist() if isinstance(tokens, np.ndarray) else tokens

@@ -1,0 +1,326 @@
+"""Which keys each query of a record sees, and which positions are text: from its mask, or from its weights alone."""
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from regard.arrays import to_numpy
+from regard.masks import BoundMask, Mask
+from regard.records import Record
+from regard.trace.measures.row_blocks import Block, blocks, is_across, pieces, places
+from regard.trace.pooling import bin_size
+
+_MOST = 1024
+"""Rows looked at, of a long text."""
+
+
+class Outline(NamedTuple):
+    """Of each sample: a query sees the kept keys from `left` places before it to `right` places behind it."""
+
+    left: np.ndarray
+    """B"""
+    right: np.ndarray
+    """B"""
+    keep: np.ndarray
+    """B S"""
+
+    def of(self, at: np.ndarray) -> np.ndarray:
+        """B r S: what the queries at some places, r, see."""
+        keys, here = np.arange(self.keep.shape[-1]), at[:, None]
+        near = (keys >= here - self.left[:, None, None]) & (keys <= here + self.right[:, None, None])
+        return near & self.keep[:, None]
+
+
+class _Rows(NamedTuple):
+    """Some rows of one sample, each with its place, and the first, last and number of its keys."""
+
+    at: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    number: np.ndarray
+    seen: np.ndarray
+    """S: the keys at which any of them looks."""
+
+
+_Form = tuple[int, int, np.ndarray]
+"""left, right, keep"""
+
+
+def outlined(record: Record) -> Outline:
+    """What the weights of the record tell, for each sample. It needs exact weights.
+
+    The usual forms are: all keys, or those not ahead, or, where the LSE tells that a softmax made the weights, those
+    within a window; each without the keys of padding, at which nobody looks. They must fit every query exactly, and
+    without a softmax leave two keys or more, side by side; else all keys count, and are hidden only ahead, if nobody
+    looks there.
+
+    Where no form fits, rows that are the same on all keys are passed over: a softmax answers so where a large negative
+    number was to hide everything, as in Hugging Face's `eager`.
+    """
+    B, _, _, S = record.shape
+    has_softmax, across = record.lse is not None or "lse" in record.kept, is_across(record)
+    found = []
+    for choices in _read(record):
+        forms = [_fitting(rows, has_softmax, across) for rows in choices]
+        found.append(next((form for form in forms if form is not None), None) or _usual(choices[-1], across))
+    left, right, keep = zip(*found, strict=True) if B else ((), (), ())
+    return Outline(np.array(left, int), np.array(right, int), np.array(keep, bool).reshape(B, S))
+
+
+def _read(record: Record) -> list[list[_Rows]]:
+    """For each sample its rows that look at anything; then, where some are the same on all keys, those that are not."""
+    B, _, _, S = record.shape
+    parts: list[list[np.ndarray]] = [[np.zeros((5, 0), int)] for _ in range(B)]  # each 5 r
+    seen = np.zeros((2, B, S), bool)
+    for block in blocks(record, _MOST) if S else ():
+        on = np.any(block.weights, axis=1)  # B r S
+        at = np.zeros(on.shape[1], int) if is_across(record) else places(record, block.rows)
+        same = np.zeros(on.shape[:2], bool)
+        if record.lse is None:  # it would have told already
+            same = (block.weights.max(-1) == block.weights.min(-1)).all(1)
+        seen |= np.stack([on.any(1), (on & ~same[..., None]).any(1)])
+        first, last, number = on.argmax(-1), S - 1 - on[..., ::-1].argmax(-1), on.sum(-1)
+        for b in range(B):
+            parts[b].append(np.stack([at, first[b], last[b], number[b], same[b]])[:, on[b].any(-1)])
+    found = []
+    for b in range(B):
+        rows = np.concatenate(parts[b], axis=1)
+        others = rows[:, rows[-1] == 0]
+        choices = [rows, others] if 0 < others.shape[1] < rows.shape[1] else [rows]
+        found.append([_Rows(*each[:4], *seen[n : n + 1, b]) for n, each in enumerate(choices)])
+    return found
+
+
+def _usual(rows: _Rows, across: bool) -> _Form:
+    """All keys, or all that are not ahead."""
+    S = len(rows.seen)
+    is_causal = not across and len(rows.at) > 1 and bool((rows.last <= rows.at).all())
+    return S, 0 if is_causal else S, np.ones(S, bool)
+
+
+def _fitting(rows: _Rows, has_softmax: bool, across: bool) -> _Form | None:
+    """A form that fits all the rows, padding left out; None where there is none."""
+    S = len(rows.seen)
+    left, right, _ = _usual(rows, across)
+    if has_softmax and not across and len(rows.at):
+        left, right = int((rows.at - rows.first).max()), max(0, int((rows.last - rows.at).max()))
+    low, high = np.clip(rows.at - left, 0, S), np.clip(rows.at + right + 1, 0, S)
+    keep = rows.seen | _between(rows, low, high)
+    kept = np.concatenate([[0], np.cumsum(keep)])
+    fits = bool((kept[high] - kept[low] == rows.number).all())
+    return (left, right, keep) if fits and (has_softmax or _is_text(keep)) else None
+
+
+def _is_text(keep: np.ndarray) -> bool:
+    """Whether the kept keys are two or more, side by side."""
+    at = np.flatnonzero(keep)
+    return len(at) > 1 and at[-1] - at[0] == len(at) - 1
+
+
+def _between(rows: _Rows, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """S: keys of the text that none of these rows, each of which sees low … high, could have looked at."""
+    S = len(rows.seen)
+    edges = np.zeros(S + 1, int)
+    np.add.at(edges, low, 1)
+    np.add.at(edges, high, -1)
+    keys = np.arange(S)
+    within = (keys >= rows.first.min(initial=S)) & (keys <= rows.last.max(initial=-1))
+    return within & (np.cumsum(edges)[:S] == 0)
+
+
+_SQUARE = 256
+
+
+class Reach(NamedTuple):
+    """Of each sample: keys before `start`, and from `stop` on, are padding. All queries see all others."""
+
+    start: np.ndarray
+    """B"""
+    stop: np.ndarray
+    """B"""
+
+
+class Sight:
+    """Who may look where. Padding is no query and no key, so that a padded text is measured as it is alone.
+
+    A record that knows its padding says what is none. Else it is asked, in this order, for
+
+    the mask    kept beside q and k by `See(qk=True)`, unless there is a bias, which may hide keys too
+    weights     where they are exact: see `outlined`. So for small maps, for Hugging Face's `eager`, stitched texts and
+                weights from elsewhere
+    statistics  of a coarse map: `received`, else the map's bins, tell before which key and behind which nobody looked.
+                Padding that fills no whole bin is not found then
+
+    Keys that nobody may look at are padding. In self-attention they are no queries either; neither are queries that see
+    nothing. The queries of cross-attention are another text: `queries`, B T, or the Sight of a decoder's
+    own attention, says which of them count.
+
+    A coarse map may be of any number of positions: what is told of each of them is made only when it is asked for.
+    """
+
+    def __init__(self, record: Record, queries: "np.ndarray | Sight | None" = None) -> None:
+        self.record, self._given = record, queries
+        self._by: BoundMask | Outline | Reach = _bound(record) or _told(record)
+
+    @property
+    def _reach(self) -> Reach | None:
+        """Where the text is told by its ends alone, and so nothing of its length need be made."""
+        return self._by if isinstance(self._by, Reach) and self.record.padding is None else None
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """B S: which keys are no padding."""
+        B, _, _, S = self.record.shape
+        if self.record.padding is not None:
+            known = self.record.padding.keys
+            return np.ones((B, S), bool) if known is None else np.asarray(to_numpy(known))
+        if isinstance(self._by, Reach):
+            at = np.arange(S)
+            keys: np.ndarray = (at >= self._by.start[:, None]) & (at < self._by.stop[:, None])
+            return keys
+        return self._by.keep if isinstance(self._by, Outline) else _keys_seen(self.record, self._by)
+
+    @cached_property
+    def queries(self) -> np.ndarray:
+        """B T: which queries are none."""
+        B, _, T, S = self.record.shape
+        given = self._given.queries if isinstance(self._given, Sight) else self._given
+        if self.record.padding is not None:
+            counted = np.ones((B, T), bool) if given is None else given
+            known = self.record.padding.queries
+            return counted if known is None else np.asarray(counted & to_numpy(known))
+        if given is not None:
+            return given
+        if is_across(self.record):
+            return np.ones((B, T), bool)
+        own = self.keys[:, S - T :]
+        return own | ~own.any(1, keepdims=True)
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """B: the first key of each text."""
+        if (reach := self._reach) is not None:
+            return np.where(reach.start < reach.stop, reach.start, 0)
+        return self.keys.argmax(1) if self.record.shape[-1] else np.zeros(self.record.shape[0], int)
+
+    @property
+    def count(self) -> np.ndarray:
+        """B: how many keys are no padding."""
+        if (reach := self._reach) is not None:
+            return np.maximum(0, reach.stop - reach.start)
+        return self.keys.sum(1)
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether nothing hides a key of the text from a query, as far as can be told."""
+        return isinstance(self._by, Reach)
+
+    @property
+    def whole(self) -> np.ndarray:
+        """B: whether every query is one."""
+        B, _, T, S = self.record.shape
+        reach = self._reach
+        if reach is not None and isinstance(self._given, Sight):
+            return self._given.whole
+        if reach is None or self._given is not None:
+            return np.asarray(self.queries.all(1))
+        if is_across(self.record):
+            return np.ones(B, bool)
+        start, stop = reach
+        whole: np.ndarray = (start >= stop) | (stop <= S - T) | ((start <= S - T) & (stop >= S))
+        return whole
+
+    @property
+    def offsets(self) -> np.ndarray:
+        """B: the key at which query 0 of each text would stand; its last query stands at its last key."""
+        B, _, T, S = self.record.shape
+        found = None if self.record.padding is None else self.record.padding.offsets(T, S)
+        return np.full(B, S - T) if found is None else np.asarray(to_numpy(found))
+
+    @property
+    def padded(self) -> np.ndarray:
+        """B: whether a query is none, or the first key is not the first of the text."""
+        return (self.first > 0) | ~self.whole
+
+    def of(self, rows: slice) -> np.ndarray:
+        """B h r S, boolean; h is 1 where all heads see alike."""
+        B, _, _, S = self.record.shape
+        if isinstance(self._by, BoundMask):
+            return _block(self._by, rows, slice(0, S), B)
+        if isinstance(self._by, Reach):
+            return np.broadcast_to(self.keys[:, None, None], (B, 1, rows.stop - rows.start, S))
+        at = np.zeros(rows.stop - rows.start, int) if is_across(self.record) else places(self.record, rows)
+        return self._by.of(at)[:, None]
+
+    def blocks(self, most: int | None = None) -> Iterator[Block]:
+        """As `blocks`, padding's rows 0 and not looking."""
+        for block in blocks(self.record, most):
+            looking = block.looking & self.queries[:, None, block.rows]
+            yield Block(block.rows, np.where(looking[..., None], block.weights, 0), looking)
+
+
+def sights(records: Iterable[Record]) -> Iterator[Sight]:
+    """Of the records of a run, in call order: padding among a decoder's queries holds for its cross-attention too."""
+    before: Sight | None = None
+    for record in records:
+        B, _, T, _ = record.shape
+        if record.kind == "cross":
+            fits = before is not None and (before.record.shape[0], before.record.shape[2]) == (B, T)
+            yield Sight(record, before if fits else None)
+            continue
+        sight = Sight(record)
+        before = before if record.kind == "encoder" else sight
+        yield sight
+
+
+def _bound(record: Record) -> BoundMask | None:
+    """The mask of q and k, where nothing else hides keys."""
+    kept, (T, S) = record.kept, record.shape[-2:]
+    if not {"q", "mask"} & kept.keys() or kept.get("bias") is not None:  # a file may keep the mask alone
+        return None
+    mask = Mask.window(None, None) if kept.get("mask") is None else Mask.of(kept["mask"])
+    return mask.bind(tuple(kept.get("lead", record.shape[:2])), T, S, kept.get("q"))
+
+
+def _block(bound: BoundMask, rows: slice, cols: slice, samples: int) -> np.ndarray:
+    """B h r c of the mask."""
+    seen = np.asarray(to_numpy(bound.block(rows, cols)))
+    seen = seen[(None,) * (4 - seen.ndim)]
+    return np.broadcast_to(seen, (samples, seen.shape[1], rows.stop - rows.start, cols.stop - cols.start))
+
+
+def _keys_seen(record: Record, bound: BoundMask) -> np.ndarray:
+    """B S: keys that anybody may see; of a long text, some rows are asked, and each query whether it sees itself."""
+    B, _, T, S = record.shape
+    found = np.zeros((B, S), bool)
+    for rows in pieces(record, _MOST):
+        found |= _block(bound, rows, slice(0, S), B).any((1, 2))
+    if T > _MOST and not is_across(record):
+        for start in range(0, T, _SQUARE):
+            rows = slice(start, min(T, start + _SQUARE))
+            cols = slice(rows.start + S - T, rows.stop + S - T)
+            found[:, cols] |= np.diagonal(_block(bound, rows, cols, B).any(1), axis1=1, axis2=2)
+    return found
+
+
+def _told(record: Record) -> Outline | Reach:
+    """By exact weights, else by statistics, which tell of keys only."""
+    B, H, T, S = record.shape
+    if record.has_weights:
+        return outlined(record)
+    none, all_ = np.zeros(B, int), np.full(B, S)
+    if record.received is not None and H:
+        seen, wide = np.any(to_numpy(record.received), axis=1), 1
+    elif record.map is not None and H and T and S:
+        seen = np.any(to_numpy(record.map), axis=(1, 2))  # B C
+        wide = bin_size(S, seen.shape[1])
+    else:
+        return Reach(none, all_)
+    # Padding stands before a text or behind it; a key between, at which nobody looks, is sooner one that nobody wanted.
+    some, C = seen.any(1), seen.shape[1]
+    if not C:
+        return Reach(none, none)
+    start, stop = seen.argmax(1) * wide, np.minimum((C - seen[:, ::-1].argmax(1)) * wide, S)
+    return Reach(np.where(some, start, 0), np.where(some, stop, 0))

@@ -1,0 +1,374 @@
+"""One record out of a trace file, believed only after a look at every size and type.
+
+It knows what a record may hold, not how a file is opened.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+
+from regard.axes import Shape, distance_count, split_lead
+from regard.errors import FileError, RegardError
+from regard.files.formats import LARGEST_SIZE, MOST_AXES
+from regard.masks import BoundMask, Mask
+from regard.padding import Padding
+from regard.records import Record, Rectangle, Rest, Step, Top
+from regard.trace.compression import Unpacker
+from regard.trace.from_weights import KINDS
+from regard.trace.mask_file import MaskTreeError, mask_of
+from regard.trace.pooling import is_binning
+
+FORMAT, VERSION, KEY = "regard-trace", 4, "regard"
+"""A reader refuses what it does not know, so what is new in a record is a new version; what is absent is None."""
+
+_ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}
+_SOMETIMES = {"step", "prompt", "fused", "rest", "written", "packed", "same"}
+_ARRAYS = re.compile(
+    r"map|lse|entropy|received|sink|distance|values|sink_mass|ids|text\.(queries|keys)|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
+)
+SAME = {"kept.lse": "lse"}
+"""Arrays that may be stored as another of the record."""
+_PER_POSITION = {"lse": 2, "entropy": 2, "received": 3, "values": 3, "sink_mass": 2}
+"""Which of B H T S an array has after B and H."""
+
+MOST_HEADS = 2**12
+MOST_UNHELD = 2**16
+"""Samples × heads of all records of which the file has no number."""
+MOST_EMPTY = 2**27
+"""The other sizes of an array or a record that has a size of 0, multiplied."""
+
+Rows = list[tuple[str, ...]]
+FourSizes = tuple[int, int, int, int]
+
+
+class Tensors:
+    """The tensors of an open file, asked for by name and shape."""
+
+    def __init__(self, path: Path, file: Any, size: int) -> None:
+        self.path = path
+        self._file = file
+        self._names = set(file.keys())
+        self._unheld = 0
+        self._unpacker = Unpacker(size)
+        self._packed: dict[str, Any] = {}
+        self._same: dict[str, str] = {}
+
+    def told(self, own: str, entry: dict[str, Any], place: str) -> None:
+        """How the arrays of a record are stored: which are packed, and which are those of another name."""
+        packed, same = entry.get("packed", {}), entry.get("same", {})
+        if not isinstance(packed, dict) or not set(packed) <= set(entry["arrays"]):
+            raise self.garbled(f"{place}.packed")
+        if not isinstance(same, dict) or not all(SAME.get(name) == of for name, of in same.items()):
+            raise self.garbled(f"{place}.same")
+        self._packed |= {own + name: about for name, about in packed.items()}
+        self._same |= {own + name: own + of for name, of in same.items()}
+
+    def get(self, name: str, kinds: str = "f") -> np.ndarray:
+        """The tensor `name`, whose dtype must be of one of the kinds."""
+        name = self._same.get(name, name)
+        if name not in self._names:
+            raise FileError("trace-tensor-missing", path=str(self.path), tensor=name)
+        self._check_shape(name)
+        try:
+            found: np.ndarray = self._file.get_tensor(name)
+        except (TypeError, AttributeError, KeyError) as error:  # a dtype that NumPy does not have
+            raise FileError("trace-tensor-dtype", path=str(self.path), tensor=name, found="?") from error
+        if name in self._packed:
+            try:
+                found = self._unpacker.unpack(found, self._packed[name])
+            except ValueError as error:
+                raise self.garbled(name) from error
+        if found.dtype.kind not in kinds:
+            raise FileError("trace-tensor-dtype", path=str(self.path), tensor=name, found=found.dtype)
+        return found
+
+    def _check_shape(self, name: str) -> None:
+        """Sizes that NumPy has no room for, in a tensor of no number at all, are refused before it meets them."""
+        try:
+            shape = self._file.get_slice(name).get_shape()
+        except (OverflowError, TypeError) as error:
+            raise self.large(name, "≥ 2⁶³", LARGEST_SIZE) from error
+        if len(shape) > MOST_AXES:
+            raise FileError("trace-tensor-axes", path=str(self.path), tensor=name, found=len(shape), most=MOST_AXES)
+        if max(shape, default=0) > LARGEST_SIZE:
+            raise self.large(name, max(shape), LARGEST_SIZE)
+        self._check_empty(name, shape)
+
+    def check_held(self, place: str, shape: FourSizes, numbers: int) -> None:
+        """Raise where a record claims heads or samples of which the file holds next to nothing: `numbers` in all."""
+        B, H, *_ = shape
+        if H > MOST_HEADS:
+            raise self.large(f"{place}.shape, H", H, MOST_HEADS)
+        self._unheld += max(0, max(1, B) * max(1, H) - numbers)
+        if self._unheld > MOST_UNHELD:
+            raise self.large(f"{place}.shape, B × H", B * H, MOST_UNHELD)
+        self._check_empty(f"{place}.shape", shape)
+
+    def _check_empty(self, place: str, shape: Iterable[int]) -> None:
+        """What holds no number could claim any size."""
+        others = math.prod(size for size in shape if size)
+        if not all(shape) and others > MOST_EMPTY:
+            raise self.large(place, others, MOST_EMPTY)
+
+    def large(self, place: str, found: object, most: int) -> FileError:
+        """The error for a claim beyond what is stored."""
+        return FileError("trace-large", path=str(self.path), place=place, found=found, most=most)
+
+    def shaped(self, name: str, *wanted: int | None, kinds: str = "f") -> np.ndarray:
+        """The same, of a shape; None stands for any size."""
+        name = self._same.get(name, name)
+        found = self.get(name, kinds)
+        fits = found.ndim == len(wanted) and all(
+            size is None or size == have for size, have in zip(wanted, found.shape, strict=True)
+        )
+        if not fits:
+            spelt = "(" + ", ".join("…" if size is None else str(size) for size in wanted) + ")"
+            raise FileError("trace-tensor-shape", path=str(self.path), tensor=name, found=found.shape, wanted=spelt)
+        return found
+
+    def check_claimed(self, wanted: set[str]) -> None:
+        """Raise where the file holds a tensor that no record names: something was renamed or lost."""
+        if self._names - wanted:
+            raise self.garbled(min(self._names - wanted))
+
+    def garbled(self, place: str) -> FileError:
+        """The error for something in the JSON that cannot be."""
+        return FileError("trace-garbled", path=str(self.path), place=place)
+
+    def tokens(self, rows: Any) -> Rows:
+        """The table of token lists."""
+        if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+            raise self.garbled("tokens")
+        if not all(isinstance(token, str) for row in rows for token in row):
+            raise self.garbled("tokens")
+        return [tuple(row) for row in rows]
+
+
+def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
+    """Record `number`, as its JSON entry says; FileError where it says what cannot be."""
+    place = f"records[{number}]"
+    if not isinstance(entry, dict) or set(entry) - _SOMETIMES != _ENTRY:
+        raise tensors.garbled(place)
+    if not isinstance(entry["name"], str) or entry["kind"] not in KINDS:
+        raise tensors.garbled(place)
+    shape, names = entry["shape"], entry["arrays"]
+    if not isinstance(shape, list) or len(shape) != 4 or not all(_is_size(size) for size in shape):
+        raise tensors.garbled(f"{place}.shape")
+    for size in shape:
+        if size > LARGEST_SIZE:
+            raise tensors.large(f"{place}.shape", size if size < 2**63 else "≥ 2⁶³", LARGEST_SIZE)
+    if not isinstance(names, list) or not all(isinstance(name, str) and _ARRAYS.fullmatch(name) for name in names):
+        raise tensors.garbled(f"{place}.arrays")
+    if not isinstance(entry.get("fused", False), bool):
+        raise tensors.garbled(f"{place}.fused")
+    if entry.get("rest", "") not in get_args(Rest):
+        raise tensors.garbled(f"{place}.rest")
+    B, H, T, S = shape
+    own = f"{number}."
+    tensors.told(own, entry, place)
+    rectangle, kept = _kept(tensors, own, entry, (B, H, T, S))
+    per_position: dict[str, Any] = {
+        name: tensors.shaped(own + name, B, H, shape[axis]) if name in names else None
+        for name, axis in _PER_POSITION.items()
+    }
+    record = Record(
+        shape=(B, H, T, S),
+        name=entry["name"],
+        kind=entry["kind"],
+        fused=entry.get("fused", False),
+        rest=entry.get("rest", ""),
+        map=_map(tensors, own, (B, H, T, S)) if "map" in names else None,
+        **per_position,
+        top=_top(tensors, own, (B, H, T, S)) if "top.indices" in names else None,
+        sink=tensors.shaped(f"{own}sink", B, H) if "sink" in names else None,
+        distance=tensors.shaped(f"{own}distance", B, H, distance_count(T, S)) if "distance" in names else None,
+        queries=_tokens(tensors, entry, "queries", place, rows, B, T),
+        keys=_tokens(tensors, entry, "keys", place, rows, B, S),
+        written=_tokens(tensors, entry, "written", place, rows, B, T),
+        step=_step(tensors, entry.get("step"), place, B),
+        ids=tensors.shaped(f"{own}ids", B, T, kinds="iu") if "ids" in names else None,
+        prompt=_prompt(tensors, entry.get("prompt"), place, T),
+        padding=_padding(tensors, own, names, (B, H, T, S)),
+        rectangle=rectangle,
+        kept=kept,
+    )
+    tensors.check_held(place, (B, H, T, S), _numbers(record))
+    return record
+
+
+def _numbers(record: Record) -> int:
+    """How many numbers the largest array of the record has."""
+    top = () if record.top is None else record.top
+    arrays = (record.map, record.sink, record.lse, record.entropy, record.received, record.values, *top)
+    return max((array.size for array in (*arrays, *record.kept.values()) if isinstance(array, np.ndarray)), default=0)
+
+
+def texts_in(tensors: Tensors, about: dict[str, Any]) -> tuple[str, str] | None:
+    """What was read and what was written."""
+    found = about.get("texts")
+    if found is None:
+        return None
+    if not (isinstance(found, list) and len(found) == 2 and all(isinstance(text, str) for text in found)):
+        raise tensors.garbled("texts")
+    return found[0], found[1]
+
+
+def opening_in(tensors: Tensors, about: dict[str, Any]) -> tuple[str, int] | None:
+    """The name of a record and the number of its head; views look whether there is one."""
+    found = about.get("opening")
+    if found is None:
+        return None
+    if not (isinstance(found, list) and len(found) == 2 and isinstance(found[0], str) and _is_size(found[1])):
+        raise tensors.garbled("opening")
+    return found[0], found[1]
+
+
+def _step(tensors: Tensors, found: Any, place: str, B: int) -> Step | None:
+    if found is None:
+        return None
+    if not (isinstance(found, list) and len(found) == 2 and isinstance(found[1], list) and len(found[1]) in (0, B)):
+        raise tensors.garbled(f"{place}.step")
+    if not all(_is_size(number) and number <= LARGEST_SIZE for number in (found[0], *found[1])):
+        raise tensors.garbled(f"{place}.step")
+    return Step(found[0], tuple(found[1]))
+
+
+def _prompt(tensors: Tensors, found: Any, place: str, T: int) -> int | None:
+    if found is not None and not (_is_size(found) and found <= T):
+        raise tensors.garbled(f"{place}.prompt")
+    return found
+
+
+def _padding(tensors: Tensors, own: str, names: list[str], shape: FourSizes) -> Padding | None:
+    B, _, T, S = shape
+    queries = tensors.shaped(f"{own}text.queries", B, T, kinds="b") if "text.queries" in names else None
+    keys = tensors.shaped(f"{own}text.keys", B, S, kinds="b") if "text.keys" in names else None
+    return None if queries is None and keys is None else Padding(queries, keys)
+
+
+def _is_size(size: Any) -> bool:
+    return isinstance(size, int) and not isinstance(size, bool) and size >= 0
+
+
+def _map(tensors: Tensors, own: str, shape: FourSizes) -> np.ndarray:
+    B, H, T, S = shape
+    found = tensors.shaped(f"{own}map", B, H, None, None)
+    if not (is_binning(T, found.shape[2]) and is_binning(S, found.shape[3])):
+        raise FileError(
+            "trace-tensor-shape",
+            path=str(tensors.path),
+            tensor=f"{own}map",
+            found=found.shape,
+            wanted=f"({B}, {H}, ≤ {T}, ≤ {S})",
+        )
+    return found
+
+
+def _top(tensors: Tensors, own: str, shape: FourSizes) -> Top:
+    B, H, T, S = shape
+    indices = tensors.shaped(f"{own}top.indices", B, H, T, None, kinds="iu")
+    if indices.size and not (indices.min() >= 0 and indices.max() < S):
+        raise tensors.garbled(f"{own}top.indices")
+    return Top(indices, tensors.shaped(f"{own}top.weights", *indices.shape))
+
+
+def _tokens(
+    tensors: Tensors, entry: dict[str, Any], side: str, place: str, rows: Rows, samples: int, length: int
+) -> tuple[tuple[str, ...], ...] | None:
+    numbers = entry.get(side)
+    if numbers is None:
+        return None
+    fits = isinstance(numbers, list) and len(numbers) in (1, samples)
+    if not fits or not all(_is_size(number) and number < len(rows) for number in numbers):
+        raise tensors.garbled(f"{place}.{side}")
+    if any(len(rows[number]) != length for number in numbers):
+        raise tensors.garbled(f"{place}.{side}")
+    return tuple(rows[number] for number in numbers)
+
+
+# --- what exact weights are computed from ----------------------------------------------------------------
+
+
+def _kept(
+    tensors: Tensors, own: str, entry: dict[str, Any], shape: FourSizes
+) -> tuple[Rectangle | None, dict[str, Any]]:
+    about, names = entry["kept"], entry["arrays"]
+    if "kept.weights" in names:
+        weights = tensors.shaped(f"{own}kept.weights", *shape)
+        return (lambda rows, cols: weights[..., rows, cols]), {"weights": weights}
+    if about is None:
+        return None, {}
+    if not isinstance(about, dict) or "mask" not in about:
+        raise tensors.garbled(f"{own}kept")
+    kept: dict[str, Any] = {"mask": None, "lead": shape[:2]}
+    has_q = "kept.q" in names
+    if has_q:
+        if not _are_numbers(about):
+            raise tensors.garbled(f"{own}kept")
+        kept |= _kept_arrays(tensors, own, names, shape) | {"scale": about["scale"], "softcap": about["softcap"]}
+    elif "map" not in names or set(about) - {"mask", "lead"}:  # without q the map is to be the weights
+        raise tensors.garbled(f"{own}kept")
+    bound = None
+    if about["mask"] is not None:
+        kept["lead"] = _lead(tensors, own, about, shape)
+        kept["mask"], bound = _mask(tensors, own, about["mask"], (*kept["lead"], *shape[2:]))
+    return (_rectangle(kept, bound) if has_q else None), kept
+
+
+def _kept_arrays(tensors: Tensors, own: str, names: list[str], shape: FourSizes) -> dict[str, Any]:
+    B, H, T, S = shape
+    q = tensors.shaped(f"{own}kept.q", B, H, T, None)
+    if not q.shape[-1]:  # no attention has heads of width 0, and it would let the file claim any length
+        raise tensors.garbled(f"{own}kept.q")
+    k = tensors.shaped(f"{own}kept.k", B, None, S, q.shape[-1])
+    lse = tensors.shaped(f"{own}kept.lse", B, H, T)
+    G = k.shape[1]
+    bias = tensors.shaped(f"{own}kept.bias", None, None, None, None) if "kept.bias" in names else None
+    broadcasts = bias is None or all(size in (1, full) for size, full in zip(bias.shape, shape, strict=True))
+    if (G == 0 or H % G) and G != H:
+        raise tensors.garbled(f"{own}kept.k")
+    if not broadcasts:
+        raise tensors.garbled(f"{own}kept.bias")
+    return {"q": q, "k": k, "lse": lse, "bias": bias}
+
+
+def _lead(tensors: Tensors, own: str, about: dict[str, Any], shape: Shape) -> Shape:
+    """The axes before T and S as the caller had them, which is what the mask was written for."""
+    lead = about.get("lead")
+    if not isinstance(lead, list) or len(lead) > MOST_AXES - 2 or not all(_is_size(size) for size in lead):
+        raise tensors.garbled(f"{own}kept.lead")
+    if split_lead(tuple(lead)) != shape[:2]:
+        raise tensors.garbled(f"{own}kept.lead")
+    return tuple(lead)
+
+
+def _mask(tensors: Tensors, own: str, tree: Any, scores: Shape) -> tuple[Mask, BoundMask]:
+    *lead, T, S = scores
+    try:
+        mask = mask_of(tree, lambda number: tensors.get(f"{own}kept.mask.{number}", "iub"))
+        return mask, mask.bind(tuple(lead), T, S)
+    except FileError:
+        raise
+    except (MaskTreeError, RegardError) as error:
+        raise tensors.garbled(f"{own}kept.mask") from error
+
+
+def _rectangle(kept: dict[str, Any], bound: BoundMask | None) -> Rectangle:
+    def weights(rows: slice, cols: slice) -> np.ndarray:
+        from regard.kernels.blocked import rectangle
+
+        q, k, lse, bias = kept["q"], kept["k"], kept["lse"], kept["bias"]
+        scale, softcap = kept["scale"], kept["softcap"]
+        return rectangle(q, k, lse, rows, cols, mask=bound, bias=bias, scale=scale, softcap=softcap)
+
+    return weights
+
+
+def _are_numbers(about: dict[str, Any]) -> bool:
+    scale, softcap = about.get("scale"), about.get("softcap", "none given")
+    fits = softcap is None or (isinstance(softcap, float) and math.isfinite(softcap) and softcap > 0)
+    return fits and isinstance(scale, float) and math.isfinite(scale)

@@ -1,0 +1,211 @@
+"""Catching under everything that PyTorch does around a model: it sees each attention once and changes nothing."""
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+import torch
+import torch.nn.functional as F
+from catching import WHOLE, assert_unchanged, caught_in, records_of
+from tolerances import assert_close, assert_same_bits
+from torch import Tensor, nn
+from torch._dynamo.testing import CompileCounterWithBackend
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint
+
+from regard.capture.captured import Caught, CaughtWeights
+from regard.capture.dispatch_mode import Catching
+from regard.capture.recording import recorded
+from regard.layers import MultiHeadAttention
+from regard.records import Record
+
+X = torch.randn(2, 6, 16)
+
+
+class Layer(nn.Module):
+    """Attention, fused or by hand, with dropout in training."""
+
+    def __init__(self, fused: bool = True) -> None:
+        super().__init__()
+        self.num_heads, self.fused = 4, fused
+        self.project, self.out = nn.Linear(16, 48), nn.Linear(16, 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.project(x).unflatten(-1, (3, 4, 4)).permute(2, 0, 3, 1, 4)
+        if self.fused:
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            mixed = F.dropout((q @ k.mT / 2).softmax(-1), 0.1, self.training) @ v
+        return x + self.out(mixed.transpose(1, 2).flatten(-2))
+
+
+@pytest.fixture(params=[True, False], ids=["fused", "by hand"])
+def model(request: pytest.FixtureRequest) -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(Layer(request.param), Layer(request.param))
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_nothing_is_changed(model: nn.Module, train: bool) -> None:
+    model.train(train)
+    assert len(assert_unchanged(lambda: model(X), model)) == 2
+
+
+@pytest.mark.parametrize("guard", [torch.no_grad, torch.inference_mode])
+def test_nothing_is_changed_where_no_gradient_is_wanted(model: nn.Module, guard: type) -> None:
+    def run() -> Tensor:
+        with guard():
+            return model(X).clone()
+
+    assert len(assert_unchanged(run, model)) == 2
+
+
+def test_autocast(model: nn.Module) -> None:
+    def run() -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return model(X)
+
+    for record in assert_unchanged(run, model):
+        assert record.map.dtype == torch.float32
+        assert (record.map.sum(-1) - 1).abs().max() < 2**-7
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_activation_checkpointing_is_seen_once(model: nn.Module, reentrant: bool) -> None:
+    x = X.clone().requires_grad_()
+
+    def run() -> Tensor:
+        out = x
+        for layer in model:
+            out = checkpoint(layer, out, use_reentrant=reentrant)
+        return out
+
+    assert len(assert_unchanged(run, model)) == 2
+
+
+def test_gradients_of_gradients() -> None:
+    model = nn.Sequential(Layer(fused=False), Layer(fused=False))
+
+    def run() -> Tensor:
+        x = X.clone().requires_grad_()
+        (first,) = torch.autograd.grad(model(x).pow(2).sum(), x, create_graph=True)
+        return first
+
+    assert len(assert_unchanged(run, model)) == 2
+
+
+def test_our_own_layer_is_caught() -> None:
+    layer = MultiHeadAttention(16, 4)
+    (record,) = assert_unchanged(lambda: layer(X), layer)
+    assert record.shape == (2, 4, 6, 6)
+
+
+def test_a_watch_within_a_watch_is_not_seen_by_it(model: nn.Module) -> None:
+    inner: list[Record] = []
+    outer: list[Record] = []
+    with (
+        Catching(lambda caught: outer.append(recorded(caught, model[0], WHOLE))),
+        Catching(lambda caught: inner.append(recorded(caught, model[0], WHOLE))),
+    ):
+        model(X)
+    assert len(inner) == len(outer) == 2
+    for one, other in zip(inner, outer, strict=True):
+        assert_same_bits(one.map, other.map)
+
+
+def test_other_modes_do_not_see_how_we_look(model: nn.Module) -> None:
+    class Counting(TorchDispatchMode):
+        seen = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+            Counting.seen += 1
+            return func(*args, **(kwargs or {}))
+
+    with Counting():
+        model(X)
+    alone, Counting.seen = Counting.seen, 0
+    with Counting():
+        records_of(lambda: model(X), model[0])
+    assert Counting.seen == alone
+
+
+def test_an_error_in_the_model_puts_everything_back(model: nn.Module) -> None:
+    def run() -> None:
+        model(X)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        caught_in(run)
+    assert torch.utils._python_dispatch._get_current_dispatch_mode() is None
+    assert len(caught_in(lambda: model(X))) == 2
+
+
+def test_an_error_while_looking_is_kept_and_the_model_goes_on(model: nn.Module) -> None:
+    def tell(caught: Caught | CaughtWeights) -> None:
+        raise ZeroDivisionError
+
+    plain = model.eval()(X)
+    with Catching(tell) as catching:
+        assert torch.equal(model(X), plain)
+    assert [type(error) for error in catching.unseen.errors] == [ZeroDivisionError] * 2
+    assert torch.utils._python_dispatch._get_current_dispatch_mode() is None
+    assert torch.is_grad_enabled()
+
+
+def test_threads_watch_side_by_side(model: nn.Module) -> None:
+    together = Barrier(4)
+    inputs = torch.randn(4, 2, 6, 16)
+
+    def watched(x: Tensor) -> list[Record]:
+        together.wait()
+        return [record for _ in range(5) for record in records_of(lambda: model(x), model[0])]
+
+    model.eval()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(watched, inputs))
+    for x, records in zip(inputs, found, strict=True):
+        assert len(records) == 10
+        for at, record in enumerate(records_of(lambda x=x: model(x), model[0])):
+            assert_same_bits(records[at].map, record.map)
+
+
+def test_the_model_may_write_over_what_was_caught() -> None:
+    def run() -> None:
+        q = torch.ones(1, 1, 3, 4)
+        F.scaled_dot_product_attention(q, q, q)
+        q.zero_()
+        scores = torch.eye(3)[None, None] * 50
+        weights = scores.softmax(-1)
+        weights @ torch.ones(1, 1, 3, 4)
+        weights.zero_()
+
+    _, by_hand = records_of(run, nn.Identity())
+    assert_close(by_hand.weights(), torch.eye(3)[None, None], "weights")
+    assert_close(by_hand.map, torch.eye(3)[None, None], "weights")
+
+
+def test_compiled_models_are_caught_without_compiling_again() -> None:
+    torch.manual_seed(0)
+    model = Layer().eval()
+    counter = CompileCounterWithBackend("inductor")
+    compiled = torch.compile(model, backend=counter, fullgraph=True)
+    with torch.no_grad():
+        plain = compiled(X)
+        out: list[Tensor] = []
+        (record,) = records_of(lambda: out.append(compiled(X)), model)
+        (expected,) = records_of(lambda: model(X), model)
+        assert_same_bits(out[0], plain)
+        assert_same_bits(compiled(X), plain)
+    assert counter.frame_count == 1
+    assert_close(record.map, expected.map, "weights")
+
+
+def test_a_model_compiled_while_it_is_watched() -> None:
+    torch.manual_seed(0)
+    model = Layer().eval()
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    with torch.no_grad():
+        out: list[Tensor] = []
+        records = records_of(lambda: out.append(compiled(X)), model)
+        assert_close(out[0], model(X))
+    assert len(records) == 1

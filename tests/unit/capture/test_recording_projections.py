@@ -1,0 +1,196 @@
+"""Value lengths of watched models against doing it by hand, in models that keep W_o in different places."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from tolerances import assert_close
+from torch import nn
+from transformers import (
+    BertConfig,
+    BertModel,
+    Gemma2Config,
+    Gemma2Model,
+    GPT2Config,
+    GPT2LMHeadModel,
+    GPT2Model,
+    LlamaConfig,
+    LlamaModel,
+)
+
+import regard
+from regard import See
+from regard.capture.recording import output_projection
+from regard.errors import NotKeptError
+from regard.trace import Trace
+
+IDS = torch.arange(7)[None]
+SMALL: dict[str, Any] = {"vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 4}
+
+
+def watched(model: nn.Module, **inputs: Any) -> Trace:
+    with regard.watch(model.eval(), see=See(values=True, qk=True)) as trace, torch.no_grad():
+        model(**inputs)
+    return trace
+
+
+def by_hand(v: torch.Tensor, W_o: torch.Tensor, heads: int) -> torch.Tensor:
+    """v B G S Ev, W_o (H·Ev) D; the vectors themselves, then their lengths."""
+    v = v.repeat_interleave(heads // v.shape[1], 1)
+    return torch.einsum("bhse,hed->bhsd", v, W_o.unflatten(0, (heads, -1))).norm(dim=-1)
+
+
+def heard(module: nn.Module) -> list[torch.Tensor]:
+    """What a module gives while the model runs."""
+    found: list[torch.Tensor] = []
+    module.register_forward_hook(lambda _module, _given, out: found.append(out.detach()))
+    return found
+
+
+def test_llama_has_it_in_the_module_and_groups_its_heads() -> None:
+    torch.manual_seed(0)
+    model = LlamaModel(LlamaConfig(**SMALL, intermediate_size=16, num_key_value_heads=2))
+    attention = model.layers[0].self_attn
+    values = heard(attention.v_proj)
+    (record,) = watched(model, input_ids=IDS)
+    v = values[0].unflatten(-1, (2, 4)).transpose(1, 2)
+    assert_close(record.values, by_hand(v, attention.o_proj.weight.T.detach(), 4))
+
+
+def test_gpt2_has_it_transposed() -> None:
+    torch.manual_seed(0)
+    model = GPT2Model(GPT2Config(vocab_size=50, n_embd=16, n_head=4, n_layer=1))
+    attention = model.h[0].attn
+    qkv = heard(attention.c_attn)
+    (record,) = watched(model, input_ids=IDS)
+    v = qkv[0][..., 32:].unflatten(-1, (4, 4)).transpose(1, 2)
+    assert_close(record.values, by_hand(v, attention.c_proj.weight.detach(), 4))
+
+
+def test_bert_has_it_beside_the_module() -> None:
+    torch.manual_seed(0)
+    model = BertModel(BertConfig(**SMALL, intermediate_size=16))
+    attention = model.encoder.layer[0].attention
+    values = heard(attention.self.value)
+    trace = watched(model, input_ids=IDS)
+    v = values[0].unflatten(-1, (4, 4)).transpose(1, 2)
+    expected = by_hand(v, attention.output.dense.weight.T.detach(), 4)
+    assert_close(trace[0].values, expected)
+    moved = trace[0].weights() * expected[:, :, None]
+    assert_close(trace.value_weighted()[0].weights(), moved / moved.sum(-1, keepdim=True))
+
+
+def test_without_one_values_are_taken_as_they_are() -> None:
+    v = torch.randn(1, 2, 5, 3)
+
+    class Bare(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return nn.functional.scaled_dot_product_attention(v, v, v) + x
+
+    (record,) = watched(Bare(), x=torch.zeros(1))
+    assert_close(record.values, v.norm(dim=-1))
+    assert output_projection([nn.Sequential(nn.Linear(6, 6))], 6) is None
+
+
+FAMILIES: dict[str, Callable[..., nn.Module]] = {
+    "grouped": lambda how: LlamaModel(LlamaConfig(**SMALL, **how, intermediate_size=16, num_key_value_heads=2)),
+    "projection beside": lambda how: BertModel(BertConfig(**SMALL, **how, intermediate_size=16)),
+    "fused weights": lambda how: GPT2Model(GPT2Config(vocab_size=50, n_embd=16, n_head=4, n_layer=1, **how)),
+}
+
+
+@pytest.mark.parametrize("made", FAMILIES.values(), ids=FAMILIES)
+def test_a_softmax_of_the_model_s_own_shows_the_same_values(made: Callable[..., nn.Module]) -> None:
+    """With as many samples as heads, so that one could be taken for the other."""
+    ids = torch.randint(0, 50, (4, 7))
+    found = []
+    for how in ("sdpa", "eager"):
+        torch.manual_seed(0)
+        (record,) = watched(made({"attn_implementation": how}), input_ids=ids)
+        found.append(record.values)
+    assert_close(found[1], found[0])
+
+
+def test_gemma_2_groups_its_heads_and_makes_its_own_softmax() -> None:
+    torch.manual_seed(0)
+    model = Gemma2Model(Gemma2Config(**SMALL, intermediate_size=16, num_key_value_heads=2, head_dim=4))
+    attention = model.layers[0].self_attn
+    values = heard(attention.v_proj)
+    trace = watched(model, input_ids=IDS)
+    v = values[0].unflatten(-1, (2, 4)).transpose(1, 2)
+    assert_close(trace[0].values, by_hand(v, attention.o_proj.weight.T.detach(), 4))
+    assert trace.value_weighted()[0].shape == (1, 4, 7, 7)
+
+
+class Written(nn.Module):
+    """B = H = 2, and the product in another order than the softmax, or turned around."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.v = way, torch.randn(2, 2, 5, 3)
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        weights, v = x.softmax(-1), self.v
+        match self.way:
+            case "turned around":
+                return v.mT @ weights.mT
+            case "heads first":
+                return weights.transpose(0, 1).reshape(4, 5, 5) @ v.transpose(0, 1).reshape(4, 5, 3)
+            case "shared":  # one matrix of both heads, one of values
+                return weights.reshape(2, 10, 5) @ v[:, 0]
+            case _:
+                return self.drop(weights) @ v
+
+
+def test_products_the_other_way() -> None:
+    x = torch.randn(2, 2, 5, 5)
+    for way in ("turned around", "as usual"):
+        model = Written(way)
+        assert_close(watched(model, x=x)[0].values, model.v.norm(dim=-1))
+    model = Written("shared")
+    assert_close(watched(model, x=x)[0].values, model.v[:, :1].norm(dim=-1).expand(2, 2, 5))
+
+
+@pytest.mark.parametrize("way", ["heads first", "dropped"])
+def test_whose_values_they_were_is_not_guessed(way: str) -> None:
+    model, x, see = Written(way).train(), torch.randn(2, 2, 5, 5), See(values=True)
+    said = r"values of attention were not to be seen.*model\.eval\(\)"
+    with pytest.warns(UserWarning, match=said) as told, regard.watch(model, see=see) as trace:
+        torch.stack([model(x), model(x)])  # it is said once
+    assert trace[0].values is None
+    assert [warning.filename for warning in told] == [__file__]
+
+
+def test_what_cannot_be_known_says_so() -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    with pytest.warns(UserWarning, match=r"values of self_attn .* leave out torch\.no_grad\(\)"):
+        trace = watched(layer, src=torch.randn(1, 4, 8))
+    assert trace[0].values is None
+    with pytest.raises(NotKeptError, match=r"not asked for, .* or the model did not show them"):
+        trace.value_weighted()
+    with regard.watch(layer, see=See(values=True)) as trace:
+        layer(torch.randn(1, 4, 8))
+    assert trace[0].values.shape == (1, 2, 4)
+
+
+def test_values_are_saved_and_read(tmp_path: Any) -> None:
+    model = BertModel(BertConfig(**SMALL, intermediate_size=16))
+    trace = watched(model, input_ids=IDS)
+    trace.save(tmp_path / "t.safetensors", qk=True)
+    again = regard.read_trace(tmp_path / "t.safetensors")
+    assert_close(again[0].values, trace[0].values)
+    assert_close(again.value_weighted()[0].weights(), trace.value_weighted()[0].weights())
+
+
+def test_a_written_text_has_those_of_all_its_keys() -> None:
+    torch.manual_seed(0)
+    model = GPT2LMHeadModel(
+        GPT2Config(vocab_size=50, n_embd=16, n_head=4, n_layer=1, bos_token_id=0, eos_token_id=None)
+    )
+    with regard.watch(model.eval(), see=See(values=True, qk=True)) as trace:
+        written = model.generate(IDS + 1, max_new_tokens=4, do_sample=False, pad_token_id=0)
+    whole = watched(model, input_ids=written[:, :-1])
+    assert_close(trace.stitched()[0].values, whole[0].values)
+    assert_close(trace.stitched().value_weighted()[0].weights(), whole.value_weighted()[0].weights())

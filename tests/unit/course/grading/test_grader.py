@@ -1,0 +1,99 @@
+"""The one grader: fresh data, nothing passes unasked, and the sandbox says what this process says."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from regard.course.exercise import Call, Exercise, Track
+from regard.course.grading.answers import Answer, Outcome
+from regard.course.grading.grader import fresh_seed, grade
+from regard.course.grading.sandbox import in_process
+from regard.messages import speaking
+
+
+def test_the_data_are_fresh_unless_a_seed_is_given(shift: Exercise) -> None:
+    seen = [grade(shift, shift.solution, seed=seed, run=in_process) for seed in (None, None, 7, 7)]
+    assert all(verdict.passed for verdict in seen)
+    assert seen[0].seed != seen[1].seed
+    assert seen[0].tests != seen[1].tests
+    assert seen[2].tests == seen[3].tests
+    assert len({fresh_seed() for _ in range(20)}) > 15
+
+
+def test_the_program_gets_the_calls_and_nothing_else(shift: Exercise) -> None:
+    def spying(source: str, calls: Sequence[Call], track: Track) -> Outcome:
+        assert source == "def f(): ...\n"
+        assert {call.target for call in calls} == {"shift"}
+        assert track == "numpy"
+        return Outcome(ended="killed")
+
+    assert grade(shift, "def f(): ...\n", run=spying).slip == "killed"
+
+
+@pytest.mark.parametrize("ended", ["too-slow", "too-much-memory", "too-much-output", "killed", "garbled"])
+def test_a_run_that_ended_early_never_passes(shift: Exercise, ended: str) -> None:
+    right = in_process(shift.solution, [], "numpy")
+
+    def ending(source: str, calls: Sequence[Call], track: Track) -> Outcome:
+        return Outcome(in_process(shift.solution, calls, track).answers, ended=ended)
+
+    verdict = grade(shift, shift.solution, run=ending)
+    assert (verdict.passed, verdict.slip) == (False, ended)
+    assert verdict.diagnosis
+    assert right.answers == ()
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_answers_that_are_missing_never_pass(shift: Exercise, count: int) -> None:
+    def short(source: str, calls: Sequence[Call], track: Track) -> Outcome:
+        return Outcome(in_process(shift.solution, calls, track).answers[:count], ended="killed")
+
+    verdict = grade(shift, shift.solution, run=short)
+    assert not verdict.passed
+    assert [test.passed for test in verdict.tests] == [place < count for place in range(4)]
+
+
+def test_an_answer_that_equals_everything_is_wrong(shift: Exercise) -> None:
+    class Liar:
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = None  # type: ignore[assignment]
+
+    def lying(source: str, calls: Sequence[Call], track: Track) -> Outcome:
+        return Outcome(tuple(Answer(Liar()) for _ in calls))
+
+    assert not grade(shift, shift.solution, run=lying).passed
+
+
+def test_what_one_program_does_to_its_arguments_no_other_sees(shift: Exercise) -> None:
+    def spoiling(source: str, calls: Sequence[Call], track: Track) -> Outcome:
+        outcome = in_process(shift.solution, calls, track)
+        for call in calls:
+            np.asarray(call.args[0])[...] = 0
+        return outcome
+
+    assert grade(shift, shift.solution, run=spoiling).passed
+
+
+@pytest.mark.parametrize("source", [b"\xef\xbb\xbf", "", "   \n", b"\xff\xfe\x00", "x = 1\0"])
+def test_a_text_that_cannot_be_read_is_told(shift: Exercise, source: str | bytes) -> None:
+    verdict = grade(shift, source)
+    assert (verdict.passed, verdict.slip) == (False, "syntax")
+    assert verdict.diagnosis
+
+
+def test_both_languages(shift: Exercise) -> None:
+    wrong = shift.solution.replace("axis=-1", "axis=0")
+    with speaking("zh"):
+        verdict = grade(shift, wrong, seed=1, run=in_process)
+    assert verdict.diagnosis == "错误 over-rows"
+    assert "第一处不同在" in str(verdict)
+    assert "平移" in str(verdict)
+
+
+def test_the_sandbox_says_the_same(shift: Exercise) -> None:
+    for source in (shift.solution, shift.stub, shift.solution.replace("axis=-1", "axis=0"), "def shift(:\n"):
+        here, apart = grade(shift, source, seed=5, run=in_process), grade(shift, source, seed=5)
+        assert here.as_json() == apart.as_json()

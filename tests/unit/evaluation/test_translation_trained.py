@@ -1,0 +1,67 @@
+"""A trained model is found in its run's folder, in the run's model folder, or in a folder of its own."""
+
+import json
+from pathlib import Path
+
+import pytest
+from models import CONFIGS, random_weights, torch_model
+from tiny_language import translator_folder
+
+from regard.errors import FileError
+from regard.evaluation.translation import read_trained
+from regard.text.tokenizer_training import learn_tokenizer
+
+
+def a_model(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    torch_model(CONFIGS["gpt2"], random_weights(CONFIGS["gpt2"])).save(folder)
+    learn_tokenizer(["abc"], "characters").save(folder / "tokenizer.json")
+    return folder
+
+
+def test_where_a_model_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = tmp_path / "run"
+    inside = a_model(run / "model")
+    assert read_trained(inside).run is None
+    (run / "recipe.toml").write_text("")
+    assert read_trained(run).run == run
+    assert read_trained(inside).run == run
+    monkeypatch.chdir(inside)
+    assert read_trained(".").run == run
+    found = read_trained(run)
+    assert found.model.config == CONFIGS["gpt2"]
+    assert not found.model.training
+    assert found.tokenizer.decode(found.tokenizer.encode("cab")) == "cab"
+
+
+def test_a_model_beside_a_strangers_recipe(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text("")
+    assert read_trained(a_model(tmp_path / "other")).run is None
+
+
+def test_the_language_that_a_translator_writes(tmp_path: Path) -> None:
+    place = translator_folder(tmp_path / "model")
+    assert read_trained(place).language == "zh"
+    settings = place / "generation_config.json"
+    for other in ({"target_language": 3}, {}, []):
+        settings.write_text(json.dumps(other))
+        assert read_trained(place).language is None
+    settings.unlink()
+    assert read_trained(place).language is None
+    (tmp_path / "outside.json").write_text("{}")
+    settings.symlink_to(tmp_path / "outside.json")
+    with pytest.raises(FileError, match="outside of its folder"):
+        read_trained(place)
+
+
+def test_what_is_missing_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"there is no folder .*nowhere"):
+        read_trained(tmp_path / "nowhere")
+    (tmp_path / "recipe.toml").write_text("")
+    with pytest.raises(FileError, match=r"has not finished.*regard train command again"):
+        read_trained(tmp_path)
+    with pytest.raises(FileError, match="is a file; a model is a folder"):
+        read_trained(tmp_path / "recipe.toml")
+    (a_model(tmp_path / "model") / "tokenizer.json").unlink()
+    with pytest.raises(FileError, match=r"there is no file .*tokenizer\.json"):
+        read_trained(tmp_path)

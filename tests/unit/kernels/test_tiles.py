@@ -1,0 +1,41 @@
+"""Where scores are so large that their LSE has few digits left: entropy and exact weights keep theirs."""
+
+import numpy as np
+import pytest
+import torch
+from tolerances import assert_close
+
+from regard import See, attend, reference
+from regard.arrays import Array, to_numpy
+from regard.kernels.blocked.workers import run_all
+
+FAR = [0.0, -1e3, 1e6, -1e8, float(np.finfo("f").min)]
+"""What is added to all scores of a call; the last is how many models hide padding."""
+
+
+def call(like: str) -> list[Array]:
+    x = np.random.default_rng(0).standard_normal((3, 1, 2, 40, 8)).astype("f")
+    return list(torch.from_numpy(x) if like == "torch" else x)
+
+
+@pytest.mark.parametrize("far", FAR)
+@pytest.mark.parametrize(
+    ("like", "backend"), [("torch", "chunked"), ("torch", "eager"), ("numpy", "blocked"), ("numpy", "reference")]
+)
+def test_entropy_and_weights_do_not_follow_the_lse_into_its_last_digit(like: str, backend: str, far: float) -> None:
+    q, k, v = call(like)
+    bias = np.full((1, 1, 40, 40), far, "f")
+    bias[..., 30:] = -np.inf
+    given = torch.from_numpy(bias) if like == "torch" else bias
+    see = See(map=40, entropy=True, qk=True)
+    _, record = attend(q, k, v, bias=given, backend=backend, see=see, kind="cross")  # hidden keys, and no padding
+    exact = to_numpy(record.map)  # a bin for each weight, as the pass itself has made it
+    assert_close(exact.sum(-1), np.ones((1, 2, 40)), "weights")
+    assert_close(record.weights(rows=slice(3, 39), cols=slice(2, 40)), exact[..., 3:39, 2:], "weights")
+    assert_close(record.entropy, reference.entropy(exact), "statistic")
+
+
+def test_work_on_the_threads_may_ask_for_threads() -> None:
+    x = np.random.default_rng(0).standard_normal((1, 8, 600, 4)).astype("f")
+    alone = attend(x, x, x)
+    assert all(np.array_equal(found, alone) for found in run_all(lambda _: attend(x, x, x), range(8)))

@@ -1,0 +1,19 @@
+"""What the passes after an output are given."""
+
+import pytest
+import torch
+
+from regard.kernels.triton.second_pass import in_whole_tiles
+from tests.tolerances import assert_close
+
+
+@pytest.mark.parametrize("T", [1, 15, 16, 40])
+def test_shifts_fill_whole_tiles(T: int, device: str) -> None:
+    lse = torch.randn(2, 3, T, device=device)
+    lse[1, 2, 0] = -torch.inf
+    found = in_whole_tiles(lse, 16).cpu()
+    assert found.shape == (2, 3, -(-T // 16) * 16)
+    assert (found[:, :, T:] == torch.inf).all()
+    assert found[1, 2, 0] == torch.inf
+    seen = lse.cpu() != -torch.inf
+    assert_close(found[:, :, :T][seen], lse.cpu()[seen] / torch.log(torch.tensor(2.0)))

@@ -1,0 +1,110 @@
+"""A step captured as a graph: everything that can be known without a GPU. The graphs themselves: tests/gpu."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+import torch
+from torch import Tensor
+
+from regard.training import cuda_graph
+from regard.training.batches import IGNORED
+from regard.training.cuda_graph import WARM_UP, Captured, squared
+from regard.training.step import Micro
+
+
+def micro(B: int, T: int, S: int, fill: int = 1) -> Micro:
+    inputs = {
+        "ids": torch.full((B, T), fill),
+        "source": torch.full((B, S), fill),
+        "source_keep": torch.ones(B, S, dtype=torch.bool),
+    }
+    return inputs, torch.full((B, T), fill)
+
+
+def test_a_batch_is_filled_up_to_squares_of_which_nothing_counts() -> None:
+    inputs, targets = squared(*micro(2, 3, 5))
+    assert {each.shape for each in (*inputs.values(), targets)} == {(2, 5)}
+    assert targets[:, 3:].eq(IGNORED).all()
+    assert inputs["ids"][:, 3:].eq(0).all()
+    inputs, _ = squared(*micro(2, 5, 3))
+    assert not inputs["source_keep"][:, 3:].any()
+    assert inputs["source_keep"].dtype == torch.bool
+
+
+class Recorder:
+    """Stands in for CUDA graphs: recording runs the update's Python once, a replay adds up what its buffers hold."""
+
+    def __init__(self) -> None:
+        self.eager = 0
+
+    def prepare(self, *, lr: float, n_targets: int) -> None:
+        self.prepared = lr, n_targets
+
+    def __call__(self, micro: Sequence[Micro]) -> Tensor:
+        self.eager += 1
+        return sum((targets[targets != IGNORED].sum() for _, targets in micro), torch.zeros(())).float()
+
+
+@pytest.fixture
+def graphs(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[Captured, Recorder]]:
+    def record(self: Captured, micro: Sequence[Micro]) -> cuda_graph._Graph:
+        own = [({name: each.clone() for name, each in inputs.items()}, targets.clone()) for inputs, targets in micro]
+        numbers = torch.zeros(())
+
+        def replay() -> None:
+            numbers.copy_(sum(targets[targets != IGNORED].sum() for _, targets in own))  # type: ignore[arg-type]
+
+        return cuda_graph._Graph(own, numbers, replay)
+
+    monkeypatch.setattr(Captured, "_record", record)
+
+    def made() -> tuple[Captured, Recorder]:
+        recorder = Recorder()
+        return Captured(recorder), recorder  # type: ignore[arg-type]
+
+    return made
+
+
+def test_a_shape_is_warmed_up_and_then_replayed_with_the_numbers_of_the_moment(graphs) -> None:
+    step, recorder = graphs()
+    step.prepare(lr=0.5, n_targets=6)
+    assert recorder.prepared == (0.5, 6)
+    for fill in (1, 2, 3, 4):
+        assert step([micro(2, 3, 5, fill)]).item() == 6 * fill
+    assert recorder.eager == WARM_UP
+    assert step([micro(2, 3, 6, 1)]).item() == 6  # another shape
+    assert recorder.eager == WARM_UP + 1
+
+
+def test_shapes_beyond_the_most_are_computed_without_a_graph(graphs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cuda_graph, "MOST_GRAPHS", 1)
+    step, recorder = graphs()
+    for _ in range(4):
+        step([micro(2, 3, 5)])
+        step([micro(2, 3, 7)])
+    assert recorder.eager == WARM_UP + 4
+
+
+def test_graphs_share_memory_and_bear_the_thread_that_sends_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded: list[dict[str, object]] = []
+
+    class Graph:
+        def pool(self) -> str:
+            return "pool"
+
+        def replay(self) -> None:
+            pass
+
+    @contextmanager
+    def graph(made: Graph, **how: object) -> Iterator[None]:
+        recorded.append(how)
+        yield
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(torch.cuda, "graph", graph)
+    step = Captured(Recorder())  # type: ignore[arg-type]
+    for width in (5, 5, 5, 6, 6, 6):
+        step([micro(2, 3, width)])
+    mode = {"capture_error_mode": "thread_local"}
+    assert recorded == [{"pool": None, **mode}, {"pool": "pool", **mode}]

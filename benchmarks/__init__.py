@@ -1,1 +1,1 @@
-"""Measured ratios: ours against our peers and against what the machine can do, in one run."""
+"""Benchmarks: our times compared with other implementations and with the limits of the machine, in one run."""

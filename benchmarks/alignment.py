@@ -1,9 +1,9 @@
 """python -m benchmarks.alignment [--model translator] [--report]: which head of a translator aligns words best.
 
-The model reads each sentence of sentences/aligned.tsv and, as if it had written it, its translation; each head's
-alignment error rate (0 is best) is counted over all of them, by both ways of reading rows: a Chinese character's row is
-the one that has read it, or the one before, which writes it and by which `regard see` chooses its head. A head is worth
-something where it beats the diagonal, and words drawn by lot.
+The model reads each sentence of sentences/aligned.tsv and its translation, as if it had written it. The alignment error
+rate of each head (0 is best) is computed over all sentences, for two choices of rows: the row of a Chinese character is
+the one that has read it, or the one before, which writes it and by which `regard see` chooses its head. A head is
+useful if it is better than the diagonal and than random words.
 """
 
 import argparse
@@ -47,12 +47,12 @@ def parse() -> argparse.Namespace:
 
 
 def is_known(model: LanguageModel, pair: Aligned) -> bool:
-    """Whether the tokenizer knows every character: what it does not know is never read."""
+    """Whether the tokenizer knows every character: unknown ones are never read."""
     return not any(model.tokenizer.unknown in ids for ids in model.tokenizer.encode_all([pair.text, pair.output]))
 
 
 def markdown(model: LanguageModel, pairs: Sequence[Aligned], known: Sequence[Aligned], best: int) -> str:
-    """The report: the best heads, what they must beat, and whether the model names the same."""
+    """The report: the best heads, the baselines, and whether the model's settings name the same heads."""
     seen = [(pair, model.see(pair.text, output=pair.output).trace) for pair in known]
     read, written = best_heads(seen, "read"), best_heads(seen, "written")
     even = alignment_error_rate((pair, diagonal(pair)) for pair in known)
@@ -70,14 +70,14 @@ def markdown(model: LanguageModel, pairs: Sequence[Aligned], known: Sequence[Ali
         "",
         f"The best head by the row that has read is {name(read[0])}, by the row that writes {name(written[0])}.",
         agreement(model, written),
-        f"“{known[0].text}” by {name(written[0])}: {told(*seen[0], written[0])}.",
+        f"“{known[0].text}” by {name(written[0])}: {alignment_text(*seen[0], written[0])}.",
         "",
     ]
     return "\n".join(lines)
 
 
 def rows(read: Sequence[Head], written: Sequence[Head], best: int) -> list[str]:
-    """The best heads by either way of reading rows."""
+    """The best heads by either choice of rows."""
     errors = [{each[:2]: each.error for each in heads} for heads in (read, written)]
     ranked = sorted(errors[0], key=lambda head: min(each[head] for each in errors))[:best]
     return [f"| layer {head[0]}, head {head[1]} | {errors[0][head]:.3f} | {errors[1][head]:.3f} |" for head in ranked]
@@ -88,7 +88,7 @@ def name(head: Head) -> str:
 
 
 def agreement(model: LanguageModel, heads: Sequence[Head]) -> str:
-    """Whether the model's own settings name the best head, which `regard see` shows."""
+    """Whether the model's settings name the best head, which `regard see` shows."""
     named = model.settings.alignment_heads
     if not named:
         return f"The model names no alignment_heads; they should begin with {list(heads[0][:2])}."
@@ -101,8 +101,8 @@ def agreement(model: LanguageModel, heads: Sequence[Head]) -> str:
     )
 
 
-def told(pair: Aligned, trace: Trace, head: Head) -> str:
-    """Where the row that writes each character looks hardest."""
+def alignment_text(pair: Aligned, trace: Trace, head: Head) -> str:
+    """The source word with the highest weight in the row that writes each character."""
     record = trace.select("cross")[head.layer]
     linked = {j: pair.source[i] for i, j in head_links(record, pair, "written")[head.head]}
     return ", ".join(f"{linked.get(j, 'nothing')}–{word}" for j, word in enumerate(pair.target))

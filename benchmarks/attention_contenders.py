@@ -1,16 +1,16 @@
-"""Who computes attention on a CUDA device in `benchmarks.gpu_attention`: PyTorch's own kernels, and ours.
+"""The implementations of attention timed by `benchmarks.gpu_attention`: PyTorch's kernels, and ours.
 
-    FlashAttention-2     SDPA pinned to it; its backward adds in an order that changes
-    cuDNN                SDPA pinned to it
-    plain                our forward, nothing asked
-    map … everything     our forward that also tells; what it cannot tell follows in passes after it
-    cuDNN + map          cuDNN's output and LSE, and the map from q, k and that LSE alone
-    received pass        what keys receive, from q, k and the LSE alone
-    search pass          the strongest keys, from q, k, the LSE and the thresholds that our forward leaves
-    attend               `regard.attend` asked for the same map, whoever it chooses
-    eager                every weight, as Hugging Face's eager attention makes them
+    FlashAttention-2     SDPA with this backend; its backward adds in a varying order
+    cuDNN                SDPA with this backend
+    plain                our forward without statistics
+    map … everything     our forward with statistics; second passes compute what it cannot
+    cuDNN + map          cuDNN's output and LSE, and the map from q, k and that LSE
+    received pass        received attention, from q, k and the LSE
+    search pass          the top keys, from q, k, the LSE and the thresholds of our forward
+    attend               `regard.attend` with the same map, with the backend it chooses
+    eager                all weights, as Hugging Face's eager attention computes them
 
-The numbers are drawn from a normal distribution: no head has a favourite, and no tile can be left out.
+The inputs are drawn from a normal distribution: no head has preferred keys, and no tile can be skipped.
 """
 
 from functools import cache
@@ -27,10 +27,10 @@ from regard import Mask, attend
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.attention import attention
 from regard.kernels.triton.forward_launch import forward
-from regard.kernels.triton.key_sums import sums
-from regard.kernels.triton.mask_bands import sight_of
-from regard.kernels.triton.support import Asked
-from regard.kernels.triton.top_keys import of_queries
+from regard.kernels.triton.key_sums import sum_over_queries
+from regard.kernels.triton.mask_bands import bands_of
+from regard.kernels.triton.support import ForwardRequest
+from regard.kernels.triton.top_keys import query_statistics
 
 OURS = (
     "plain",
@@ -44,13 +44,13 @@ OURS = (
     "search pass",
     "backward",
 )
-"""Those that compile kernels of ours."""
+"""Those that compile our kernels."""
 ALL_WEIGHTS = 16_384
-"""The length at which all weights are made: beyond it they do not fit."""
+"""The length at which all weights are computed: longer ones do not fit into memory."""
 
 
 def contenders(setting: Setting, device: torch.device) -> dict[str, Contender]:
-    """All that are timed at this setting, by name."""
+    """All implementations timed at this setting, by name."""
     q, k, v = setting.tensors(device)
     found = {**theirs(setting, q, k, v), **ours(setting, q, k, v), **backwards(setting, device)}
     if setting.n == ALL_WEIGHTS:
@@ -73,24 +73,26 @@ def ours(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Contend
     bins, scale = Bins.of(setting.n, setting.n, setting.see()), setting.E**-0.5
 
     def one_pass(name: str) -> Contender:
-        asked = setting.asked(name)
-        return lambda: forward(q, k, v, sight_of(mask), scale=scale, asked=asked)
+        request = setting.request(name)
+        return lambda: forward(q, k, v, bands_of(mask), scale=scale, request=request)
 
-    def all_passes(**asked: Any) -> Contender:
-        see = setting.see(**asked)
+    def all_passes(**options: Any) -> Contender:
+        see = setting.see(**options)
         return lambda: attention(q, k, v, mask=mask, scale=scale, see=see)
 
     def cudnn_and_map() -> object:
         out, lse = cudnn_with_lse(q, k, v, setting.causal)
-        return out, sums(q, k, lse, sight_of(mask), scale=scale, bins=bins, received=False)
+        return out, sum_over_queries(q, k, lse, bands_of(mask), scale=scale, bins=bins, received=False)
 
     @cache
-    def known() -> Any:
-        """What a forward leaves to the passes after it, made when one of them first asks for it."""
-        return forward(q, k, v, sight_of(mask), scale=scale, asked=Asked(lse=True, top=TOP))
+    def first_forward() -> Any:
+        """The forward's result for the second passes, computed when first needed."""
+        return forward(q, k, v, bands_of(mask), scale=scale, request=ForwardRequest(lse=True, top=TOP))
 
     def search() -> object:
-        return of_queries(q, k, known().lse, mask=mask, scale=scale, top=TOP, threshold=known().threshold)
+        return query_statistics(
+            q, k, first_forward().lse, mask=mask, scale=scale, top=TOP, threshold=first_forward().threshold
+        )
 
     return {
         "plain": one_pass("plain"),
@@ -100,13 +102,15 @@ def ours(setting: Setting, q: Tensor, k: Tensor, v: Tensor) -> dict[str, Contend
         "top-8": all_passes(top=TOP),
         "everything": all_passes(entropy=True, received=True, top=TOP),
         "cuDNN + map": cudnn_and_map,
-        "received pass": lambda: sums(q, k, known().lse, sight_of(mask), scale=scale, received=True),
+        "received pass": lambda: sum_over_queries(
+            q, k, first_forward().lse, bands_of(mask), scale=scale, received=True
+        ),
         "search pass": search,
     }
 
 
 def backwards(setting: Setting, device: torch.device) -> dict[str, Contender]:
-    """Backward passes alone: each keeps what its forward left, which is made when it first runs."""
+    """Backward passes alone: each keeps the result of its forward, computed at its first run."""
     *leaves, upstream = setting.tensors(device, 4)
     leaves = [x.requires_grad_() for x in leaves]
     outputs: dict[str, Tensor] = {}
@@ -132,7 +136,7 @@ def backwards(setting: Setting, device: torch.device) -> dict[str, Contender]:
 
 
 def agreement(contenders: dict[str, Contender]) -> dict[str, float]:
-    """How far apart those are that should say the same: outputs, maps from one pass and from two, cuDNN's with LSE."""
+    """Differences between results that should be equal: outputs, maps, cuDNN with and without LSE."""
     one_pass: Any = contenders["map"]()
     two_passes: Any = contenders["cuDNN + map"]()
     alone: Any = contenders["cuDNN"]()
@@ -145,13 +149,13 @@ def agreement(contenders: dict[str, Contender]) -> dict[str, float]:
 
 
 def pinned(backend: SDPBackend, q: Tensor, k: Tensor, v: Tensor, causal: bool) -> Tensor:
-    """PyTorch's own attention by one of its kernels."""
+    """PyTorch's attention with one of its kernels."""
     with sdpa_kernel(backend):
         return scaled_dot_product_attention(q, k, v, is_causal=causal)
 
 
 def cudnn_with_lse(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
-    """Output, and the LSE B H T that cuDNN hands out where gradients will be asked for."""
+    """Output, and the LSE B H T that cuDNN returns if gradients are needed."""
     out, lse, *_ = torch.ops.aten._scaled_dot_product_cudnn_attention(q, k, v, None, True, 0.0, causal)
     return out, lse.reshape(q.shape[:3])
 

@@ -1,4 +1,4 @@
-"""What attention is timed at in `benchmarks.gpu_attention`: widths, masks and lengths, and which lengths are judged."""
+"""The settings of `benchmarks.gpu_attention`: head widths, masks and lengths, and the lengths that have bounds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,40 +10,40 @@ from torch import Tensor
 from regard import See
 from regard.axes import bin_width
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.support import Asked
+from regard.kernels.triton.support import ForwardRequest
 
 BINS, TOP = 256, 8
 WIDTHS, MASKS = (64, 128), ("causal", "full")
 JUDGED = (4096, 16_384, 65_536, 131_072)
-"""The lengths at which something is asked for."""
+"""The lengths at which ratios have bounds."""
 UNEVEN = 20_000
-BESIDE = {
+NOT_JUDGED = {
     UNEVEN: f"no tile divides it, and bins {bin_width(UNEVEN, BINS)} wide begin anywhere in one, as with "
     "nearly every text"
 }
-"""Lengths that are shown and not judged, each with its reason."""
-LENGTHS = (*JUDGED, *BESIDE)
+"""Lengths that are shown without bounds, each with the reason."""
+LENGTHS = (*JUDGED, *NOT_JUDGED)
 FORWARDS = {
-    "plain": Asked(),
-    "map": Asked(lse=True),
-    "entropy": Asked(lse=True, entropy=True),
-    "everything": Asked(lse=True, entropy=True, top=TOP),
+    "plain": ForwardRequest(),
+    "map": ForwardRequest(lse=True),
+    "entropy": ForwardRequest(lse=True, entropy=True),
+    "everything": ForwardRequest(lse=True, entropy=True, top=TOP),
 }
-"""What one pass of ours is asked for; all but the first with a map beside it."""
+"""The statistics requested of our forward; all but the first also include a map."""
 
 
 def in_order(lengths: Iterable[int]) -> list[int]:
-    """Rising, and those that are not judged behind the others.
+    """Ascending, with lengths without bounds last.
 
     >>> in_order([20_000, 65_536, 4096])
     [4096, 65536, 20000]
     """
-    return sorted(lengths, key=lambda n: (n in BESIDE, n))
+    return sorted(lengths, key=lambda n: (n in NOT_JUDGED, n))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """One sample of n tokens, H heads E wide, in bfloat16."""
+    """One sample of n tokens, H heads of width E, in bfloat16."""
 
     E: int
     causal: bool
@@ -59,7 +59,7 @@ class Setting:
 
     @property
     def operations(self) -> float:
-        """Of the two matrix products of a forward; what causal attention need not look at is not counted."""
+        """Operations of the two matrix products of a forward; masked pairs of a causal mask are not counted."""
         return 4.0 * self.n**2 * self.E * self.H / (2 if self.causal else 1)
 
     @property
@@ -71,10 +71,10 @@ class Setting:
         shape = (1, self.H, self.n, self.E)
         return [torch.randn(shape, generator=make, device=device, dtype=torch.bfloat16) for _ in range(count)]
 
-    def see(self, **asked: Any) -> See:
-        return See(map=BINS, sink=False, **asked)
+    def see(self, **options: Any) -> See:
+        return See(map=BINS, sink=False, **options)
 
-    def asked(self, name: str) -> Asked:
-        """What the pass of this name is asked for, its map included."""
+    def request(self, name: str) -> ForwardRequest:
+        """The request of the forward with this name, including its map."""
         bins = None if name == "plain" else Bins.of(self.n, self.n, self.see())
         return FORWARDS[name]._replace(bins=bins)

@@ -1,4 +1,4 @@
-"""What `benchmarks.gpu_attention` found, as the table it was asked for: ratios, bounds, and whether they are met."""
+"""The results of `benchmarks.gpu_attention` as a table: ratios, their bounds, and whether they are met."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -7,23 +7,23 @@ from typing import NamedTuple
 
 import torch
 
-from benchmarks.attention_settings import BESIDE, BINS, Setting, in_order
+from benchmarks.attention_settings import BINS, NOT_JUDGED, Setting, in_order
 from benchmarks.commit import with_commit
 from benchmarks.dated import heading, table
 from benchmarks.measure import Measured, Ratio
 
-FEWEST = 16_384
-"""Tokens from which on some of the ratios are asked for."""
+MIN_TOKENS = 16_384
+"""Tokens from which on some of the ratios have bounds."""
 REACHED = {"aim": "yes, the aim", "must": "yes", "short": "no", "–": "–"}
 """By verdict, the best first."""
 HOST = ("FlashAttention-2", "cuDNN", "plain", "map", "attend")
-"""Whose calls are also timed on the host."""
+"""Calls whose host time is measured too."""
 AGREEMENT = ("output beside cuDNN's", "map in one pass beside two", "cuDNN with LSE beside without")
 
 
 @dataclass
 class Found:
-    """All that was measured so far; what was not says why."""
+    """Everything measured so far; `missing` holds the reasons for the rest."""
 
     settings: dict[Setting, Measured] = field(default_factory=dict)
     ceilings: dict[str, float] = field(default_factory=dict)
@@ -33,17 +33,17 @@ class Found:
 
 
 class Row(NamedTuple):
-    """A line of the table: a ratio, and from how many tokens on its bounds hold."""
+    """A line of the table: a ratio, and the number of tokens from which on its bounds hold."""
 
     ratio: Ratio
-    fewest: int = 0
+    min_tokens: int = 0
 
-    def judges(self, n: int) -> bool:
-        """Whether its bounds hold at this length; elsewhere its value stands in parentheses."""
-        return n >= self.fewest and n not in BESIDE
+    def has_bounds(self, n: int) -> bool:
+        """Whether its bounds hold at this length; otherwise its value is shown in parentheses."""
+        return n >= self.min_tokens and n not in NOT_JUDGED
 
 
-LESS = Row(
+LESS_MEMORY = Row(
     Ratio(
         label="map, how many times less memory than eager with weights",
         over="",
@@ -52,25 +52,25 @@ LESS = Row(
         higher_is_better=True,
     )
 )
-MANY = Row(Ratio(label="extra memory of the map of 32 heads, MB", over="", under="", must=128, aim=80))
+MANY_HEADS = Row(Ratio(label="extra memory of the map of 32 heads, MB", over="", under="", must=128, aim=80))
 
 
 def rows(E: int) -> tuple[Row, ...]:
-    """The ratios that are asked for, with the bounds for heads so wide."""
+    """The ratios, with the bounds for heads of width E."""
     wide = E >= 128
 
-    def speed(label: str, over: str, under: str, must: float, aim: float, fewest: int = 0) -> Row:
-        return Row(Ratio(label=label, over=over, under=under, must=must, aim=aim, higher_is_better=True), fewest)
+    def speed(label: str, over: str, under: str, must: float, aim: float, min_tokens: int = 0) -> Row:
+        return Row(Ratio(label=label, over=over, under=under, must=must, aim=aim, higher_is_better=True), min_tokens)
 
-    def time(label: str, over: str, under: str, must: float, aim: float, fewest: int = 0) -> Row:
-        return Row(Ratio(label=label, over=over, under=under, must=must, aim=aim), fewest)
+    def time(label: str, over: str, under: str, must: float, aim: float, min_tokens: int = 0) -> Row:
+        return Row(Ratio(label=label, over=over, under=under, must=must, aim=aim), min_tokens)
 
-    seeing = f"+ LSE + {BINS}² map"
+    with_map = f"+ LSE + {BINS}² map"
     return (
         speed("plain forward, speed over FlashAttention-2", "FlashAttention-2", "plain", 1.3, 1.6),
-        speed("plain forward, speed over cuDNN", "cuDNN", "plain", 0.80 if wide else 0.95, 1.0, FEWEST),
-        time(f"{seeing}, time over own plain forward", "map", "plain", 1.06 if wide else 1.12, 1.03, FEWEST),
-        time(f"{seeing}, time over cuDNN's forward alone", "map", "cuDNN", 1.30, 1.05, FEWEST),
+        speed("plain forward, speed over cuDNN", "cuDNN", "plain", 0.80 if wide else 0.95, 1.0, MIN_TOKENS),
+        time(f"{with_map}, time over own plain forward", "map", "plain", 1.06 if wide else 1.12, 1.03, MIN_TOKENS),
+        time(f"{with_map}, time over cuDNN's forward alone", "map", "cuDNN", 1.30, 1.05, MIN_TOKENS),
         time("the same + entropy, time over own plain forward", "entropy", "plain", 1.18, 1.08),
         time("map + received attention, time over own plain forward", "received", "plain", 1.8, 1.6),
         time("map + top-8, time over own plain forward", "top-8", "plain", 1.9, 1.5),
@@ -95,21 +95,21 @@ def markdown(found: Found) -> str:
         f"triton {_triton()}; CUDA {torch.version.cuda}; cuDNN {torch.backends.cudnn.version()}. One sample, 16 heads, "
         f"bfloat16, random numbers; {many} rounds in turns, {found.compiling:.0f} s of compiling before. Ratios are "
         "of medians. Times are the device's alone, by events, not by CUDA graphs: before each turn the cache is "
-        "flushed, and the device sleeps until the host has made its launches. Only who waits for the device in between "
-        "shows time of the host.",
+        "flushed, and the device sleeps until the host has launched everything. Only a call that waits for the device "
+        "in between includes time of the host.",
         "",
         f"Ceilings in the same run: {found.ceilings.get('products', 0) / 1e12:.0f} TFLOP/s (bfloat16 products, 8192³), "
         f"{found.ceilings.get('copy', 0) / 1e12:.2f} TB/s (copies, read and written).",
         "",
         *_ratios(found),
         "",
-        " ".join(_parentheses(found)),
+        " ".join(_notes(found)),
         "",
         *_times(found),
         "",
         *_spreads(found),
         "",
-        *_beside(found),
+        *_other_facts(found),
         *(f"- {line}" for line in found.missing),
         "",
         "Clocks, power and temperature: " + "; ".join(map(" ".join, found.clocks.items())) + ".",
@@ -133,14 +133,14 @@ def _ratios(found: Found) -> list[str]:
     return table(headings, [*_lines_of_ratios(found, lengths), *_lines_of_memory(found, lengths)])
 
 
-def _parentheses(found: Found) -> Iterator[str]:
-    yield "In parentheses: lengths for which nothing is asked. “reached” is the worst of the others."
-    for n in in_order({setting.n for setting in found.settings} & BESIDE.keys()):
-        yield f"{n:,} is never judged: {BESIDE[n]}."
+def _notes(found: Found) -> Iterator[str]:
+    yield "In parentheses: lengths without bounds. “reached” is the worst of the others."
+    for n in in_order({setting.n for setting in found.settings} & NOT_JUDGED.keys()):
+        yield f"{n:,} is never judged: {NOT_JUDGED[n]}."
 
 
-def _by_kind(found: Found) -> Iterator[tuple[int, str, dict[int, Measured]]]:
-    """Width, mask, and what was found at each length."""
+def _by_width_and_mask(found: Found) -> Iterator[tuple[int, str, dict[int, Measured]]]:
+    """Width, mask, and the measurements at each length."""
     for E, mask in dict.fromkeys((setting.E, setting.mask) for setting in found.settings):
         own = {setting.n: each for setting, each in found.settings.items() if (setting.E, setting.mask) == (E, mask)}
         yield E, mask, own
@@ -148,8 +148,8 @@ def _by_kind(found: Found) -> Iterator[tuple[int, str, dict[int, Measured]]]:
 
 def _lines_of_ratios(found: Found, lengths: Sequence[int]) -> list[list[str]]:
     lines: list[tuple[int, list[str]]] = []
-    for E, mask, own in _by_kind(found):
-        for place, row in enumerate(rows(E)):
+    for E, mask, own in _by_width_and_mask(found):
+        for position, row in enumerate(rows(E)):
             ratio = row.ratio
             values = {
                 n: each.median(ratio.over) / each.median(ratio.under)
@@ -157,25 +157,27 @@ def _lines_of_ratios(found: Found, lengths: Sequence[int]) -> list[list[str]]:
                 if each.times.get(ratio.over) and each.times.get(ratio.under)
             }
             if values:
-                lines.append((place, [ratio.label, str(E), mask, *_cells(row, values, lengths)]))
+                lines.append((position, [ratio.label, str(E), mask, *_cells(row, values, lengths)]))
     return [line for _, line in sorted(lines, key=lambda one: one[0])]
 
 
 def _cells(row: Row, values: dict[int, float], lengths: Sequence[int]) -> list[str]:
-    """A value for each length, the bounds, and whether they are met everywhere that they hold."""
+    """A value for each length, the bounds, and whether they are met at every length where they hold."""
     ratio = row.ratio
-    shown = ["" if n not in values else f"{values[n]:.2f}" if row.judges(n) else f"({values[n]:.2f})" for n in lengths]
-    verdicts = [ratio.verdict(value) for n, value in values.items() if row.judges(n)] or ["–"]
+    shown = [
+        "" if n not in values else f"{values[n]:.2f}" if row.has_bounds(n) else f"({values[n]:.2f})" for n in lengths
+    ]
+    verdicts = [ratio.verdict(value) for n, value in values.items() if row.has_bounds(n)] or ["–"]
     sign = "≥" if ratio.higher_is_better else "≤"
     bounds = ["–" if bound is None else f"{sign} {bound:g}" for bound in (ratio.must, ratio.aim)]
     return [*shown, *bounds, REACHED[max(verdicts, key=list(REACHED).index)]]
 
 
 def _lines_of_memory(found: Found, lengths: Sequence[int]) -> list[list[str]]:
-    """Memory beyond inputs and output: what all weights need over what the map needs, and the map of many heads."""
+    """Memory beyond inputs and output: that of all weights over that of the map, and of the map of many heads."""
     lines = []
-    for row, get in ((LESS, _less_memory), (MANY, _many_heads)):
-        for E, mask, own in _by_kind(found):
+    for row, get in ((LESS_MEMORY, _less_memory), (MANY_HEADS, _many_heads)):
+        for E, mask, own in _by_width_and_mask(found):
             values = {n: value for n, each in own.items() if (value := get(each)) is not None}
             if values:
                 lines.append([row.ratio.label, str(E), mask, *_cells(row, values, lengths)])
@@ -203,7 +205,7 @@ def _times(found: Found) -> list[str]:
         cells = [_time(setting, each, name) if name in each.times else "" for name in names]
         lines.append([str(setting.E), setting.mask, f"{setting.n:,}", *cells])
     return [
-        "Milliseconds; in brackets TFLOP/s, and of the others none: they do more than two products.",
+        "Milliseconds; in brackets TFLOP/s, not for calls that compute more than the two products.",
         "",
         *table(["E", "mask", "tokens", *names], lines),
     ]
@@ -216,7 +218,7 @@ def _time(setting: Setting, each: Measured, name: str) -> str:
 
 
 def _spreads(found: Found) -> list[str]:
-    """How sure the medians are, setting by setting."""
+    """The spread of the times, for each setting."""
     lines = []
     for setting, each in found.settings.items():
         spreads = {name: spread(times) for name, times in each.times.items() if len(times) > 1}
@@ -241,8 +243,8 @@ def spread(times: Sequence[float]) -> float:
     return (high - low) / 2 / middle
 
 
-def _beside(found: Found) -> list[str]:
-    """What the host needs to start a call, in microseconds; and how far apart those are that should say the same."""
+def _other_facts(found: Found) -> list[str]:
+    """Host time to start a call, in microseconds; and differences between results that should be equal."""
     measured = [(setting, each.facts) for setting, each in found.settings.items() if each.facts]
     lines: list[str] = []
     for title, names, unit, style in (

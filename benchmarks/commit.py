@@ -1,4 +1,4 @@
-"""Which commit is measured."""
+"""The commit that is measured."""
 
 import os
 import subprocess
@@ -8,17 +8,17 @@ ROOT = Path(__file__).parents[1]
 
 
 def commit() -> str:
-    """REGARD_COMMIT, where someone says it; else what git knows, and whether src/ has changed since; else nothing."""
-    return os.environ.get("REGARD_COMMIT", "").strip() or _told_by_git()
+    """REGARD_COMMIT if set; otherwise git's commit, and whether src/ has changed since; otherwise an empty string."""
+    return os.environ.get("REGARD_COMMIT", "").strip() or _git_commit()
 
 
 def with_commit(title: str) -> str:
-    """A report's title, and the commit where it is known."""
-    known = commit()
-    return f"{title}, commit {known}" if known else title
+    """A report's title, with the commit if it is known."""
+    name = commit()
+    return f"{title}, commit {name}" if name else title
 
 
-def _told_by_git() -> str:
+def _git_commit() -> str:
     try:
         name = _git("rev-parse", "--short", "HEAD")
         return f"{name} and changes" if _git("status", "--porcelain", "--", "src") else name

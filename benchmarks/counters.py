@@ -1,8 +1,7 @@
-"""What the device's own counters say of a kernel, read by Nsight Compute (`ncu`); where it may not, why not.
+"""Hardware counters of a kernel, read by Nsight Compute (`ncu`), or the reason why they are not available.
 
-Not by `torch.profiler`, which could: built for CUDA 13 it ignores the counters it is asked for
-(github.com/pytorch/kineto/pull/1412). Sections are asked for instead of single counters, so that no name can be wrong;
-of what they hold, COLUMNS are shown where they are found.
+Not by `torch.profiler`: built for CUDA 13 it ignores the requested counters (github.com/pytorch/kineto/pull/1412).
+Sections are requested instead of single counters, so that no name can be wrong; the COLUMNS found in them are shown.
 """
 
 import csv
@@ -36,7 +35,7 @@ COLUMNS = {
     "of them eligible": ("smsp__warps_eligible.avg.per_cycle_active",),
     "registers": ("launch__registers_per_thread",),
 }
-"""What is shown, and the counters that may tell it, the best first; cycles and warps are those of one scheduler."""
+"""The columns, and the counters that provide them, the best first; cycles and warps are those of one scheduler."""
 STALLED = re.compile(r"smsp__average_warps_issue_stalled_(?!selected)(\w+)_per_issue_active\.ratio")
 REASONS = 3
 
@@ -48,7 +47,7 @@ class Counted(NamedTuple):
     values: dict[str, float]
 
     def shown(self) -> list[str]:
-        """What stands under HEADINGS."""
+        """The cells under HEADINGS."""
         cells = [f"{self.values.get('gpu__time_duration.sum', 0.0) / 1e3:.1f}"]
         for names in COLUMNS.values():
             found = [self.values[name] for name in names if name in self.values]
@@ -62,7 +61,7 @@ HEADINGS = ("µs", *COLUMNS, "warps that wait, for each instruction, for")
 
 
 class NoCountersError(Exception):
-    """Why there are no counters, in a few words."""
+    """The reason why there are no counters."""
 
 
 def counted(program: Sequence[str], seconds: float) -> list[Counted]:
@@ -73,26 +72,26 @@ def counted(program: Sequence[str], seconds: float) -> list[Counted]:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log.csv"
         sections = [word for section in SECTIONS for word in ("--section", section)]
-        # The card's clocks are left alone: others use it too, and times shall be those of the benchmark.
-        how = ["--profile-from-start", "off", "--clock-control", "none", "--csv", "--page", "raw"]
+        # Clocks are not locked: others use the GPU too, and times must match those of the benchmark.
+        options = ["--profile-from-start", "off", "--clock-control", "none", "--csv", "--page", "raw"]
         base = ["--print-units", "base", "--log-file", str(log)]
-        said = _run([ncu, *sections, *how, *base, *program], seconds)
+        output = _run([ncu, *sections, *options, *base, *program], seconds)
         lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
     if found := read(lines):
         return found
-    raise NoCountersError(_why_not([*lines, *said.splitlines()]))
+    raise NoCountersError(_error_message([*lines, *output.splitlines()]))
 
 
-def _why_not(lines: Sequence[str]) -> str:
-    """The first error that Nsight Compute names, or the last thing that was said at all."""
+def _error_message(lines: Sequence[str]) -> str:
+    """The first error of Nsight Compute, or the last line of output."""
     errors = [line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")]
     last = [line.strip() for line in lines if line.strip()][-1:]
-    return " ".join(["Nsight Compute says:", *(errors[:1] or last or ["nothing"])])
+    return " ".join(["Nsight Compute reports:", *(errors[:1] or last or ["nothing"])])
 
 
 def _run(command: Sequence[str], seconds: float) -> str:
-    """What it said; it and all that it started end in time."""
-    environment = {**os.environ, "LC_ALL": "C"}  # numbers with a point
+    """The output of a command; it and its child processes are killed at the time limit."""
+    environment = {**os.environ, "LC_ALL": "C"}  # decimal points in numbers
     process = subprocess.Popen(
         command,
         cwd=ROOT,
@@ -111,18 +110,18 @@ def _run(command: Sequence[str], seconds: float) -> str:
 
 
 def read(lines: Iterable[str]) -> list[Counted]:
-    """The kernels in a log of Nsight Compute: a line for each, after one with the counters' names.
+    """The kernels in a log of Nsight Compute: one line each, after one with the counters' names.
 
     >>> read(['==PROF== Connected', '"ID","Kernel Name","a.sum","b"', '"","","ns","%"', '"0","f(int)","1,000","n/a"'])
     [Counted(name='f(int)', values={'a.sum': 1000.0})]
     """
     found: dict[str, Counted] = {}
     for row in csv.DictReader(line for line in lines if line.startswith('"')):
-        if row["ID"]:  # the line of units has none
+        if row["ID"]:  # the line of units has no ID
             kernel = found.setdefault(row["ID"], Counted(row["Kernel Name"], {}))
-            # Some versions write a line for each counter.
-            told = {row["Metric Name"]: row["Metric Value"]} if "Metric Name" in row else row
-            numbers = {name: _number(text) for name, text in told.items() if name != "ID"}
+            # Some versions write one line per counter.
+            cells_by_name = {row["Metric Name"]: row["Metric Value"]} if "Metric Name" in row else row
+            numbers = {name: _number(text) for name, text in cells_by_name.items() if name != "ID"}
             kernel.values.update((name, number) for name, number in numbers.items() if number is not None)
     return list(found.values())
 

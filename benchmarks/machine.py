@@ -1,4 +1,4 @@
-"""Where and with what it was measured."""
+"""The machine and the versions of a measurement."""
 
 import platform
 import sys
@@ -6,7 +6,7 @@ from importlib import metadata
 
 
 def machine() -> dict[str, str]:
-    """Processor, cores, and the versions that matter; nothing that names a person or a host."""
+    """Processor, cores, and relevant versions; nothing that identifies a person or a host."""
     from regard.kernels.tiles import cores
 
     return {

@@ -1,11 +1,11 @@
-"""python -m benchmarks.machine_code: what the assembler makes of the kernels for Hopper GPUs. No GPU is needed.
+"""python -m benchmarks.machine_code: the machine code of the kernels for Hopper GPUs. No GPU is needed.
 
-How quick they are hangs on an order that the assembler chooses. Where it waits for the product with values before it
-has begun with the next exponentials, units stand idle by turns, and a kernel may take a tenth longer with not one
-instruction more. For each kernel, of the loop over tiles that all queries see: its instructions, and how many of them
-multiply tiles (second walks take two tiles at a time); how many in a hundred of its exponentials come between the wait
-for scores and the wait for that product; and how many bytes of registers the whole kernel spills. A kernel that serves
-several lengths is shown at the first. With PYTHONPATH another Triton can be asked than the one that is installed.
+Their speed depends on the instruction order chosen by the assembler. If it waits for the product with values before it
+starts the next exponentials, units are idle in turn, and a kernel may take a tenth longer without a single additional
+instruction. For each kernel, for the loop over fully visible tiles: its instructions, and how many of them multiply
+tiles (second passes process two tiles at a time); the percentage of its exponentials between the wait for scores and
+the wait for that product; and the bytes of registers that the whole kernel spills. A kernel used for several lengths is
+shown at the first one. With PYTHONPATH another Triton than the installed one can be used.
 --widths, --masks, --tokens, --keep FOLDER.
 """
 
@@ -23,10 +23,10 @@ import triton
 from benchmarks.attention_settings import FORWARDS, LENGTHS, MASKS, WIDTHS, Setting
 from benchmarks.commit import with_commit
 from benchmarks.dated import heading, table
-from benchmarks.without_gpu import compiled_instead
+from benchmarks.without_gpu import compile_only
 from regard.kernels.triton.hopper import launch
-from regard.kernels.triton.mask_bands import Sight
-from regard.kernels.triton.support import room_for
+from regard.kernels.triton.mask_bands import MaskBands
+from regard.kernels.triton.support import allocate_result
 
 HEADINGS = (
     "kernel",
@@ -42,7 +42,7 @@ PRODUCT, WAIT, EXPONENTIAL = "HGMMA", "WARPGROUP.DEPBAR", "MUFU.EX2"
 
 
 class Assembled(NamedTuple):
-    """A kernel: its machine code as text, and how many bytes it spills."""
+    """A kernel: its machine code as text, and the bytes it spills."""
 
     code: str
     spilled: int
@@ -82,7 +82,7 @@ def rows(settings: Sequence[Setting], keep: Path | None) -> Iterator[tuple[str, 
                 keep.mkdir(parents=True, exist_ok=True)
                 file = f"{name}_{setting.E}_{setting.mask}_{setting.n}.sass".replace(" ", "-")
                 (keep / file).write_text(assembled.code, encoding="utf-8")
-            loop = loop_of_seen_tiles(assembled.code)
+            loop = visible_tile_loop(assembled.code)
             early = early_exponentials(loop) if name in FORWARDS else None
             share = "–" if early is None else f"{100 * early:.0f}"
             counts = str(len(loop)), str(products_in(loop))
@@ -93,23 +93,23 @@ def rows(settings: Sequence[Setting], keep: Path | None) -> Iterator[tuple[str, 
 
 
 def programs(setting: Setting) -> Iterator[tuple[str, str]]:
-    """Each kernel by name, as the compiler hands it to the assembler."""
+    """The PTX of each kernel, by name."""
     q, k, v = (torch.empty((1, setting.H, setting.n, setting.E), dtype=torch.bfloat16, device="meta") for _ in "qkv")
-    sight, bins = Sight(right=0) if setting.causal else Sight(), setting.asked("map").bins
+    bands, bins = MaskBands(right=0) if setting.causal else MaskBands(), setting.request("map").bins
     assert bins is not None
-    options: dict[str, Any] = {"sight": sight, "scale": setting.E**-0.5}
-    with compiled_instead() as found:
+    options: dict[str, Any] = {"bands": bands, "scale": setting.E**-0.5}
+    with compile_only() as found:
         for name in FORWARDS:
-            asked = setting.asked(name)
-            launch.forward(q, k, v, told=room_for(asked, q, v), asked=asked, **options)
+            request = setting.request(name)
+            launch.forward(q, k, v, result=allocate_result(request, q, v), request=request, **options)
             yield name, found[-1].asm["ptx"]
         lse = torch.empty(q.shape[:3], device="meta")
         launch.map_of(q, k, lse, bins=bins, **options)
-        yield "second walk for the map", found[-1].asm["ptx"]
+        yield "second pass for the map", found[-1].asm["ptx"]
         launch.received_of(q, k, lse, **options)
         yield "received", found[-1].asm["ptx"]
-        next(launch.survivors_of(q, k, lse, sight))
-        yield "survivors", found[-1].asm["ptx"]
+        next(launch.candidates_of(q, k, lse, bands))
+        yield "candidates", found[-1].asm["ptx"]
 
 
 def assemble(program: str) -> Assembled:
@@ -117,23 +117,23 @@ def assemble(program: str) -> Assembled:
     with tempfile.TemporaryDirectory() as folder:
         source, binary = Path(folder) / "kernel.ptx", Path(folder) / "kernel.cubin"
         source.write_text(program, encoding="utf-8")
-        said = told_by([tools.ptxas.path, "-v", "-arch=sm_90a", str(source), "-o", str(binary)])
-        code = told_by([tools.nvdisasm.path, "-c", str(binary)])
-    return Assembled(code, max(map(int, re.findall(r"(\d+) bytes spill stores", said)), default=0))
+        log = run_tool([tools.ptxas.path, "-v", "-arch=sm_90a", str(source), "-o", str(binary)])
+        code = run_tool([tools.nvdisasm.path, "-c", str(binary)])
+    return Assembled(code, max(map(int, re.findall(r"(\d+) bytes spill stores", log)), default=0))
 
 
-def told_by(command: list[str]) -> str:
+def run_tool(command: list[str]) -> str:
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"{Path(command[0]).name} says: {done.stderr.strip()[:500]}")
+        raise SystemExit(f"{Path(command[0]).name} failed: {done.stderr.strip()[:500]}")
     return done.stdout + done.stderr
 
 
 # --- reading ---------------------------------------------------------------------------------------------
 
 
-def loop_of_seen_tiles(code: str) -> list[str]:
-    """The operations of the loop with the fewest for each product: that of the tiles that everybody sees, which takes
+def visible_tile_loop(code: str) -> list[str]:
+    """The operations of the loop with the fewest operations per product: that over fully visible tiles, which processes
     one or two of them at a time.
     """
     operations: list[str] = []
@@ -146,7 +146,7 @@ def loop_of_seen_tiles(code: str) -> list[str]:
             condition, operation, operands = instruction.groups()
             operations.append(operation)
             target = re.search(r"\.L_\w+", operands) if operation.startswith("BRA") else None
-            # Backwards, if something holds: from where somebody waits again the way back has no condition.
+            # A conditional backward branch: the branch back to a repeated wait is unconditional.
             if target and target[0] in labels and (condition or "U" in operation):
                 loops.append(operations[labels[target[0]] :])
     multiplying = [loop for loop in loops if products_in(loop)]

@@ -1,4 +1,4 @@
-"""Timing side by side: contenders take turns, so that a slow minute of the machine slows them all."""
+"""Timing of contenders in turns, so that a slow minute of the machine affects all of them."""
 
 import random
 import statistics
@@ -11,9 +11,9 @@ Contender = Callable[[], object]
 
 @dataclass(frozen=True, kw_only=True)
 class Ratio:
-    """How one contender compares with another: `over` divided by `under`, in time unless `work` says otherwise.
+    """The comparison of two contenders: `over` divided by `under`, in time unless `work` is given.
 
-    `must` and `aim` are bounds: upper ones, or lower ones where `higher_is_better`.
+    `must` and `aim` are bounds: upper ones, or lower ones if `higher_is_better`.
     """
 
     label: str
@@ -23,7 +23,7 @@ class Ratio:
     aim: float | None = None
     higher_is_better: bool = False
     work: tuple[float, float] = (1.0, 1.0)
-    """What one run of `over` and of `under` does; with it the ratio compares rates instead of times."""
+    """The work of one run of `over` and of `under`; with it the ratio compares rates instead of times."""
 
     def value(self, over: float, under: float) -> float:
         """The ratio for two times in seconds."""
@@ -32,7 +32,7 @@ class Ratio:
         return (self.work[0] / over) / (self.work[1] / under)
 
     def verdict(self, value: float) -> str:
-        """aim, must, short, or a dash where nothing was asked."""
+        """aim, must, short, or a dash where there is no bound."""
         for name, bound in (("aim", self.aim), ("must", self.must)):
             if bound is not None and (value >= bound if self.higher_is_better else value <= bound):
                 return name
@@ -41,7 +41,7 @@ class Ratio:
 
 @dataclass(kw_only=True)
 class Measured:
-    """The times of every contender, round by round, and facts that are not times."""
+    """The times of every contender, by round, and facts that are not times."""
 
     times: dict[str, list[float]] = field(default_factory=dict)
     facts: dict[str, float] = field(default_factory=dict)
@@ -50,11 +50,11 @@ class Measured:
         return statistics.median(self.times[name])
 
     def best_ratio(self, ratio: Ratio) -> float:
-        """The ratio of the shortest times: what is left when nobody else was on the machine."""
+        """The ratio of the shortest times: the least affected by other processes."""
         return ratio.value(min(self.times[ratio.over]), min(self.times[ratio.under]))
 
     def ratio(self, ratio: Ratio) -> tuple[float, float, float]:
-        """The median over rounds, and the quartiles around it: each round compares what ran in the same moment."""
+        """The median over rounds, and the quartiles around it: each round compares runs at the same moment."""
         pairs = zip(self.times[ratio.over], self.times[ratio.under], strict=True)
         values = sorted(ratio.value(over, under) for over, under in pairs)
         low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
@@ -62,9 +62,9 @@ class Measured:
 
 
 def race(contenders: dict[str, Contender], rounds: int, pause: float = 0.0, warm_up: int = 2) -> Measured:
-    """Run every contender once a round, in an order that changes, after warming up.
+    """Run every contender once per round, in varying order, after warming up.
 
-    `pause` is slept before each turn, where one contender leaves threads behind that spin in the next one's way.
+    `pause` is slept before each run, for contenders that leave spinning threads behind.
     """
     order = list(contenders.items())
     shuffle = random.Random(0).shuffle

@@ -1,8 +1,8 @@
-"""python -m benchmarks.poet --data DIR [--model poet] [--count 200]: the poet beside a 5-gram that read the same poems.
+"""python -m benchmarks.poet --data DIR [--model poet] [--count 200]: the poet compared with a 5-gram.
 
-DIR is what `making.poet.data` wrote. Both foresee the held-out poems, header given, end included; and both write
-quatrains with the same seeds and the poet's own temperature, top_k and top_p. Real held-out quatrains are the ceiling:
-some rhymed in Tang times and no longer do.
+DIR is the output of `making.poet.data`. Both predict the held-out poems, given the header, including the end; and both
+write quatrains with the same seeds and the poet's temperature, top_k and top_p. Real held-out quatrains are the
+ceiling: some rhymed in Tang times and no longer do.
 """
 
 import argparse
@@ -29,7 +29,7 @@ HEADINGS = ["writer", "bits per character", *(f"{share}, {form}" for share in SH
 
 
 class Row(NamedTuple):
-    """What was found of one writer: bits per character, and shares in the order of the headings."""
+    """The results of one writer: bits per character, and shares in the order of the headings."""
 
     name: str
     bits: float | None
@@ -55,13 +55,13 @@ def parse() -> argparse.Namespace:
 
 
 def measured(options: argparse.Namespace) -> tuple[list[Row], str]:
-    """The rows of the table, and what the bits were counted on."""
+    """The rows of the table, and a description of the poems used for bits per character."""
     train, heldout = read(options.data, "train"), read(options.data, "heldout")
     model, ngram = load(options.model), KneserNey(train)
-    # A character that one of them never saw would count in two ways: its poem is left out for both, and one that is
-    # longer than the model reads.
-    shared = [poem for poem in heldout if knows(model, poem) and set(poem) <= ngram.ids.keys()]
-    signs = sum(len(poem.partition(SEPARATOR)[2]) + 1 for poem in shared)
+    # A character unknown to one of them would be counted in two ways: such a poem is left out for both, and so is one
+    # longer than the model's context.
+    shared = [poem for poem in heldout if can_read(model, poem) and set(poem) <= ngram.ids.keys()]
+    n_characters = sum(len(poem.partition(SEPARATOR)[2]) + 1 for poem in shared)
     known = {line for poem in train for line in lines_of(poem.partition(SEPARATOR)[2])}
     own = model.settings
 
@@ -69,28 +69,28 @@ def measured(options: argparse.Namespace) -> tuple[list[Row], str]:
         return [model.generate(form=form, seed=seed) for seed in range(options.count)]
 
     def by_ngram(form: str) -> list[str]:
-        asked = Sampling(temperature=own.temperature, top_k=own.top_k, top_p=own.top_p)
-        return [ngram.write(form + SEPARATOR, replace(asked, seed=seed)) for seed in range(options.count)]
+        sampling = Sampling(temperature=own.temperature, top_k=own.top_k, top_p=own.top_p)
+        return [ngram.write(form + SEPARATOR, replace(sampling, seed=seed)) for seed in range(options.count)]
 
     def by_people(form: str) -> list[str]:
         return [poem.partition(SEPARATOR)[2] for poem in heldout if poem.startswith(form + SEPARATOR)]
 
     rows = [
-        Row(f"regard, {model.name}", sum(bits(model, poem) for poem in shared) / signs, shares(by_model, known)),
-        Row("5-gram", sum(float(ngram.bits(poem).sum()) for poem in shared) / signs, shares(by_ngram, known)),
+        Row(f"regard, {model.name}", sum(bits(model, poem) for poem in shared) / n_characters, shares(by_model, known)),
+        Row("5-gram", sum(float(ngram.bits(poem).sum()) for poem in shared) / n_characters, shares(by_ngram, known)),
         Row("held-out poems", None, shares(by_people, known)),
     ]
-    return rows, f"{len(shared):,} of {len(heldout):,} held-out poems, {signs:,} characters and ends"
+    return rows, f"{len(shared):,} of {len(heldout):,} held-out poems, {n_characters:,} characters and ends"
 
 
-def knows(model: LanguageModel, poem: str) -> bool:
-    """Whether the model has a token for all of it, and room."""
+def can_read(model: LanguageModel, poem: str) -> bool:
+    """Whether the poem has no unknown token and fits into the context."""
     ids = model.tokenizer.encode(poem)
     return model.tokenizer.unknown not in ids and len(ids) + 1 <= model.longest
 
 
 def bits(model: LanguageModel, poem: str) -> float:
-    """-log₂ of the probability of a poem and its end, after the header that is before it in training, too."""
+    """-log₂ of the probability of a poem and its end, after the header, as in training."""
     header, _, text = poem.partition(SEPARATOR)
     end = model.tokenizer.special("eos")
     before, after = ([end, *model.tokenizer.encode(header + SEPARATOR)], [*model.tokenizer.encode(text), end])
@@ -100,7 +100,7 @@ def bits(model: LanguageModel, poem: str) -> float:
 
 
 def shares(write: Callable[[str], list[str]], known: set[str]) -> list[float]:
-    """The shares of the headings, each for every kind of quatrain."""
+    """The shares of the headings, each for every form of quatrain."""
     poems = {form: write(form) for form in QUATRAINS}
     return [
         *(mean([right_lines(poem, FORMS[form]) for poem in poems[form]]) for form in QUATRAINS),
@@ -110,12 +110,12 @@ def shares(write: Callable[[str], list[str]], known: set[str]) -> list[float]:
 
 
 def mean(values: Sequence[float]) -> float:
-    """NaN where there are none: held-out poems may have no quatrain."""
+    """NaN for no values: held-out poems may contain no quatrain."""
     return statistics.fmean(values) if values else float("nan")
 
 
 def markdown(options: argparse.Namespace, rows: list[Row], counted_on: str) -> str:
-    """The report: where, with which command, on what, and the table."""
+    """The report: machine, command, data, and the table."""
     lines = [
         *heading("The poet and a 5-gram"),
         "```",

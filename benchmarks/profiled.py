@@ -1,8 +1,8 @@
-"""python -m benchmarks.profiled: which kernels run when attention is asked for something, and what each costs.
+"""python -m benchmarks.profiled: the kernels of an attention call, and the cost of each.
 
-Kernels' times come from `torch.profiler`; the device sleeps before each call until all of it is launched, so that what
-is left between kernels is the device's. What the device's counters say comes from `benchmarks.counters`, in a
-process of its own. Whatever goes wrong is said in a sentence: nothing here makes a run fail.
+Times come from `torch.profiler`; the device sleeps before each call until everything is launched, so that gaps between
+kernels are the device's. Hardware counters come from `benchmarks.counters`, in a process of its own. Errors are
+reported in the output: nothing here makes a run fail.
 --widths, --mask, --tokens, --of NAME …, --seconds.
 """
 
@@ -19,22 +19,22 @@ from torch.profiler import ProfilerActivity, profile
 from benchmarks.attention_settings import MASKS, WIDTHS, Setting
 from benchmarks.commit import with_commit
 from benchmarks.counters import HEADINGS, NoCountersError, counted
-from benchmarks.cuda_clock import LONGEST, cycles_per_second, warmed
+from benchmarks.cuda_clock import LONGEST, cycles_per_second, warm_up
 from benchmarks.dated import heading, table
 from benchmarks.measure import Contender
 
-WATCHED = ("plain", "map", "entropy", "received pass", "search pass")
+CONTENDERS = ("plain", "map", "entropy", "received pass", "search pass")
 CALLS = 10
 MARK = "spin_kernel"
-"""What `torch.cuda._sleep` is called on the device: it stands before each call."""
-LONG = 60
-"""Letters of a kernel's name that are shown; those of PyTorch go on with all their types."""
+"""The kernel name of `torch.cuda._sleep`, which precedes each call."""
+MAX_NAME = 60
+"""Characters of a kernel's name that are shown; PyTorch's names contain all their types."""
 
 T = TypeVar("T")
 
 
-class Ran(NamedTuple):
-    """A kernel or a copy on the device, from when to when, in microseconds."""
+class KernelRun(NamedTuple):
+    """A kernel or a copy on the device: name, start and end in microseconds."""
 
     name: str
     start: float
@@ -52,7 +52,7 @@ def main() -> None:
         return
     print("\n".join(heading(with_commit("Kernels of attention on a GPU"))))
     for part in (lambda: times(settings, options.of), lambda: counters(settings, options.of, options.seconds)):
-        print("\n".join(in_a_sentence(part)), flush=True)
+        print("\n".join(lines_or_reason(part)), flush=True)
 
 
 def parse() -> argparse.Namespace:
@@ -60,34 +60,34 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--widths", nargs="+", type=int, default=WIDTHS, help="of a head")
     parser.add_argument("--mask", choices=MASKS, default="full")
     parser.add_argument("--tokens", type=int, default=16_384)
-    parser.add_argument("--of", nargs="+", default=WATCHED, metavar="NAME", help="contenders of gpu_attention")
-    parser.add_argument("--seconds", type=float, default=150.0, help="no longer than that for the counters")
+    parser.add_argument("--of", nargs="+", default=CONTENDERS, metavar="NAME", help="contenders of gpu_attention")
+    parser.add_argument("--seconds", type=float, default=150.0, help="time limit for the counters")
     parser.add_argument("--bare", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def in_a_sentence(part: Callable[[], list[str]]) -> list[str]:
-    """What a part of the report says, or why it cannot."""
+def lines_or_reason(part: Callable[[], list[str]]) -> list[str]:
+    """The lines of a part of the report, or the reason why it is missing."""
     try:
         return part()
-    except Exception as error:  # a look at the kernels is never worth the run that it is part of
+    except Exception as error:  # profiling must not make the run fail
         return [f"This part is missing: {type(error).__name__}: {error}", ""]
 
 
-def able(setting: Setting, names: Sequence[str]) -> dict[str, Contender]:
-    """Those of the contenders that can, warm."""
+def runnable_contenders(setting: Setting, names: Sequence[str]) -> dict[str, Contender]:
+    """The contenders that run, after warming up."""
     from benchmarks.attention_contenders import contenders
 
-    everybody = contenders(setting, torch.device("cuda"))
-    found, said = warmed({name: everybody[name] for name in names if name in everybody}, float("inf"))
-    said |= {name: "there is no such contender" for name in names if name not in everybody}
-    for name, why in said.items():
-        print(f"{setting}: {name} cannot: {why}", file=sys.stderr)
+    all_contenders = contenders(setting, torch.device("cuda"))
+    found, errors = warm_up({name: all_contenders[name] for name in names if name in all_contenders}, float("inf"))
+    errors |= {name: "there is no such contender" for name in names if name not in all_contenders}
+    for name, why in errors.items():
+        print(f"{setting}: {name} failed: {why}", file=sys.stderr)
     return found
 
 
 def separated(items: Iterable[T], is_mark: Callable[[T], bool]) -> list[list[T]]:
-    """What follows each mark. What comes before the first is left out: its mark was lost.
+    """The items after each mark. Items before the first mark are left out: their mark was lost.
 
     >>> separated("bc|de||f", "|".__eq__)
     [['d', 'e'], [], ['f']]
@@ -102,56 +102,56 @@ def separated(items: Iterable[T], is_mark: Callable[[T], bool]) -> list[list[T]]
 
 
 def short(name: str) -> str:
-    """A kernel's name without what it returns, its rooms and its arguments.
+    """A kernel's name without return type, namespaces and arguments.
 
     >>> short("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int, float*)")
     'vectorized_elementwise_kernel<4, FillFunctor<float> >'
     """
     name = re.sub(r"^void |\(anonymous namespace\)::|\b(?:at|native|cuda|c10)::", "", name).split("(")[0].strip()
-    return name if len(name) <= LONG else f"{name[: LONG - 1]}…"
+    return name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…"
 
 
 # --- times -----------------------------------------------------------------------------------------------
 
 
 def times(settings: Sequence[Setting], names: Sequence[str]) -> list[str]:
-    """Of each contender its kernels, the longest first, and what is left between them."""
+    """The kernels of each contender, the longest first, and the time between them."""
     rows, cycles = [], int(LONGEST * cycles_per_second())
     for setting in settings:
-        for name, run in able(setting, names).items():
+        for name, run in runnable_contenders(setting, names).items():
             calls = calls_of(run, cycles)
-            rows += [[str(setting.E), name, *cells] for cells in (kernels_of(calls) if calls else [NOTHING])]
+            rows += [[str(setting.E), name, *cells] for cells in (kernels_of(calls) if calls else [NO_KERNELS])]
     return [
         f"Kernels of a call, {settings[0].mask}, {settings[0].n:,} tokens, by torch.profiler: medians of {CALLS} "
-        "calls, or of those that it did not lose.",
+        "calls, or of those that it recorded.",
         "",
-        *table(["E", "asked for", "kernel", "launches", "µs", "share"], rows),
+        *table(["E", "requested", "kernel", "launches", "µs", "share"], rows),
         "",
     ]
 
 
-NOTHING = ["the profiler saw nothing", "", "", ""]
+NO_KERNELS = ["the profiler recorded nothing", "", "", ""]
 
 
-def calls_of(run: Contender, cycles: int) -> list[list[Ran]]:
-    """What ran on the device, call by call."""
+def calls_of(run: Contender, cycles: int) -> list[list[KernelRun]]:
+    """The kernel runs on the device, by call."""
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA]) as seen:
+    with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         for _ in range(CALLS):
             torch.cuda._sleep(cycles)
             run()
             torch.cuda.synchronize()
-    ran = [
-        Ran(event.name, event.time_range.start, event.time_range.end)
-        for event in seen.events() or ()
+    kernel_runs = [
+        KernelRun(event.name, event.time_range.start, event.time_range.end)
+        for event in profiler.events() or ()
         if event.device_type.name == "CUDA"
     ]
-    calls = separated(sorted(ran, key=lambda one: one.start), lambda one: MARK in one.name)
+    calls = separated(sorted(kernel_runs, key=lambda one: one.start), lambda one: MARK in one.name)
     return [call for call in calls if call]
 
 
-def kernels_of(calls: Sequence[Sequence[Ran]]) -> Iterator[list[str]]:
-    """Lines of the table: kernel, launches, microseconds, share of the time from the first one's start to the end."""
+def kernels_of(calls: Sequence[Sequence[KernelRun]]) -> Iterator[list[str]]:
+    """Lines of the table: kernel, launches, microseconds, share of the time from the start of the first to the end."""
     whole = statistics.median(max(one.end for one in call) - call[0].start for call in calls)
     took: dict[str, list[float]] = {}
     for name in dict.fromkeys(short(one.name) for call in calls for one in call):
@@ -174,28 +174,30 @@ def counters(settings: Sequence[Setting], names: Sequence[str], seconds: float) 
     """A line for each kernel that one call of each contender launches."""
     widths = [str(setting.E) for setting in settings]
     one = settings[0]
-    how = ["--bare", "--widths", *widths, "--mask", one.mask, "--tokens", str(one.n), "--of", *names]
+    options = ["--bare", "--widths", *widths, "--mask", one.mask, "--tokens", str(one.n), "--of", *names]
     try:
-        kernels = counted([sys.executable, "-m", "benchmarks.profiled", *how], seconds)
+        kernels = counted([sys.executable, "-m", "benchmarks.profiled", *options], seconds)
     except NoCountersError as error:
         return [f"No counters: {error}.", ""]
-    asked = [(E, name) for E in widths for name in names]
+    requests = [(E, name) for E in widths for name in names]
     calls = separated(kernels, lambda kernel: MARK in kernel.name)
     rows = [
-        [*who, short(kernel.name), *kernel.shown()] for who, call in zip(asked, calls, strict=False) for kernel in call
+        [*request, short(kernel.name), *kernel.shown()]
+        for request, call in zip(requests, calls, strict=False)
+        for kernel in call
     ]
     return [
         "The same by the device's counters, one call each, each kernel alone and with an empty cache (Nsight Compute).",
         "",
-        *table(["E", "asked for", "kernel", *HEADINGS], rows),
+        *table(["E", "requested", "kernel", *HEADINGS], rows),
         "",
     ]
 
 
 def run_each_once(settings: Sequence[Setting], names: Sequence[str]) -> None:
-    """What Nsight Compute looks at: a mark for each contender, and behind it one call of those that can."""
+    """The program that Nsight Compute profiles: a mark for each contender, followed by one call of those that run."""
     for setting in settings:
-        ready = able(setting, names)
+        ready = runnable_contenders(setting, names)
         torch.cuda.profiler.start()
         for name in names:
             torch.cuda._sleep(1)

@@ -1,8 +1,8 @@
-"""python -m benchmarks.recipes RECIPE --data DIR --out DIR [--seeds 1 2 3]: train, evaluate, and hold against print.
+"""python -m benchmarks.recipes RECIPE --data DIR --out DIR [--seeds 1 2 3]: scores compared with published ones.
 
-Every seed is a run of `regard train`, in OUT/RECIPE-SEED, so that finished ones are not trained again, and those that
-were stopped go on; with --jobs, several side by side. Every score is what `regard evaluate` says. Printed
-are mean and spread over the seeds, beside the published figure where there is one.
+Every seed is a run of `regard train`, in OUT/RECIPE-SEED, so that finished runs are not repeated, and interrupted ones
+continue; with --jobs, several in parallel. Scores come from `regard evaluate`. The output is mean and spread over the
+seeds, with the published figure if there is one.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from benchmarks.dated import finish, heading, table
 
 
 class Published(NamedTuple):
-    """A figure that others reached, and where it stands."""
+    """A published figure and its source."""
 
     value: float
     higher_is_better: bool
@@ -51,14 +51,14 @@ class Row(NamedTuple):
 
     @property
     def spread(self) -> str:
-        """From the lowest to the highest, and the standard deviation."""
+        """Minimum to maximum, and the standard deviation."""
         if len(self.values) == 1:
             return "one seed"
         return f"{min(self.values):.4g}–{max(self.values):.4g}, s = {statistics.stdev(self.values):.2g}"
 
     @property
     def ratio(self) -> str:
-        """How far the mean is beyond what was published: above 1 is better."""
+        """The mean relative to the published figure: above 1 is better."""
         if self.published is None:
             return "–"
         ratio = self.mean / self.published.value
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def outcome(options: argparse.Namespace, seed: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """One seed trained and evaluated: what the run says of itself, and its scores on every set."""
+    """Train and evaluate one seed: its finished.json, and its scores on every set."""
     out = options.out / f"{options.recipe}-{seed}"
     changes = [word for change in options.set for word in ("--set", change)]
     regard("train", options.recipe, "--data", options.data, "--out", out, "--seed", seed, *changes)
@@ -105,7 +105,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--data", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", nargs="+", default=["1", "2", "3"])
-    parser.add_argument("--jobs", type=int, default=1, help="seeds at once, which a GPU has room for; default: 1")
+    parser.add_argument("--jobs", type=int, default=1, help="seeds in parallel, if they fit on the GPU; default: 1")
     parser.add_argument("--split", action="append", default=[], help="sets to evaluate on; default: the recipe's tests")
     parser.add_argument(
         "--set", action="append", default=[], help="a change to the recipe, such as training.compile=true"
@@ -114,15 +114,15 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def regard(*words: Any) -> str:
-    """A command of ours, as anyone would run it; what it prints."""
-    command = [sys.executable, "-m", "regard", "--lang", "en", *map(str, words)]
-    print("$ regard " + " ".join(map(str, words)), file=sys.stderr)
+def regard(*arguments: Any) -> str:
+    """Run a command of ours; returns its output."""
+    command = [sys.executable, "-m", "regard", "--lang", "en", *map(str, arguments)]
+    print("$ regard " + " ".join(map(str, arguments)), file=sys.stderr)
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def markdown(options: argparse.Namespace, rows: list[Row], figures: list[dict[str, Any]]) -> str:
-    """The report: the commands, what came out of each seed, and the table."""
+    """The report: the commands, the results of each seed, and the table."""
     changed = "".join(f" --set {change}" for change in options.set)
     splits = "".join(f" --split {split}" for split in options.split)
     lines = [

@@ -1,4 +1,4 @@
-"""The measured numbers as a table to read: in the terminal, and as a dated Markdown file."""
+"""The measurements as a table: in the terminal, and as a dated Markdown file."""
 
 from datetime import date
 from typing import Any
@@ -11,7 +11,7 @@ HEADINGS = ("ratio or fact", "median", "quartiles", "best", "must / aim", "met")
 
 
 def rows(case: Case, measured: Measured) -> list[tuple[str, ...]]:
-    """What stands under HEADINGS, for each ratio and fact."""
+    """The cells under HEADINGS, for each ratio and fact."""
     table: list[tuple[str, ...]] = []
     for ratio in case.ratios:
         low, middle, high = measured.ratio(ratio)
@@ -43,14 +43,14 @@ def markdown(results: dict[str, Measured], machine: dict[str, str], day: date) -
         lines += [f"## {name}", "", f"{case.what}; {rounds} rounds.", ""]
         lines += table(HEADINGS, rows(case, measured))
         if measured.times:
-            medians = ((who, f"{measured.median(who) * 1e3:.1f}") for who in measured.times)
+            medians = ((contender, f"{measured.median(contender) * 1e3:.1f}") for contender in measured.times)
             lines += ["", *table(("time", "ms"), medians)]
         lines.append("")
     return "\n".join(lines)
 
 
 def as_json(results: dict[str, Measured], machine: dict[str, str]) -> dict[str, Any]:
-    """Everything, for scripts."""
+    """All results, for scripts."""
     return {
         "machine": machine,
         "cases": {

@@ -1,7 +1,7 @@
 """python -m benchmarks.run [CASE …]: measure, print a table, optionally write JSON or a dated report.
 
-Each case runs in a process of its own: what one leaves in the memory allocator or in thread pools would be paid for
-by the next. `--against REV` measures that revision of src/ as well and compares the times.
+Each case runs in its own process: its memory allocator and thread pools would affect the next one. `--against REV` also
+measures that revision of src/ and compares the times.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def main() -> None:
         json.dump({"times": measured.times, "facts": measured.facts}, sys.stdout)
         return
     names = options.cases or [name for name, case in CASES.items() if case.gpu == options.gpu]
-    results = {name: measure_apart(name, options.rounds, ROOT / "src") for name in names}
+    results = {name: measure_in_process(name, options.rounds, ROOT / "src") for name in names}
     for name, measured in results.items():
         print_table(name, measured)
     if options.against:
@@ -59,8 +59,8 @@ def parse() -> argparse.Namespace:
     return options
 
 
-def measure_apart(name: str, rounds: int | None, source: Path) -> Measured:
-    """One case in a fresh process, with `source` first on its path."""
+def measure_in_process(name: str, rounds: int | None, source: Path) -> Measured:
+    """Measure one case in a fresh process, with `source` first on its path."""
     command = [sys.executable, "-m", "benchmarks.run", "--alone", name]
     command += ["--rounds", str(rounds)] if rounds else []
     path = os.pathsep.join(filter(None, [str(source), os.environ.get("PYTHONPATH")]))
@@ -68,7 +68,7 @@ def measure_apart(name: str, rounds: int | None, source: Path) -> Measured:
     done = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}, check=True, stdout=subprocess.PIPE, text=True
     )
-    return Measured(**json.loads(done.stdout.splitlines()[-1]))  # contenders may print while they are made
+    return Measured(**json.loads(done.stdout.splitlines()[-1]))  # contenders may print during setup
 
 
 def print_table(name: str, measured: Measured) -> None:
@@ -81,22 +81,22 @@ def print_table(name: str, measured: Measured) -> None:
     for row in report.rows(CASES[name], measured):
         table.add_row(*row)
     Console().print(table)
-    for who in measured.times:
-        print(f"  {measured.median(who) * 1e3:10.2f} ms  {who}")
+    for contender in measured.times:
+        print(f"  {measured.median(contender) * 1e3:10.2f} ms  {contender}")
 
 
 def compare(revision: str, results: dict[str, Measured], rounds: int | None) -> None:
-    """The same cases with the src/ of another revision: its median times beside ours."""
+    """Measure the same cases with the src/ of another revision, and print the ratios of the medians."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
             ["git", "worktree", "add", "--detach", folder, revision], cwd=ROOT, check=True, capture_output=True
         )
         try:
             for name, ours in results.items():
-                theirs = measure_apart(name, rounds, Path(folder) / "src")
+                theirs = measure_in_process(name, rounds, Path(folder) / "src")
                 print(f"{name}: time now over time at {revision}")
-                for who in ours.times:
-                    print(f"  {ours.median(who) / theirs.median(who):6.3f}  {who}")
+                for contender in ours.times:
+                    print(f"  {ours.median(contender) / theirs.median(contender):6.3f}  {contender}")
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", folder], cwd=ROOT, check=True)
 

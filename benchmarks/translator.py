@@ -1,8 +1,8 @@
-"""python -m benchmarks.translator --data DIR/dev.tsv [--model translator] [--report]: what the translator is worth.
+"""python -m benchmarks.translator --data DIR/dev.tsv [--model translator] [--report]: the quality of the translator.
 
-The NumPy model translates every English sentence of a TSV file; sacreBLEU holds the answers against all references,
-made simplified and not changed otherwise. Then the sentences of sentences/first_hundred.txt, each with what people
-thought of it: sentences/judged.tsv keeps their judgements, and what nobody has judged yet is listed in its form.
+The NumPy model translates every English sentence of a TSV file; sacreBLEU compares the outputs with all references,
+converted to simplified characters and otherwise unchanged. Then the sentences of sentences/first_hundred.txt, each with
+a human judgement: sentences/judged.tsv holds the judgements, and outputs not judged yet are listed in its format.
 """
 
 import argparse
@@ -24,7 +24,7 @@ HUNDRED, JUDGED = SENTENCES / "first_hundred.txt", SENTENCES / "judged.tsv"
 WANTED = {"sacrebleu": 42.0, "chrf": 36.0}
 FIRST = 500
 PLAIN = {"sacrebleu": 38.3, "chrf": 33.0}
-"""Of a plain nn.Transformer of 8 million parameters on the FIRST sentences, after three minutes on the same data."""
+"""Scores of a plain nn.Transformer with 8 million parameters on the FIRST sentences, trained for three minutes."""
 ACCEPTABLE = 95
 
 
@@ -81,7 +81,7 @@ def read_set(data: Path) -> PairSet:
 
 
 def scored(model: LanguageModel, data: Path) -> list[str]:
-    """The table of scores: all sentences against what is asked, the first against a plain Transformer's."""
+    """The table of scores: all sentences with their targets, the first ones with a plain Transformer's."""
     whole = read_set(data)
     outputs = model.translate(whole.sources)
     scores = whole.scores(outputs)
@@ -117,7 +117,7 @@ def read_sentences(path: Path) -> list[str]:
 
 
 def read_judged(path: Path) -> Judgements:
-    """The judgements of a file; ValueError with the line that is none, or that contradicts an earlier one."""
+    """The judgements of a file; ValueError with the line that is malformed, or that contradicts an earlier one."""
     found: Judgements = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if not line or line.startswith("#"):
@@ -135,7 +135,7 @@ def read_judged(path: Path) -> Judgements:
 
 
 def hundred(sentences: Sequence[str], outputs: Sequence[str], judged: Judgements) -> list[str]:
-    """How many are acceptable, all of them with their judgement, and what is left to judge."""
+    """The number of acceptable outputs, all of them with their judgement, and those left to judge."""
     pairs = list(zip(sentences, outputs, strict=True))
     known = [judged[pair] for pair in pairs if pair in judged]
     unknown = [pair for pair in pairs if pair not in judged]
@@ -146,7 +146,7 @@ def hundred(sentences: Sequence[str], outputs: Sequence[str], judged: Judgements
         "",
         "| sentence | output | acceptable | why |",
         "|---|---|---|---|",
-        *(f"| {' | '.join((*pair, *told(judged.get(pair))))} |" for pair in pairs),
+        *(f"| {' | '.join((*pair, *cells_of(judged.get(pair))))} |" for pair in pairs),
     ]
     if unknown:
         lines += [
@@ -160,7 +160,7 @@ def hundred(sentences: Sequence[str], outputs: Sequence[str], judged: Judgements
     return lines
 
 
-def told(judgement: Judgement | None) -> tuple[str, str]:
+def cells_of(judgement: Judgement | None) -> tuple[str, str]:
     if judgement is None:
         return "–", ""
     return ("yes" if judgement.acceptable else "no"), judgement.why

@@ -1,12 +1,12 @@
-"""python -m benchmarks.watching: what it costs to see the attention of a model, beside other ways to see it.
+"""python -m benchmarks.watching: the cost of seeing the attention of a model, compared with other methods.
 
     unwatched   the forward alone, fused attention
     regard      the same inside `regard.watch`, and the page that `trace.html` writes
     eager       Hugging Face's `output_attentions=True`: every weight of every layer
-    bertviz     head_view's page made from those weights, where bertviz is installed
+    bertviz     head_view's page of those weights, if bertviz is installed
 
-Each way and length is a process of its own, so that its peak of memory is its own. What would not fit into memory is
-not run, and the table says what it would have needed. --lengths, --report, --plot FILE.
+Each method and length runs in its own process, to measure its own peak of memory. What does not fit into memory is not
+run, and the table states the memory that it needs. --lengths, --report, --plot FILE.
 """
 
 import argparse
@@ -24,11 +24,11 @@ from benchmarks.dated import finish, heading, table
 
 ROOT = Path(__file__).parents[1]
 LAYERS, HEADS, WIDTH = 4, 12, 768
-WAYS = ("unwatched", "regard", "eager", "bertviz")
+METHODS = ("unwatched", "regard", "eager", "bertviz")
 FITS = 14e9
-"""Bytes that a way may need; this is meant for machines of 24 GB."""
+"""The largest number of bytes that a method may need; for machines of 24 GB."""
 RUNS, SHORT = 5, 2048
-"""How often a text of at most so many tokens is run."""
+"""The number of runs of a text of up to SHORT tokens."""
 TEXT = 22.0
 """Bytes of one weight in bertviz's page, measured at 128 tokens."""
 
@@ -36,61 +36,61 @@ TEXT = 22.0
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.watching", description=__doc__)
     parser.add_argument("--lengths", nargs="+", type=int, default=[128, 512, 2048, 8192])
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
+    parser.add_argument("--ways", dest="methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--report", action="store_true", help="also write a dated report to benchmarks/results/")
     parser.add_argument("--plot", type=Path, help="also draw the table, needs matplotlib")
-    parser.add_argument("--alone", nargs=2, metavar=("WAY", "LENGTH"), help=argparse.SUPPRESS)
+    parser.add_argument("--alone", nargs=2, metavar=("METHOD", "LENGTH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.alone:
         print(json.dumps(measured(options.alone[0], int(options.alone[1]))))
         return
-    rows = [row for length in options.lengths for row in rows_of(length, options.ways)]
+    rows = [row for length in options.lengths for row in rows_of(length, options.methods)]
     finish("watching", markdown(rows), report=options.report)
     if options.plot:
         draw(rows, options.plot)
 
 
-def rows_of(length: int, ways: list[str]) -> list[dict[str, Any]]:
-    """What each way took at this length, with the memory that it needs beyond the unwatched forward."""
+def rows_of(length: int, methods: list[str]) -> list[dict[str, Any]]:
+    """The measurements of each method at this length, with its memory beyond the unwatched forward."""
     found: dict[str, dict[str, Any]] = {}
-    for way in ways:
-        needs = needed(way, length)
-        if way == "bertviz" and find_spec("bertviz") is None:
-            found[way] = {"why": "not installed"}
+    for method in methods:
+        needs = needed(method, length)
+        if method == "bertviz" and find_spec("bertviz") is None:
+            found[method] = {"why": "not installed"}
         elif needs > FITS:
-            found[way] = {"why": f"would need {needs / 1e9:.0f} GB"}
+            found[method] = {"why": f"would need {needs / 1e9:.0f} GB"}
         else:
-            command = [sys.executable, "-m", "benchmarks.watching", "--alone", way, str(length)]
+            command = [sys.executable, "-m", "benchmarks.watching", "--alone", method, str(length)]
             done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
-            found[way] = json.loads(done.stdout) if done.returncode == 0 else {"why": done.stderr.strip()[-200:]}
+            found[method] = json.loads(done.stdout) if done.returncode == 0 else {"why": done.stderr.strip()[-200:]}
     plain = found.get("unwatched", {})
     for row in found.values():
         if "peak" in row and "peak" in plain:
             row["extra"] = max(0, row["peak"] - plain["peak"])
             row["times"] = row["seconds"] / plain["seconds"]
-    return [{"way": way, "length": length, **row} for way, row in found.items()]
+    return [{"method": method, "length": length, **row} for method, row in found.items()]
 
 
-def needed(way: str, length: int) -> float:
-    """Bytes, at least: eager keeps every layer's weights and three matrices of one; bertviz writes each as text."""
+def needed(method: str, length: int) -> float:
+    """A lower bound in bytes: eager keeps the weights of every layer and three matrices of one; bertviz writes text."""
     matrix = 4.0 * HEADS * length**2
-    if way == "eager":
+    if method == "eager":
         return (LAYERS + 3) * matrix
-    return LAYERS * (matrix + 3 * TEXT * HEADS * length**2) if way == "bertviz" else 0.0
+    return LAYERS * (matrix + 3 * TEXT * HEADS * length**2) if method == "bertviz" else 0.0
 
 
-def measured(way: str, length: int) -> dict[str, Any]:
-    """Seconds of the quickest of some runs, the peak of this process, and the size of the page."""
+def measured(method: str, length: int) -> dict[str, Any]:
+    """Seconds of the fastest of several runs, the peak memory of this process, and the size of the page."""
     import torch
     from transformers import GPT2Config, GPT2Model
 
     sizes: dict[str, Any] = {"vocab_size": 1000, "n_layer": LAYERS, "n_head": HEADS, "n_embd": WIDTH}
-    attention = "eager" if way in ("eager", "bertviz") else "sdpa"
+    attention = "eager" if method in ("eager", "bertviz") else "sdpa"
     torch.manual_seed(0)
     model = GPT2Model(GPT2Config(n_positions=length, **sizes)).eval()
     model.set_attn_implementation(attention)
     ids = torch.randint(0, 1000, (1, length))
-    run = {"unwatched": unwatched, "regard": by_regard, "eager": eagerly, "bertviz": by_bertviz}[way]
+    run = {"unwatched": unwatched, "regard": by_regard, "eager": eagerly, "bertviz": by_bertviz}[method]
     with torch.no_grad():
         run(model, ids[:, : min(length, 64)])
         times = []
@@ -128,7 +128,7 @@ def by_bertviz(model: Any, ids: Any) -> int:
     return len(page.data.encode())
 
 
-HEADINGS = ("tokens", "way", "seconds", "over unwatched", "memory beyond unwatched, MB", "page, MB")
+HEADINGS = ("tokens", "method", "seconds", "over unwatched", "memory beyond unwatched, MB", "page, MB")
 
 
 def markdown(rows: list[dict[str, Any]]) -> str:
@@ -136,7 +136,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     lines = [
         *heading("Seeing attention"),
         f"GPT-2-shaped model, {LAYERS} layers, {HEADS} heads, {WIDTH} wide, no output layer, float32, one text. Each "
-        "line is a process of its own; regard's time includes its page.",
+        "line is its own process; regard's time includes its page.",
         "",
         *table(HEADINGS, map(cells, rows)),
         "",
@@ -145,13 +145,13 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 
 def cells(row: dict[str, Any]) -> list[str]:
-    """A row under HEADINGS; what was not run says why."""
+    """A row under HEADINGS; with the reason if the method was not run."""
     if "why" in row:
-        return [f"{row['length']:,}", row["way"], row["why"], "", "", ""]
+        return [f"{row['length']:,}", row["method"], row["why"], "", "", ""]
     extra, page, times = row.get("extra"), row.get("page"), row.get("times")
     return [
         f"{row['length']:,}",
-        row["way"],
+        row["method"],
         f"{row['seconds']:.2f}",
         "" if times is None else f"{times:.2f}",
         "" if extra is None else f"{extra / 1e6:,.0f}",
@@ -160,15 +160,15 @@ def cells(row: dict[str, Any]) -> list[str]:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Memory beyond the unwatched forward, by length, for each way."""
+    """Draw the memory beyond the unwatched forward, by length, for each method."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6, 4), layout="constrained")
     axes = figure.subplots()
-    for way in WAYS[1:]:
-        points = [(row["length"], row["extra"] / 1e6) for row in rows if row["way"] == way and row.get("extra")]
+    for method in METHODS[1:]:
+        points = [(row["length"], row["extra"] / 1e6) for row in rows if row["method"] == method and row.get("extra")]
         if points:
-            axes.loglog(*zip(*points, strict=True), marker="o", label=way)
+            axes.loglog(*zip(*points, strict=True), marker="o", label=method)
     axes.set(xlabel="tokens", ylabel="memory beyond the unwatched forward, MB")
     axes.legend()
     figure.savefig(path)

@@ -1,4 +1,4 @@
-"""The kernels for Hopper GPUs compiled where there is none: what would be launched is handed over instead."""
+"""Compilation of the Hopper kernels on a machine without a GPU: launches are compiled, not run."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,16 +13,16 @@ from triton.runtime import driver
 
 from regard.kernels.triton.hopper import launch
 from regard.kernels.triton.hopper.forward import forward_kernel
-from regard.kernels.triton.hopper.second_pass import second_kernel
+from regard.kernels.triton.hopper.second_pass import second_pass_kernel
 
-LANGUAGE = 86
-"""The version of the GPU's language that all assemblers of Triton 3.6 and later know, times ten."""
+PTX_VERSION = 86
+"""The PTX version that all assemblers of Triton 3.6 and later support, times ten."""
 PROCESSORS = 132
 """Of an H200."""
 
 
 class Gpu:
-    """What Triton asks of a GPU when it compiles and does not run."""
+    """The driver functions that Triton needs to compile without running."""
 
     def get_current_target(self) -> GPUTarget:
         return GPUTarget("cuda", 90, 32)
@@ -35,25 +35,27 @@ class Gpu:
 
 
 class Kernel:
-    """In the place of a kernel: what is launched goes to `take`."""
+    """A stand-in for a kernel: launches are passed to `on_launch`."""
 
-    def __init__(self, take: Callable[..., object]) -> None:
-        self.take = take
+    def __init__(self, on_launch: Callable[..., object]) -> None:
+        self.on_launch = on_launch
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., object]:
-        return lambda *arguments, **constants: self.take(grid, *arguments, **constants)
+        return lambda *arguments, **constants: self.on_launch(grid, *arguments, **constants)
 
 
 @contextmanager
-def compiled_instead() -> Iterator[list[Any]]:
-    """Kernels that are launched here are compiled, and found in this list: to the GPU's language, not by its assembler,
-    which may not be there. From then on Triton takes the device for such a GPU.
+def compile_only() -> Iterator[list[Any]]:
+    """Compile the kernels launched here to PTX, without the assembler, which may be missing, and add them to the list.
+    From then on Triton's active driver is this fake GPU.
     """
     found: list[Any] = []
 
     def compiling(kernel: Any) -> Kernel:
         return Kernel(
-            lambda grid, *x, **constants: found.append(kernel.warmup(*x, grid=grid, ptx_version=LANGUAGE, **constants))
+            lambda grid, *x, **constants: found.append(
+                kernel.warmup(*x, grid=grid, ptx_version=PTX_VERSION, **constants)
+            )
         )
 
     driver.set_active(Gpu())
@@ -61,10 +63,10 @@ def compiled_instead() -> Iterator[list[Any]]:
     with (
         patch.object(torch.cuda, "get_device_properties", lambda device: properties),
         patch.object(launch, "forward_kernel", compiling(forward_kernel)),
-        patch.object(launch, "second_kernel", compiling(second_kernel)),
+        patch.object(launch, "second_pass_kernel", compiling(second_pass_kernel)),
         patch.object(CUDABackend, "make_cubin", lambda *_: b""),
-        # In Triton, for every GPU:
-        patch.object(launch, "in_whole_tiles", lambda lse, rows: lse),
-        patch.object(launch, "join", lambda *_: None),
+        # Triton kernels, not Hopper's:
+        patch.object(launch, "padded_shifts", lambda lse, rows: lse),
+        patch.object(launch, "sum_strips", lambda *_: None),
     ):
         yield found

@@ -1,1 +1,1 @@
-"""How the bundled models were made: each script can be run again by anyone who has the data."""
+"""Scripts that build the bundled models from the source texts."""

@@ -1,7 +1,7 @@
-"""python -m making.bundle RUN NAME: a finished run's model into src/regard/assets/NAME, its matrices in eight bits.
+"""python -m making.bundle RUN NAME: copies a finished run's model to src/regard/assets/NAME, with matrices as int8.
 
-RUN is a folder of `regard train`, or its `model`. Card, licence and generation_config.json are written by hand and stay
-as they are. Prints what the folder weighs; how it scores, `regard evaluate src/regard/assets/NAME --data …` says.
+RUN is a folder of `regard train`, or its `model`. Card, licence and generation_config.json are written by hand and not
+changed. Prints the size of the folder; for scores run `regard evaluate src/regard/assets/NAME --data …`.
 """
 
 import argparse
@@ -24,11 +24,11 @@ def main() -> None:
     size = bundle(folder, ASSETS / options.name)
     print(f"{size:,} bytes in {ASSETS / options.name}")
     if size > LARGEST:
-        raise SystemExit(f"more than the {LARGEST:,} bytes that a bundled model may have")
+        raise SystemExit(f"too large: a bundled model may have at most {LARGEST:,} bytes")
 
 
 def bundle(model: Path, target: Path) -> int:
-    """Write the model in eight bits, and its tokenizer; the bytes of all files that are then in the folder."""
+    """Write the model as int8, and its tokenizer. Returns the size of the folder in bytes."""
     stored = read_model(model)
     save_model(target, stored.config, stored.tensors.arrays("float32"), int8=True)
     Tokenizer.read(model / TOKENIZER).save(target / TOKENIZER)

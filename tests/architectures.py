@@ -1,4 +1,4 @@
-"""Small random models of many Hugging Face architectures, with what to feed them. No download, a second for all."""
+"""Small random models of many Hugging Face architectures, with their inputs. No download, a second for all."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -55,7 +55,7 @@ SOUND = {
     "num_conv_pos_embeddings": 16,
     "num_conv_pos_embedding_groups": 4,
     "vocab_size": VOCAB,
-    "apply_spec_augment": False,  # draws from NumPy's random numbers, which no seed of torch sets
+    "apply_spec_augment": False,  # uses NumPy's random numbers, which torch.manual_seed does not set
 }
 
 
@@ -86,14 +86,14 @@ def sound() -> dict[str, Tensor]:
 
 
 def spectrum() -> dict[str, Tensor]:
-    """What Whisper reads, and a target."""
+    """The input of Whisper, and a target."""
     features = torch.linspace(0, 60, BATCH * 8 * 24).sin().reshape(BATCH, 8, 24)
     return {"input_features": features, "decoder_input_ids": two_texts()["decoder_input_ids"]}
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """A model class with a small config. `fused`: whether transformers gives it scaled_dot_product_attention."""
+    """A model class with a small config. `fused`: whether transformers uses scaled_dot_product_attention for it."""
 
     name: str
     sizes: dict[str, Any]
@@ -155,14 +155,14 @@ ARCHITECTURES = (
     Architecture("MPNetModel", SIZES, right_padded, fused=False),
     Architecture("DebertaV2Model", SIZES, right_padded, fused=False),
     Architecture("XLNetModel", _gpt(d_model=32, n_layer=2, n_head=4, d_inner=48), right_padded, fused=False),
-    # both
+    # encoder and decoder
     Architecture("BartModel", PAIR, two_texts),
     Architecture("MarianModel", PAIR, two_texts),
     Architecture("PegasusModel", PAIR, two_texts),
     Architecture("MBartModel", PAIR, two_texts),
     Architecture("M2M100Model", PAIR, two_texts),
     Architecture("T5Model", T5, two_texts, fused=False),
-    # pictures and sound
+    # images and audio
     Architecture("ViTModel", PICTURE, picture),
     Architecture("DeiTModel", PICTURE, picture),
     Architecture("Dinov2Model", PICTURE, picture),

@@ -1,7 +1,7 @@
-"""The named cases of attention: one shared list with readable ids, for parity, gradients and GPU alike.
+"""Named cases of attention calls: one shared list with readable ids, for parity, gradient and GPU tests.
 
-`strategies.calls` finds what nobody thought of; these are the corners that somebody did. Each is a `Call`, float64,
-made when asked for: `@pytest.mark.parametrize("name", CASES)` and `make_case(name)`.
+`strategies.calls` generates random calls; these are the known edge cases. Each is a `Call` in float64, created by
+`make_case(name)`; use `@pytest.mark.parametrize("name", CASES)`.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from regard.masks import Mask
 
 Shape = tuple[int, ...]
 
-# name -> q, k, v shapes, and who may look where. Odd and prime sizes; both sides of a block of 64 and of 128.
+# name -> q, k, v shapes, and the mask. Odd and prime sizes; both sides of a block of 64 and of 128.
 CASES: dict[str, tuple[Shape, Shape, Shape, Mask | None]] = {
     "two axes": ((5, 4), (7, 4), (7, 3), None),
     "three axes": ((3, 5, 4), (3, 7, 4), (3, 7, 3), None),
@@ -42,7 +42,7 @@ CASES: dict[str, tuple[Shape, Shape, Shape, Mask | None]] = {
         Mask.padding(np.array([[0, 0, 0, 0], [1, 1, 1, 0]])),
     ),
     "segments": ((1, 2, 6, 8), (1, 2, 6, 8), (1, 2, 6, 8), Mask.segments(np.array([1, 1, 2, 2, 2, 3]))),
-    "nobody sees anything": ((2, 3, 4, 8), (2, 3, 4, 8), (2, 3, 4, 8), Mask.prefix(0)),
+    "everything masked": ((2, 3, 4, 8), (2, 3, 4, 8), (2, 3, 4, 8), Mask.prefix(0)),
     "grouped": ((2, 6, 5, 8), (2, 3, 7, 8), (2, 3, 7, 4), Mask.causal()),
     "one key/value head": ((2, 4, 5, 8), (2, 1, 7, 8), (2, 1, 7, 8), None),
     "a mask per head": (
@@ -58,7 +58,7 @@ CASES: dict[str, tuple[Shape, Shape, Shape, Mask | None]] = {
 
 
 def make_case(name: str, dtype: str = "float64", seed: int = 0) -> Call:
-    """The case of that name with fresh numbers."""
+    """The case of that name with random numbers."""
     q_shape, k_shape, v_shape, mask = CASES[name]
     rng = np.random.default_rng(seed)
     sizes = attention_sizes(q_shape, k_shape, v_shape)

@@ -1,4 +1,4 @@
-"""What passes a `Catching`, as Records; and whether looking has changed anything."""
+"""Records of what a CaptureMode captures, and whether capturing changes anything."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,9 +8,9 @@ from tolerances import assert_same_bits
 from torch import Tensor, nn
 
 from regard import See
-from regard.capture.captured import Caught, CaughtWeights
-from regard.capture.dispatch_mode import Catching
-from regard.capture.recording import recorded
+from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.dispatch_mode import CaptureMode
+from regard.capture.recording import record_of_call
 from regard.records import Record
 
 WHOLE = See(map=4096, qk=True)
@@ -19,28 +19,28 @@ WHOLE = See(map=4096, qk=True)
 def records_of(run: Callable[[], Any], module: nn.Module, see: See = WHOLE) -> list[Record]:
     """The Records of every attention in `run`, each as if `module` had computed it."""
     records: list[Record] = []
-    with Catching(lambda caught: records.append(recorded(caught, module, see))) as catching:
+    with CaptureMode(lambda captured: records.append(record_of_call(captured, module, see))) as mode:
         run()
-    assert not catching.unseen.errors
+    assert not mode.unobserved.errors
     return records
 
 
-def caught_in(run: Callable[[], Any]) -> list[Caught | CaughtWeights]:
-    """What was caught, as it was."""
-    caught: list[Caught | CaughtWeights] = []
-    with Catching(caught.append) as catching:
+def captured_in(run: Callable[[], Any]) -> list[CapturedCall | CapturedWeights]:
+    """The captured calls as they are."""
+    captured: list[CapturedCall | CapturedWeights] = []
+    with CaptureMode(captured.append) as mode:
         run()
-    assert not catching.unseen.errors
-    return caught
+    assert not mode.unobserved.errors
+    return captured
 
 
 def assert_unchanged(run: Callable[[], Tensor], module: nn.Module, see: See = WHOLE) -> list[Record]:
-    """Output, gradients and random numbers are the same to the last bit, looked at or not; the Records."""
+    """Assert that output, gradients and random numbers are bit-equal with and without capture. Returns the Records."""
     plain = _everything(run, module)
-    with_look: list[Tensor] = []
-    records = records_of(lambda: with_look.extend(_everything(run, module)), module, see)
-    assert len(plain) == len(with_look)
-    for one, other in zip(plain, with_look, strict=True):
+    watched: list[Tensor] = []
+    records = records_of(lambda: watched.extend(_everything(run, module)), module, see)
+    assert len(plain) == len(watched)
+    for one, other in zip(plain, watched, strict=True):
         assert_same_bits(other, one)
     return records
 

@@ -1,7 +1,7 @@
-"""Hugging Face's models in our words: which config of ours a config of theirs is, and which weight is which.
+"""Conversion of Hugging Face configs and weight names to ours.
 
-Tables of names, one per family, and what lies otherwise (GPT-2 keeps W transposed, and W_q, W_k, W_v in one). Nothing
-here needs transformers: a config is anything with its attributes, tensors are NumPy's or torch's.
+Tables of names, one per family, and differences of layout (GPT-2 stores W transposed, and W_q, W_k, W_v in one).
+Transformers need not be installed: a config is any object with its attributes; tensors are NumPy arrays or torch's.
 """
 
 import re
@@ -36,12 +36,11 @@ ACTIVATIONS: dict[str, Any] = {
 GATED: dict[str, Any] = {"silu": "swiglu", "gelu": "geglu", "gelu_tanh": "geglu_tanh"}
 
 Names = dict[str, str | tuple[str, ...] | None]
-"""Theirs to ours, weight and bias alike; # is the number of a layer, several are rows one after the other, None is
-what we compute."""
+"""Their names to ours, for weight and bias; # is the number of a layer, a tuple splits the rows, None is skipped."""
 
 
 class Family(NamedTuple):
-    """What to make of a config, and the names of the weights."""
+    """The conversion of a config, and the table of weight names."""
 
     config: Callable[[Any], TransformerConfig]
     names: Names
@@ -53,9 +52,9 @@ def config_of(theirs: Any) -> TransformerConfig:
 
 
 def weights_of(tensors: Mapping[str, Any], theirs: Any) -> dict[str, Any]:
-    """Their tensors (weights, or gradients of them) under our names and in our layout; KeyError for one we don't know.
+    """Their tensors (weights, or gradients of them) under our names and in our layout; KeyError for an unknown name.
 
-    What their models share is listed twice in a state_dict; it must be the same twice.
+    Shared weights are listed twice in a state_dict; both must be equal.
     """
     config, names = config_of(theirs), FAMILIES[theirs.model_type].names
     shared = {}
@@ -78,7 +77,7 @@ def _renamed(name: str, tensor: Any, names: Names) -> dict[str, Any]:
     targets = names[module]
     if targets is None:
         return {}
-    if ".c_" in name:  # GPT-2's Conv1D, x W instead of x Wᵀ; of a bias the transpose is itself
+    if ".c_" in name:  # GPT-2's Conv1D, x W instead of x Wᵀ; the transpose of a bias is the bias
         tensor = tensor.T if tensor.ndim == 2 else tensor
     if name == "final_logits_bias":  # 1 W
         tensor = tensor[0]
@@ -87,7 +86,7 @@ def _renamed(name: str, tensor: Any, names: Names) -> dict[str, Any]:
     found = {}
     for i, target in enumerate(targets):
         target = target.replace("#", number[0] if number else "")
-        whole = target.endswith((".table", ".bias"))  # a parameter of ours, where theirs is a module's weight
+        whole = target.endswith((".table", ".bias"))  # a parameter in our model, a module's weight in theirs
         found[target if whole else f"{target}.{leaf}"] = tensor[i * rows : (i + 1) * rows]
     return found
 
@@ -112,7 +111,7 @@ def _gpt2(theirs: Any) -> TransformerConfig:
 
 
 def _llama(theirs: Any) -> TransformerConfig:
-    """Llama, and those that differ from it in a bias, a window or a norm: Mistral, Qwen2, Qwen3."""
+    """Llama, and models that differ only in a bias, a window or a norm: Mistral, Qwen2, Qwen3."""
     window = getattr(theirs, "sliding_window", None)
     kinds = getattr(theirs, "layer_types", None) or ["sliding_attention"] * theirs.num_hidden_layers
     bias = getattr(theirs, "attention_bias", False)
@@ -228,7 +227,7 @@ _BERT: Names = {
     "cls.predictions.transform.dense": "output.transform",
     "cls.predictions.transform.LayerNorm": "output.transform_norm",
     "cls.predictions.decoder": "output",
-    "cls.predictions": None,  # the decoder's bias once more, or one that nobody uses
+    "cls.predictions": None,  # a copy of the decoder's bias, or an unused one
 }
 
 
@@ -252,7 +251,7 @@ def _t5(theirs: Any) -> TransformerConfig:
         norm=Norm(kind="rms", place="pre", final=True, eps=theirs.layer_norm_epsilon),
         attention=AttentionStyle(scale=1.0),
         biases=Biases.none(),
-        # Version 1.1 has an output layer of its own and scales nothing; their config calls it tied all the same.
+        # Version 1.1 has its own output layer, without scaling, although the config says it is tied.
         output=Output(tied=theirs.scale_decoder_outputs, scaled=theirs.scale_decoder_outputs),
     )
 
@@ -276,7 +275,7 @@ def _marian(theirs: Any) -> TransformerConfig:
 
 
 def _t5_stack(side: str, last: int) -> Names:
-    """`last` is the number of the feed-forward among a block's sub-layers."""
+    """`last` is the index of the feed-forward in a block's sub-layers."""
     attentions = (("SelfAttention", "self_attention"), ("EncDecAttention", "cross_attention"))
     names: Names = {
         f"{side}.embed_tokens": "embedding" if side == "decoder" else "source_embedding",
@@ -329,4 +328,4 @@ FAMILIES: dict[str, Family] = {
     "t5": Family(_t5, _T5),
     "marian": Family(_marian, _MARIAN),
 }
-"""By the name that Hugging Face gives the kind of model."""
+"""By Hugging Face's `model_type`."""

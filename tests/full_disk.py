@@ -1,4 +1,4 @@
-"""What a full disk is like for a process, without one."""
+"""A simulated full disk for the current process."""
 
 import resource
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """No file may grow beyond so many bytes."""
+    """Limit the size of files to `size` bytes."""
     lowest, highest = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, highest))
     try:

@@ -1,7 +1,8 @@
-"""Answers to `softmax(x, axis)` that try to harm, to cheat or to stay; each uses only what belongs to its own test.
+"""Hostile answers to `softmax(x, axis)`: they try to do harm, to cheat or to keep running; each touches only objects of its
+own test.
 
-VICTIM stands for the number of a process that the test started, SOLUTION for the path of the solution, VICTIM_FILE for
-a file of the test's outside of the run's folder. `native` reaches below the audit hook, as a C extension would.
+VICTIM is replaced by the pid of a process of the test, SOLUTION by the path of the solution, VICTIM_FILE by a file of the
+test outside the folder of the run. `native` bypasses the audit hook, as a C extension would.
 """
 
 PRELUDE = '''

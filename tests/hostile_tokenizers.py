@@ -1,4 +1,4 @@
-"""Files in the form of tokenizer.json: of the kinds that public models have, and of those that no model has."""
+"""Contents of tokenizer.json for tests: like those of public models, and hostile ones."""
 
 import base64
 import contextlib
@@ -47,7 +47,7 @@ GOOD_PATTERNS = {
     "clip": [r"'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"],
     "words and signs": [r"\w+|[^\w\s]+"],
 }
-# Each with a character of which a long run takes long.
+# Each with a character on whose long runs it is slow.
 QUADRATIC_PATTERNS = {
     r"\d{1,3}(?=(?:\d{3})*\b)": "1",
     "(?=(\\d{3})+(?!\\d))": "1",
@@ -88,7 +88,7 @@ UNSUPPORTED_PATTERNS = [r"(a)\1", "(?~abc)", "(?(1)a)", r"\g<0>", "(a", "a)", "[
 
 
 def small(model: Any = None) -> Tokenizer:
-    """Byte-level BPE without a merge."""
+    """Byte-level BPE without merges."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocab = {token: i for i, token in enumerate(["<pad>", "<bos>", "<eos>", "<unk>", *alphabet])}
     inner = Tokenizer(model or models.BPE(vocab, [], unk_token="<unk>"))
@@ -101,7 +101,7 @@ def tree_of(inner: Tokenizer, **changes: Any) -> dict[str, Any]:
 
 
 def good() -> dict[str, Tokenizer]:
-    """Tokenizers with the usual parts of public models."""
+    """Tokenizers with the usual components of public models."""
     found = {}
     for name, patterns in GOOD_PATTERNS.items():
         inner = found[name] = small()
@@ -115,7 +115,7 @@ def good() -> dict[str, Tokenizer]:
     bert.decoder = decoders.WordPiece()
     template = {"single": "[CLS] $A [SEP]", "pair": "[CLS] $A [SEP] $B:1 [SEP]:1"}
     bert.post_processor = processors.TemplateProcessing(**template, special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
-    pieces = [("<unk>", 0.0), *((sign, -1.0) for sign in "▁abcdefg"), ("▁ab", -2.0)]
+    pieces = [("<unk>", 0.0), *((character, -1.0) for character in "▁abcdefg"), ("▁ab", -2.0)]
     unigram = found["t5"] = Tokenizer(models.Unigram(pieces, 0, False))
     unigram.normalizer = normalizers.Sequence(
         [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " "), normalizers.Strip()]
@@ -131,7 +131,7 @@ def good() -> dict[str, Tokenizer]:
     return found
 
 
-# --- what no model has -----------------------------------------------------------------------------------
+# --- hostile files ---------------------------------------------------------------------------------------
 
 
 def replace(pattern: Any, content: str) -> dict[str, Any]:
@@ -166,8 +166,8 @@ def nested(part: Any, depth: int) -> Any:
 
 
 def hostile() -> dict[str, bytes]:
-    """By name, whole files."""
-    swell = replace({"String": "a"}, "a" * 60)
+    """Contents of hostile files by name."""
+    expand = replace({"String": "a"}, "a" * 60)
     text = {"Sequence": {"id": "A", "type_id": 0}}
     begin = {"SpecialToken": {"id": "<bos>", "type_id": 0}}
     many_ids = {"<bos>": {"id": "<bos>", "ids": [1] * 10**5, "tokens": ["<bos>"] * 10**5}}
@@ -176,8 +176,8 @@ def hostile() -> dict[str, bytes]:
     added = {"id": 0, "content": "x", "single_word": False, "lstrip": False, "rstrip": False}
     added |= {"normalized": False, "special": True}
     trees = {
-        "replacing normalizers": {"normalizer": normalizer_sequence(*[swell] * 4)},
-        "replacing decoders": {"decoder": decoder_sequence(*[swell] * 5)},
+        "replacing normalizers": {"normalizer": normalizer_sequence(*[expand] * 4)},
+        "replacing decoders": {"decoder": decoder_sequence(*[expand] * 5)},
         "one huge replacement": {"decoder": replace({"String": "a"}, "b" * 10**6)},
         "a replacement of nothing": {"normalizer": normalizer_sequence(*[replace({"Regex": "x*"}, "y" * 30)] * 3)},
         "a replacement of an empty text": {"normalizer": normalizer_sequence(*[replace({"String": ""}, "yyyyyy")] * 9)},
@@ -221,9 +221,9 @@ def hostile() -> dict[str, bytes]:
         "an added megabyte": {"added_tokens": [added | {"content": "x" * 2**20}]},
         "an added token twice": {"added_tokens": [added, added | {"id": 1}]},
         "an added token of nothing": {"added_tokens": [added | {"content": ""}]},
-        "a table that swells": {"normalizer": table(b"\0" * 1024, b"x" * 10**6)},
+        "a table that expands": {"normalizer": table(b"\0" * 1024, b"x" * 10**6)},
         "a table with a wrong index": {"normalizer": table(b"", b"") | {"precompiled_charsmap": "////fw=="}},
-        "a table that is no table": {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "not base64 !"}},
+        "a malformed table": {"normalizer": {"type": "Precompiled", "precompiled_charsmap": "not base64 !"}},
         "a pattern of a megabyte": {"pre_tokenizer": split("a?" * 2**19)},
         "a name of a megabyte": {"normalizer": {"type": "Lowercase", "x" * 2**20: 1}},
         "an unknown normalizer": {"normalizer": {"type": "Exec", "command": "id"}},
@@ -251,8 +251,8 @@ def hostile() -> dict[str, bytes]:
 
 
 def try_tokenizer(content: bytes) -> None:
-    """Read the file as a user's: AssertionError where it is neither refused by our error nor used without another."""
-    found = tokenizer_trial.answer(content)
+    """Try and use a file; only ArgumentError and FileError may be raised."""
+    found = tokenizer_trial.try_content(content)
     if "key" in found:
         assert str(FileError(found["key"], path="tokenizer.json", **found["values"]))
         return

@@ -1,4 +1,4 @@
-"""Trace files written by hand: whatever their JSON and their tensors claim."""
+"""Trace files with arbitrary JSON and tensors, also invalid ones."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ from safetensors.numpy import save
 
 from regard import Mask, See, Trace, attend, read_trace
 from regard.errors import FileError, RegardError
-from regard.records import Step
+from regard.records import DecodeStep
 
 HUGE = 10**9
 MAP = np.random.default_rng(0).dirichlet(np.ones(64), (1, 2, 64)).astype(np.float32)
@@ -32,13 +32,13 @@ def content(records: list[Any], tensors: dict[str, np.ndarray], tokens: Any = ()
 
 
 def raw(header: dict[str, Any], numbers: bytes = b"") -> bytes:
-    """A safetensors file as no library would write it."""
+    """A safetensors file with any header, also an invalid one."""
     text = json.dumps(header).encode()
     return len(text).to_bytes(8, "little") + text + numbers
 
 
 def with_tensor(shape: list[int], **changes: Any) -> bytes:
-    """A trace whose map says that it has this shape, and holds no number."""
+    """A trace whose map claims this shape and stores no number."""
     record = entry([1, 1, 5, 5]) | changes
     about = {"format": "regard-trace", "version": 3, "tokens": [], "records": [record]}
     tensor = {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}
@@ -60,20 +60,20 @@ def example() -> bytes:
     first = replace(first, ids=np.ones((1, 5), int))
     exact = Trace.from_weights(np.eye(3)[None], ["x", "y", "\n"], name="h.1.attn", kind="decoder")[0]
     step = Trace.from_weights(np.full((1, 4), 0.25)[None], name="h.1.attn", kind="decoder")[0]
-    step = replace(step, step=Step(3, (0,)))
+    step = replace(step, step=DecodeStep(3, (0,)))
     with tempfile.TemporaryDirectory() as folder:
         Trace([first, exact, step]).save(Path(folder) / "t.safetensors", qk=True)
         return (Path(folder) / "t.safetensors").read_bytes()
 
 
 def try_trace(path: Path, written: bytes) -> None:
-    """Read the file and do with it what a user may: any error but ours goes through."""
+    """Read the file and call the methods of the trace; only RegardErrors are suppressed."""
     path.write_bytes(written)
     try:
         trace = read_trace(path)
     except FileError:
         return
-    acts = (
+    actions = (
         lambda: trace.show(file=io.StringIO(), width=60, lang="en"),
         lambda: trace.show("all", file=io.StringIO(), width=60),
         lambda: trace.show(0, 0, file=io.StringIO(), rows=slice(0, 2), cols=slice(0, 2)),
@@ -90,7 +90,7 @@ def try_trace(path: Path, written: bytes) -> None:
         lambda: [record.weights(slice(0, 3), slice(0, 3)) for record in trace],
         lambda: trace.save(path.with_name("again.safetensors"), qk=True),
     )
-    for act in acts:
+    for action in actions:
         with warnings.catch_warnings(), contextlib.suppress(RegardError):
             warnings.simplefilter("ignore")
-            act()
+            action()

@@ -1,4 +1,4 @@
-"""Calls that the kernels' tests share: masks of every kind that they know, numbers, and a strategy for the rest."""
+"""Inputs shared by the kernel tests: one mask of every supported kind, tensors, and a strategy for random masks."""
 
 from typing import Any
 
@@ -23,14 +23,14 @@ MASKS = {
     "prefix": Mask.prefix(torch.tensor([4, 17])),
     "apart": Mask.segments(IDS % 2, queries=IDS[-21:] * 0 + 4) & Mask.padding(IDS, pad=7),
 }
-"""For 21 queries and 33 keys; padding and prefix are of two samples."""
+"""For 21 queries and 33 keys; padding and prefix have two samples."""
 
 ANY_MASK = {
     "left": st.none() | st.integers(0, 30),
     "right": st.none() | st.integers(0, 30),
     "ids": st.none() | st.lists(st.integers(0, 2), min_size=50, max_size=50),
 }
-"""What `any_mask` is made of, for lengths up to 50."""
+"""The arguments of `any_mask`, for lengths up to 50."""
 
 
 def any_mask(T: int, S: int, left: int | None, right: int | None, ids: list[int] | None) -> Mask:
@@ -50,5 +50,5 @@ def tensors(
 
 
 def pair(T: int, S: int, E: int = 16, **options: Any) -> list[Tensor]:
-    """q and k alone."""
+    """q and k only."""
     return tensors(T, S, E, **options)[:2]

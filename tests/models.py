@@ -1,6 +1,6 @@
-"""Small Transformers for tests: readable names, every family, and the corners between them.
+"""Small Transformer configs for tests: every family and edge cases, by name.
 
-`CONFIGS[name]` with `random_weights(CONFIGS[name])` is a whole model, for NumPy and torch alike.
+`CONFIGS[name]` with `random_weights(CONFIGS[name])` is a complete model, for NumPy and torch.
 """
 
 import numpy as np
@@ -89,7 +89,7 @@ CONFIGS: dict[str, TransformerConfig] = {
         embeddings=Embeddings(scaled=True),
         output=Output(tied=False),
     ),
-    # Corners
+    # Edge cases
     "window": _llama(attention=AttentionStyle(window=3), max_len=64),
     "window of one": _llama(attention=AttentionStyle(window=(1, 5))),
     "rotary pairs": _llama(positions=Rotary(pairing="pairs", scaling=LinearScaling(factor=2.0))),
@@ -155,20 +155,20 @@ CONFIGS: dict[str, TransformerConfig] = {
         vocab_size=None, d_model=12, n_heads=3, d_ff=16, n_encoder_layers=2, n_decoder_layers=2, output=None
     ),
 }
-"""Every family and corner by a readable name; d_model ≤ 32, vocabularies ≤ 50."""
+"""Every family and edge case by name; d_model ≤ 32, vocabularies ≤ 50."""
 
 DECODERS = [name for name, config in CONFIGS.items() if config.kind != "encoder" and config.output is not None]
-"""Those that generate: a decoder, with or without an encoder, and logits."""
+"""Names of the models that generate: a decoder, with or without an encoder, and logits."""
 
 
 def random_weights(config: TransformerConfig, seed: int = 0, dtype: str = "float32") -> dict[str, np.ndarray]:
-    """Weights that keep activations near 1 and attention far from even: the same numbers in every dtype."""
+    """Weights with activations near 1 and attention far from uniform; the same numbers in every dtype."""
     rng = np.random.default_rng(seed)
     return {name: _random(rng, name, shape).astype(dtype) for name, shape in weight_shapes(config).items()}
 
 
 def torch_model(config: TransformerConfig, weights: dict[str, np.ndarray]) -> Transformer:
-    """The torch model that has these weights, in their dtype, ready to be used."""
+    """The torch model with these weights, in their dtype, in evaluation mode."""
     with torch.device("meta"):
         model = Transformer(config)
     model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()}, assign=True)
@@ -176,7 +176,7 @@ def torch_model(config: TransformerConfig, weights: dict[str, np.ndarray]) -> Tr
 
 
 def random_ids(config: TransformerConfig, shape: tuple[int, int], seed: int = 0, source: bool = False) -> np.ndarray:
-    """Ids of one side, or where there is no vocabulary vectors, float64."""
+    """Random ids; vectors in float64 if the model has no vocabulary."""
     rng = np.random.default_rng(seed)
     if config.vocab_size is None:
         return rng.standard_normal((*shape, config.d_model))

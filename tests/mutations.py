@@ -1,4 +1,4 @@
-"""Changes of files for fuzzers: of a JSON tree, of the header of a safetensors file, of bytes."""
+"""Random mutations for fuzzers: of a JSON tree, of the header of a safetensors file, of bytes."""
 
 import json
 import random
@@ -12,16 +12,16 @@ ODD: tuple[Any, ...] = (
 
 
 def places(tree: Any, most: int = 24) -> list[tuple[Any, ...]]:
-    """The ways to the values of a tree; of a long list or a large object only to the first and the last."""
+    """The paths to the values of a tree; of a long list or object only the first and last entries."""
     found: list[tuple[Any, ...]] = []
 
-    def walk(node: Any, way: tuple[Any, ...]) -> None:
-        found.append(way)
+    def visit(node: Any, path: tuple[Any, ...]) -> None:
+        found.append(path)
         names = list(node) if isinstance(node, dict) else list(range(len(node))) if isinstance(node, list) else []
         for name in names if len(names) <= most else [*names[: most // 2], *names[-most // 2 :]]:
-            walk(node[name], (*way, name))
+            visit(node[name], (*path, name))
 
-    walk(tree, ())
+    visit(tree, ())
     return found
 
 
@@ -30,16 +30,16 @@ def copy_of(tree: Any) -> Any:
 
 
 def mutated(tree: Any, rng: random.Random) -> Any:
-    """A copy with one to three changes: a value replaced, removed, doubled, moved, or its number changed a little."""
+    """A copy with one to three changes: a value replaced, removed, duplicated, moved, or a number changed slightly."""
     copy = copy_of(tree)
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
-        way = rng.choice(places(copy))
-        if not way:
+        path = rng.choice(places(copy))
+        if not path:
             continue
         at = copy
-        for name in way[:-1]:
+        for name in path[:-1]:
             at = at[name]
-        name, value = way[-1], at[way[-1]]
+        name, value = path[-1], at[path[-1]]
         kind = rng.randrange(6)
         if kind == 0 and isinstance(at, dict):
             del at[name]
@@ -62,7 +62,7 @@ def mutated(tree: Any, rng: random.Random) -> Any:
 
 
 def split_tensors(content: bytes) -> tuple[Any, bytes]:
-    """The header of a safetensors file, and the numbers behind it."""
+    """The header of a safetensors file, and the data after it."""
     length = int.from_bytes(content[:8], "little")
     return json.loads(content[8 : 8 + length]), content[8 + length :]
 
@@ -73,7 +73,7 @@ def joined_tensors(header: Any, numbers: bytes) -> bytes:
 
 
 def mutated_tensors(content: bytes, rng: random.Random) -> bytes:
-    """The file with its header changed, or its numbers, or single bytes."""
+    """The file with a changed header, changed data, or changed single bytes."""
     header, numbers = split_tensors(content)
     kind = rng.randrange(4)
     if kind < 2:
@@ -87,7 +87,7 @@ def mutated_tensors(content: bytes, rng: random.Random) -> bytes:
 
 
 def mutated_trace(content: bytes, rng: random.Random) -> bytes:
-    """A trace file with its JSON changed, else as `mutated_tensors`."""
+    """A trace file with changed JSON, otherwise as `mutated_tensors`."""
     if rng.random() < 0.3:
         return mutated_tensors(content, rng)
     header, numbers = split_tensors(content)

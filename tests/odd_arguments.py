@@ -1,7 +1,7 @@
-"""Odd arguments for every command of the command line, drawn from the application itself: a new command is covered.
+"""Odd arguments for every command, generated from the application, so that new commands are covered.
 
-`draw(random, paths)` gives one list of arguments: a command, some of its options and arguments with values that nobody
-means. `run_all(commands, folder)` runs them in one child process that cannot allocate without bound.
+`draw(random, commands)` returns one command with some of its options and arguments, with odd values.
+`run_commands(commands, folder)` runs them in one child process with limited memory.
 """
 
 import json
@@ -26,7 +26,7 @@ TEXTS = [
     *("\x1b[31mred\x1b[0m", "\u202e\u200b", "bad\udcff", "all", "mean", "cross", "copy", "handmade"),
     *("softmax", "by-hand", "encoder-layer", "why-sqrt-d-k", "translator", "poet"),
 ]
-# None outside the place of the test, and no device: run by root, a fault in writing could replace one.
+# None outside the folder of the test, and no device: as root, a bug in writing could replace one.
 PATHS = [
     *("", ".", "folder/..", "absent", "a/b/c/d.png", "file.txt", "folder", "x" * 300, "nul"),
     *("broken.toml", "deep.toml", "run", "link", "～/a", "bad\udcff.png"),
@@ -38,7 +38,7 @@ CHANGES = [
     *("training.steps=" + "9" * 5000, "model.norm=[[[[1]]]]", "puzzle.longest=99", "model.n_heads=0"),
     *("film.every=0", "name=\x1b[2J", ".".join("a" * 500) + "=1", "data.batch_size=10000000000"),
 ]
-MEANT = {
+VALID = {
     "metavar-number": ["0", "1", "2", "60"],
     "metavar-value": ["0", "0.7"],
     "metavar-kind": ["encoder", "decoder", "cross"],
@@ -60,7 +60,7 @@ MEANT = {
     "metavar-runs": ["run"],
     "metavar-text": ["I love you", "The quokka has 12345 eggs."],
 }
-"""What is meant to stand there, so that a command gets past its arguments and does something odd."""
+"""Valid values by placeholder, so that some commands pass the parsing of arguments."""
 DRIVER = """
 import contextlib, io, json, os, resource, sys
 from regard.cli import main
@@ -77,20 +77,20 @@ for arguments in json.load(open(sys.argv[1], encoding="utf-8")):
             code = main(arguments)
         except BaseException as error:
             code = f"{type(error).__name__}: {error}"[:300]
-    told = {"code": code, "err": err.getvalue()[-600:], "printed": len(out.getvalue())}
-    print(json.dumps(told), file=answers, flush=True)
+    result = {"code": code, "err": err.getvalue()[-600:], "printed": len(out.getvalue())}
+    print(json.dumps(result), file=answers, flush=True)
 """
 
 
-class Ran(NamedTuple):
+class CommandResult(NamedTuple):
     arguments: list[str]
     code: Any
     err: str
     printed: int
 
 
-def make_place(folder: Path) -> None:
-    """Files and folders that the arguments name."""
+def make_folder(folder: Path) -> None:
+    """Create the files and folders that the arguments name."""
     (folder / "file.txt").write_text("I love you.\n", encoding="utf-8")
     (folder / "folder").mkdir()
     (folder / "broken.toml").write_text("name = [", encoding="utf-8")
@@ -100,53 +100,55 @@ def make_place(folder: Path) -> None:
     (folder / "link").symlink_to(folder / "absent")
 
 
-def draw(chance: random.Random, commands: Sequence[tuple[tuple[str, ...], Any]]) -> list[str]:
-    """One command with some of what it takes, or of what it does not."""
-    path, command = chance.choice(commands)
+def draw(rng: random.Random, commands: Sequence[tuple[tuple[str, ...], Any]]) -> list[str]:
+    """One command with some of its options and arguments, and sometimes an unknown one."""
+    path, command = rng.choice(commands)
     words: list[str] = []
     for parameter in command.params:
         if parameter.param_type_name == "argument":
-            words += [_value(chance, parameter) for _ in range(chance.choice([0, 1, 1, 1, 1, 1, 1, 2]))]
-        elif "--on-save" not in parameter.opts and chance.random() < 0.35:
-            name = chance.choice(parameter.opts)
+            words += [_value(rng, parameter) for _ in range(rng.choice([0, 1, 1, 1, 1, 1, 1, 2]))]
+        elif "--on-save" not in parameter.opts and rng.random() < 0.35:
+            name = rng.choice(parameter.opts)
             is_flag = getattr(parameter, "is_flag", False)
-            words += [name] if is_flag else [name, _value(chance, parameter)]
-            if chance.random() < 0.05:
+            words += [name] if is_flag else [name, _value(rng, parameter)]
+            if rng.random() < 0.05:
                 words[-1:] = [f"{name}={words[-1]}"]
-    if chance.random() < 0.1:
-        chance.shuffle(words)
+    if rng.random() < 0.1:
+        rng.shuffle(words)
     if path == ("train",):
         words += ["--set", "training.steps=1"]  # a whole training takes minutes
-    words += chance.choice([[], [], [], ["--lang", "zh"], ["--lang=xx"], ["--nonsense"], ["--"]])
+    words += rng.choice([[], [], [], ["--lang", "zh"], ["--lang=xx"], ["--nonsense"], ["--"]])
     return [*path, *words]
 
 
-def _value(chance: random.Random, parameter: Any) -> str:
-    """A value that the parameter might get: mostly of its kind, sometimes anything."""
+def _value(rng: random.Random, parameter: Any) -> str:
+    """A value for the parameter: mostly of its kind, sometimes any."""
     kinds = {"metavar-key-value": CHANGES, "metavar-matrix": [*NUMBERS, "1 0; 0 1", "1 2; 3", "[[1, 0], [0, 1]]", "a"]}
     kinds |= dict.fromkeys(("metavar-number", "metavar-value", "metavar-speed", "metavar-seconds"), NUMBERS)
     kinds |= dict.fromkeys(("metavar-file", "metavar-folder", "metavar-data", "metavar-run", "metavar-runs"), PATHS)
-    if parameter.metavar in MEANT and chance.random() < 0.6:
-        return chance.choice(MEANT[parameter.metavar])
-    usual = kinds.get(parameter.metavar, TEXTS)
-    return chance.choice(usual if chance.random() < 0.8 else [*NUMBERS, *TEXTS, *PATHS])
+    if parameter.metavar in VALID and rng.random() < 0.6:
+        return rng.choice(VALID[parameter.metavar])
+    candidates = kinds.get(parameter.metavar, TEXTS)
+    return rng.choice(candidates if rng.random() < 0.8 else [*NUMBERS, *TEXTS, *PATHS])
 
 
 def odd_commands(application: Any, seed: int, count: int) -> Iterator[list[str]]:
-    """So many commands; every command of the application comes once before any comes again by chance."""
-    chance, commands = random.Random(seed), list(commands_of(application))
+    """`count` commands, with the commands of the application in turn."""
+    rng, commands = random.Random(seed), list(commands_of(application))
     for place in range(count):
-        yield draw(chance, [commands[place % len(commands)]])
+        yield draw(rng, [commands[place % len(commands)]])
 
 
-def run_all(commands: Sequence[Sequence[str]], folder: Path, memory: int = 3 * 2**33, seconds: int = 900) -> list[Ran]:
-    """What came of each. Where the child dies, the command at which it died has its exit status as code."""
-    make_place(folder)
-    asked, told = folder.parent / "asked.json", folder.parent / "told.jsonl"
-    asked.write_text(json.dumps([list(one) for one in commands]), encoding="utf-8")
+def run_commands(
+    commands: Sequence[Sequence[str]], folder: Path, memory: int = 3 * 2**33, seconds: int = 900
+) -> list[CommandResult]:
+    """The result of each command. If the child dies, the code of the last command holds its exit status."""
+    make_folder(folder)
+    requests, answers = folder.parent / "requests.json", folder.parent / "answers.jsonl"
+    requests.write_text(json.dumps([list(one) for one in commands]), encoding="utf-8")
     variables = {**os.environ, "REGARD_HOME": str(folder.parent / "home"), "REGARD_LANG": "en", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", DRIVER, str(asked), str(told), str(memory)],
+        [sys.executable, "-c", DRIVER, str(requests), str(answers), str(memory)],
         env=variables,
         cwd=folder,
         stdin=subprocess.DEVNULL,
@@ -154,20 +156,22 @@ def run_all(commands: Sequence[Sequence[str]], folder: Path, memory: int = 3 * 2
         timeout=seconds,
         check=False,
     )
-    lines = [json.loads(line) for line in told.read_text(encoding="utf-8").splitlines()]
-    ran = [Ran(list(command), **line) for command, line in zip(commands, lines, strict=False)]
-    if len(ran) < len(commands):
-        ran.append(Ran(list(commands[len(ran)]), f"died: {done.returncode}", done.stderr.decode()[-600:], 0))
-    return ran
+    lines = [json.loads(line) for line in answers.read_text(encoding="utf-8").splitlines()]
+    results = [CommandResult(list(command), **line) for command, line in zip(commands, lines, strict=False)]
+    if len(results) < len(commands):
+        results.append(
+            CommandResult(list(commands[len(results)]), f"died: {done.returncode}", done.stderr.decode()[-600:], 0)
+        )
+    return results
 
 
-def wrong(ran: Sequence[Ran]) -> list[str]:
-    """What no command may do: another exit code, a traceback, more than one sentence, pages of one."""
+def violations(results: Sequence[CommandResult]) -> list[str]:
+    """Descriptions of forbidden results: an unknown exit code, a traceback, no or several error messages."""
     found = []
-    for one in ran:
-        complaints = [line for line in one.err.splitlines() if line.startswith("regard: ")]
-        bad = one.code not in CODES or "Traceback" in one.err or len(complaints) > 1
-        bad = bad or (one.code in (2, 3, 4, 5) and not complaints and len(one.err) < 600)
+    for one in results:
+        errors = [line for line in one.err.splitlines() if line.startswith("regard: ")]
+        bad = one.code not in CODES or "Traceback" in one.err or len(errors) > 1
+        bad = bad or (one.code in (2, 3, 4, 5) and not errors and len(one.err) < 600)
         if bad:
             found.append(f"{one.code} {[word[:60] for word in one.arguments]}\n    {one.err[-300:]}")
     return found

@@ -1,4 +1,4 @@
-"""A model of two layers that computes attention by hand, by either of the two roads that people take."""
+"""A two-layer model that computes attention by sdpa or by explicit matrix products, for tests of `watch`."""
 
 import math
 from typing import Any
@@ -12,7 +12,7 @@ ROADS = ["sdpa", "eager"]
 
 
 class Attention(nn.Module):
-    """Causal self-attention by one of the roads, with a cache that grows."""
+    """Causal self-attention with a growing cache."""
 
     def __init__(self, road: str) -> None:
         super().__init__()

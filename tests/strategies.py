@@ -1,11 +1,11 @@
 """Hypothesis strategies for attention calls: shapes, masks, dtypes and memory layouts.
 
-`calls()` yields a `Call`: q, k, v, a mask in any of the forms people may give, and `allowed`, the same mask worked out
-by brute force and broadcast to the scores. Import it as `from strategies import calls` (pyproject.toml puts `tests`
-on the path). Nothing here knows a backend; `Call.as_torch` hands over the same numbers as tensors.
+`calls()` yields a `Call`: q, k, v, a mask of any type that users may pass, and `allowed`, the same mask computed by
+brute force and broadcast to the scores. Import it as `from strategies import calls` (pyproject.toml puts `tests` on the
+path). This module is independent of backends; `Call.as_torch` returns the same numbers as tensors.
 
-Numbers come from a drawn seed, not from Hypothesis itself: shapes, masks and layouts are where the corners are, and
-drawing every float would make the examples slow and no sharper.
+Numbers come from a drawn seed, not from Hypothesis itself: the edge cases are in shapes, masks and layouts, and drawing
+every float would make the examples slower and find no more.
 """
 
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ GARBAGE = (np.nan, np.inf, -np.inf, 1e38, -1e38)
 
 
 class MaskCase(NamedTuple):
-    """A mask as a caller gives it, and who may look where, (*lead, T, S), found the slow way."""
+    """A mask as a caller passes it, and which keys are visible, (*lead, T, S), by brute force."""
 
     mask: Any
     allowed: np.ndarray
@@ -45,7 +45,7 @@ class Call:
     k: Any
     v: Any
     allowed: np.ndarray
-    """Who may look where, boolean, always NumPy and of the shape of the scores."""
+    """Which keys are visible: boolean, always NumPy, in the shape of the scores."""
     mask: Any = None
     """A Mask, a raw boolean array, or None."""
     bias: Any = None
@@ -54,11 +54,11 @@ class Call:
 
     @property
     def options(self) -> dict[str, Any]:
-        """The arguments after q, k and v, by name."""
+        """The keyword arguments after q, k and v."""
         return {"mask": self.mask, "bias": self.bias, "scale": self.scale, "softcap": self.softcap}
 
     def as_torch(self, dtype: str | None = None, device: str = "cpu") -> "Call":
-        """The same call as tensors, strides kept where torch can; a Mask stays a Mask."""
+        """The same call with tensors, with the same strides where torch supports them; a Mask stays a Mask."""
         q, k, v = (as_tensor(x, dtype, device) for x in (self.q, self.k, self.v))
         mask = as_tensor(self.mask, device=device) if isinstance(self.mask, np.ndarray) else self.mask
         bias = None if self.bias is None else as_tensor(self.bias, dtype, device)
@@ -71,17 +71,17 @@ class Call:
 
     @property
     def unseen(self) -> np.ndarray:
-        """Keys that no query looks at, as k has its axes: (*samples, G, S), or (*lead, S) without heads."""
-        seen = np.logical_or.reduce(self.allowed, axis=-2)
+        """Keys that are masked for all queries, in the axes of k: (*samples, G, S), or (*lead, S) without heads."""
+        visible = np.logical_or.reduce(self.allowed, axis=-2)
         if self.sizes.has_heads:
             G, each = self.sizes.G, self.sizes.H // max(1, self.sizes.G)
-            seen = seen.reshape(*seen.shape[:-2], G, each, seen.shape[-1]).any(-2)
-        return ~seen
+            visible = visible.reshape(*visible.shape[:-2], G, each, visible.shape[-1]).any(-2)
+        return ~visible
 
-    def spoiled(self, where: np.ndarray, seed: int = 0) -> tuple["Call", "Call"]:
-        """The same call twice, clean, and with garbage in the keys and values at `where` (axes as `unseen`).
+    def with_garbage(self, where: np.ndarray, seed: int = 0) -> tuple["Call", "Call"]:
+        """The call itself, and the call with NaN, Inf or huge keys and values at `where` (axes as `unseen`).
 
-        Both are contiguous: a layout is a path through BLAS, and only equal paths give equal bits.
+        Both are contiguous: BLAS rounds differently for different layouts, and the test compares bits.
         """
         rng = np.random.default_rng(seed)
         pair = []
@@ -102,12 +102,12 @@ class Call:
         )
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What Hypothesis prints; the numbers say little, and are had again from the seed."""
+        """What Hypothesis prints; the numbers are omitted, because the seed reproduces them."""
         printer.text(repr(self))
 
 
 def padding_in(record: Record) -> Padding:
-    """What a record knows of padding, as NumPy's arrays; that this is right is tested in tests/unit/test_padding.py."""
+    """The padding of a record as NumPy arrays; tests/unit/test_padding.py tests that it is correct."""
     found = record.padding or Padding()
     return Padding(*(None if x is None else to_numpy(x) for x in found))
 
@@ -119,7 +119,7 @@ def padding_in(record: Record) -> Padding:
 def call_sizes(
     draw: st.DrawFn, axes: tuple[int, ...] = (2, 3, 4, 5), lengths: tuple[int, ...] = LENGTHS, grouped: bool = True
 ) -> Sizes:
-    """The sizes of a call with so many axes; heads may be grouped from four axes up."""
+    """The sizes of a call with one of these numbers of axes; heads may be grouped from four axes up."""
     number = draw(st.sampled_from(axes))
     H, G = (1, 1)
     samples: tuple[int, ...] = ()
@@ -135,32 +135,32 @@ def call_sizes(
 
 
 def samples_of(sizes: Sizes) -> tuple[int, ...]:
-    """The axes that count samples: all of the leading ones, except that of the heads."""
+    """The axes that count samples: all leading axes except the axis of heads."""
     return sizes.lead[:-1] if sizes.has_heads else sizes.lead
 
 
 @st.composite
-def thinned(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[int, ...]:
+def broadcastable_shapes(draw: st.DrawFn, shape: tuple[int, ...]) -> tuple[int, ...]:
     """A shape that broadcasts to `shape`, with as many axes."""
     return tuple(draw(st.sampled_from((size, 1))) for size in shape)
 
 
 @st.composite
 def sample_shapes(draw: st.DrawFn, sizes: Sizes) -> tuple[int, ...]:
-    """Axes for something that is one per sample: none, the last few, all; some of size one.
+    """Sample axes of an array: none, the last few or all of them; some of size one.
 
-    Scores of two axes have one sample, and what belongs to it may say so: (1, S) as well as (S,).
+    Scores of two axes have one sample, so an array may be (1, S) as well as (S,).
     """
     samples = samples_of(sizes) or (1,)
     dropped = draw(st.integers(0, len(samples)))
-    return draw(thinned(samples[dropped:]))
+    return draw(broadcastable_shapes(samples[dropped:]))
 
 
-# --- masks: each a mask and, beside it, what it means ----------------------------------------------------
+# --- masks, each with its meaning by brute force ---------------------------------------------------------
 
 
 def _positions(sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
-    """Where each query stands among the keys (the last query beside the last key), and each key."""
+    """The key positions of the queries (the last query is aligned with the last key), and of the keys."""
     return np.arange(sizes.T)[:, None] + (sizes.S - sizes.T), np.arange(sizes.S)[None, :]
 
 
@@ -186,10 +186,10 @@ def _by_position(draw: st.DrawFn, sizes: Sizes) -> MaskCase:
         return MaskCase(Mask.prefix(n), np.broadcast_to(key < n, (sizes.T, sizes.S)))
     side = st.none() | st.integers(0, 4)
     left, right = draw(side), draw(side)
-    seen = np.ones((sizes.T, sizes.S), bool)
-    seen &= True if left is None else key >= query - left
-    seen &= True if right is None else key <= query + right
-    return MaskCase(Mask.window(left, right), seen)
+    visible = np.ones((sizes.T, sizes.S), bool)
+    visible &= True if left is None else key >= query - left
+    visible &= True if right is None else key <= query + right
+    return MaskCase(Mask.window(left, right), visible)
 
 
 @st.composite
@@ -197,7 +197,7 @@ def _by_key(draw: st.DrawFn, sizes: Sizes) -> MaskCase:
     rng, shape = _rng(draw), draw(sample_shapes(sizes))
     kind = draw(st.sampled_from(("padding", "from_keep", "from_blocked")))
     if kind != "padding":
-        shape = shape[-1:]  # those two take at most one axis of samples
+        shape = shape[-1:]  # these two accept at most one axis of samples
     ids = rng.integers(0, 3, (*shape, sizes.S))
     kept = np.broadcast_to((ids != 0)[..., None, :], (*shape, sizes.T, sizes.S))
     if kind == "padding":
@@ -232,34 +232,34 @@ def _segments(draw: st.DrawFn, sizes: Sizes) -> MaskCase:
 def raw_masks(draw: st.DrawFn, sizes: Sizes) -> MaskCase:
     """A boolean array, (T, S) or with as many axes as the scores, sizes of one included."""
     full = draw(st.sampled_from([(sizes.T, sizes.S), sizes.scores]))
-    raw = _rng(draw).random(draw(thinned(full))) < draw(st.sampled_from((0.0, 0.3, 0.7, 1.0)))
+    raw = _rng(draw).random(draw(broadcastable_shapes(full))) < draw(st.sampled_from((0.0, 0.3, 0.7, 1.0)))
     return MaskCase(raw, raw)
 
 
 @st.composite
 def _from_array(draw: st.DrawFn, sizes: Sizes) -> MaskCase:
-    raw, seen = draw(raw_masks(sizes))
+    raw, visible = draw(raw_masks(sizes))
     kind = draw(st.sampled_from(("of", "from_blocked", "from_additive", "from_lowest")))
     if kind == "from_blocked" and raw.ndim != 3:
-        return MaskCase(Mask.from_blocked(~raw), seen)
+        return MaskCase(Mask.from_blocked(~raw), visible)
     if kind == "from_additive":
-        return MaskCase(Mask.from_additive(np.where(raw, 0.0, -np.inf)), seen)
+        return MaskCase(Mask.from_additive(np.where(raw, 0.0, -np.inf)), visible)
     if kind == "from_lowest":
-        return MaskCase(Mask.from_additive(np.where(raw, 0, np.finfo("f4").min).astype("f4")), seen)
-    return MaskCase(Mask.of(raw), seen)
+        return MaskCase(Mask.from_additive(np.where(raw, 0, np.finfo("f4").min).astype("f4")), visible)
+    return MaskCase(Mask.of(raw), visible)
 
 
 @st.composite
 def mask_leaves(draw: st.DrawFn, sizes: Sizes) -> MaskCase:
-    """One Mask made by name; `allowed` of the shape of the scores."""
+    """One Mask from a constructor; `allowed` in the shape of the scores."""
     kinds = (_by_position, _by_key, _per_sample_prefix, _segments)
     if draw(st.integers(0, len(kinds))) == 0:
-        mask, seen = draw(_from_array(sizes))
+        mask, visible = draw(_from_array(sizes))
     else:
-        mask, seen = draw(draw(st.sampled_from(kinds))(sizes))
-        seen = _over_heads(seen, sizes)
-    seen = seen[0] if seen.ndim > len(sizes.scores) else seen
-    return MaskCase(mask, np.broadcast_to(seen, sizes.scores))
+        mask, visible = draw(draw(st.sampled_from(kinds))(sizes))
+        visible = _over_heads(visible, sizes)
+    visible = visible[0] if visible.ndim > len(sizes.scores) else visible
+    return MaskCase(mask, np.broadcast_to(visible, sizes.scores))
 
 
 @st.composite
@@ -272,8 +272,8 @@ def composed_masks(draw: st.DrawFn, sizes: Sizes, depth: int = 3) -> MaskCase:
     if sign == "~":
         return MaskCase(~left.mask, ~left.allowed)
     if sign == "& array":
-        raw, seen = draw(raw_masks(sizes))
-        return MaskCase(left.mask & raw, left.allowed & seen)
+        raw, visible = draw(raw_masks(sizes))
+        return MaskCase(left.mask & raw, left.allowed & visible)
     right = draw(composed_masks(sizes, depth - 1))
     if sign == "&":
         return MaskCase(left.mask & right.mask, left.allowed & right.allowed)
@@ -282,13 +282,13 @@ def composed_masks(draw: st.DrawFn, sizes: Sizes, depth: int = 3) -> MaskCase:
 
 @st.composite
 def masks(draw: st.DrawFn, sizes: Sizes) -> MaskCase:
-    """What a caller may give as `mask`: None, a Mask, or a raw boolean array."""
+    """What a caller may pass as `mask`: None, a Mask, or a raw boolean array."""
     kind = draw(st.sampled_from(("none", "mask", "composed", "raw")))
     if kind == "none":
         return MaskCase(None, np.ones(sizes.scores, bool))
     if kind == "raw":
-        raw, seen = draw(raw_masks(sizes))
-        return MaskCase(raw, np.broadcast_to(seen, sizes.scores))
+        raw, visible = draw(raw_masks(sizes))
+        return MaskCase(raw, np.broadcast_to(visible, sizes.scores))
     return draw(mask_leaves(sizes) if kind == "mask" else composed_masks(sizes))
 
 
@@ -296,9 +296,9 @@ def masks(draw: st.DrawFn, sizes: Sizes) -> MaskCase:
 
 
 def lay_out(x: np.ndarray, layout: str) -> np.ndarray:
-    """`x` laid out in memory in that way; "expanded" also repeats what is first along the first axis.
+    """`x` in that memory layout; "expanded" also repeats the first element of the first axis.
 
-    What lies between the numbers of a sliced array is NaN, so that who reads too much is found out.
+    The gaps of a sliced array are NaN, so that code which reads them fails.
     """
     match layout:
         case "transposed":
@@ -321,7 +321,7 @@ def lay_out(x: np.ndarray, layout: str) -> np.ndarray:
 
 
 def as_tensor(x: np.ndarray, dtype: str | None = None, device: str = "cpu") -> Any:
-    """`x` as a tensor with its strides; torch has no negative ones and no read-only memory, those are copied."""
+    """`x` as a tensor with its strides; arrays with negative strides or read-only memory are copied."""
     import torch
 
     repeated = [stride == 0 and size > 1 for stride, size in zip(x.strides, x.shape, strict=True)]
@@ -340,7 +340,7 @@ def _strides(x: Any) -> tuple[int, ...]:
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """Numbers as a trained model has them: mean 0, variance 1."""
+    """Random numbers of mean 0 and variance 1, as in a trained model."""
     return rng.standard_normal(shape).astype(dtype)
 
 
@@ -358,9 +358,9 @@ def calls(
     scaled: bool = True,
     softcapped: bool = True,
 ) -> Call:
-    """A call of attention that is right in every respect, odd as it may look.
+    """A valid attention call of unusual shape.
 
-    Each switch turns one thing off, for a backend that says no to it; `dtypes` are NumPy's (for bfloat16 use
+    Each switch turns one feature off, for backends without it; `dtypes` are NumPy's (for bfloat16 use
     `Call.as_torch("bfloat16")`).
     """
     sizes = draw(call_sizes(axes=axes, lengths=lengths, grouped=grouped))
@@ -371,7 +371,7 @@ def calls(
     mask, allowed = draw(masks(sizes)) if masked else MaskCase(None, np.ones(sizes.scores, bool))
     bias = None
     if biased and draw(st.integers(0, 3)) == 0:
-        shape = draw(thinned(draw(st.sampled_from([(sizes.T, sizes.S), sizes.scores]))))
+        shape = draw(broadcastable_shapes(draw(st.sampled_from([(sizes.T, sizes.S), sizes.scores]))))
         bias = normal(rng, shape, dtype)
     return Call(
         sizes=sizes,

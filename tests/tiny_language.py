@@ -1,6 +1,6 @@
-"""Folders of tiny models that read text: random weights, a tokenizer learnt from a few lines, and their settings.
+"""Folders of tiny language models: random weights, a tokenizer trained on a few lines, and settings.
 
-`translator_folder(path)` and `poet_folder(path)` write what `regard.load(path)` reads, in milliseconds.
+`translator_folder(path)` and `poet_folder(path)` write folders for `regard.load(path)`, in milliseconds.
 """
 
 import json
@@ -42,7 +42,7 @@ def translator_folder(path: Path, *, int8: bool = False, max_len: int | None = 6
     """An encoder and a decoder of two layers and four heads; `changes` are other settings."""
     tokenizer = learn_tokenizer([text for pair in PAIRS for text in pair] * 2, "pieces", 160)
     sizes: dict[str, Any] = {"d_model": 32, "n_heads": 4, "d_ff": 128, "n_layers": 2, "max_len": max_len}
-    # Tied to the embedding, random weights would repeat what they have just read.
+    # Tied to the embedding, random weights would repeat the last token.
     config = TransformerConfig.paper_2017(vocab_size=tokenizer.vocab_size, output=Output(tied=False), **sizes)
     return _folder(path, config, tokenizer, TRANSLATION | changes, int8)
 
@@ -51,8 +51,8 @@ def poet_folder(path: Path, *, int8: bool = False, **changes: Any) -> Path:
     """A decoder of two layers and two heads; `changes` are other settings."""
     tokenizer = learn_tokenizer(POEMS, "characters")
     sizes: dict[str, Any] = {"d_model": 32, "n_heads": 2, "d_ff": 128, "n_layers": 2, "max_len": 48}
-    how: dict[str, Any] = {"positions": Rotary(), "output": Output(tied=False)}
-    config = TransformerConfig.gpt2(vocab_size=tokenizer.vocab_size, **how, **sizes)
+    options: dict[str, Any] = {"positions": Rotary(), "output": Output(tied=False)}
+    config = TransformerConfig.gpt2(vocab_size=tokenizer.vocab_size, **options, **sizes)
     return _folder(path, config, tokenizer, POETRY | changes, int8)
 
 

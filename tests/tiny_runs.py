@@ -1,6 +1,6 @@
-"""Training at its smallest: a model of two layers, ragged batches of nothing but numbers, and one call that trains.
+"""A tiny training setup for tests: a model of two layers, random batches of varying shapes, and a function that trains.
 
-Shared by the tests of `regard.training`, which knows no architecture: this is one that no other room has.
+Shared by the tests of `regard.training`, which is independent of the architecture: this model is used nowhere else.
 """
 
 import json
@@ -15,9 +15,9 @@ from tolerances import assert_same_bits
 from torch import Tensor, nn
 
 from regard.training.batches import IGNORED, Batch, Data
-from regard.training.checkpoint_store import Snapshot, Store
+from regard.training.checkpoint_store import CheckpointStore, Snapshot
 from regard.training.journal import Event, Listener, Started, Stepped
-from regard.training.loop import Moment, Outcome, Task, fit
+from regard.training.loop import Callback, Outcome, Task, fit
 from regard.training.plan import Plan
 from regard.training.ranks import Ranks
 from regard.training.step import Forward
@@ -28,7 +28,7 @@ PLAN: dict[str, Any] = {"steps": 12, "lr": 0.05, "save_every": 5}
 
 
 class Tiny(nn.Module):
-    """Ids in, logits out: a matrix that is decayed, a bias that is not, and dropout."""
+    """A model from ids to logits: matrices with weight decay, a bias without, and dropout."""
 
     def __init__(self, d_model: int = 6, dropout: float = 0.2, seed: int = 0) -> None:
         super().__init__()
@@ -42,25 +42,25 @@ class Tiny(nn.Module):
 
 
 def predict(model: nn.Module, ids: Tensor) -> Tensor:
-    """The forward of a Task."""
+    """The `forward` of a Task."""
     return model(ids)
 
 
 class Numbers:
-    """Data: each batch has its own numbers of rows and columns, and each row its own number of targets.
+    """Random data: batches differ in rows and columns, and rows in the number of targets.
 
-    `asked` are the places that were asked for, `rows` the sizes to choose from; `name` is all that is known of it.
+    `requested` records the requested (epoch, index), `rows` are the batch sizes, `name` is the fingerprint.
     """
 
     def __init__(self, name: str = "numbers", batches: int = 5, rows: Sequence[int] = (1, 2, 3, 4)) -> None:
         self.fingerprint, self.batches_per_epoch, self.rows = name, batches, rows
-        self.asked: list[tuple[int, int]] = []
+        self.requested: list[tuple[int, int]] = []
 
     def batch(self, epoch: int, index: int) -> Batch:
-        self.asked.append((epoch, index))
+        self.requested.append((epoch, index))
         draw = np.random.default_rng([epoch, index])
         B, T = int(draw.choice(self.rows)), int(draw.integers(2, 6))
-        ids = torch.from_numpy(draw.integers(0, VOCAB - 1, (B, T)))  # the last id is the tests' own: a poison
+        ids = torch.from_numpy(draw.integers(0, VOCAB - 1, (B, T)))  # the last id is reserved for `Poisoned`
         targets = torch.from_numpy(draw.integers(0, VOCAB, (B, T)))
         targets[:, 1:][torch.from_numpy(draw.random((B, T - 1)) < 0.3)] = IGNORED
         first = 100 * (epoch * self.batches_per_epoch + index)
@@ -74,18 +74,18 @@ def train(
     forward: Forward = predict,
     data: Data | None = None,
     valid: Data | None = None,
-    moments: Sequence[Moment] = (),
+    callbacks: Sequence[Callback] = (),
     ranks: Ranks = ALONE,
     **plan: Any,
 ) -> Outcome:
-    """One call of `fit` in a folder, with PLAN where nothing else is asked for."""
+    """One call of `fit` in a folder, with PLAN and the given changes."""
     folder.mkdir(exist_ok=True)
     task = Task(model or Tiny(), forward, data or Numbers(), valid)
-    return fit(task, Plan(**(PLAN | plan)), folder, ranks, listeners=listeners, moments=moments)
+    return fit(task, Plan(**(PLAN | plan)), folder, ranks, listeners=listeners, callbacks=callbacks)
 
 
 def at(step: int, act: Callable[[], Any]) -> Listener:
-    """Act as soon as the step before `step` is told: it is done, but what follows it (a save, …) is not."""
+    """Act when the step before `step` is reported: it is finished, but its save, … is not."""
 
     def listen(event: Event) -> None:
         if isinstance(event, Started | Stepped) and event.step == step - 1:
@@ -95,16 +95,16 @@ def at(step: int, act: Callable[[], Any]) -> Listener:
 
 
 def stop_at(step: int) -> Listener:
-    """Someone sends SIGTERM while `step` is being computed."""
+    """Send SIGTERM while `step` is being computed."""
     return at(step, lambda: signal.raise_signal(signal.SIGTERM))
 
 
 class PowerCutError(Exception):
-    """Everything that is not on the disk is gone."""
+    """A simulated power failure: everything that is not on the disk is lost."""
 
 
 def cut_at(step: int) -> Listener:
-    """The power is cut while `step` is being computed."""
+    """Simulate a power failure while `step` is being computed."""
 
     def cut() -> None:
         raise PowerCutError
@@ -112,11 +112,11 @@ def cut_at(step: int) -> Listener:
     return at(step, cut)
 
 
-# --- what no model can bear ----------------------------------------------------------------------------------
+# --- non-finite losses ---------------------------------------------------------------------------------------
 
 
 class Poisoned(Numbers):
-    """In these micro-batches of every epoch there is an id that no model can bear."""
+    """Data in which these micro-batches of every epoch contain an id that makes the loss non-finite."""
 
     def __init__(self, *poison: int, batches: int = 5) -> None:
         super().__init__(batches=batches)
@@ -133,17 +133,17 @@ def nan_loss(model: nn.Module, ids: Tensor) -> Tensor:
     return predict(model, ids) * (torch.nan if bool((ids == VOCAB - 1).any()) else 1.0)
 
 
-# --- what a run left behind ----------------------------------------------------------------------------------
+# --- results of a run ----------------------------------------------------------------------------------------
 
 
 def metrics(folder: Path) -> list[dict[str, Any]]:
-    """What a run wrote down, its speed left out."""
+    """The metrics of a run, without its speed."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return [{name: value for name, value in line.items() if name != "tokens_per_second"} for line in lines]
 
 
 def newest(folder: Path) -> Snapshot:
-    found = Store(folder / "checkpoints").newest()
+    found = CheckpointStore(folder / "checkpoints").newest()
     assert found.snapshot is not None
     assert found.skipped == ()
     return found.snapshot
@@ -158,7 +158,7 @@ def assert_same_tensors(found: dict[str, Tensor] | None, expected: dict[str, Ten
 
 
 def assert_same_course(folder: Path, found: Outcome, other: Path, expected: Outcome) -> None:
-    """Two runs went the same way to the last bit."""
+    """Assert that two runs are identical bit for bit."""
     assert metrics(folder) == metrics(other)
     assert found.reason == expected.reason
     assert found.progress == expected.progress
@@ -168,4 +168,4 @@ def assert_same_course(folder: Path, found: Outcome, other: Path, expected: Outc
     assert mine.state["progress"] == theirs.state["progress"]
     assert_same_tensors(mine.model, theirs.model)
     assert_same_tensors(mine.optimizer, theirs.optimizer)
-    assert Store(folder / "checkpoints").steps() == Store(other / "checkpoints").steps()
+    assert CheckpointStore(folder / "checkpoints").steps() == CheckpointStore(other / "checkpoints").steps()

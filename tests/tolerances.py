@@ -1,7 +1,7 @@
-"""How close is equal: one table, by operation and dtype, the same on a desk and on a server.
+"""Tolerances of comparisons: one table, by operation and dtype, the same on all machines.
 
-The judge is `regard.reference` on the same numbers in float64. Half precision is judged after rounding its inputs, so
-that only the computation is measured, not the rounding of what went in.
+The expected values come from `regard.reference` on the same numbers in float64. For half precision the inputs are
+rounded first, so that only the computation is measured, not the rounding of the inputs.
 """
 
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ class Tolerance(NamedTuple):
     relative: float
 
 
-# Operations: what attention returns, its weights, what is read off them (map, LSE, entropy, received), gradients.
+# Operations: the output of attention, its weights, their statistics (map, LSE, entropy, received), gradients.
 TOLERANCES: dict[str, dict[str, Tolerance]] = {
     "output": {
         "float64": Tolerance(1e-12, 1e-10),
@@ -26,7 +26,7 @@ TOLERANCES: dict[str, dict[str, Tolerance]] = {
         "float16": Tolerance(2e-3, 2e-3),
         "bfloat16": Tolerance(1.6e-2, 1.6e-2),
     },
-    # Half precision keeps scores and softmax in float32, so weights and statistics are judged as float32.
+    # Half precision keeps scores and softmax in float32, so weights and statistics are compared as float32.
     "weights": {
         "float64": Tolerance(1e-12, 1e-10),
         "float32": Tolerance(1e-6, 1e-5),
@@ -47,13 +47,13 @@ TOLERANCES: dict[str, dict[str, Tolerance]] = {
     },
     # Whole models: logits of the order of one, and the attention weights of any layer.
     "logits": {"float64": Tolerance(1e-10, 0.0), "float32": Tolerance(1e-5, 0.0)},
-    # Central differences with step 1e-6 in float64 carry about eight digits.
+    # Central differences with step 1e-6 in float64 have about eight digits.
     "finite difference": {"float64": Tolerance(1e-7, 1e-6)},
 }
 
 
 def tolerance(operation: str, dtype: Any) -> Tolerance:
-    """The table's entry; `dtype` is NumPy's, torch's, or its name."""
+    """The entry of the table; `dtype` is one of NumPy or torch, or its name."""
     if isinstance(dtype, str):
         name = dtype
     elif isinstance(dtype, np.dtype):
@@ -64,7 +64,7 @@ def tolerance(operation: str, dtype: Any) -> Tolerance:
 
 
 def assert_close(actual: Any, expected: Any, operation: str = "output", dtype: Any = None) -> None:
-    """Equal in shape, in where NaN and Inf stand, and within the table; `dtype` is that of `actual` unless told."""
+    """Assert equal shapes, NaN and Inf at the same places, and values within the table; `dtype`: that of `actual`."""
     allowed = tolerance(operation, actual.dtype if dtype is None else dtype)
     actual, expected = to_numpy(actual), to_numpy(expected)
     assert actual.shape == expected.shape, f"{operation}: shape {actual.shape}, expected {expected.shape}"
@@ -78,7 +78,7 @@ def assert_close(actual: Any, expected: Any, operation: str = "output", dtype: A
 
 
 def assert_same_bits(actual: Any, expected: Any) -> None:
-    """Equal to the last bit; NaN equals NaN, and 0 equals -0."""
+    """Assert equality to the last bit; NaN equals NaN, and 0 equals -0."""
     actual, expected = to_numpy(actual), to_numpy(expected)
     assert actual.dtype == expected.dtype, f"{actual.dtype}, expected {expected.dtype}"
     np.testing.assert_array_equal(actual, expected, strict=True)

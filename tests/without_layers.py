@@ -1,7 +1,7 @@
-"""Systems that have less than ours: this process, and what it starts, told by the kernel that there is none.
+"""Simulates systems without namespaces or Landlock, for this process and its children, by a seccomp filter.
 
-`python -m without_layers LAYERS COMMAND …` runs a command so; LAYERS are some of "namespaces" and "landlock", joined
-by commas. It is the real thing as far as the grader can see: the system calls fail as they do where there is none.
+`python -m without_layers LAYERS COMMAND …` runs a command; LAYERS are some of "namespaces" and "landlock", joined by
+commas. The system calls fail exactly as on a system without these features.
 """
 
 import ctypes
@@ -15,11 +15,11 @@ CALLS = {
     "landlock": {"x86_64": (444, 445, 446), "aarch64": (444, 445, 446)},
 }
 REFUSED = {"namespaces": 0x00050001, "landlock": 0x00050026}
-"""Not permitted, as a container says it; no such call, as an old kernel does."""
+"""EPERM, as in a container; ENOSYS, as on an old kernel."""
 
 
-def take_away(layers: list[str]) -> None:
-    """From this process and its children, for good."""
+def remove_layers(layers: list[str]) -> None:
+    """Disable layers for this process and its children permanently."""
     steps = [(0x20, 0, 0, 0)]
     for layer in layers:
         for number in CALLS[layer][platform.machine()]:
@@ -34,5 +34,5 @@ def take_away(layers: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    take_away([layer for layer in sys.argv[1].split(",") if layer])
+    remove_layers([layer for layer in sys.argv[1].split(",") if layer])
     os.execv(sys.argv[2], sys.argv[2:])

@@ -1,7 +1,7 @@
 """The command line in a child process in which chosen packages are not installed.
 
-Neither `import` nor `importlib.util.find_spec` nor `importlib.metadata` finds them, as if pip had never put them there.
-One child runs many commands, one after another, because importing torch takes seconds.
+Neither `import` nor `importlib.util.find_spec` nor `importlib.metadata` finds them. One child runs many commands,
+because importing torch takes seconds.
 """
 
 import json
@@ -43,19 +43,19 @@ def run(arguments):
         code = main(arguments)
     return {"code": code, "out": out.getvalue(), "err": err.getvalue()}
 
-ran = [run(arguments) for arguments in json.loads(sys.argv[1])]
-json.dump(ran, open(sys.argv[2], "w"))
+results = [run(arguments) for arguments in json.loads(sys.argv[1])]
+json.dump(results, open(sys.argv[2], "w"))
 """
 
 
-class Ran(NamedTuple):
+class CommandResult(NamedTuple):
     code: int
     out: str
     err: str
 
 
 def environment(folder: Path, names: Sequence[str]) -> dict[str, str]:
-    """Variables under which a Python finds none of the packages; `folder` holds what makes it so."""
+    """Environment variables with which Python finds none of the packages; writes a sitecustomize into `folder`."""
     (folder / "sitecustomize.py").write_text(FINDER.format(names=set(names)), encoding="utf-8")
     home = folder / "home"
     home.mkdir(exist_ok=True)
@@ -65,8 +65,8 @@ def environment(folder: Path, names: Sequence[str]) -> dict[str, str]:
 
 def run_without(
     names: Sequence[str], folder: Path, commands: Sequence[Sequence[str]], cwd: Path
-) -> list[tuple[Sequence[str], Ran]]:
-    """Each command with what came of it."""
+) -> list[tuple[Sequence[str], CommandResult]]:
+    """Each command with its result."""
     answers = folder / "answers.json"
     subprocess.run(
         [sys.executable, "-c", DRIVER, json.dumps([list(one) for one in commands]), str(answers)],
@@ -76,12 +76,12 @@ def run_without(
         timeout=300,
         check=True,
     )
-    told = json.loads(answers.read_text(encoding="utf-8"))
-    return [(command, Ran(**one)) for command, one in zip(commands, told, strict=True)]
+    results = json.loads(answers.read_text(encoding="utf-8"))
+    return [(command, CommandResult(**one)) for command, one in zip(commands, results, strict=True)]
 
 
 def commands_of(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command and group of the application, each with the words that ask for it."""
+    """Every command and group of the application, each with its path."""
     yield path, command
     children: Mapping[str, Any] = getattr(command, "commands", {})
     for name, child in children.items():

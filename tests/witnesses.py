@@ -1,6 +1,6 @@
-"""The witnesses: Hugging Face's models, small, of odd sizes and with random weights, each beside ours with the same.
+"""Pairs of a small Hugging Face model with random weights and our model with the same weights, for parity tests.
 
-Which cases there are, how weights are drawn, and what both models are given. Nothing is compared here.
+Defines the cases, the random weights and the inputs of both models. Nothing is compared here.
 """
 
 from collections.abc import Callable
@@ -72,7 +72,7 @@ llama = partial(LlamaConfig, **DECODER)
 
 
 def rope(kind: str, **more: float) -> dict[str, Any]:
-    """A base so small that twelve positions turn even the slow waves, where the kinds differ."""
+    """RoPE settings with a base so small that twelve positions rotate even slow frequencies, where the types differ."""
     return {"rope_type": kind, "rope_theta": 100.0, **more}
 
 
@@ -93,7 +93,7 @@ marian = partial(
     forced_eos_token_id=None,
 )
 
-# What each name does not say is as above; every number that a config has is somewhere not the usual one.
+# Settings that a name does not mention are as above; every number of a config differs from the default in some case.
 CASES: dict[str, Callable[[], Any]] = {
     "gpt2": gpt2,
     "gpt2 untied, one head, narrow": lambda: gpt2(n_head=1, n_layer=3, n_inner=10, tie_word_embeddings=False),
@@ -163,11 +163,11 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
 }
 
-# --- the same model, two and three times ------------------------------------------------------------------
+# --- the models -------------------------------------------------------------------------------------------
 
 
 class Pair(NamedTuple):
-    """The same model twice, and our words for it."""
+    """The Hugging Face model, our model with the same weights, its config and its weights."""
 
     theirs: Any
     ours: Transformer
@@ -177,13 +177,13 @@ class Pair(NamedTuple):
 
 @cache
 def pair(name: str) -> Pair:
-    """Their model with random weights, and ours with the same."""
+    """The Hugging Face model with random weights, and ours with the same."""
     settings = CASES[name]()
-    settings._attn_implementation = "eager"  # the one that also gives weights
+    settings._attn_implementation = "eager"  # the one that also returns weights
     theirs = MODELS[settings.model_type](settings).eval()
     if settings.model_type == "t5" and not settings.scale_decoder_outputs:
         theirs.lm_head.weight = nn.Parameter(torch.empty_like(theirs.lm_head.weight))  # as in files of version 1.1
-    spread(theirs)
+    randomise(theirs)
     config = config_of(settings)
     weights = weights_of(theirs.state_dict(), settings)
     ours = Transformer(config).eval()
@@ -192,28 +192,28 @@ def pair(name: str) -> Pair:
 
 
 def by_definition(name: str) -> reference.Transformer:
-    """The same once more, in NumPy."""
+    """The NumPy reference model with the same weights."""
     _, _, config, weights = pair(name)
     return reference.Transformer(config, {name: weight.numpy() for name, weight in weights.items()})
 
 
 @torch.no_grad()
-def spread(model: nn.Module) -> None:
-    """Weights so large that attention is far from even, and no norm or bias is left as if it were not there.
+def randomise(model: nn.Module) -> None:
+    """Set random weights, so large that attention is far from even, and such that every norm and bias has an effect.
 
-    Not larger: half as much again, and one rounding of float32 in the first layer is 1e-4 in the last.
+    With weights 1.5 times as large, one rounding error of float32 in the first layer becomes 1e-4 in the last.
     """
     draw = torch.Generator().manual_seed(11)
     drawn: set[int] = set()
     for module in model.modules():
         if isinstance(module, nn.Embedding):
-            module.padding_idx = None  # or that row would get no gradient
+            module.padding_idx = None  # else that row would get no gradient
         for name, weight in module.named_parameters(recurse=False):
-            if not weight.requires_grad or id(weight) in drawn:  # Marian's computed positions; what is shared
+            if not weight.requires_grad or id(weight) in drawn:  # Marian's computed positions, and shared weights
                 continue
             drawn.add(id(weight))
             numbers = torch.empty_like(weight).normal_(generator=draw)
-            if weight.ndim == 1 and name == "weight":  # of either sign, or a tied model only repeats itself
+            if weight.ndim == 1 and name == "weight":  # of either sign, else a tied model only repeats its input
                 weight.copy_(torch.sign(numbers) + 0.2 * numbers)
             elif weight.ndim == 1:
                 weight.copy_(0.2 * numbers)
@@ -226,11 +226,11 @@ def spread(model: nn.Module) -> None:
             module.final_logits_bias.normal_(std=0.3, generator=draw)
 
 
-# --- what they are given ----------------------------------------------------------------------------------
+# --- inputs -----------------------------------------------------------------------------------------------
 
 
 class Batch(NamedTuple):
-    """What both models are given. A prompt is padded before its first id, every other text after its last."""
+    """The inputs of both models. A prompt is padded on the left, every other text on the right."""
 
     ids: Tensor
     keep: Tensor
@@ -263,7 +263,7 @@ class Batch(NamedTuple):
 
 
 def batch(config: TransformerConfig, padded: bool) -> Batch:
-    """Three texts of at most thirteen ids, from at most nine where there is a source."""
+    """Three texts of at most thirteen ids, with sources of at most nine for encoder–decoder models."""
     draw = partial(torch.randint, 0, generator=torch.Generator().manual_seed(3))
     lengths = torch.tensor([13, 6, 1] if padded else [13, 13, 13])
     keep = torch.arange(13) < lengths[:, None]

@@ -1,4 +1,4 @@
-"""What is measured: operations, shapes and the numbers asked of them. Baselines are imported, not rewritten."""
+"""The benchmark cases: operations, shapes and bounds. Baselines are imported, not rewritten."""
 
 from benchmarks.cases import attention, bundled, gpu, learning, models, training, watch
 from benchmarks.cases.case import Case

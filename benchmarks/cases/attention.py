@@ -1,4 +1,4 @@
-"""Attention by itself, on the CPU, and how long it takes to start."""
+"""Attention alone on the CPU, and the start-up time of the package."""
 
 import subprocess
 import sys
@@ -58,7 +58,7 @@ def numpy_attention() -> dict[str, Contender]:
 
 
 def numpy_statistics() -> dict[str, Contender]:
-    """Apart from the formula: what it does to the memory of a process, others would pay for."""
+    """Separate from the formula, whose effect on the memory of the process would slow down the others."""
     import numpy as np
 
     from regard import See, attend
@@ -91,7 +91,7 @@ NUMPY = Case(
     name="numpy-attention",
     what="NumPy, H = 12, E = 64, float32, n = 2048, no mask",
     prepare=numpy_attention,
-    pause=0.1,  # OpenBLAS' own threads spin for a while after a product shared among them
+    pause=0.1,  # OpenBLAS threads spin for a while after a product that used several
     facts=numpy_memory,
     fact_bounds=(("peak beside the output, n = 4096", "MiB", 64.0),),
     ratios=(
@@ -191,7 +191,7 @@ def torch_see() -> dict[str, Contender]:
 
 SEE = Case(
     name="torch-see",
-    what="torch on the CPU, H = 12, E = 64, float32, n = 4096, 32 bins unless said",
+    what="torch on the CPU, H = 12, E = 64, float32, n = 4096, 32 bins unless noted",
     prepare=torch_see,
     rounds=9,
     ratios=(
@@ -236,7 +236,7 @@ def start_up_seconds(measured: Measured) -> dict[str, float]:
 
 START = Case(
     name="start-up",
-    what="fresh processes; times without Python's own start unless said",
+    what="fresh processes; times without Python's own start unless noted",
     prepare=start_up,
     facts=start_up_seconds,
     fact_bounds=(

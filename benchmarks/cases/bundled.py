@@ -1,4 +1,4 @@
-"""What the bundled models cost who has the core alone: a cold start, a thousand sentences, room on the disk."""
+"""The cost of the bundled models with the core installation alone: a cold start, a thousand sentences, disk space."""
 
 import os
 import subprocess
@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 HUNDRED = ROOT / "benchmarks" / "sentences" / "first_hundred.txt"
 
 
-def nothing_printed(*command: str | Path, stdin: str | None = None) -> None:
-    """Run to its end, in a fresh process; an error is one here, too."""
+def run_silently(*command: str | Path, stdin: str | None = None) -> None:
+    """Run a command to its end in a fresh process; raise if it fails."""
     subprocess.run(
         command, input=stdin, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8"
     )
@@ -30,8 +30,8 @@ PICTURE = "from command to picture"
 
 def cold() -> dict[str, Contender]:
     return {
-        SEE: partial(nothing_printed, sys.executable, "-m", "regard", "see", "I love you"),
-        NUMPY: partial(nothing_printed, sys.executable, "-c", NUMPY),
+        SEE: partial(run_silently, sys.executable, "-m", "regard", "see", "I love you"),
+        NUMPY: partial(run_silently, sys.executable, "-c", NUMPY),
     }
 
 
@@ -49,12 +49,12 @@ COLD = Case(
 
 SENTENCES = 1000
 SLOWEST = 15
-"""Sentences per second, at least."""
+"""The lowest accepted number of sentences per second."""
 EACH = "time of a sentence"
 
 
 def sentences() -> list[str]:
-    """English of Tatoeba's dev.tsv, whose folder TATOEBA names; without it the first hundred, ten times."""
+    """The English sentences of Tatoeba's dev.tsv in the folder TATOEBA; without it the first hundred, ten times."""
     folder = os.environ.get("TATOEBA")
     if folder is None:
         lines = [line for line in HUNDRED.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
@@ -65,9 +65,7 @@ def sentences() -> list[str]:
 
 def lines() -> dict[str, Contender]:
     text = "".join(f"{sentence}\n" for sentence in sentences())
-    return {
-        "regard translate -": partial(nothing_printed, sys.executable, "-m", "regard", "translate", "-", stdin=text)
-    }
+    return {"regard translate -": partial(run_silently, sys.executable, "-m", "regard", "translate", "-", stdin=text)}
 
 
 def lines_facts(measured: Measured) -> dict[str, float]:
@@ -87,11 +85,11 @@ LINES = Case(
     ratios=(),
 )
 
-# --- room on the disk -------------------------------------------------------------------------------------
+# --- disk space -------------------------------------------------------------------------------------------
 
 INSTALL, ALL, MODELS = "pip install .", "installed, models included", "the models alone"
 TOOLS = ("pip", "setuptools", "_distutils_hack", "distutils-precedence")
-"""What an environment has before anything is installed."""
+"""Packages of an environment before anything is installed."""
 LARGEST = 190.0
 
 
@@ -100,15 +98,15 @@ def core() -> dict[str, Contender]:
 
 
 sizes: dict[str, float] = {}
-"""What the last installation weighed."""
+"""The sizes of the last installation."""
 
 
 def installed() -> dict[str, float]:
-    """Megabytes that `pip install .`, no extras, adds to an empty environment, compiled bytecode included."""
+    """Megabytes that `pip install .`, without extras, adds to an empty environment, including bytecode."""
     with tempfile.TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         python = Path(folder) / ("Scripts" if os.name == "nt" else "bin") / "python"
-        nothing_printed(python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", ROOT)
+        run_silently(python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", ROOT)
         where = "import sysconfig; print(sysconfig.get_path('purelib'))"
         found = subprocess.run([python, "-c", where], check=True, stdout=subprocess.PIPE, encoding="utf-8")
         packages = Path(found.stdout.strip())
@@ -117,7 +115,7 @@ def installed() -> dict[str, float]:
 
 
 def megabytes(path: Path) -> float:
-    """Of a file, or of all files in a folder, in millions of bytes."""
+    """The size of a file, or of all files in a folder, in millions of bytes."""
     files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file()) / 1e6
 

@@ -1,4 +1,4 @@
-"""What one table of a report is: contenders, and the numbers asked of them."""
+"""A benchmark case: its contenders and the bounds of its ratios."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class Case:
     gpu: bool = False
     """Whether it needs a CUDA device; on a machine that has one, only such cases are measured unless named."""
     facts: Callable[[Measured], dict[str, float]] = lambda _: {}
-    """What is measured beside the race, or worked out from it, by name."""
+    """Numbers measured besides the race, or computed from it, by name."""
     fact_bounds: tuple[tuple[str, str, float | None], ...] = ()
     """(name, unit, at most) of each fact."""
 

@@ -1,6 +1,6 @@
-"""Whole models on a CUDA device: training beside nanoGPT, decoding beside Hugging Face's compiled `generate`.
+"""Whole models on a CUDA device: training compared with nanoGPT, decoding with Hugging Face's compiled `generate`.
 
-nanoGPT is looked for in the folder that NANOGPT names (its model.py); it is not part of this repository.
+nanoGPT's model.py is imported from the folder NANOGPT; it is not part of this repository.
 """
 
 import os
@@ -19,7 +19,7 @@ BATCH, LENGTH, VOCABULARY = 32, 1024, 50_304
 
 
 def train() -> dict[str, Contender]:
-    """One whole step of each: forward, backward, clipping, AdamW."""
+    """One whole training step of each: forward, backward, clipping, AdamW."""
     import torch
 
     sys.path.insert(0, os.environ.get("NANOGPT", "."))
@@ -33,7 +33,7 @@ def train() -> dict[str, Contender]:
     compiled = torch.compile(theirs)
 
     def nano_gpt() -> None:
-        """As its train.py does it."""
+        """As in its train.py."""
         with torch.autocast("cuda", torch.bfloat16):
             loss = compiled(ids, targets)[1]
         loss.backward()
@@ -46,14 +46,14 @@ def train() -> dict[str, Contender]:
 
 
 def our_step(ids: "torch.Tensor", targets: "torch.Tensor") -> Contender:
-    """The step that `regard train gpt2-124m` takes, by its own code."""
+    """The step of `regard train gpt2-124m`, from its own code."""
     import torch
 
     from regard.config import TransformerConfig
     from regard.models import Transformer
     from regard.recipes import read_recipe
-    from regard.recipes.running import continued
-    from regard.training.cuda_graph import Captured
+    from regard.recipes.running import decoder_logits
+    from regard.training.cuda_graph import GraphedUpdate
     from regard.training.optimizer import adamw
     from regard.training.ranks import Ranks
     from regard.training.signals import StopRequest
@@ -61,9 +61,9 @@ def our_step(ids: "torch.Tensor", targets: "torch.Tensor") -> Contender:
 
     plan = read_recipe("gpt2-124m").training
     model = Transformer(TransformerConfig.gpt2(vocab_size=VOCABULARY, dropout=0.0)).cuda().train()
-    learner = torch.compile(Objective(model, continued))
+    learner = torch.compile(Objective(model, decoder_logits))
     update = Update(learner, model, adamw(model, plan), plan, Ranks(0, 1, torch.device("cuda")), StopRequest())
-    step = Captured(update)
+    step = GraphedUpdate(update)
 
     def regard() -> None:
         update.prepare(lr=plan.lr, n_targets=targets.numel())
@@ -74,12 +74,12 @@ def our_step(ids: "torch.Tensor", targets: "torch.Tensor") -> Contender:
 
 
 def training_rates(measured: Measured) -> dict[str, float]:
-    """Tokens per second, and which share of this device's own matrix products they come to."""
+    """Tokens per second, and their share of the rate of matrix products on this device."""
     import torch
 
     from regard.training.journal import measured_peak
 
-    parameters = 123.6e6  # GPT-2 124M without the table of positions, which multiplies nothing
+    parameters = 123.6e6  # GPT-2 124M without the position embeddings, which multiply nothing
     per_token = 6 * parameters + 12 * 12 * 768 * LENGTH  # forward and backward, attention included
     peak = measured_peak(torch.device("cuda"), torch.bfloat16)
     ours = BATCH * LENGTH / measured.median("regard")
@@ -124,7 +124,7 @@ def decode(batch: int) -> dict[str, Contender]:
 
     torch.manual_seed(0)
     ours = Transformer(TransformerConfig.gpt2()).to("cuda", torch.bfloat16).eval()
-    theirs: Any = GPT2LMHeadModel(GPT2Config())  # whose methods mypy cannot follow
+    theirs: Any = GPT2LMHeadModel(GPT2Config())  # mypy cannot follow its methods
     theirs = theirs.to("cuda", torch.bfloat16).eval()
     theirs.generation_config.eos_token_id = None
     prompt = torch.randint(0, 50_257, (batch, PROMPT), device="cuda")

@@ -1,4 +1,4 @@
-"""What a learner waits for: a check by the command line, right or wrong, and the list of exercises."""
+"""What a learner waits for: a check from the command line, right or wrong, and the list of exercises."""
 
 import os
 import statistics
@@ -13,14 +13,14 @@ from benchmarks.measure import Contender, Measured
 from regard.course.catalogue import exercise
 
 LIST = "regard learn list"
-# A wrong answer that no slip explains takes longest: every slip is tried, and then every two.
+# A wrong answer that no known mistake explains takes longest: every mistake is tried, and then every pair.
 UNEXPLAINED = {"self-attention": ("np.sqrt(K.shape[-1])", "3.3"), "encoder-layer": ("math.sqrt(self.d_k)", "1.7")}
 BOUNDS = {"self-attention": 1.5, "encoder-layer": 4.0}
-"""Seconds that 95 of 100 checks may take, with NumPy and with PyTorch."""
+"""Bounds in seconds for 95 of 100 checks, with NumPy and with PyTorch."""
 
 
 def learn(folder: Path, *arguments: str | Path, expected: int = 0) -> None:
-    """One command in a fresh process, with a progress file of its own; another exit code is an error."""
+    """Run one command in a fresh process with its own progress file; another exit code is an error."""
     done = subprocess.run(
         [sys.executable, "-m", "regard", "learn", *arguments],
         env={**os.environ, "REGARD_HOME": str(folder)},
@@ -48,9 +48,9 @@ def checks() -> dict[str, Contender]:
 def facts(measured: Measured) -> dict[str, float]:
     """p50 and p95 of each."""
     found: dict[str, float] = {}
-    for who, times in measured.times.items():
+    for contender, times in measured.times.items():
         hundredths = statistics.quantiles(times, n=100, method="inclusive")
-        found |= {f"{who}: p50": hundredths[49], f"{who}: p95": hundredths[94]}
+        found |= {f"{contender}: p50": hundredths[49], f"{contender}: p95": hundredths[94]}
     return found
 
 
@@ -65,7 +65,7 @@ def _bounds() -> tuple[tuple[str, str, float | None], ...]:
 CHECK = Case(
     name="learn-check",
     what="`regard learn check ID FILE --json` in a fresh process, of an answer that is right and of one that no known "
-    "slip explains, with NumPy (self-attention) and with PyTorch (encoder-layer); and `regard learn list`",
+    "mistake explains, with NumPy (self-attention) and with PyTorch (encoder-layer); and `regard learn list`",
     prepare=checks,
     rounds=20,
     warm_up=1,

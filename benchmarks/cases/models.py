@@ -1,4 +1,4 @@
-"""Whole models on the CPU, beside Hugging Face's of the same shape. Random weights: speed does not depend on them."""
+"""Whole models on the CPU, compared with Hugging Face's of the same shape, with random weights."""
 
 from math import prod
 from typing import TYPE_CHECKING
@@ -64,11 +64,11 @@ def decode() -> dict[str, Contender]:
     ).eval()
     theirs.generation_config.eos_token_id = None
     prompt = torch.randint(0, 49_152, (1, PROMPT))
-    quick = ours.begin(cache="static", max_len=PROMPT + NEW, compile=True)
+    compiled = ours.begin(cache="static", max_len=PROMPT + NEW, compile=True)
 
     return {
         "regard": lambda: generate(ours, prompt, max_new=NEW),
-        "regard, static and compiled": lambda: generate(quick, prompt, max_new=NEW),
+        "regard, static and compiled": lambda: generate(compiled, prompt, max_new=NEW),
         "Hugging Face generate": lambda: theirs.generate(prompt, max_new_tokens=NEW, do_sample=False, pad_token_id=0),
     }
 
@@ -122,7 +122,7 @@ def translate() -> dict[str, Contender]:
     import numpy as np
 
     from regard.config.weights import weight_shapes
-    from regard.dispatch import attend_within
+    from regard.dispatch import attend_in_model
     from regard.generation import generate
     from regard.reference import Transformer
 
@@ -131,7 +131,7 @@ def translate() -> dict[str, Contender]:
     weights = {
         name: (rng.standard_normal(shape) * 0.05).astype(np.float32) for name, shape in weight_shapes(config).items()
     }
-    model = Transformer(config, weights, attend=attend_within)
+    model = Transformer(config, weights, attend=attend_in_model)
     source = rng.integers(0, 6000, WORDS).tolist()
     return {"translate": lambda: generate(model, [1], sources=source, max_new=CHARACTERS)}
 

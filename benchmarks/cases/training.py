@@ -1,4 +1,4 @@
-"""Training: what its display and its log cost."""
+"""Training: the cost of its screen and its log."""
 
 import io
 import tempfile
@@ -8,15 +8,15 @@ from pathlib import Path
 from benchmarks.cases.case import Case
 from benchmarks.measure import Contender, Measured
 
-TOLD = "share of a step that telling takes"
+SHARE = "share of a step spent on reporting"
 STEPS = 300
-"""Of the smallest recipe: a step of some milliseconds, against which telling weighs most."""
+"""Steps of the smallest recipe: they take a few milliseconds, so reporting has the largest share."""
 
 
-def telling(_: Measured) -> dict[str, float]:
-    """The share of a step's time that goes into the live screen and metrics.jsonl.
+def reporting_share(_: Measured) -> dict[str, float]:
+    """The share of a step's time spent on the live screen and metrics.jsonl.
 
-    Both are timed inside one run: the calls that write and tell, on this thread, and the drawing, on its own.
+    Both are timed inside one run: writing and notifying on this thread, and drawing on its own.
     """
     from rich.live import Live
 
@@ -25,32 +25,32 @@ def telling(_: Measured) -> dict[str, float]:
     from regard.recipes.running import train
     from regard.training.journal import Journal
 
-    spent = {"told": 0.0, "drawn": 0.0}
+    spent = {"logged": 0.0, "drawn": 0.0}
 
-    def timed(kind: type, name: str, into: str) -> None:
+    def time_method(kind: type, name: str, into: str) -> None:
         plain = getattr(kind, name)
 
-        def run(self: object, *given: object, **named: object) -> object:
+        def run(self: object, *args: object, **kwargs: object) -> object:
             start = time.thread_time()
             try:
-                return plain(self, *given, **named)
+                return plain(self, *args, **kwargs)
             finally:
                 spent[into] += time.thread_time() - start
 
         setattr(kind, name, run)
 
-    timed(Journal, "step", "told")
-    timed(Live, "refresh", "drawn")
+    time_method(Journal, "step", "logged")
+    time_method(Live, "refresh", "drawn")
     recipe = read_recipe("copy", {"training.steps": str(STEPS), "training.valid_every": "none"})
     with tempfile.TemporaryDirectory() as folder, TrainingScreen("copy", file=_Terminal()) as screen:
         start = time.perf_counter()
         train(recipe, data=None, out=Path(folder) / "run", listeners=[screen])
         took = time.perf_counter() - start
-    return {TOLD: 100 * sum(spent.values()) / took, "steps per second": STEPS / took}
+    return {SHARE: 100 * sum(spent.values()) / took, "steps per second": STEPS / took}
 
 
 class _Terminal(io.StringIO):
-    """A stream that takes itself for a terminal, so that the live screen is drawn."""
+    """A stream that claims to be a terminal, so that the live screen is drawn."""
 
     encoding = "utf-8"
 
@@ -62,15 +62,15 @@ def nothing() -> dict[str, Contender]:
     return {}
 
 
-TELLING = Case(
+REPORTING = Case(
     name="train-telling",
     what=f"recipe copy, {STEPS} steps with the live screen and metrics.jsonl, two cores",
     prepare=nothing,
     rounds=1,
     warm_up=0,
-    facts=telling,
-    fact_bounds=((TOLD, "%", 1.0), ("steps per second", "", None)),
+    facts=reporting_share,
+    fact_bounds=((SHARE, "%", 1.0), ("steps per second", "", None)),
     ratios=(),
 )
 
-CASES = (TELLING,)
+CASES = (REPORTING,)

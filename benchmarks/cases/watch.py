@@ -1,4 +1,4 @@
-"""What watching costs the model that is watched: GPT-2's shape on the CPU, without its output layer."""
+"""The cost of watching a model: GPT-2's shape on the CPU, without its output layer."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 PAST = 512
 STEPS = 32
-"""Decoding steps in one round, from the same past each time; to begin, the cache is copied once, as for a real text."""
+"""Decoding steps in one round, from the same past each time; the cache is copied once at the start."""
 
 
 def sees() -> "dict[str, See]":
-    """What is asked of a watch, by name."""
+    """What a watch records, by name."""
     from regard import See
 
     return {
@@ -27,7 +27,7 @@ def sees() -> "dict[str, See]":
 
 
 def watched(model: Any, run: Callable[[], object]) -> dict[str, Contender]:
-    """The run alone, and under watches of all kinds."""
+    """The run alone, and under watches with different requests."""
     import regard
 
     def under(see: "See") -> Contender:

@@ -1,1 +1,1 @@
-"""The Tang poet: its poems prepared, and a 5-gram to hold it against."""
+"""Scripts that build the Tang poet: its training poems, and a 5-gram model as a baseline."""

@@ -1,8 +1,8 @@
-"""python -m making.poet.data --poems tang_poems.tsv --out FOLDER: writes train.txt and heldout.txt, a poem a line.
+"""python -m making.poet.data --poems tang_poems.tsv --out FOLDER: writes train.txt and heldout.txt, one poem per line.
 
-First comes the header of its form, 五绝｜ 七绝｜ 五律｜ 七律｜ or 杂｜, then its text in simplified characters with no
-signs but ，。？！；. Editors' notes and quotation marks are taken out; a poem with a gap is left out. Which poems are
-held out depends on their own text alone, so that it stays the same when others come or go.
+A line is the verse form 五绝｜ 七绝｜ 五律｜ 七律｜ or 杂｜, then the text in simplified characters, with only
+，。？！； as punctuation. Editors' notes and quotation marks are removed; poems with missing characters are
+skipped. Whether a poem is held out depends only on its own text, so that it does not change with the other poems.
 """
 
 import argparse
@@ -28,11 +28,13 @@ _POEM = re.compile("(?:[㐀-鿿\U00020000-\U0003ffff]+[，。？！；])+")
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m making.poet.data", description=__doc__)
-    parser.add_argument("--poems", type=Path, required=True, help="a line for each: title, author, text, tabs between")
+    parser.add_argument(
+        "--poems", type=Path, required=True, help="one poem per line: title, author, text, separated by tabs"
+    )
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     with open(options.poems, encoding="utf-8") as file:
-        # Some titles have tabs in them.
+        # Some titles contain tabs.
         texts = [line.rstrip("\n").rpartition("\t")[2] for line in file]
     train, heldout, counts = prepare(texts)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -43,7 +45,7 @@ def main() -> None:
 
 
 def prepare(texts: Iterable[str]) -> tuple[list[str], list[str], Counter[str]]:
-    """The lines of both files, in the order of the poems, and how many poems went which way.
+    """The lines of both files, in the order of the poems, and counts of the poems.
 
     >>> train, heldout, counts = prepare(["明月松間照（一作「來」），清泉石上流。", "獨□□。"])
     >>> train, heldout, dict(counts)
@@ -66,7 +68,7 @@ def prepare(texts: Iterable[str]) -> tuple[list[str], list[str], Counter[str]]:
     known = {line for poem in train for line in lines_of(poem)}
     heldout = []
     for poem in filter(held_out, poems):
-        # Collections have many poems twice, with a word changed: such a one has not been held out.
+        # Collections contain many poems twice with a word changed: such a poem is not unseen.
         if 2 * sum(line in known for line in lines_of(poem)) >= len(lines_of(poem)):
             counts["held out, but known"] += 1
         else:
@@ -75,9 +77,9 @@ def prepare(texts: Iterable[str]) -> tuple[list[str], list[str], Counter[str]]:
 
 
 def cleaned(text: str) -> str | None:
-    """A poem without notes and quotation marks, each line ended by one sign; None where characters are missing."""
+    """A poem without notes and quotation marks, each line with one final mark; None if characters are missing."""
     before = ""
-    while before != text:  # notes have notes
+    while before != text:  # notes can be nested
         before, text = text, _NOTE.sub("", text)
     text = _MARKS.sub(r"\1", text.translate(_QUOTES)).lstrip("，。？！；")
     if text[-1:] not in ("。", "？", "！"):
@@ -86,12 +88,12 @@ def cleaned(text: str) -> str | None:
 
 
 def held_out(poem: str) -> bool:
-    """Whether this poem belongs to the fixed share that is never trained on."""
+    """Whether a poem belongs to the held-out share."""
     return int.from_bytes(hashlib.sha256(poem.encode()).digest()[:8]) < HELD_OUT * 2**64
 
 
 def _written(poems: Iterable[str], name: str, counts: Counter[str]) -> list[str]:
-    """Each poem with its header; a long one as several, each up to the end of a sentence, or at least of a line."""
+    """Each poem with its header; a long one as several pieces that end with a sentence, or at least with a line."""
     lines = []
     for poem in poems:
         parts = list(pieces(poem))

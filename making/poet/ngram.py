@@ -1,8 +1,8 @@
-"""python -m making.poet.ngram --data FOLDER: what 5-grams know of the poems that the poet learns from.
+"""python -m making.poet.ngram --data FOLDER: scores 5-gram models of the poet's training poems.
 
-Interpolated, modified Kneser–Ney over characters (Chen and Goodman 1999, section 3): the yardstick for anything that
-claims to have learnt more than which characters stand side by side. It reads train.txt and heldout.txt as
-`making.poet.data` wrote them; headers are read and never predicted, the end of a poem is.
+Interpolated, modified Kneser–Ney over characters (Chen and Goodman 1999, section 3): a baseline for models that learn
+more than short character sequences. Reads train.txt and heldout.txt of `making.poet.data`; headers are context, never
+predicted; the end of a poem is predicted.
 """
 
 import argparse
@@ -16,14 +16,14 @@ from making.poet.data import SEPARATOR
 from regard.generation import Sampling
 
 START, END, UNKNOWN = 0, 1, 2
-LONGEST = 300  # characters that are written, where no end comes
+LONGEST = 300  # the largest number of characters of a generated poem
 
 
 class Level(NamedTuple):
-    """All n-grams of one length n. Each is `context · V + symbol`, where its context is a place in the level below.
+    """All n-grams of length n. Each is `context · V + symbol`, where `context` is an index into the level below.
 
-    gain   (N,)   what it adds to the probability of its last symbol after its context
-    rest   (C,)   the share that each context leaves to shorter ones
+    gain   (N,)   its contribution to the probability of its last symbol after its context
+    rest   (C,)   the probability mass that each context leaves to shorter ones
     """
 
     grams: np.ndarray
@@ -31,7 +31,7 @@ class Level(NamedTuple):
     rest: np.ndarray
 
     def places(self, grams: np.ndarray) -> np.ndarray:
-        """Where these n-grams stand, -1 for those that are not there."""
+        """The indices of these n-grams, -1 for unknown ones."""
         places = np.searchsorted(self.grams, grams).clip(max=len(self.grams) - 1)
         return np.where(self.grams[places] == grams, places, -1)
 
@@ -53,27 +53,27 @@ class KneserNey:
         self.levels = self._levels(stream, predicted)
 
     def _read(self, poem: str) -> np.ndarray:
-        """A poem's symbols, with so many STARTs before them that every one has a whole context."""
+        """A poem's symbols after order − 1 STARTs, so that every symbol has a full context."""
         return np.array([START] * (self.order - 1) + [self.ids.get(sign, UNKNOWN) for sign in poem] + [END])
 
     def _predicted(self, poem: str) -> np.ndarray:
-        """Which of these symbols count: not the STARTs, not the header."""
+        """Which of these symbols are predicted: not the STARTs, not the header."""
         header = self.order - 1 + poem.index(SEPARATOR) + 1
         return np.arange(self.order + len(poem)) >= header
 
     def _levels(self, stream: np.ndarray, predicted: np.ndarray) -> list[Level]:
-        """Level n for n = 1, 2, …: places are found upwards, from short to long, and counts downwards."""
+        """Level n for n = 1, 2, …: indices are computed from short to long n-grams, counts from long to short."""
         grams: list[np.ndarray] = []
-        places = [np.zeros_like(stream)]  # of the n-gram that ends at each symbol
+        places = [np.zeros_like(stream)]  # the index of the n-gram that ends at each symbol
         for _ in range(self.order):
-            # The n-gram before the very first symbol is the last one of all, which does no harm: it is not predicted.
+            # The n-gram before the first symbol wraps around to the last one, which is harmless: it is not predicted.
             found, place = np.unique(np.roll(places[-1], 1) * len(self.symbols) + stream, return_inverse=True)
             grams.append(found)
             places.append(place)
         counts = np.bincount(places[-1][predicted], minlength=len(grams[-1]))
         levels = [self._level(grams[-1], counts, contexts=len(grams[-2]) if self.order > 1 else 1)]
         for n in range(self.order - 1, 0, -1):
-            # A shorter n-gram counts once for each symbol it was seen behind: "Francisco" follows only "San".
+            # A shorter n-gram counts once for each symbol that precedes it: "Francisco" follows only "San".
             shorter = np.zeros(len(grams[n]), int)
             shorter[places[n + 1]] = places[n]
             counts = np.bincount(shorter[counts > 0], minlength=len(grams[n - 1]))
@@ -86,13 +86,13 @@ class KneserNey:
         total = np.bincount(context, counts, contexts)
         taken = np.bincount(context, discounts, contexts)
         gain = (counts - discounts) / total[context].clip(min=1)
-        # A context that nothing was predicted from, such as the middle of a header, leaves all.
+        # A context without predictions, such as the middle of a header, leaves all mass to shorter ones.
         return Level(grams, gain, np.where(total > 0, taken / total.clip(min=1), 1.0))
 
     def bits(self, poem: str) -> np.ndarray:
-        """-log₂ of the probability of each character after the header, and of the end. Unknown ones are one symbol."""
+        """−log₂ of the probability of each character after the header, and of the end. Unknown ones are one symbol."""
         stream = self._read(poem)
-        chances = np.full(len(stream), 1 / (len(self.symbols) - 1))  # START never comes
+        chances = np.full(len(stream), 1 / (len(self.symbols) - 1))  # START is never predicted
         before = np.zeros_like(stream)
         for level in self.levels:
             place = level.places(np.where(before >= 0, before * len(self.symbols) + stream, -1))
@@ -103,7 +103,7 @@ class KneserNey:
         return bits
 
     def chances(self, beginning: str) -> np.ndarray:
-        """How likely each symbol comes next, (V,)."""
+        """The probability of each next symbol, (V,)."""
         stream = self._read(beginning)[:-1]
         chances = np.full(len(self.symbols), 1 / (len(self.symbols) - 1))
         chances[START] = 0
@@ -112,14 +112,14 @@ class KneserNey:
             for below, symbol in zip(self.levels, stream[len(stream) - n :], strict=False):
                 context = below.places(context * len(self.symbols) + symbol)
                 if context < 0:
-                    return chances  # nor is there a longer one
+                    return chances  # longer contexts are unknown too
             first, last = np.searchsorted(level.grams, (context + np.arange(2)) * len(self.symbols))
             chances *= level.rest[context]
             chances[level.grams[first:last] % len(self.symbols)] += level.gain[first:last]
         return chances
 
     def write(self, header: str, pick: Sampling) -> str:
-        """A poem drawn by chance, without its header."""
+        """A sampled poem, without its header."""
         picker = pick.start([[]], len(self.symbols))
         text = ""
         while len(text) < LONGEST:
@@ -134,11 +134,11 @@ class KneserNey:
 
 
 def _discounts(counts: np.ndarray) -> np.ndarray:
-    """What is taken from n-grams seen not at all, once, twice, and oftener: (4,)."""
+    """The discounts of n-grams that occur 0, 1, 2, and more times: (4,)."""
     seen = np.array([max(1, int((counts == times).sum())) for times in (1, 2, 3, 4)])
     times = np.array([1, 2, 3])
     found = times - (times + 1) * seen[0] / (seen[0] + 2 * seen[1]) * seen[1:] / seen[:-1]
-    # Of little text the estimates may be out of range.
+    # For little text the estimates may be out of range.
     return np.array([0.0, *np.where((found > 0) & (found < times), found, times / 2)])
 
 

@@ -1,1 +1,1 @@
-"""How the translator is made: its text, its recipe, its weights in eight bits. README.md has the commands."""
+"""Scripts that build the translator: training text, recipes, int8 weights. README.md has the commands."""

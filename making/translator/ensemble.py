@@ -1,6 +1,4 @@
-"""Several translators that answer as one: at each step the mean of their probabilities. Too large to bring along, they
-teach the one that is brought along.
-"""
+"""An ensemble of translators: the mean of their probabilities at each step. It teaches the smaller bundled model."""
 
 import math
 from collections.abc import Sequence
@@ -13,19 +11,19 @@ from regard.models import Transformer
 
 
 class Ensemble:
-    """Models of one vocabulary, with the `begin` and `config` that beam search asks of a model."""
+    """Models with the same vocabulary as one model with `begin` and `config`, as beam search needs them."""
 
     def __init__(self, models: Sequence[Transformer]) -> None:
         self.models = models
         self.config = models[0].config
 
-    def begin(self, source: Any = None, *, source_mask: Any = None) -> "Together":
-        """Every model begins on the source."""
-        return Together([model.begin(source, source_mask=source_mask) for model in self.models])
+    def begin(self, source: Any = None, *, source_mask: Any = None) -> "EnsembleDecoding":
+        """Begin the decoding of every model on the source."""
+        return EnsembleDecoding([model.begin(source, source_mask=source_mask) for model in self.models])
 
 
-class Together:
-    """Decodings that take each step together."""
+class EnsembleDecoding:
+    """The decodings of all models, advanced together."""
 
     def __init__(self, decodings: Sequence[Any]) -> None:
         self.decodings = decodings
@@ -44,7 +42,7 @@ class Together:
         return int(self.decodings[0].length)
 
     def step(self, ids: Any, keep: Any = None) -> Tensor:
-        """The logarithm of the mean probability of every id, (B, W)."""
+        """The log of the mean probability of every id, (B, W)."""
         found = torch.stack([decoding.step(ids, keep).log_softmax(-1) for decoding in self.decodings])
         return found.logsumexp(0) - math.log(len(self.decodings))
 

@@ -1,8 +1,8 @@
-"""Sentences with another noun, name or number in them: what was seen once, or never, is then seen in several.
+"""Data augmentation: sentences with another noun, name or number, so that rare words occur in several sentences.
 
-"I found the key." 我找到了钥匙。 has "key" and 钥匙 once each, which the dictionary holds to be the same; another noun
-that goes with the same measure words takes their place on both sides. What comes out need not be wise, only
-grammatical. Everything is drawn by hashes of the sentences: the same input gives the same pairs.
+"I found the key." 我找到了钥匙。 has "key" and 钥匙 once each, which are translations by the dictionary; another noun
+with the same measure words replaces them on both sides. The result must be grammatical, not meaningful. Samples are
+drawn by hashes of the sentences: the same input gives the same pairs.
 """
 
 import re
@@ -14,19 +14,19 @@ from making.translator.order import draw, share
 from making.translator.tatoeba import Pair
 
 TIMES = 12
-"""How often a word is put into a sentence, at most."""
+"""The largest number of sentences into which a word is inserted."""
 PER_SENTENCE = 2
 NAMED = 0.4
-"""The share of sentences about Tom or Mary that are also told about somebody else."""
+"""The share of sentences about Tom or Mary that are repeated with another name."""
 NUMBERED = 6
-"""Other numbers that a sentence with a number is told with."""
+"""The number of variants of a sentence with a number."""
 KNOWN_NAMES = (Word("Tom", "汤姆"), Word("Mary", "玛丽"))
-# Given names as Chinese textbooks have them: 小明 is everybody's first friend.
+# Given names of Chinese textbooks, such as 小明.
 GIVEN = "明ming 红hong 丽li 华hua 强qiang 刚gang 芳fang 军jun 平ping 兰lan 伟wei 玉yu 梅mei 龙long 燕yan 亮liang"
 
 
 def nouns(pairs: Sequence[Pair], words: Iterable[Word], wanted: set[str]) -> Iterator[Pair]:
-    """Pairs with one of the `wanted` nouns in the place of another noun."""
+    """Pairs with one of the `wanted` nouns instead of another noun."""
     known = {word.english: word for word in words if word.measures and word.english.isalpha()}
     alike: dict[frozenset[str], list[Word]] = defaultdict(list)
     for noun in known.values():
@@ -42,7 +42,7 @@ def nouns(pairs: Sequence[Pair], words: Iterable[Word], wanted: set[str]) -> Ite
 
 
 def names(pairs: Iterable[Pair], people: Sequence[Word]) -> Iterator[Pair]:
-    """A share of what is said of Tom or Mary, said of somebody else: two in three times of someone Chinese."""
+    """A share of the pairs about Tom or Mary with another name, of which one in three is Chinese."""
     chinese = [Word(f"Xiao{name[1:]}", f"小{name[0]}") for name in GIVEN.split()]
     for pair in pairs:
         for old in KNOWN_NAMES:
@@ -54,13 +54,13 @@ def names(pairs: Iterable[Pair], people: Sequence[Word]) -> Iterator[Pair]:
 
 
 def numbers(pairs: Iterable[Pair]) -> Iterator[Pair]:
-    """Pairs whose only number is written in the same digits on both sides, with other digits.
+    """Pairs with a single number, in the same digits on both sides, with other digits.
 
     >>> [pair.chinese for pair in numbers([Pair("Room 839.", "839号房间。")])][:3]
     ['184号房间。', '612号房间。', '259号房间。']
     """
     for pair in pairs:
-        digits = re.findall(r"\d+(?![a-z])", pair.english)  # 1st is no number to exchange, nor is one of something
+        digits = re.findall(r"\d+(?![a-z])", pair.english)  # not 1st, and not the number 1
         if len(digits) == 1 and digits != ["1"] and re.findall(r"\d+", pair.chinese) == digits:
             for turn in range(NUMBERED):
                 most = 10 ** len(digits[0])
@@ -69,7 +69,7 @@ def numbers(pairs: Iterable[Pair]) -> Iterator[Pair]:
 
 
 def _exchangeable(pair: Pair, nouns: dict[str, Word]) -> Iterator[Word]:
-    """Nouns that stand once on either side of the pair, as the same word; plurals are left alone."""
+    """Nouns that occur once on each side of the pair as translations of each other; no plurals."""
     for token in dict.fromkeys(re.findall(r"(?<![\w'-])[a-z]+(?![\w'-])", pair.english)):
         noun = nouns.get(token)
         if noun is None or len(noun.chinese) < 2 or pair.chinese.count(noun.chinese) != 1:
@@ -79,7 +79,7 @@ def _exchangeable(pair: Pair, nouns: dict[str, Word]) -> Iterator[Word]:
 
 
 def exchanged(pair: Pair, old: Word, new: Word) -> Pair:
-    """The pair with `new` in the place of `old`, its article with it.
+    """The pair with `old` replaced by `new`, with the right article.
 
     >>> exchanged(Pair("He saw a wall.", "他看见了墙。"), Word("wall", "墙"), Word("orange", "橘子"))
     Pair(english='He saw an orange.', chinese='他看见了橘子。')

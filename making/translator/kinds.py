@@ -1,7 +1,7 @@
-"""Words that stand in each other's place: numbers in words, days, months, countries and cities.
+"""Data augmentation with words of the same kind: numbers in words, days, months, countries and cities.
 
-A sentence that has one of a kind on both sides is also told with others of that kind. Tatoeba says "at six" and "in
-Boston" often, "at four" and "in Shanghai" hardly ever.
+A sentence with one word of a kind on both sides is repeated with others of that kind. Tatoeba has "at six" and "in
+Boston" often, "at four" and "in Shanghai" rarely.
 """
 
 import re
@@ -14,8 +14,8 @@ from making.translator.order import draw
 from making.translator.tatoeba import Pair
 
 TIMES = 3
-"""Others that a sentence is told with."""
-# One word after another.
+"""The number of variants of a sentence."""
+# In ascending order.
 FIRST = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
     "eighteen nineteen"
@@ -25,11 +25,11 @@ DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday"
 MONTHS = "January February March April May June July August September October November December"
 DIGITS = "零一二三四五六七八九"
 NUMERAL = "[零一二三四五六七八九十百千万两半几第]"
-"""What makes another number of the one beside it."""
+"""A character that makes a neighbouring number a different one."""
 
 
 def others(pairs: Sequence[Pair]) -> Iterator[Pair]:
-    """Every pair that has one word of some kind, once on either side, with other words of that kind."""
+    """Every pair with one word of a kind, once on each side, with other words of that kind."""
     for kind in kinds([pair.chinese for pair in pairs]):
         known = {word.english: word for word in kind}
         named = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(known, key=len, reverse=True))})(?![\w-])")
@@ -42,7 +42,7 @@ def others(pairs: Sequence[Pair]) -> Iterator[Pair]:
 
 
 def kinds(sentences: Sequence[str]) -> Iterator[list[Word]]:
-    """Numbers to twelve, as of hours, and above, days, months, countries, cities; named as in the Chinese sentences.
+    """Numbers up to twelve, larger ones, days, months, countries and cities, with the Chinese words that sentences use.
 
     >>> [len(kind) for kind in kinds([])][:4], next(kinds([]))[0].chinese
     ([11, 87, 7, 12], '两')
@@ -78,5 +78,5 @@ def in_chinese(number: int) -> str:
 
 
 def _once(word: Word, chinese: str) -> bool:
-    """Whether the word stands there once, and is no part of a longer number."""
+    """Whether the word occurs once and is not part of a longer number."""
     return chinese.count(word.chinese) == len(re.findall(rf"(?<!{NUMERAL}){word.chinese}(?!{NUMERAL})", chinese)) == 1

@@ -1,4 +1,4 @@
-"""Choices that depend on nothing but what is chosen from: the same data gives the same files on every machine."""
+"""Deterministic sampling by hashes of the text: the same data gives the same files on every machine."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -8,7 +8,7 @@ T = TypeVar("T")
 
 
 def share(key: str) -> float:
-    """A number from 0 to below 1 that belongs to this text.
+    """A pseudo-random number from 0 to below 1 that depends only on the text.
 
     >>> share("I love you.") == share("I love you."), 0 <= share("") < 1
     (True, True)
@@ -17,7 +17,7 @@ def share(key: str) -> float:
 
 
 def draw(items: Sequence[T], count: int, key: str) -> list[T]:
-    """So many different items, or all where there are fewer.
+    """`count` different items, or all if there are fewer.
 
     >>> draw([1, 2], 3, key="x")
     [1, 2]

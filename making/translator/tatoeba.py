@@ -1,4 +1,4 @@
-"""Sentence pairs of Tatoeba, made alike: simplified characters, Chinese punctuation, every pair once."""
+"""Normalised sentence pairs of Tatoeba: simplified characters, Chinese punctuation, no duplicates."""
 
 import re
 import unicodedata
@@ -11,7 +11,7 @@ from regard.text.preparation import simplified
 
 HAN = r"\u4e00-\u9fff"
 SPACELESS = HAN + "，。？！；：、“”"
-# Half-width marks in Chinese text, as Chinese writes them; a point or comma between digits stays.
+# Half-width punctuation marks in Chinese text, and their Chinese forms; a point or comma between digits is kept.
 FULL_WIDTH = (
     (r'["＂]([^"＂]*)["＂]', r"“\1”"),
     (r"「([^」]*)」", r"“\1”"),
@@ -21,7 +21,7 @@ FULL_WIDTH = (
     (rf"(?<=[{HAN}”》]),", "，"),
     (rf"(?<=[{HAN}”》])\.(?![\d.])", "。"),
 )
-# Old or regional ways to write the same word: so little text has no room for two.
+# Old or regional spellings of a word: the data are too small for two spellings.
 SAME_WORD = (("甚么", "什么"), ("甚麽", "什么"), ("妳", "你"))
 
 
@@ -33,14 +33,14 @@ class Pair(NamedTuple):
 
 
 def read(path: Path) -> list[Pair]:
-    """The pairs of a TSV file, each once, in the file's order."""
+    """The pairs of a TSV file without duplicates, in the file's order."""
     english, chinese = read_pairs([path]).columns
     pairs = (Pair(tidy(e), written(c)) for e, c in zip(english, simplified(chinese), strict=True))
     return list(dict.fromkeys(pair for pair in pairs if pair.english and pair.chinese))
 
 
 def written(chinese: str) -> str:
-    """Chinese as it is written in books: its own marks, full width, and no spaces around Han characters.
+    """Chinese text with full-width Chinese punctuation and no spaces around Han characters.
 
     >>> written("你好吗? 我很好, 谢谢.")
     '你好吗？我很好，谢谢。'

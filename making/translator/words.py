@@ -1,13 +1,12 @@
-"""python -m making.translator.words TEXT: the words of what the translator learnt from, into its folder.
+"""python -m making.translator.words TEXT: writes the words of the translator's training text to its folder.
 
-TEXT is english.txt of `making.translator.data`. regard says of a word that is not among them that the model has never
-read it.
+TEXT is english.txt of `making.translator.data`. regard reports words that are not in this list as unknown to the model.
 """
 
 import argparse
 from pathlib import Path
 
-from regard.language.input_text import WORDS, words_of
+from regard.language.input_text import WORDS_FILE, words_of
 from regard.language.loading import ASSETS
 
 
@@ -16,7 +15,7 @@ def main() -> None:
     parser.add_argument("text", type=Path)
     options = parser.parse_args()
     found = sorted(words_of(options.text.read_text(encoding="utf-8")))
-    target = ASSETS / "translator" / WORDS
+    target = ASSETS / "translator" / WORDS_FILE
     target.write_text("".join(f"{word}\n" for word in found), encoding="utf-8")
     print(f"{len(found):,} words, {target.stat().st_size:,} bytes in {target}")
 

@@ -1,4 +1,4 @@
-"""003's `softmax`, in NumPy. How it is computed is said in `regard.reference`."""
+"""The `softmax` of document 003, in NumPy. The computation is in `regard.reference`."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,7 @@ __all__ = ["softmax"]
 
 
 def softmax(x: ArrayLike, axis: int = -1) -> np.ndarray:
-    """exp(x) divided by its sum along `axis`, however large x is; 0 where all of it is -inf.
+    """exp(x) divided by its sum along `axis`, stable for large x; 0 if all of it is -inf.
 
     >>> softmax([0.707, 0.0, 0.707]).round(3)
     array([0.401, 0.198, 0.401])

@@ -1,8 +1,8 @@
-"""003's attention in NumPy, under its own names. Masks are added to the scores: 0 = visible, -inf = hidden.
+"""The attention functions of document 003, in NumPy. Masks are added to the scores: 0 = visible, -inf = masked.
 
     output, weights = scaled_dot_product_attention(Q, K, V, create_causal_mask(4))
 
-The arithmetic is `regard.reference`; here are the names, the masks and the weights that start at random.
+The computation is in `regard.reference`; this module has the names, the mask conversion and the random weights.
 """
 
 from typing import Any, Literal, overload
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from deep_learning.checks import count, floats, last_axis, numpy_array
-from deep_learning.masks import from_added
+from deep_learning.masks import from_additive
 from regard import reference
 from regard.axes import head_width
 from regard.errors import ShapeError
@@ -40,7 +40,7 @@ def scaled_dot_product_attention(
     (array([[0.23122, 0.62853, 0.14024]]), array([[15.5841]]))
     """
     q, k, v = floats(Q=Q, K=K, V=V)
-    output, weights = reference.scaled_dot_product_attention(q, k, v, from_added(mask, q.ndim))
+    output, weights = reference.scaled_dot_product_attention(q, k, v, from_additive(mask, q.ndim))
     return output, weights.astype(q.dtype, copy=False)
 
 
@@ -48,8 +48,8 @@ class MultiHeadAttention:
     """Project, split into heads, attend in each, merge, project; without biases.
 
     `W_q`, `W_k`, `W_v` and `W_o` are (d_model, d_model), used as x @ W; of the first three, the columns
-    h·d_k … (h+1)·d_k belong to head h alone. They are drawn in this order, Xavier-uniform (±√(3 / d_model)),
-    by `numpy.random.default_rng(seed)`. Raises IndivisibleError where num_heads does not divide d_model.
+    h·d_k … (h+1)·d_k belong to head h. They are drawn in this order, Xavier-uniform (±√(3 / d_model)),
+    by `numpy.random.default_rng(seed)`. Raises IndivisibleError if num_heads does not divide d_model.
 
     >>> mha = MultiHeadAttention(d_model=8, num_heads=2, seed=0)
     >>> mha.d_k, mha.forward(np.ones((1, 3, 8)), np.ones((1, 5, 8)), np.ones((1, 5, 8))).shape
@@ -65,7 +65,7 @@ class MultiHeadAttention:
         self.W_q, self.W_k, self.W_v, self.W_o = drawn
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
-        """The same as `forward`, for those who write `mha(x, x, x)` as with PyTorch."""
+        """The same as `forward`: `mha(x, x, x)` works as in PyTorch."""
         return self.forward(*arguments, **options)
 
     @overload
@@ -100,7 +100,7 @@ class MultiHeadAttention:
             last_axis(name, x, self.d_model, axes=3)
         dtype, exact = queries.dtype, computing_dtype(queries)
         projections = Projections(*(W.astype(exact) for W in (self.W_q, self.W_k, self.W_v, self.W_o)))
-        # What is hidden may hold anything, and is projected before the mask hides it.
+        # Masked positions may hold any value, and are projected before the mask is applied.
         with np.errstate(over="ignore", invalid="ignore"):
             output, weights = reference.multi_head_attention(
                 queries.astype(exact),
@@ -108,14 +108,14 @@ class MultiHeadAttention:
                 values.astype(exact),
                 projections,
                 self.num_heads,
-                mask=from_added(mask, axes=4),
+                mask=from_additive(mask, axes=4),
             )
             output, weights = output.astype(dtype, copy=False), weights.astype(dtype, copy=False)
         return (output, weights) if return_weights else output
 
 
 def create_causal_mask(n: int) -> np.ndarray:
-    """(n, n): 0 on and below the diagonal, -inf above; each position sees itself and what is before it.
+    """(n, n): 0 on and below the diagonal, -inf above; each position sees itself and earlier ones.
 
     >>> create_causal_mask(3)
     array([[  0., -inf, -inf],

@@ -1,6 +1,6 @@
-"""What the doors look at before they open: arrays of the right kind, and whole numbers that count something.
+"""Checks of arguments: array types, dtypes and positive integers.
 
-Shapes of q, k and v against each other are not looked at here: `regard` does that.
+The shapes of q, k and v are checked against each other by `regard`.
 """
 
 import numpy as np
@@ -11,19 +11,19 @@ from regard.position_rules import check_counts
 
 
 def count(name: str, value: int, least: int = 1) -> int:
-    """`value` if it is a whole number of at least `least`; ArgumentError if not.
+    """`value`, if it is an integer of at least `least`; else ArgumentError.
 
     >>> count("num_heads", 8)
     8
     """
-    if np.ndim(value):  # an array given for a number: its shape says enough
+    if np.ndim(value):  # an array instead of a number: show only its shape
         raise ArgumentError("count-wanted", name=name, least=least, value=f"{type(value).__name__} {np.shape(value)}")
     check_counts(**{name: (value, least)})
     return int(value)
 
 
 def floats(**arrays: Array) -> list[np.ndarray]:
-    """The arrays by name, as NumPy arrays of one floating-point dtype; lists and whole numbers are converted.
+    """The arrays by name, as NumPy arrays of one floating-point dtype; lists and integers are converted.
 
     >>> [x.dtype.name for x in floats(Q=[[1, 0]], K=np.ones((3, 2), dtype=np.float32))]
     ['float64', 'float64']
@@ -47,7 +47,7 @@ def numpy_array(name: str, x: Array) -> np.ndarray:
         raise DtypeError("numpy-wanted", name=name)
     try:
         return np.asarray(x)
-    except ValueError:  # what NumPy says of rows that differ in length
+    except ValueError:  # NumPy's error for rows of different lengths
         raise DtypeError("not-an-array", name=name, found=type(x).__name__) from None
 
 

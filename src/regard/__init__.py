@@ -1,16 +1,16 @@
 """regard: see attention. Build it, watch it, learn it.
 
-The dozen names a newcomer needs. Importing this package is quick and silent and never imports torch:
-each name is fetched from its room the first time it is used.
+The dozen names a newcomer needs. Importing this package is fast and silent and never imports torch:
+each name is imported from its module on first use.
 """
 
-# Not from `typing`: the program `regard` handles Ctrl-C only once this package is imported, so it imports nothing.
+# Not from `typing`: the program `regard` handles Ctrl-C only after this package is imported, so it imports nothing.
 TYPE_CHECKING = False
 
 __version__ = "0.1.0"
 
 # public name -> the module that holds it
-_ROOMS = {
+_MODULES = {
     "Mask": "regard.masks",
     "See": "regard.records",
     "Record": "regard.records",
@@ -62,9 +62,9 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
-    if name not in _ROOMS:
+    if name not in _MODULES:
         raise AttributeError(f"module 'regard' has no attribute {name!r}")
-    module = import_module(_ROOMS[name])
+    module = import_module(_MODULES[name])
     value = module if name == "patterns" else getattr(module, name)
     globals()[name] = value
     return value

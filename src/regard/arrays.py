@@ -1,6 +1,6 @@
-"""Which kind of array is this? NumPy's or PyTorch's, told without importing torch.
+"""NumPy arrays and torch tensors: type checks and conversions that do not import torch.
 
-A tensor can only reach us when torch is already imported, so looking in `sys.modules` is enough.
+A tensor can only be passed in when torch is already imported, so checking `sys.modules` is enough.
 """
 
 import sys
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Array: TypeAlias = Any
-"""A NumPy array or a torch tensor. Only `attend`, `explain` and `Mask` take either; inside, a file knows which."""
+"""A NumPy array or a torch tensor. Only `attend`, `explain` and `Mask` accept both; other code expects one of them."""
 
 
 def is_tensor(x: object) -> bool:
@@ -19,20 +19,20 @@ def is_tensor(x: object) -> bool:
 
 
 def is_tracing() -> bool:
-    """Whether torch.compile is looking: then values cannot be, and NumPy's arrays have to become tensors."""
+    """Whether torch.compile is tracing: then values cannot be read, and NumPy arrays must become tensors."""
     torch = sys.modules.get("torch")
     return torch is not None and torch.compiler.is_compiling()
 
 
-def is_whole(x: object) -> bool:
-    """Whether `x` is a whole number, Python's, NumPy's or one that torch is tracing; True and False are not."""
+def is_integer(x: object) -> bool:
+    """Whether `x` is an integer of Python or NumPy, or one that torch is tracing; booleans are not."""
     torch = sys.modules.get("torch")
     traced = torch is not None and isinstance(x, torch.SymInt)
     return traced or (isinstance(x, int | np.integer) and not isinstance(x, bool))
 
 
 def to_numpy(x: Array) -> np.ndarray:
-    """`x` as a NumPy array, sharing memory where that is possible."""
+    """`x` as a NumPy array, sharing memory where possible."""
     if is_tensor(x):
         x = x.detach().cpu()
         # NumPy has no bfloat16; float32 holds every value of it.
@@ -40,8 +40,8 @@ def to_numpy(x: Array) -> np.ndarray:
     return np.asarray(x)
 
 
-def to_kind_of(x: Array, like: Array | None) -> Array:
-    """`x` as the kind of array that `like` is, on its device; None means NumPy."""
+def convert_like(x: Array, like: Array | None) -> Array:
+    """`x` in the array type of `like`, on its device; None means NumPy."""
     if like is None or not is_tensor(like):
         return to_numpy(x)
     if is_tensor(x):
@@ -49,6 +49,6 @@ def to_kind_of(x: Array, like: Array | None) -> Array:
     torch = sys.modules["torch"]
     if is_tracing():
         return torch.as_tensor(x, device=like.device)
-    # A copy in native order: torch refuses negative strides and foreign bytes, and warns about read-only memory.
+    # A copy in native byte order: torch refuses negative strides and other orders, and warns about read-only memory.
     x = np.asarray(x)
     return torch.as_tensor(x.astype(x.dtype.newbyteorder("=")), device=like.device)

@@ -4,7 +4,7 @@
     H heads        S key positions     Ev value head width  F feed-forward width   L layers
     G key/value heads                                       W vocabulary
 
-One layout inside, `B H T E`: heads before positions. Only sizes live here, never arrays.
+One internal layout, `B H T E`: heads before positions. This module handles sizes only, no arrays.
 """
 
 import operator
@@ -36,7 +36,7 @@ class Sizes:
 
     @property
     def scores(self) -> Shape:
-        """The shape of the scores as the caller sees them."""
+        """The shape of the scores in the caller's axes."""
         return (*self.lead, self.T, self.S)
 
     @property
@@ -46,7 +46,7 @@ class Sizes:
 
 
 def attention_sizes(q: Shape, k: Shape, v: Shape) -> Sizes:
-    """Read the sizes of `attend(q, k, v)` off the three shapes; raise ShapeError where they do not fit.
+    """The sizes of `attend(q, k, v)` from the three shapes; raises ShapeError where they do not fit.
 
     >>> attention_sizes((2, 8, 5, 64), (2, 4, 7, 64), (2, 4, 7, 64))
     Sizes(lead=(2, 8), B=2, H=8, G=4, T=5, S=7, E=64, Ev=64)
@@ -77,7 +77,7 @@ def attention_sizes(q: Shape, k: Shape, v: Shape) -> Sizes:
 
 
 def check_bias(found: Shape, sizes: Sizes) -> None:
-    """Raise ShapeError unless a bias of this shape broadcasts to the scores without doubt about its axes."""
+    """Raise ShapeError unless a bias of this shape broadcasts to the scores and its axes are unambiguous."""
     scores = sizes.scores
     if len(found) == 3 and sizes.has_heads:
         raise ShapeError("bias-ambiguous", found=tuple(found), scores=scores)
@@ -86,25 +86,25 @@ def check_bias(found: Shape, sizes: Sizes) -> None:
 
 
 def fits(found: Shape, wanted: Shape) -> bool:
-    """Whether an array of shape `found` broadcasts to `wanted` from the right, enlarging nothing."""
+    """Whether an array of shape `found` broadcasts to exactly the shape `wanted`."""
     return len(found) <= len(wanted) and all(
         size in (1, full) for size, full in zip(found[::-1], wanted[::-1], strict=False)
     )
 
 
-def part_of(part: slice | range | None, length: int) -> slice:
-    """A slice of `length` positions with plain ends, 0 ≤ start ≤ stop ≤ length.
+def plain_slice(part: slice | range | None, length: int) -> slice:
+    """The slice of `length` positions with 0 ≤ start ≤ stop ≤ length.
 
-    What is outside is left out, as in NumPy. ArgumentError for what is no slice or range, and where it has a step.
+    Positions outside are left out, as in NumPy. ArgumentError for other types, and for a slice with a step.
 
-    >>> part_of(slice(-2, None), 5), part_of(range(2, 9), 5), part_of(None, 5)
+    >>> plain_slice(slice(-2, None), 5), plain_slice(range(2, 9), 5), plain_slice(None, 5)
     (slice(3, 5, None), slice(2, 5, None), slice(0, 5, None))
     """
     if part is None:
         return slice(0, length)
     if isinstance(part, Integral) and not isinstance(part, bool):
         raise ArgumentError("rectangle-one", found=part, next=None if part == -1 else int(part) + 1)
-    if isinstance(part, range) and part.start >= 0:  # one that begins below 0 counts through it, and not from the end
+    if isinstance(part, range) and part.start >= 0:  # a range that begins below 0 does not count from the end
         part = slice(part.start, max(part.start, part.stop), part.step)
     if not isinstance(part, slice) or part.step not in (None, 1):
         raise ArgumentError("rectangle-step", found=part)
@@ -147,7 +147,7 @@ def head_width(d_model: int, n_heads: int, *, width_name: str = "d_model", heads
 
 
 def bin_width(length: int, bins: int) -> int:
-    """How many positions one bin of a map holds: ceil(length / bins), and at least one.
+    """The number of positions in one bin of a map: ceil(length / bins), and at least one.
 
     >>> [bin_width(n, 4) for n in (0, 3, 4, 9, 16, 17)]
     [1, 1, 1, 3, 4, 5]
@@ -156,12 +156,12 @@ def bin_width(length: int, bins: int) -> int:
 
 
 def bin_count(length: int, bins: int) -> int:
-    """How many bins hold `length` positions; the last one may be ragged, none is empty."""
+    """The number of bins for `length` positions; the last one may be smaller, none is empty."""
     return -(-length // bin_width(length, bins))
 
 
 def distance_count(T: int, S: int) -> int:
-    """How many bins of distance there are: 0, 1, 2–3, 4–7, … up to the furthest of T queries and S keys.
+    """The number of distance bins: 0, 1, 2–3, 4–7, … up to the largest distance of T queries and S keys.
 
     A distance of d falls into bin `d.bit_length()`.
 
@@ -171,12 +171,12 @@ def distance_count(T: int, S: int) -> int:
     return max(0, max(T, S) - 1).bit_length() + 1
 
 
-def in_range(what: str, asked: Any, count: int) -> int:
-    """A whole number from 0 to count - 1, or from the end; ArgumentError with the range for any other."""
+def in_range(what: str, index: Any, count: int) -> int:
+    """An index from 0 to count - 1, also given from the end; ArgumentError with the range for any other value."""
     try:
-        number = operator.index(asked)
+        number = operator.index(index)
     except TypeError:
         number = count
     if not -count <= number < count:
-        raise ArgumentError("choice-range", what=what, asked=asked, last=count - 1)
+        raise ArgumentError("choice-range", what=what, asked=index, last=count - 1)
     return number % count

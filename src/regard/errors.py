@@ -1,16 +1,16 @@
-"""The errors regard raises: each carries a key and its values, and speaks either language.
+"""The error classes of regard: each error carries a message key and values, and has text in both languages.
 
-An error says what was asked, what was found and what to do. The sentence lives in `words`; here are only the
-kinds, each also the built-in kind that people already catch.
+A message states the request, what was found and what to do. The texts are in `regard.messages`. Each class also
+inherits from the built-in exception that users already catch.
 """
 
 from typing import Any
 
-from regard.messages import Language, say, speaking
+from regard.messages import Language, say, use_language
 
 
 class RegardError(Exception):
-    """What every error of ours is. `key` names the sentence, `values` fill it, `exit_code` is for the command line."""
+    """Base of all errors of regard. `key` names the message, `values` fill it, `exit_code` is for the command line."""
 
     exit_code = 2
 
@@ -20,10 +20,10 @@ class RegardError(Exception):
         self.values = values
 
     def text(self, lang: Language | None = None) -> str:
-        """The sentence, in `lang` or in the language of the moment."""
+        """The message in `lang`, or in the current language."""
         if lang is None:
             return say(self.key, **self.values)
-        with speaking(lang):  # an error told as the reason of another speaks the same language
+        with use_language(lang):  # an error among the values is shown in the same language
             return say(self.key, lang, **self.values)
 
     def __str__(self) -> str:
@@ -35,37 +35,37 @@ class ShapeError(RegardError, ValueError):
 
 
 class IndivisibleError(ShapeError, AssertionError):
-    """A width that its heads do not divide. Also an AssertionError, because tutorials assert it."""
+    """A width that is not divisible by the number of heads. Also an AssertionError, because tutorials assert it."""
 
 
 class DtypeError(RegardError, TypeError):
-    """An array of the wrong type, told by its type alone."""
+    """An array of the wrong type or dtype; values are not read."""
 
 
 class ArgumentError(RegardError, ValueError):
-    """A value outside what an argument may be."""
+    """A value that an argument does not accept."""
 
 
 class UnknownNameError(RegardError, LookupError):
-    """A name nobody bears; the sentence suggests the nearest."""
+    """An unknown name; the message suggests the nearest."""
 
 
 class BackendError(RegardError, RuntimeError):
-    """A backend that was asked for by name and cannot do the call."""
+    """A backend was requested by name and cannot run the call."""
 
 
 class NotKeptError(RegardError, LookupError):
-    """Something was asked of a Record that nobody asked it to keep."""
+    """A Record does not hold the requested data, because `See` did not request it."""
 
 
 class FileError(RegardError, ValueError):
-    """A file that cannot be read as what it should be."""
+    """A file that is not valid in its expected format."""
 
     exit_code = 3
 
 
 class AbsentFileError(FileError):
-    """A file that is not there."""
+    """A file that does not exist."""
 
 
 class MissingPackageError(RegardError, ImportError):
@@ -81,12 +81,12 @@ class MissingDeviceError(RegardError, RuntimeError):
 
 
 class RunError(RegardError, RuntimeError):
-    """A training run that cannot go on; what it had saved is as it was."""
+    """A training run that cannot continue; its saved files are unchanged."""
 
     exit_code = 1
 
 
 class TooLargeError(RegardError, MemoryError):
-    """A request that would not fit, told before it starts."""
+    """A request that would not fit in memory, refused before it starts."""
 
     exit_code = 5

@@ -1,4 +1,4 @@
-"""How much memory there is, asked before a request that may not fit."""
+"""Free memory, and the check before a request that may not fit."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ from regard.errors import TooLargeError
 
 
 def available_bytes() -> int | None:
-    """Free memory of this machine in bytes; None where the system does not tell."""
+    """Free memory of this machine in bytes; None where it is unknown."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:
@@ -21,10 +21,10 @@ def available_bytes() -> int | None:
         return None
 
 
-def free_beside(x: object) -> int | None:
-    """Free memory in bytes of the GPU that the tensor `x` is on; None for whatever is on none.
+def free_gpu_bytes(x: object) -> int | None:
+    """Free memory in bytes of the GPU that the tensor `x` is on; None for anything else.
 
-    What PyTorch has taken and nothing lies in counts as free: that is what it would give first.
+    Memory that PyTorch has reserved and does not use counts as free, because PyTorch allocates from it first.
     """
     device = getattr(x, "device", None)
     if getattr(device, "type", None) != "cuda":
@@ -34,10 +34,10 @@ def free_beside(x: object) -> int | None:
     return held + int(cuda.mem_get_info(device)[0])
 
 
-def spell(count: float, decimal: bool = False) -> str:
-    """A number of bytes as people write it: by 1,024, or by 1,000 for those who count so.
+def format_bytes(count: float, decimal: bool = False) -> str:
+    """A number of bytes as text, in units of 1,024, or of 1,000 with `decimal`.
 
-    >>> spell(3 * 2**30), spell(1500), spell(1500, decimal=True)
+    >>> format_bytes(3 * 2**30), format_bytes(1500), format_bytes(1500, decimal=True)
     ('3.0 GiB', '1.5 KiB', '1.5 kB')
     """
     step, units = (1000, ("B", "kB", "MB", "GB", "TB")) if decimal else (1024, ("B", "KiB", "MiB", "GiB", "TiB"))
@@ -48,8 +48,8 @@ def spell(count: float, decimal: bool = False) -> str:
     raise AssertionError("unreachable")
 
 
-def require(count: int, *, key: str, free: int | None = None, **values: object) -> None:
-    """Raise TooLargeError with the sentence `key` when `count` bytes are more than `free`, or than this machine has."""
+def require_bytes(count: int, *, key: str, free: int | None = None, **values: object) -> None:
+    """Raise TooLargeError with the message `key` if `count` bytes exceed `free`, or the free memory of this machine."""
     free = available_bytes() if free is None else free
     if free is not None and count > free:
-        raise TooLargeError(key, need=spell(count), free=spell(free), **values)
+        raise TooLargeError(key, need=format_bytes(count), free=format_bytes(free), **values)

@@ -25,7 +25,7 @@ CORE = ("numpy", "rich", "safetensors", "threadpoolctl", "tokenizers", "typer")
 
 
 def require_package(name: str, what: str, extra: str | None = None) -> None:
-    """Import the package; MissingPackageError says that `what` needs it, and which extra installs it."""
+    """Import the package; the MissingPackageError names `what` needs it and the extra that installs it."""
     try:
         import_module(name)
     except (ImportError, OSError) as error:  # OSError: a shared library of PyTorch that cannot be loaded
@@ -35,11 +35,11 @@ def require_package(name: str, what: str, extra: str | None = None) -> None:
         raise (found or error) from error
 
 
-def import_error(error: ImportError | OSError, what: str, asked: str | None = None) -> RegardError | None:
-    """The MissingPackageError for an import that failed; None where the import was none of a package listed here."""
-    name = (getattr(error, "name", None) or asked or "").partition(".")[0]
+def import_error(error: ImportError | OSError, what: str, requested: str | None = None) -> RegardError | None:
+    """The MissingPackageError for a failed import; None where the package is not listed here."""
+    name = (getattr(error, "name", None) or requested or "").partition(".")[0]
     if name not in EXTRAS and name not in CORE:
-        name = asked or ""
+        name = requested or ""
     if name not in EXTRAS and name not in CORE:
         return None
     if not isinstance(error, ModuleNotFoundError) or (error.name or "").partition(".")[0] != name:

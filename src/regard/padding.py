@@ -1,7 +1,7 @@
-"""Padding: which places of each sample are text. Padding counts in no statistic, as a query or as the first key.
+"""Padding: which positions of each sample are text. Padding counts in no statistic, as a query or as the first key.
 
-So a text in a padded batch gives the numbers that it gives alone. It knows arrays only; what masks and ids tell of
-padding is known to `masks.padding` and `capture.padding`.
+So a text in a padded batch gives the same numbers as the text alone. This module handles arrays only; `masks.padding`
+and `capture.padding` infer padding from masks and ids.
 """
 
 from typing import NamedTuple
@@ -29,12 +29,12 @@ class Padding(NamedTuple):
         """
         if self.keys is None or not self.keys.shape[-1]:
             return None
-        return (self.keys * 1).argmax(-1)  # torch finds no largest boolean
+        return (self.keys * 1).argmax(-1)  # torch has no argmax of booleans
 
     def offsets(self, T: int, S: int) -> Array | None:
-        """The key at which query 0 of each text would stand, B, so that its last query stands at its last key.
+        """The key at the position of query 0 of each text, B, if its last query is aligned with its last key.
 
-        None where that is S − T for all of them: nothing is known of padding.
+        None where that is S − T for all of them, because no padding is known.
 
         >>> Padding(keys=np.array([[True, True, False], [True, True, True]])).offsets(1, 3).tolist()
         [1, 2]
@@ -47,7 +47,7 @@ class Padding(NamedTuple):
 
 
 def ends(text: Array) -> Array:
-    """One behind the last True of each row, B; 0 for a row without any.
+    """One past the last True of each row, B; 0 for a row without any.
 
     >>> ends(np.array([[True, False, True, False], [False] * 4])).tolist()
     [3, 0]
@@ -62,7 +62,7 @@ def ends(text: Array) -> Array:
 
 
 def without_rows(x: Array, rows: Array | None, value: float, axes: int = 0) -> Array:
-    """`x`, B H T and so many more axes, with `value` where `rows`, B T, is False; `x` itself where `rows` is None.
+    """`x`, B H T and `axes` more axes, with `value` where `rows`, B T, is False; `x` itself where `rows` is None.
 
     >>> without_rows(np.ones((1, 1, 2)), np.array([[True, False]]), 0.0).tolist()
     [[[1.0, 0.0]]]

@@ -1,20 +1,20 @@
-"""What heads are known to do, each as the keys that such a head attends to; and `register` for patterns of your own.
+"""Attention patterns that heads are known to have, each as the keys that such a head attends to; and `register`.
 
     previous      the token before                                    Voita et al. 2019 ("positional heads")
     itself        the token itself                                    Clark et al. 2019, section 3.1
-    first         the first token, which holds what is left over      Xiao et al. 2024 ("attention sinks")
-    same          the same token wherever else it stands              Wang et al. 2023 ("duplicate token heads")
+    first         the first token, which takes the surplus attention  Xiao et al. 2024 ("attention sinks")
+    same          the same token at other positions                   Wang et al. 2023 ("duplicate token heads")
     induction     what came after the same token earlier              Olsson et al. 2022
     local         at most three places away                           Kovaleva et al. 2019 ("diagonal")
     separator     punctuation, ends of lines, control tokens          Clark et al. 2019, section 3.2
-    back-K        the token K places before, K ≥ 2; ahead-K the token K places behind
+    back-K        the token K places before, K ≥ 2; ahead-K the token K places after
     induction+K   the token K places after the same token earlier, K ≥ 2; induction-K the token K places before it
 
-A pattern says how much the weight on each key counts: 1 on its keys, 0 elsewhere. Only `same` counts more, because the
-token itself is the same token too: a head that looks evenly at all n of them is to score 1, and one that looks at
-itself alone 0, so the n − 1 others count n / (n − 1), and a row at most 1.
+A pattern gives a factor for the weight on each key: 1 on its keys, 0 elsewhere. Only `same` uses more than 1, because
+the token itself is the same token too: a head that attends evenly to all n of them should score 1, and one that attends
+only to itself 0, so the n − 1 others count n / (n − 1), and a row at most 1.
 
-back-K and ahead-K are measured for all K at once, from sums along the diagonals (`trace.measures.scoring`).
+back-K and ahead-K are measured for all K at once, from sums along the diagonals (`trace.measures.heads`).
 """
 
 import re
@@ -28,35 +28,35 @@ from regard.errors import ArgumentError, UnknownNameError
 from regard.messages import Language, Listed, language, say
 
 NEAR = 3
-"""How far a local head looks."""
+"""The largest distance of a local head."""
 SHIFTS = (*range(-8, 0), *range(2, 9))
-"""How far beside the earlier token a shifted induction head looks; 0 is `same`, 1 is `induction`."""
+"""Offsets from the earlier token at which a shifted induction head attends; 0 is `same`, 1 is `induction`."""
 ALIGNMENT = "alignment"
-"""In cross-attention, a key of its own for each query: no set of keys, so it is measured beside the patterns."""
+"""In cross-attention, a different key for each query: this is no fixed set of keys, so it is measured separately."""
 _MARKS = "Ġ▁ "
-"""How tokenizers write the space before a word."""
+"""The space before a word, as tokenizers write it."""
 _CONTROL = re.compile(r"<[^<>\s]+>|\[[A-Z]+\]")
 _ENDS = "\n\rĊ|｜"
-"""What ends a line, also as GPT-2 writes it, or stands between columns, and is no punctuation to Unicode."""
+"""Line ends, also as GPT-2 writes them, and column separators that Unicode does not class as punctuation."""
 _OFFSET = re.compile(r"(back|ahead)-([1-9][0-9]{0,8})")
 _SHIFTED = re.compile(r"induction([+-][1-9])")
 
 
 class View(NamedTuple):
-    """What a pattern is told of some rows of a record."""
+    """The input of a pattern: some rows of a record."""
 
     places: np.ndarray
-    """r: where the queries stand among the keys; in cross-attention, of no use."""
+    """r: the key positions of the queries; meaningless in cross-attention."""
     seen: np.ndarray
-    """B r S: which keys each query may look at."""
+    """B r S: which keys are visible to each query."""
     first: np.ndarray
     """B: the first key of each text."""
     tokens: np.ndarray | None
-    """B S: the keys as numbers, equal where the tokens are, -1 for none; None where nobody named them."""
+    """B S: the keys as numbers, equal where the tokens are equal, -1 for no token; None where tokens are unknown."""
     separators: np.ndarray | None
     """B S: which keys are separators."""
     texts: tuple[tuple[str, ...], ...] | None = None
-    """The keys as they are written, a row for each sample, or one for all; None where nobody named them."""
+    """The tokens at the keys as text, a row for each sample, or one for all; None where they are unknown."""
 
 
 Counts = np.ndarray
@@ -75,13 +75,13 @@ def itself(view: View) -> Counts:
 
 
 def first(view: View) -> Counts:
-    """The first token, for all that are not it."""
+    """The first token, for all queries but its own."""
     keys = np.arange(view.seen.shape[-1])
     return (keys == view.first[:, None, None]) & ~_at(view, view.places)
 
 
-def first_of_another(view: View) -> Counts:
-    """The same in cross-attention, where no query is a key."""
+def first_in_cross(view: View) -> Counts:
+    """The first token in cross-attention, where no query is a key."""
     return np.arange(view.seen.shape[-1]) == view.first[:, None, None]
 
 
@@ -104,7 +104,7 @@ def induction(view: View) -> Counts:
 
 
 def shifted_induction(shift: int) -> Pattern:
-    """So many places after the same token earlier, or before it where `shift` is below 0."""
+    """`shift` places after the earlier same token, or before it where `shift` is negative."""
 
     def pattern(view: View) -> Counts:
         keys = np.arange(view.seen.shape[-1])
@@ -120,18 +120,18 @@ def shifted_induction(shift: int) -> Pattern:
 
 
 def local(view: View) -> Counts:
-    """At most so many places away."""
+    """At most NEAR places away."""
     return np.abs(np.arange(view.seen.shape[-1]) - view.places[:, None])[None] <= NEAR
 
 
 def separator(view: View) -> Counts:
-    """Punctuation and the like; the first token is looked at for other reasons."""
+    """Punctuation and control tokens, without the first token, which receives attention for other reasons."""
     assert view.separators is not None
     keys = np.arange(view.seen.shape[-1])
     return (view.separators & (keys != view.first[:, None]))[:, None, :]
 
 
-WITHIN: dict[str, Pattern] = {
+SELF_PATTERNS: dict[str, Pattern] = {
     "previous": previous,
     "itself": itself,
     "first": first,
@@ -140,25 +140,25 @@ WITHIN: dict[str, Pattern] = {
     "local": local,
     "separator": separator,
 }
-"""Of a text that looks at itself."""
+"""Patterns of self-attention."""
 SHIFTED: dict[str, Pattern] = {f"induction{shift:+d}": shifted_induction(shift) for shift in SHIFTS}
-"""The same; of these, a head has the score of the best."""
-ACROSS: dict[str, Pattern] = {"first": first_of_another, "separator": separator}
-"""Of a text that looks at another."""
-OF_TOKENS = {"same", "induction", "separator", *SHIFTED}
-"""Those that need to know the tokens."""
+"""Also of self-attention; a head gets the best score of these."""
+CROSS_PATTERNS: dict[str, Pattern] = {"first": first_in_cross, "separator": separator}
+"""Patterns of cross-attention."""
+TOKEN_PATTERNS = {"same", "induction", "separator", *SHIFTED}
+"""Patterns that need the tokens."""
 
 
-# --- patterns of your own ---------------------------------------------------------------------------------
+# --- registered patterns ----------------------------------------------------------------------------------
 
 
 class Registered(NamedTuple):
-    """A pattern that somebody has registered."""
+    """A pattern added by `register`."""
 
     function: Pattern
     label: Mapping[Language, str]
     across: bool
-    """Whether it is of cross-attention; else of a text that looks at itself."""
+    """Whether it is a pattern of cross-attention; else of self-attention."""
     needs_tokens: bool
 
 
@@ -173,15 +173,15 @@ def register(
     across: bool = False,
     needs_tokens: bool = False,
 ) -> None:
-    """Let `Trace.heads` score every head for a pattern of your own, too.
+    """Add a pattern, so that `Trace.heads` scores every head for it.
 
-    function       from a View of some rows to how much each key counts for each query: 0 to 1, or True and False, of a
+    function       takes a View of some rows and returns a factor for each query and key: 0 to 1, or booleans, of a
                    shape that broadcasts to B r S
-    label          what the table says of such heads, one text or {"en": …, "zh": …}; the name itself without it
+    label          the text for such heads in the table, one text or {"en": …, "zh": …}; the name by default
     across         whether it is a pattern of cross-attention
-    needs_tokens   whether it reads `tokens`, `separators` or `texts`: records without tokens are then left out
+    needs_tokens   whether it reads `tokens`, `separators` or `texts`; records without tokens are then left out
 
-    A name of your own may be registered again, which replaces it.
+    Registering the same name again replaces the pattern.
 
     >>> register("even-places", lambda view: np.arange(view.seen.shape[-1]) % 2 == 0)
     >>> "even-places" in names()
@@ -190,25 +190,25 @@ def register(
     """
     if not isinstance(name, str) or not re.fullmatch(r"\w[\w+.-]*", name):
         raise ArgumentError("pattern-name", found=name)
-    if name in (*WITHIN, ALIGNMENT) or is_family(name):
+    if name in (*SELF_PATTERNS, ALIGNMENT) or is_family(name):
         raise ArgumentError("pattern-taken", asked=name)
     if not callable(function):
         raise ArgumentError("pattern-function", asked=name, found=type(function).__name__)
-    spoken: Mapping[Any, str] = label if isinstance(label, Mapping) else {}
-    both = {lang: str(spoken.get(lang, name if label is None or spoken else label)) for lang in ("en", "zh")}
+    given: Mapping[Any, str] = label if isinstance(label, Mapping) else {}
+    both = {lang: str(given.get(lang, name if label is None or given else label)) for lang in ("en", "zh")}
     _registered[name] = Registered(function, both, across, needs_tokens)  # type: ignore[arg-type]
 
 
 def unregister(name: str) -> None:
-    """Forget a pattern of your own."""
+    """Remove a registered pattern."""
     if name not in _registered:
         raise UnknownNameError("pattern-unregistered", asked=name, patterns=Listed(_registered))
     del _registered[name]
 
 
 def names() -> tuple[str, ...]:
-    """The patterns that have a name of their own: the built-in ones, then the registered ones."""
-    return (*WITHIN, ALIGNMENT, *_registered)
+    """The names of all patterns without a number: the built-in ones, then the registered ones."""
+    return (*SELF_PATTERNS, ALIGNMENT, *_registered)
 
 
 def is_family(name: str) -> bool:
@@ -217,7 +217,7 @@ def is_family(name: str) -> bool:
 
 
 def offset_of(name: str) -> int | None:
-    """How many places back such a head attends, below 0 for ahead; None for other patterns.
+    """The number of places back of a back-K or ahead-K pattern, negative for ahead; None for other patterns.
 
     >>> offset_of("back-4"), offset_of("ahead-1"), offset_of("local")
     (4, -1, None)
@@ -228,15 +228,15 @@ def offset_of(name: str) -> int | None:
     return int(found[2]) if found[1] == "back" else -int(found[2])
 
 
-def check_name(asked: str) -> None:
-    """UnknownNameError with the names of all, where there is no such pattern."""
-    if not isinstance(asked, str) or (asked not in names() and not is_family(asked)):
+def check_name(name: str) -> None:
+    """Raise UnknownNameError, which lists all names, if there is no such pattern."""
+    if not isinstance(name, str) or (name not in names() and not is_family(name)):
         known = Listed([*names(), "back-2", "ahead-1", "induction+2"])
-        raise UnknownNameError("pattern-unknown", asked=asked, patterns=known)
+        raise UnknownNameError("pattern-unknown", asked=name, patterns=known)
 
 
 def label_of(name: str, lang: Language | None = None) -> str:
-    """What a reader is told that a head with this pattern attends to.
+    """The label that describes what a head with this pattern attends to.
 
     >>> label_of("back-4", "en"), label_of("induction+2", "zh")
     ('4 tokens back (back-4)', '此词元上次出现处之后第 2 个词元 induction+2')
@@ -253,19 +253,19 @@ def label_of(name: str, lang: Language | None = None) -> str:
     return say(f"pattern-{name}", lang)
 
 
-def chosen(across: bool, named: bool) -> dict[str, Pattern]:
-    """The patterns that a record can be asked for: across two texts or within one, with tokens or without."""
-    built_in = ACROSS if across else WITHIN | SHIFTED
+def patterns_for(across: bool, named: bool) -> dict[str, Pattern]:
+    """The patterns that can be measured on a record: cross-attention or self-attention, with tokens or without."""
+    built_in = CROSS_PATTERNS if across else SELF_PATTERNS | SHIFTED
     own = {
         name: _checked(name, pattern.function)
         for name, pattern in _registered.items()
         if pattern.across == across and (named or not pattern.needs_tokens)
     }
-    return {name: pattern for name, pattern in built_in.items() if named or name not in OF_TOKENS} | own
+    return {name: pattern for name, pattern in built_in.items() if named or name not in TOKEN_PATTERNS} | own
 
 
 def _checked(name: str, function: Callable[[View], Any]) -> Pattern:
-    """The function, its answers held against what a pattern may answer."""
+    """The function with a check of its results."""
 
     def pattern(view: View) -> Counts:
         counts = np.asarray(function(view))
@@ -284,7 +284,7 @@ def _checked(name: str, function: Callable[[View], Any]) -> Pattern:
     return pattern
 
 
-# --- pieces of patterns -----------------------------------------------------------------------------------
+# --- helpers ----------------------------------------------------------------------------------------------
 
 
 def _at(view: View, keys: np.ndarray) -> np.ndarray:
@@ -312,7 +312,7 @@ def is_separator(token: str) -> bool:
 
 
 def is_word(token: str) -> bool:
-    """Whether a token is a part of the text, punctuation too, and no control token, nor nothing.
+    """Whether a token is part of the text, punctuation included: not empty and not a control token.
 
     >>> [token for token in ("cat", ".", "[SEP]", "</s>", "") if is_word(token)]
     ['cat', '.']

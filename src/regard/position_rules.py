@@ -1,13 +1,13 @@
-"""Positions as whole numbers: the rules and checks that the NumPy and the torch formulas share.
+"""Rules and checks of position encodings, shared by NumPy and torch.
 
-Only sizes and Python numbers live here; the formulas themselves stand in `reference.positions` and its twin.
+Only shapes and Python numbers, no arrays. The formulas are in `reference.positions` and `functional.positions`.
 """
 
 import math
 from numbers import Real
 from typing import Literal
 
-from regard.arrays import is_whole
+from regard.arrays import is_integer
 from regard.axes import Shape, fits
 from regard.errors import ArgumentError, ShapeError
 
@@ -15,14 +15,14 @@ Pairing = Literal["halves", "pairs"]
 
 
 def check_counts(**counts: tuple[int, int]) -> None:
-    """Each is a whole number of at least so much, or an ArgumentError that names it."""
+    """Raise ArgumentError unless each value is an integer of at least the given minimum: name=(value, minimum)."""
     for name, (value, least) in counts.items():
-        if not is_whole(value) or value < least:
+        if not is_integer(value) or value < least:
             raise ArgumentError("count-wanted", name=name, value=value, least=least)
 
 
 def check_base(base: float) -> None:
-    """The base of a geometric row of wavelengths must be positive and finite."""
+    """Raise ArgumentError unless the base of the wavelengths is positive and finite."""
     if not (is_number(base) and base > 0):
         raise ArgumentError("base-value", value=base)
 
@@ -31,30 +31,30 @@ def is_number(x: object) -> bool:
     """Whether `x` is a finite number; True and False are not."""
     try:
         return isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
-    except OverflowError:  # a whole number that no float can hold
+    except OverflowError:  # an integer too large for a float
         return False
 
 
 def check_pairing(pairing: str) -> None:
-    """The two ways in which rotary positions pair columns."""
+    """Raise ArgumentError unless `pairing` is "halves" or "pairs"."""
     if pairing not in ("halves", "pairs"):
         raise ArgumentError("unknown-choice", name="pairing", value=pairing, choices="halves, pairs")
 
 
 def check_positions(found: Shape, x: Shape) -> None:
-    """Positions are (T,), or fit x without its width axis by axis; (B, T) beside heads would broadcast over H."""
-    if not _stand_along(found, x):
+    """Raise ShapeError unless positions are (T,) or fit x without its last axis; (B, T) would broadcast over heads."""
+    if not _fits_positions_of(found, x):
         raise ShapeError("positions-shape", found=tuple(found), x=tuple(x), T=x[-2])
 
 
-def check_turns(found: Shape, x: Shape) -> None:
-    """Turns stand along x as positions do, and have half its width."""
-    if not _stand_along(found[:-1], x) or 2 * found[-1] != x[-1]:
+def check_rotations(found: Shape, x: Shape) -> None:
+    """Raise ShapeError unless rotations fit x as positions do and have half its width."""
+    if not _fits_positions_of(found[:-1], x) or 2 * found[-1] != x[-1]:
         raise ShapeError("turns-shape", found=tuple(found), x=tuple(x), T=x[-2], E=x[-1])
 
 
-def _stand_along(found: Shape, x: Shape) -> bool:
-    """Whether these places are those of x (…, T, E)."""
+def _fits_positions_of(found: Shape, x: Shape) -> bool:
+    """Whether positions of this shape fit x (…, T, E)."""
     if len(x) < 2:
         raise ShapeError("rotary-axes", found=tuple(x))
     lead = tuple(x[:-1])
@@ -62,25 +62,25 @@ def _stand_along(found: Shape, x: Shape) -> bool:
 
 
 def check_rotary(d_head: int, base: float) -> None:
-    """Rotary positions turn pairs, so a head has an even width."""
+    """Raise unless the width of a head is even, as rotation of pairs requires, and the base is valid."""
     check_counts(d_head=(d_head, 0))
     check_base(base)
     if d_head % 2:
         raise ShapeError("rotary-odd-width", E=d_head, below=d_head - 1, above=d_head + 1)
 
 
-def check_places(queries: Shape, keys: Shape) -> None:
-    """Queries stand at (T,) or (B, T), keys at (S,) or (B, S), for the same samples."""
-    mine, theirs = queries[:-1], keys[:-1]
-    if not (1 <= len(queries) <= 2 and 1 <= len(keys) <= 2 and (fits(mine, theirs) or fits(theirs, mine))):
+def check_query_key_positions(queries: Shape, keys: Shape) -> None:
+    """Raise ShapeError unless query positions are (T,) or (B, T) and key positions (S,) or (B, S), with one B."""
+    batch_q, batch_k = queries[:-1], keys[:-1]
+    if not (1 <= len(queries) <= 2 and 1 <= len(keys) <= 2 and (fits(batch_q, batch_k) or fits(batch_k, batch_q))):
         raise ShapeError("places-shape", queries=tuple(queries), keys=tuple(keys))
 
 
 def yarn_ramp(d_head: int, base: float, original_len: int, fast: float, slow: float) -> tuple[float, float]:
-    """The pairs between which YaRN goes from waves kept to waves divided (Peng et al. 2023, section 3.2).
+    """The first and last pair of YaRN's ramp from unchanged to divided frequencies (Peng et al. 2023, section 3.2).
 
-    Pair i turns original_len · base^(−2i / d_head) / 2π times in the original length; solved for i, and rounded
-    outwards to whole pairs, as the paper's code does.
+    Pair i makes original_len · base^(−2i / d_head) / 2π rotations in the original length; solved for i, and rounded
+    outwards to integers, as in the paper's code.
     """
     if base <= 1:
         raise ArgumentError("yarn-base", value=base)
@@ -90,18 +90,18 @@ def yarn_ramp(d_head: int, base: float, original_len: int, fast: float, slow: fl
 
 
 def yarn_sharpness(factor: float) -> float:
-    """What YaRN multiplies cosines and sines by, where nothing else is said: 0.1 ln(factor) + 1."""
+    """YaRN's default factor of cosines and sines: 0.1 ln(factor) + 1."""
     return 0.1 * math.log(max(factor, 1.0)) + 1.0
 
 
-def no_such_scaling(found: object) -> ArgumentError:
-    """The error for what is no scaling of rotary positions."""
+def unknown_scaling(found: object) -> ArgumentError:
+    """The error for an object that is not a scaling of rotary positions."""
     choices = "LinearScaling, NtkScaling, YarnScaling, Llama3Scaling, None"
     return ArgumentError("config-kind", name="scaling", found=type(found).__name__, choices=choices)
 
 
 def buckets_per_side(n_buckets: int, max_distance: int, bidirectional: bool) -> int:
-    """How many of T5's buckets one direction gets."""
+    """The number of T5's buckets per direction."""
     check_counts(n_buckets=(n_buckets, 4 if bidirectional else 2), max_distance=(max_distance, 1))
     if bidirectional and n_buckets % 2:
         raise ArgumentError("buckets-odd", n_buckets=n_buckets, below=n_buckets - 1, above=n_buckets + 1)
@@ -115,7 +115,7 @@ def bucket_edges(n: int, max_distance: int) -> list[int]:
     """The distances at which T5's buckets 1 … n − 1 begin.
 
     T5 writes exact + floor(ln(d / exact) / ln(max_distance / exact) · rest). That is at least exact + k where
-    d^rest ≥ max_distance^k · exact^(rest − k), compared here in whole numbers: logarithms in float64 round some
+    d^rest ≥ max_distance^k · exact^(rest − k), compared here in integers: logarithms in float64 round some
     edges into the wrong bucket.
     """
     exact, rest = n // 2, n - n // 2

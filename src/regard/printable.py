@@ -1,16 +1,16 @@
-"""Text from elsewhere made fit to be printed: a character that would steer a terminal is shown as a sign.
+"""Untrusted text made safe to print: control characters for a terminal are replaced by visible signs.
 
-File names, names of records and metrics, keys of a configuration, tokens and what a learner's program printed may hold
-escape sequences. Every text that the command line prints, and every value that a sentence names, passes through here.
+File names, names of records and metrics, keys of a configuration, tokens and the output of a learner's program may
+contain escape sequences. Every text that the command line prints, and every value in a message, passes through here.
 """
 
 import re
 
-_STEERING = re.compile(
+_CONTROL = re.compile(
     "["
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 without tab and line feed, DEL, C1
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # turn the direction of the text round them
-    "\u00ad\u180e\u200b\u2028\u2029\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # invisible, or a line end to some
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of text
+    "\u00ad\u180e\u200b\u2028\u2029\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb"  # invisible, or line ends
     "\ud800-\udfff"  # half a character
     "\U000e0000-\U000e007f"  # invisible copies of ASCII
     "]"
@@ -18,23 +18,23 @@ _STEERING = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""The text with every character that steers a terminal shown as a sign; lines and tabs stay.
+    r"""The text with every control character replaced by a visible sign; line feeds and tabs stay.
 
     >>> printable("a\x1b[31m\tb\r\n"), printable("\x9b0m \u202e \r")
     ('a␛[31m\tb\n', '⟨9B⟩0m ⟨202E⟩ ␍')
     """
-    if _STEERING.search(text) is None:
+    if _CONTROL.search(text) is None:
         return text
-    return _STEERING.sub(lambda found: sign(found[0]), text.replace("\r\n", "\n"))
+    return _CONTROL.sub(lambda found: sign(found[0]), text.replace("\r\n", "\n"))
 
 
-def is_steering(character: str) -> bool:
-    """Whether a terminal would obey the character, or show nothing for it."""
-    return _STEERING.match(character) is not None
+def is_control(character: str) -> bool:
+    """Whether a terminal would act on the character, or show nothing for it."""
+    return _CONTROL.match(character) is not None
 
 
 def sign(character: str) -> str:
-    r"""What is shown for a character that cannot be shown.
+    r"""The visible sign for a control character.
 
     >>> sign("\x1b"), sign("\x7f"), sign("\x85"), sign("\u202e")
     ('␛', '␡', '⟨85⟩', '⟨202E⟩')
@@ -46,7 +46,7 @@ def sign(character: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""The same on one line.
+    r"""The printable text on one line.
 
     >>> one_line("你好。\n再见。")
     '你好。 再见。'
@@ -55,12 +55,12 @@ def one_line(text: str) -> str:
 
 
 def escaped_json(text: str) -> str:
-    r"""JSON whose strings hold such characters only as escapes, which every reader of JSON understands.
+    r"""JSON with every control character written as a JSON escape.
 
     >>> escaped_json('{"name": "\x9b0m\u202e"}')
     '{"name": "\\u009b0m\\u202e"}'
     """
-    return _STEERING.sub(lambda found: _json_escape(ord(found[0])), text)
+    return _CONTROL.sub(lambda found: _json_escape(ord(found[0])), text)
 
 
 def _json_escape(code: int) -> str:

@@ -1,4 +1,4 @@
-"""The weights of multi-head attention under the names of the paper, for NumPy and torch alike."""
+"""Projections: the weights of multi-head attention, named as in the paper, for NumPy and torch."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from regard.arrays import Array
 
 
 class Projections(NamedTuple):
-    """Used as `x @ W + b`. Columns h·E … (h+1)·E of W_q, W_k and W_v belong to head h alone; so do the rows of W_o.
+    """Used as `x @ W + b`. Columns h·E … (h+1)·E of W_q, W_k and W_v belong to head h, and so do these rows of W_o.
 
     W_q is D × H·E, W_k is D × G·E, W_v is D × G·Ev, W_o is H·Ev × D; biases may be None.
     """

@@ -1,7 +1,7 @@
-"""See: what to look at. Record: what one attention call left behind. Attend: how a model calls attention.
+"""See: what to record. Record: the statistics of one attention call. Attend: the signature by which models attend.
 
-A Record holds the caller's kind of array and never anything T × S that was not asked for. It knows nothing of how
-it was computed: exact rectangles come from a function that the backend leaves with it.
+A Record holds arrays of the caller's type, and nothing T × S that was not requested. It is independent of how it was
+computed: exact rectangles of weights come from a function that the backend attaches.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from regard.arrays import Array, is_whole
-from regard.axes import Shape, in_range, part_of
+from regard.arrays import Array, is_integer
+from regard.axes import Shape, in_range, plain_slice
 from regard.errors import ArgumentError, NotKeptError
-from regard.memory import free_beside, require
+from regard.memory import free_gpu_bytes, require_bytes
 from regard.padding import Padding
 
 Kind = Literal["encoder", "decoder", "cross", "self"]
@@ -25,31 +25,31 @@ Rectangle = Callable[[slice, slice], Array]
 """Exact weights of rows × cols, B H rows cols."""
 
 _SWITCHES = ("lse", "entropy", "received", "sink", "distance", "values", "qk", "fused", "differentiable")
-WORTH_ASKING = 2**24
-"""Weights from which on one asks first whether there is room for them: 64 MiB."""
+CHECK_MEMORY_FROM = 2**24
+"""Number of weights from which free memory is checked first: 64 MiB."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class See:
-    """What a Record should hold. What is not asked for stays None.
+    """What a Record should hold. Fields that are not requested stay None.
 
-    map       at most so many bins along each axis; None for no map
+    map       the largest number of bins along each axis; None for no map
     lse       the log of the sum of exponentials, per query
     entropy   in nats, per query
-    received  how much attention each key received: the column sums
-    top       the so many strongest keys of each query, with their weights; None for none
-    sink      the share of the first key, on which much attention rests that has nowhere to go
-    distance  how far attention reaches: its shares by the distance of query and key
-    values    how long a vector each key adds where it is looked at: ‖v W_o‖ where the projection is known, else ‖v‖
-    qk        keep q and k, so that any rectangle of exact weights can be had later
+    received  the attention that each key received: the column sums
+    top       the number of top keys of each query to keep, with their weights; None for none
+    sink      the mean weight of the first key, which often receives attention that no other key needs
+    distance  the share of attention by the distance between query and key
+    values    the norm of the vector that each key contributes: ‖v W_o‖ where the projection is known, else ‖v‖
+    qk        keep q and k, so that any rectangle of exact weights can be computed later
 
-    And how it may be had:
+    How it is computed:
 
-    fused           where no gradient is wanted, `watch` may answer a model's fused attention on a GPU by a pass of our
-                    own that looks on the way: quicker than looking afterwards, and the model's output may differ in
-                    its last bits. `Record.fused` tells where it was so. `attend` does it anyway.
-    differentiable  gradients flow through the map, the LSE and the entropy that `attend` gives: to train what attention
-                    looks at. Through the rest, which are received, top, sink, distance and values, none ever do.
+    fused           where no gradient is needed, `watch` may replace a model's fused attention on a GPU by our own
+                    kernel, which computes the statistics in the same pass. This is faster, and the model's output may
+                    differ in its last bits. `Record.fused` reports it. `attend` always does this.
+    differentiable  gradients flow through the map, the LSE and the entropy that `attend` returns, so that attention
+                    itself can be trained. Gradients never flow through received, top, sink, distance and values.
     """
 
     map: int | None = 256
@@ -67,7 +67,7 @@ class See:
     def __post_init__(self) -> None:
         for name in ("map", "top"):
             value = getattr(self, name)
-            if value is not None and not (is_whole(value) and value >= 1):
+            if value is not None and not (is_integer(value) and value >= 1):
                 raise ArgumentError("see-count", name=name, value=value)
         for name in _SWITCHES:
             value = getattr(self, name)
@@ -75,14 +75,14 @@ class See:
                 raise ArgumentError("see-switch", name=name, value=value)
 
     @property
-    def nothing(self) -> bool:
-        """Whether nothing at all is asked for."""
-        asked = self.map or self.lse or self.sink or self.entropy or self.received or self.top
-        return not (asked or self.distance or self.values or self.qk)
+    def is_empty(self) -> bool:
+        """Whether nothing is requested."""
+        statistics = self.map or self.lse or self.sink or self.entropy or self.received or self.top
+        return not (statistics or self.distance or self.values or self.qk)
 
 
 class Attend(Protocol):
-    """How a model calls attention: a value that is passed in, so that who computes and who looks is not its business.
+    """The function by which a model computes attention: passed in, so that a model is independent of its recording.
 
     q B H T E, k and v B G S E. `name` is the module's path, which is also the prefix of its weights' names.
     """
@@ -104,14 +104,14 @@ class Attend(Protocol):
 
 
 class Top(NamedTuple):
-    """The strongest keys of each query, strongest first, equal ones in any order. Both B H T k, k at most S."""
+    """The top keys of each query, largest weight first, ties in any order. Both B H T k, k at most S."""
 
     indices: Array
     weights: Array
 
 
 class Statistics(NamedTuple):
-    """What a backend computed beside the output; B H first. What was not asked for is None."""
+    """The statistics that a backend computed with the output; B H first. Fields that were not requested are None."""
 
     map: Array | None = None
     lse: Array | None = None
@@ -123,12 +123,12 @@ class Statistics(NamedTuple):
     sink_mass: Array | None = None
 
 
-class Step(NamedTuple):
-    """How a call goes on from its module's call before: a text that is written token by token, with a cache.
+class DecodeStep(NamedTuple):
+    """How a call continues the previous call of its module, in generation token by token with a cache.
 
-    start    how many tokens came before this call's own
-    parents  for each sample, the sample of the call before whose text it continues: beams change places; empty where
-             no call before was seen, as when one begins to watch in the middle of a text
+    start    the number of tokens before this call's own
+    parents  for each sample, the sample of the previous call that it continues (beam search reorders samples); empty
+             where the previous call was not recorded, as when `watch` begins in the middle of a text
     """
 
     start: int
@@ -137,25 +137,25 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Record:
-    """What one attention call left behind. B samples, H heads, T queries, S keys.
+    """The statistics of one attention call. B samples, H heads, T queries, S keys.
 
     map       B H R C: the weights summed over the keys of a bin, averaged over the queries of a bin; where T and S
-              are at most `See.map`, the weights themselves. Queries that see nothing are left out of the mean.
-    lse       B H T, -inf for a query that sees nothing, or is padding
-    entropy   B H T, nats; where there is a `sink_mass`, of the keys and of that
+              are at most `See.map`, the weights themselves. Fully masked queries are left out of the mean.
+    lse       B H T, -inf for a query that is fully masked or padding
+    entropy   B H T, nats; where there is a `sink_mass`, it is included
     received  B H S, column sums
     top       indices and weights, B H T k
     sink      B H, the mean weight of the first key
-    distance  B H D, the share of the weight at distance |query − key| of 0, 1, 2–3, 4–7, …; the last query stands at
-              the last key
-              Both are means over the queries that see something, and 0 where none does.
-    values    B H S, the length of the vector that each key adds where it is looked at with weight 1
-    sink_mass B H T, the share of each query's attention that went to no key: to a learned sink logit, to the 1 of
-              "softmax plus one", to a key of zeros or one that the module has learned. With it a row sums to 1. None
+    distance  B H D, the share of the weight at distance |query − key| of 0, 1, 2–3, 4–7, …; the last query is aligned
+              with the last key
+              Both are means over the queries that are not fully masked, and 0 where there are none.
+    value_norms  B H S, the norm of the vector that each key contributes at weight 1
+    sink_mass B H T, the share of each query's attention that goes to no key: to a learned sink logit, to the 1 of
+              "softmax plus one", to a key of zeros or a key that the module has learned. With it a row sums to 1. None
               where all attention goes to keys
 
-    Padding counts in none of these: its queries have no weights, as if they saw nothing, the first key is the first
-    of the text, and the last query of the text stands at its last key. `padding` says what was known of it.
+    Padding counts in none of these: its queries have no weights, as if fully masked, the first key is the first of the
+    text, and the last query of the text is aligned with its last key. `padding` holds what is known of it.
     """
 
     shape: Shape
@@ -169,97 +169,97 @@ class Record:
     top: Top | None = None
     sink: Array | None = None
     distance: Array | None = None
-    values: Array | None = None
+    value_norms: Array | None = None
     sink_mass: Array | None = None
-    queries: tuple[tuple[str, ...], ...] | None = None
-    """The tokens that look, one tuple per sample (or one for all)."""
-    keys: tuple[tuple[str, ...], ...] | None = None
-    """The tokens that are looked at."""
+    query_tokens: tuple[tuple[str, ...], ...] | None = None
+    """The tokens at the queries, one tuple per sample (or one for all)."""
+    key_tokens: tuple[tuple[str, ...], ...] | None = None
+    """The tokens at the keys, in the same form."""
     written: tuple[tuple[str, ...], ...] | None = None
-    """The token that each query writes, which is read one position later: one tuple per sample (or one for all). "" for
-    a query that wrote nothing, or whose token is unknown; None where no query of the record is known to write."""
-    step: Step | None = None
-    """Where this call goes on from the one before; None where it begins anew."""
+    """The token that each query generates, which is read one position later: one tuple per sample (or one for all). ""
+    for a query that generated nothing, or whose token is unknown; None where no generated token is known."""
+    step: DecodeStep | None = None
+    """How this call continues the previous one; None where it starts a new text."""
     ids: Array | None = None
-    """The ids of the tokens that look, B T, as NumPy."""
+    """The ids of the tokens at the queries, B T, as NumPy."""
     prompt: int | None = None
-    """Of a text put together from many calls: how many queries the first of them had."""
+    """The number of queries of the first call, for a text that was stitched from several calls."""
     padding: Padding | None = None
-    """Which queries and keys are text, where a mask or ids told that some are not."""
+    """Which queries and keys are text, where a mask or ids show that some are padding."""
     fused: bool = False
-    """Whether the output that the model went on with was ours, as `See(fused=True)` allows."""
+    """Whether the model continued with the output of our kernel, as `See(fused=True)` allows."""
     rest: Rest = ""
-    """Why rows do not sum to 1: part of the softmax went to a sink that is no key ("sink") or to summaries of blocks
-    ("summaries"), or the weights were masked, scaled, or mixed with those of other heads after it; "" where they do."""
+    """Why rows do not sum to 1: part of the softmax goes to a sink that is no key ("sink") or to summaries of blocks
+    ("summaries"), or the weights were masked, scaled or mixed across heads after the softmax; "" where they do."""
     rectangle: Rectangle | None = field(default=None, repr=False)
     kept: dict[str, Any] = field(default_factory=dict, repr=False)
-    """What the rectangle is computed from (q, k, …), for those who save a Record."""
+    """The arrays and options from which `rectangle` computes weights (q, k, …), which a trace file stores."""
 
     def __repr__(self) -> str:
-        """Name, kind, B H T S, and which fields there are: arrays themselves would flood a screen."""
-        fields = ("map", "lse", "entropy", "received", "top", "sink", "distance", "values", "sink_mass")
+        """Name, kind, B H T S and the names of the fields; the arrays themselves would be too long."""
+        fields = ("map", "lse", "entropy", "received", "top", "sink", "distance", "value_norms", "sink_mass")
         kept = [name for name in fields if getattr(self, name) is not None] + (["qk"] if self.rectangle else [])
-        told = (", fused" if self.fused else "") + (f", rest={self.rest!r}" if self.rest else "")
-        return f"Record({self.name!r}, {self.kind}, shape={self.shape}{told}, holds: {', '.join(kept) or 'nothing'})"
+        notes = (", fused" if self.fused else "") + (f", rest={self.rest!r}" if self.rest else "")
+        return f"Record({self.name!r}, {self.kind}, shape={self.shape}{notes}, holds: {', '.join(kept) or 'nothing'})"
 
     @property
     def map_is_exact(self) -> bool:
-        """Whether the map has a bin for every query and key, and so is the weights themselves."""
+        """Whether the map has a bin for every query and key, so that it is the weights themselves."""
         return self.map is not None and tuple(self.map.shape[-2:]) == tuple(self.shape[-2:])
 
     @property
     def has_weights(self) -> bool:
-        """Whether `weights` can give what it is asked for."""
+        """Whether `weights` can compute exact weights."""
         return self.rectangle is not None or self.map_is_exact
 
     @property
     def module(self) -> str:
-        """The name without the number that a Trace gives to later calls."""
+        """The name without the number that a Trace adds for later calls."""
         return self.name.partition("#")[0]
 
     def weights(self, rows: Positions = None, cols: Positions = None, head: int | None = None) -> Array:
         """The exact weights of a rectangle, B H rows cols, computed now from the kept q, k and LSE.
 
-        `rows` and `cols` are slices or ranges without a step. They cut as NumPy's do: what lies outside is left out,
-        so that a rectangle wholly outside is empty. A whole number is one of them, from the end where it is negative,
-        and its axis goes, as does that of the heads where one is named: `weights(rows=5, head=2)` is B S.
-        Raises ArgumentError for what is not there, NotKeptError with the fix when nothing was kept to compute it from.
+        `rows` and `cols` are slices or ranges without a step. As in NumPy, positions outside are left out, so a
+        rectangle that lies outside is empty. An integer selects one position, from the end if it is negative, and
+        removes its axis, as `head` removes the axis of heads: `weights(rows=5, head=2)` is B S.
+        Raises ArgumentError for an index out of range, and NotKeptError with the fix where q and k were not kept.
         """
         _, H, T, S = self.shape
         one_of = {-1: (cols, "cols", S), -2: (rows, "rows", T), -3: (head, "head", H)}
-        chosen = {axis: in_range(name, at, n) for axis, (at, name, n) in one_of.items() if is_whole(at)}
+        chosen = {axis: in_range(name, at, n) for axis, (at, name, n) in one_of.items() if is_integer(at)}
         if head is not None and -3 not in chosen:
             raise ArgumentError("choice-range", what="head", asked=head, last=H - 1)
         high, wide = (
-            slice(chosen[axis], chosen[axis] + 1) if axis in chosen else part_of(part, length)  # type: ignore[arg-type]
+            slice(chosen[axis], chosen[axis] + 1) if axis in chosen else plain_slice(part, length)  # type: ignore[arg-type]
             for axis, part, length in ((-2, rows, T), (-1, cols, S))
         )
         found = self._rectangle(high, wide)
-        for axis in chosen:  # the last first: the others keep their places
+        for axis in chosen:  # the last axis first, so that the others keep their numbers
             found = found[(slice(None),) * (4 + axis) + (chosen[axis] if axis == -3 else 0,)]
         return found
 
     def _rectangle(self, rows: slice, cols: slice) -> Array:
         if self.rectangle is not None:
             shape = (*self.shape[:2], rows.stop - rows.start, cols.stop - cols.start)
-            if prod(shape) > WORTH_ASKING:
-                require(4 * prod(shape), key="weights-too-large", shape=shape, free=self._free_on_gpu())
+            if prod(shape) > CHECK_MEMORY_FROM:
+                require_bytes(4 * prod(shape), key="weights-too-large", shape=shape, free=self._free_on_gpu())
             return self.rectangle(rows, cols)
         if self.map is not None and self.map_is_exact:
             return self.map[..., rows, cols]
         raise NotKeptError("weights-not-kept", name=self.name, T=self.shape[-2], S=self.shape[-1])
 
     def _free_on_gpu(self) -> int | None:
-        """Free memory of the GPU that this Record is on; None where it is on none."""
-        free = map(free_beside, (*self.kept.values(), self.lse, self.map, self.sink))
+        """Free memory of the GPU that this Record is on; None where it is not on a GPU."""
+        free = map(free_gpu_bytes, (*self.kept.values(), self.lse, self.map, self.sink))
         return next((count for count in free if count is not None), None)
 
     def named(self, name: str, kind: Kind | None = None) -> "Record":
-        """The same under another name."""
+        """A copy under another name."""
         return self.changed(name=name, kind=kind or self.kind)
 
     def changed(self, **fields: Any) -> "Record":
-        """The same with other values in these fields; quicker than `dataclasses.replace`.
+        """A copy with other values in these fields; faster than `dataclasses.replace`.
 
         >>> Record(shape=(1, 1, 2, 2)).changed(name="h.0").name
         'h.0'
@@ -269,12 +269,12 @@ class Record:
         return made
 
     def with_tokens(self, queries: Any = None, keys: Any = None, written: Any = None) -> "Record":
-        """The same with tokens; one list for all samples, or a list of lists."""
+        """A copy with tokens; one list for all samples, or a list of lists."""
         B, _, T, S = self.shape
         return replace(
             self,
-            queries=_tokens(queries, B, T, "queries") or self.queries,
-            keys=_tokens(keys, B, S, "keys") or self.keys,
+            query_tokens=_tokens(queries, B, T, "queries") or self.query_tokens,
+            key_tokens=_tokens(keys, B, S, "keys") or self.key_tokens,
             written=_tokens(written, B, T, "written") or self.written,
         )
 
@@ -288,12 +288,12 @@ def tokens_of(rows: tuple[tuple[str, ...], ...], sample: int) -> tuple[str, ...]
     return rows[sample if len(rows) > 1 else 0]
 
 
-def following(rows: Sequence[Sequence[str]], last: Sequence[str] | None = None) -> tuple[tuple[str, ...], ...]:
-    """What each token of some texts is followed by: what the query that read it writes, when a text is given whole.
+def next_tokens(rows: Sequence[Sequence[str]], last: Sequence[str] | None = None) -> tuple[tuple[str, ...], ...]:
+    """The token that follows each token of some texts: what its query generates, where the whole text is given.
 
-    last    what follows the last token of each text; "" where that is unknown. Padding, "", is followed by nothing.
+    last    the token after the last one of each text; "" where it is unknown. Padding, "", is followed by "".
 
-    >>> following([("<bos>", "我", "爱")], ["<eos>"]), following([("a", "b", "")])
+    >>> next_tokens([("<bos>", "我", "爱")], ["<eos>"]), next_tokens([("a", "b", "")])
     ((('我', '爱', '<eos>'),), (('b', '', ''),))
     """
     ends = [""] * len(rows) if last is None else last
@@ -306,7 +306,7 @@ def following(rows: Sequence[Sequence[str]], last: Sequence[str] | None = None) 
 def _tokens(given: Any, samples: int, length: int, side: str) -> tuple[tuple[str, ...], ...] | None:
     if given is None:
         return None
-    given = given.tolist() if hasattr(given, "tolist") else given  # ids, as a model reads them
+    given = given.tolist() if hasattr(given, "tolist") else given  # ids in an array
     rows = list(given) if len(given) and isinstance(given[0], list | tuple) else [given]
     tokens = tuple(tuple(str(token) for token in row) for row in rows)
     if len(tokens) not in (1, samples):

@@ -1,4 +1,4 @@
-"""A stage for runs under fire, one for each file of tests, and a run that was interrupted halfway."""
+"""Fixtures for fault tests: a setup for each test file, and a run that was interrupted halfway."""
 
 import os
 import shutil
@@ -10,44 +10,44 @@ from pathlib import Path
 
 import pytest
 
-from faults.lives import RECIPE, living, until
-from faults.stage import Stage, newest
+from faults.lives import RECIPE, fork_server, wait_until
+from faults.stage import Setup, newest
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
-    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a kill, unlike a power cut, asks nothing of the disk
-    with tempfile.TemporaryDirectory(dir=memory) as name, living(Path(name)) as lives:
+def setup() -> Iterator[Setup]:
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None  # unlike a power failure, a kill needs no real disk
+    with tempfile.TemporaryDirectory(dir=memory) as name, fork_server(Path(name)) as server:
         folder = Path(name)
         (folder / "tiny.toml").write_text(RECIPE)
-        whole = Stage(folder, lives, folder / "whole", 0.0)
-        assert whole.train(folder / "first").code == 0  # while it is still learning to walk
+        reference = Setup(folder, server, folder / "reference", 0.0)
+        assert reference.train(folder / "first").code == 0  # a first run, for imports and caches
         began = time.monotonic()
-        assert whole.train(whole.whole).code == 0
-        yield whole._replace(seconds=time.monotonic() - began)
+        assert reference.train(reference.reference).code == 0
+        yield reference._replace(seconds=time.monotonic() - began)
 
 
 @pytest.fixture
-def out(stage: Stage) -> Iterator[Path]:
-    path = stage.folder / f"run-{stage.lives.count}"
+def out(setup: Setup) -> Iterator[Path]:
+    path = setup.folder / f"run-{setup.server.count}"
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
-def halfway(stage: Stage) -> Path:
-    """A run that was interrupted somewhere in the middle."""
-    out = stage.folder / "halfway"
-    life = stage.start(out, fault="slow")
-    until(lambda: (out / "checkpoints" / "step-00000010").exists())
-    life.kill(signal.SIGTERM)
-    assert life.end().code == 130
+def halfway(setup: Setup) -> Path:
+    """A run that was interrupted in the middle."""
+    out = setup.folder / "halfway"
+    child = setup.start(out, fault="slow")
+    wait_until(lambda: (out / "checkpoints" / "step-00000010").exists())
+    child.kill(signal.SIGTERM)
+    assert child.end().code == 130
     assert 10 < newest(out) < 15
     return out
 
 
 @pytest.fixture
 def half(halfway: Path, out: Path) -> Path:
-    """The same once more, to be spoilt."""
+    """A copy of the interrupted run, to be damaged."""
     shutil.copytree(halfway, out)
     return out

@@ -1,8 +1,8 @@
-"""Lives of a run: a small program that has everything imported, and forks a child for each command it is given.
+"""A fork server for fault tests: a program with all imports done that forks a child process for each command.
 
-`python -m regard train …` takes two seconds to import torch; a fork takes none, so hundreds of lives can be ended. A
-child calls `regard.cli.main` with arguments, environment, limits and faults of its own; what it says goes to a file.
-`Lives` is the other end, in the test; it knows nothing about what is asserted.
+`python -m regard train …` takes two seconds to import torch; a fork takes none, so that hundreds of processes can be
+killed. A child calls `regard.cli.main` with its own arguments, environment, limits and faults; its output goes to a
+file. `ForkServer` is the client side, used by the tests.
 """
 
 import json
@@ -42,41 +42,41 @@ warmup = 5
 valid_every = 10
 save_every = 5
 """
-"""Small and quick, with dropout, so that a step done twice or left out is seen in all that follow."""
+"""Small and fast, with dropout, so that a repeated or missing step changes all later ones."""
 STEPS, EVERY = 60, 5
 
 
-class Ended(NamedTuple):
-    """How a life ended: its exit code, or the signal's number below zero; and what it said."""
+class ChildResult(NamedTuple):
+    """The exit code of a child, or the negative number of its signal; and its output."""
 
     code: int
-    said: str
+    output: str
     data: str
 
 
-class Life(NamedTuple):
-    """A child that goes on."""
+class Child(NamedTuple):
+    """A running child process."""
 
-    lives: "Lives"
+    server: "ForkServer"
     pid: int
-    said: Path
+    output: Path
     data: Path
 
     def kill(self, number: int = signal.SIGKILL) -> None:
         os.kill(self.pid, number)
 
-    def end(self, seconds: float = 60.0) -> Ended:
-        """Wait for it; a child that does not end is killed and the test fails."""
-        code = self.lives.ask(do="wait", pid=self.pid, seconds=seconds)
+    def end(self, seconds: float = 60.0) -> ChildResult:
+        """Wait for its end. After the timeout the child is killed and the test fails."""
+        code = self.server.request(do="wait", pid=self.pid, seconds=seconds)
         if code is None:
             self.kill()
-            self.lives.ask(do="wait", pid=self.pid, seconds=10.0)
-            raise AssertionError(f"still running after {seconds} s: {self.said.read_text(errors='replace')}")
-        return Ended(code, self.said.read_text(encoding="utf-8"), self.data.read_text(encoding="utf-8"))
+            self.server.request(do="wait", pid=self.pid, seconds=10.0)
+            raise AssertionError(f"still running after {seconds} s: {self.output.read_text(errors='replace')}")
+        return ChildResult(code, self.output.read_text(encoding="utf-8"), self.data.read_text(encoding="utf-8"))
 
 
-class Lives:
-    """The program, from outside."""
+class ForkServer:
+    """The client of the fork server."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.count = folder, 0
@@ -85,25 +85,25 @@ class Lives:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env
         )
 
-    def ask(self, **question: Any) -> Any:
+    def request(self, **values: Any) -> Any:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(json.dumps(question) + "\n")
+        self.process.stdin.write(json.dumps(values) + "\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())
 
-    def start(self, *argv: str | Path, **ways: Any) -> Life:
-        """Begin a life. `ways`: env={…}, limit=bytes of a file, point=n-th call to be killed at, fault=name.
+    def start(self, *argv: str | Path, **options: Any) -> Child:
+        """Start a child. Options: env={…}, limit=largest file in bytes, point=n-th call to be killed at, fault=name.
 
-        A point that is never reached is answered with the number of those that were, in `Ended.data`.
+        If the child ends before that call, `ChildResult.data` is the number of calls.
         """
         self.count += 1
-        said, data = (self.folder / f"{kind}-{self.count}" for kind in ("said", "data"))
-        pid = self.ask(do="start", argv=list(map(str, argv)), said=str(said), data=str(data), **ways)
-        return Life(self, pid, said, data)
+        output, data = (self.folder / f"{kind}-{self.count}" for kind in ("output", "data"))
+        pid = self.request(do="start", argv=list(map(str, argv)), output=str(output), data=str(data), **options)
+        return Child(self, pid, output, data)
 
-    def run(self, *argv: str | Path, **ways: Any) -> Ended:
-        return self.start(*argv, **ways).end()
+    def run(self, *argv: str | Path, **options: Any) -> ChildResult:
+        return self.start(*argv, **options).end()
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -114,39 +114,39 @@ class Lives:
 
 
 @contextmanager
-def living(folder: Path) -> Iterator[Lives]:
-    lives = Lives(folder)
+def fork_server(folder: Path) -> Iterator[ForkServer]:
+    server = ForkServer(folder)
     try:
-        yield lives
+        yield server
     finally:
-        lives.close()
+        server.close()
 
 
-def until(wanted: Callable[[], object], seconds: float = 60.0) -> None:
-    """Wait for something to become true."""
+def wait_until(wanted: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not wanted():
-        assert time.monotonic() < end, "waited in vain"
+        assert time.monotonic() < end, "timeout"
         time.sleep(0.002)
 
 
-# --- the program -----------------------------------------------------------------------------------------
+# --- the server ------------------------------------------------------------------------------------------
 
 
 def serve() -> None:
-    """Answer one question a line until there are no more."""
+    """Answer one request per line until the input ends."""
     import regard.cli.training_screen
     import regard.recipes.running  # noqa: F401
     from regard.training import journal
 
-    journal.SECONDS = 0.0  # nothing here is about speed
+    journal.SECONDS = 0.0  # speed is not tested here
     for line in sys.stdin:
-        question = json.loads(line)
-        answer = _born(question) if question["do"] == "start" else _waited(question["pid"], question["seconds"])
+        request = json.loads(line)
+        answer = _fork_child(request) if request["do"] == "start" else _wait(request["pid"], request["seconds"])
         print(json.dumps(answer), flush=True)
 
 
-def _waited(pid: int, seconds: float) -> int | None:
+def _wait(pid: int, seconds: float) -> int | None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found, status = os.waitpid(pid, os.WNOHANG)
@@ -156,21 +156,21 @@ def _waited(pid: int, seconds: float) -> int | None:
     return None
 
 
-def _born(question: dict[str, Any]) -> int:
+def _fork_child(request: dict[str, Any]) -> int:
     child = os.fork()
     if child:
         return child
     code, calls = 71, list[object]()
     try:
-        for number, name in ((0, os.devnull), (1, question["data"]), (2, question["said"])):
+        for number, name in ((0, os.devnull), (1, request["data"]), (2, request["output"])):
             flags = os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
             os.dup2(os.open(name, flags, 0o666), number)
-        os.environ.update(question.get("env", {}))
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job's children would ignore it
-        _spoil(question, calls)
+        os.environ.update(request.get("env", {}))
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # children of a background job would ignore it
+        _apply_faults(request, calls)
         from regard.cli import main
 
-        code = main(question["argv"])
+        code = main(request["argv"])
     finally:
         if calls:
             print(len(calls))
@@ -180,18 +180,18 @@ def _born(question: dict[str, Any]) -> int:
     return 0
 
 
-def _spoil(question: dict[str, Any], calls: list[object]) -> None:
-    """Limits and faults of this child."""
-    if "limit" in question:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (question["limit"], question["limit"]))
-    if "point" in question:
-        _die_at(question["point"], question["argv"][question["argv"].index("--out") + 1], calls)
-    if "fault" in question:
-        FAULTS[question["fault"]]()
+def _apply_faults(request: dict[str, Any], calls: list[object]) -> None:
+    """Apply limits and faults to this child."""
+    if "limit" in request:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (request["limit"], request["limit"]))
+    if "point" in request:
+        _kill_at(request["point"], request["argv"][request["argv"].index("--out") + 1], calls)
+    if "fault" in request:
+        FAULTS[request["fault"]]()
 
 
-def _die_at(n: int, out: str, calls: list[object]) -> None:
-    """Be killed at the n-th time that something is opened, renamed or removed below `out`, or a call of a save done."""
+def _kill_at(n: int, out: str, calls: list[object]) -> None:
+    """Kill the process at the n-th call: a file below `out` is opened, renamed or removed, or a save makes a call."""
     from regard.training import durable
 
     def count(call: object = None) -> None:
@@ -208,7 +208,7 @@ def _die_at(n: int, out: str, calls: list[object]) -> None:
 
 
 def _not_finite() -> None:
-    """Losses that are no numbers, from the eighth step on."""
+    """Make losses NaN from the eighth step on."""
     from regard.training import loop
 
     class Broken(loop.Objective):
@@ -217,13 +217,13 @@ def _not_finite() -> None:
         def forward(self, *arguments: Any) -> Any:
             self.calls += 1
             loss = super().forward(*arguments)
-            return loss * float("nan") if self.calls > 8 else loss  # the first is the one that is measured
+            return loss * float("nan") if self.calls > 8 else loss  # the first call measures the operations
 
     loop.Objective = Broken  # type: ignore[misc]
 
 
 def _slow() -> None:
-    """Steps 8 to 12 take their time: time to be asked to stop."""
+    """Make steps 8 to 12 slow, so that a stop request can arrive during them."""
     from regard.training import loop
 
     seed_step = loop.seed_step

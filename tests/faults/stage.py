@@ -1,7 +1,7 @@
-"""Where runs are put under fire: a recipe, the program that trains, and what must hold whatever was done to a run.
+"""Setup and assertions of fault tests: a recipe, the fork server, and what must hold after any fault.
 
-The judge is a run that nothing happened to: in the end another must be equal to it, bit for bit, or say in one sentence
-why not. Which faults there are is not known here.
+The reference is an undisturbed run: another run must equal it bit for bit in the end, or fail with one error message.
+Independent of the faults.
 """
 
 import json
@@ -10,41 +10,43 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from faults.lives import EVERY, Ended, Life, Lives, until
-from regard.training.checkpoint_store import Store
+from faults.lives import EVERY, Child, ChildResult, ForkServer, wait_until
+from regard.training.checkpoint_store import CheckpointStore
 from regard.training.metrics import MetricsFile
 
 CHINESE = re.compile("[\u4e00-\u9fff]")
 ZH = {"REGARD_LANG": "zh"}
 
 
-class Stage(NamedTuple):
-    """A folder with the recipe in it, the program that trains, and the run to which nothing happens."""
+class Setup(NamedTuple):
+    """A folder with the recipe, the fork server, and the undisturbed reference run with its duration."""
 
     folder: Path
-    lives: Lives
-    whole: Path
+    server: ForkServer
+    reference: Path
     seconds: float
 
-    def start(self, out: Path, *more: str | Path, **ways: object) -> Life:
-        return self.lives.start("train", self.folder / "tiny.toml", "--out", out, *more, **ways)
+    def start(self, out: Path, *more: str | Path, **options: object) -> Child:
+        return self.server.start("train", self.folder / "tiny.toml", "--out", out, *more, **options)
 
-    def train(self, out: Path, *more: str | Path, **ways: object) -> Ended:
-        return self.start(out, *more, **ways).end()
+    def train(self, out: Path, *more: str | Path, **options: object) -> ChildResult:
+        return self.start(out, *more, **options).end()
 
 
-def until_between_saves(out: Path) -> None:
-    """Until a run with slow steps is in the middle of one, with a checkpoint behind it and none due."""
-    until(lambda: (out / "checkpoints" / f"step-{EVERY:08d}").exists())
+def wait_until_between_saves(out: Path) -> None:
+    """Wait until a run with slow steps is within a step that is not followed by a save, after its first checkpoint."""
+    wait_until(lambda: (out / "checkpoints" / f"step-{EVERY:08d}").exists())
     time.sleep(0.1)
 
 
-def assert_same_run(out: Path, whole: Path) -> None:
-    """The weights to the last bit, each step once with the same numbers, and nothing left lying about."""
-    assert (out / "model" / "model.safetensors").read_bytes() == (whole / "model" / "model.safetensors").read_bytes()
-    assert numbers(out) == numbers(whole)
-    assert [line["step"] for line in numbers(out)] == list(range(1, len(numbers(whole)) + 1))
-    assert names(out) == names(whole)
+def assert_same_run(out: Path, reference: Path) -> None:
+    """Assert equal weights bit for bit, each step once with the same metrics, and no leftover files."""
+    assert (out / "model" / "model.safetensors").read_bytes() == (
+        reference / "model" / "model.safetensors"
+    ).read_bytes()
+    assert numbers(out) == numbers(reference)
+    assert [line["step"] for line in numbers(out)] == list(range(1, len(numbers(reference)) + 1))
+    assert names(out) == names(reference)
 
 
 def numbers(out: Path) -> list[dict[str, float]]:
@@ -53,9 +55,9 @@ def numbers(out: Path) -> list[dict[str, float]]:
 
 
 def names(out: Path) -> list[str]:
-    """Of all files, but those of a checkpoint that a kill has left for the next save to remove."""
+    """The names of all files, without those of an old checkpoint that the next save would remove."""
     found = sorted(path.relative_to(out).as_posix() for path in out.rglob("*"))
-    old = {f"step-{step:08d}" for step in Store(out / "checkpoints").steps()[:-2]}
+    old = {f"step-{step:08d}" for step in CheckpointStore(out / "checkpoints").steps()[:-2]}
     return [name for name in found if not old & set(name.split("/"))]
 
 
@@ -64,8 +66,8 @@ def contents(out: Path) -> dict[str, tuple[int, bytes]]:
 
 
 def newest(out: Path) -> int:
-    """The newest checkpoint; every one that can be seen is whole, and no more than an interval is missing."""
-    store = Store(out / "checkpoints")
+    """The newest checkpoint. Asserts that all checkpoints are complete and that at most one interval is missing."""
+    store = CheckpointStore(out / "checkpoints")
     for step in store.steps():
         store.load(step)
     step = max(store.steps(), default=0)
@@ -75,16 +77,16 @@ def newest(out: Path) -> int:
     return step
 
 
-def assert_told(ended: Ended, code: int, *pieces: str) -> None:
-    """One sentence, the right exit code, no traceback."""
-    assert ended.code == code, ended
-    sentence = ended.said.splitlines()[-1]
-    assert sentence.startswith("regard: "), ended.said
-    assert "Traceback" not in ended.said
+def assert_error(result: ChildResult, code: int, *pieces: str) -> None:
+    """Assert a one-line error message, the exit code, and no traceback."""
+    assert result.code == code, result
+    message = result.output.splitlines()[-1]
+    assert message.startswith("regard: "), result.output
+    assert "Traceback" not in result.output
     for piece in pieces:
-        assert piece in sentence, ended.said
+        assert piece in message, result.output
 
 
-def assert_told_in_chinese(ended: Ended, code: int) -> None:
-    assert_told(ended, code)
-    assert CHINESE.search(ended.said.splitlines()[-1]), ended.said
+def assert_error_in_chinese(result: ChildResult, code: int) -> None:
+    assert_error(result, code)
+    assert CHINESE.search(result.output.splitlines()[-1]), result.output

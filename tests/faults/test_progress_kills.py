@@ -1,6 +1,6 @@
-"""Progress under fire: killed at any moment while it writes, it is whole, and at most the last step is missing.
+"""Course progress after kills at any moment of a write: the file is complete, and at most the last change is missing.
 
-This file runs itself as the program that writes in a loop; REGARD_FAULTS_KILLS asks for more kills.
+This file runs itself as the program that writes in a loop; REGARD_FAULTS_KILLS sets the number of kills.
 """
 
 import os
@@ -29,23 +29,23 @@ def write_for_ever(folder: Path) -> None:
 
 def test_progress_survives_every_kill(tmp_path: Path) -> None:
     rng = random.Random(7)
-    told: list[str] = []
+    warnings: list[str] = []
     reached = 0
     for _ in range(KILLS):
-        with subprocess.Popen([sys.executable, __file__, str(tmp_path)], stdout=subprocess.PIPE) as life:
-            assert life.stdout is not None
-            first = life.stdout.read(8)  # it is up and writing
+        with subprocess.Popen([sys.executable, __file__, str(tmp_path)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            first = process.stdout.read(8)  # it has started to write
             time.sleep(rng.uniform(0, 0.03))
-            life.send_signal(signal.SIGKILL)
-            said = (first + life.stdout.read())[-8:]
-        last = int.from_bytes(said, "big")
-        found = ProgressFile(tmp_path, told.append).read().work("softmax").attempts
-        assert found in (last, last + 1), "what was said to be written is there"
+            process.send_signal(signal.SIGKILL)
+            message = (first + process.stdout.read())[-8:]
+        last = int.from_bytes(message, "big")
+        found = ProgressFile(tmp_path, warnings.append).read().work("softmax").attempts
+        assert found in (last, last + 1), "every reported write is there"
         assert found > reached
         reached = found
-    assert not told
+    assert not warnings
     ProgressFile(tmp_path).change(one_more)
-    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")], "and nothing half made"
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")], "no partial file is left"
 
 
 if __name__ == "__main__":

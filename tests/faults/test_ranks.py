@@ -1,6 +1,6 @@
-"""Two processes that train together, and what becomes of the run when one of them is lost. gloo, on the CPU.
+"""Two processes that train together, and the run after one of them is lost. gloo, on the CPU.
 
-Mostly two forked children with the environment that `torchrun` would give them, which is quick; and `torchrun` itself.
+Most tests fork two children with the environment that `torchrun` would set, which is fast; some use `torchrun` itself.
 """
 
 import os
@@ -20,57 +20,57 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from faults.lives import EVERY, RECIPE, STEPS, Ended, Life, Lives, living, until
-from faults.stage import until_between_saves
-from regard.training.checkpoint_store import Store
+from faults.lives import EVERY, RECIPE, STEPS, Child, ChildResult, ForkServer, fork_server, wait_until
+from faults.stage import wait_until_between_saves
+from regard.training.checkpoint_store import CheckpointStore
 from regard.training.metrics import MetricsFile
 
 KILLS = int(os.environ.get("REGARD_FAULTS_RANK_KILLS", "3"))
 LOST = "the same command again"
 
 
-class Stage(NamedTuple):
-    """A folder with the recipe in it, without dropout, and the program that trains."""
+class Setup(NamedTuple):
+    """A folder with the recipe, without dropout, and the fork server."""
 
     folder: Path
-    lives: Lives
+    server: ForkServer
 
-    def start(self, out: Path, world: int = 2, *more: str, **ways: object) -> list[Life]:
-        """As many processes as a world has."""
+    def start(self, out: Path, world: int = 2, *more: str, **options: object) -> list[Child]:
+        """Start `world` processes."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         there = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": f"{port}", "WORLD_SIZE": f"{world}"}
         arguments = ("train", self.folder / "tiny.toml", "--out", out, *more)
         return [
-            self.lives.start(*arguments, env=there | {"RANK": f"{rank}", "LOCAL_RANK": f"{rank}"}, **ways)
+            self.server.start(*arguments, env=there | {"RANK": f"{rank}", "LOCAL_RANK": f"{rank}"}, **options)
             for rank in range(world)
         ]
 
-    def train(self, out: Path, world: int = 2, **ways: object) -> list[Ended]:
-        return [life.end() for life in self.start(out, world, **ways)]
+    def train(self, out: Path, world: int = 2, **options: object) -> list[ChildResult]:
+        return [child.end() for child in self.start(out, world, **options)]
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
+def setup() -> Iterator[Setup]:
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
-    with tempfile.TemporaryDirectory(dir=memory) as name, living(Path(name)) as lives:
+    with tempfile.TemporaryDirectory(dir=memory) as name, fork_server(Path(name)) as server:
         folder = Path(name)
         (folder / "tiny.toml").write_text(RECIPE.replace("dropout = 0.1", "dropout = 0.0"))
-        yield Stage(folder, lives)
+        yield Setup(folder, server)
 
 
 @pytest.fixture(scope="module")
-def pair(stage: Stage) -> Path:
-    """What two processes make of it when nothing happens."""
-    out = stage.folder / "pair"
-    assert [ended.code for ended in stage.train(out)] == [0, 0]
+def pair(setup: Setup) -> Path:
+    """An undisturbed run of two processes."""
+    out = setup.folder / "pair"
+    assert [result.code for result in setup.train(out)] == [0, 0]
     return out
 
 
 @pytest.fixture
-def out(stage: Stage) -> Iterator[Path]:
-    path = stage.folder / f"run-{stage.lives.count}"
+def out(setup: Setup) -> Iterator[Path]:
+    path = setup.folder / f"run-{setup.server.count}"
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
@@ -82,7 +82,7 @@ def losses(out: Path) -> list[float]:
 
 
 def assert_close_runs(one: Path, other: Path) -> None:
-    """All losses nearly equal: sums are taken in another order, nothing else."""
+    """Assert nearly equal losses: only the order of summation differs."""
     assert len(losses(one)) == STEPS
     np.testing.assert_allclose(losses(one), losses(other), rtol=2e-5)
 
@@ -94,105 +94,105 @@ def assert_same_bits(one: Path, other: Path) -> None:
 
 
 def newest(out: Path) -> int:
-    return max(Store(out / "checkpoints").steps(), default=0)
+    return max(CheckpointStore(out / "checkpoints").steps(), default=0)
 
 
-# --- together --------------------------------------------------------------------------------------------
+# --- two processes ---------------------------------------------------------------------------------------
 
 
-def test_one_process_and_two_have_the_same_losses(stage: Stage, pair: Path, out: Path) -> None:
-    (ended,) = stage.train(out, world=1)
-    assert ended.code == 0
+def test_one_process_and_two_have_the_same_losses(setup: Setup, pair: Path, out: Path) -> None:
+    (result,) = setup.train(out, world=1)
+    assert result.code == 0
     assert_close_runs(out, pair)
 
 
-def test_a_run_goes_on_with_another_number_of_processes(stage: Stage, pair: Path, out: Path) -> None:
+def test_run_continues_with_another_number_of_processes(setup: Setup, pair: Path, out: Path) -> None:
     for world, step in ((1, 10), (2, 25)):
-        lives = stage.start(out, world, fault="slow")
-        until(lambda step=step: newest(out) >= step)
-        for life in lives:
-            life.kill(signal.SIGTERM)
-        assert {life.end().code for life in lives} == {130}
-    assert [ended.code for ended in stage.train(out, world=1)] == [0]
+        server = setup.start(out, world, fault="slow")
+        wait_until(lambda step=step: newest(out) >= step)
+        for child in server:
+            child.kill(signal.SIGTERM)
+        assert {child.end().code for child in server} == {130}
+    assert [result.code for result in setup.train(out, world=1)] == [0]
     assert_close_runs(out, pair)
 
 
-def test_one_process_asked_to_stop_stops_all(stage: Stage, pair: Path, out: Path) -> None:
-    lives = stage.start(out, fault="slow")
-    until(lambda: newest(out) >= EVERY)
-    lives[1].kill(signal.SIGTERM)
-    assert [life.end(30).code for life in lives] == [130, 130]
+def test_stop_request_of_one_process_stops_all(setup: Setup, pair: Path, out: Path) -> None:
+    server = setup.start(out, fault="slow")
+    wait_until(lambda: newest(out) >= EVERY)
+    server[1].kill(signal.SIGTERM)
+    assert [child.end(30).code for child in server] == [130, 130]
     assert len(losses(out)) == newest(out)
-    assert [ended.code for ended in stage.train(out)] == [0, 0]
+    assert [result.code for result in setup.train(out)] == [0, 0]
     assert_same_bits(out, pair)
 
 
-def test_a_finished_run_is_left_by_all(stage: Stage, pair: Path) -> None:
-    first, second = stage.train(pair)
+def test_finished_run_ends_in_all_processes(setup: Setup, pair: Path) -> None:
+    first, second = setup.train(pair)
     assert first.code == second.code == 0
-    assert "already" in first.said
-    assert second.said == ""  # one speaks for all
+    assert "already" in first.output
+    assert second.output == ""  # only one process writes output
 
 
-# --- lost ------------------------------------------------------------------------------------------------
+# --- lost processes --------------------------------------------------------------------------------------
 
 
-def test_a_killed_process_ends_the_others_with_a_sentence_and_the_run_goes_on(stage: Stage, pair: Path) -> None:
+def test_killed_process_ends_the_others_and_the_run_continues(setup: Setup, pair: Path) -> None:
     rng = random.Random(11)
     for n in range(KILLS):
-        out, rank = stage.folder / f"killed-{n}", n % 2
-        lives = stage.start(out, 2, "--lang", "zh" if rank else "en", fault="slow")
-        until(lambda out=out: newest(out) >= EVERY)
+        out, rank = setup.folder / f"killed-{n}", n % 2
+        server = setup.start(out, 2, "--lang", "zh" if rank else "en", fault="slow")
+        wait_until(lambda out=out: newest(out) >= EVERY)
         time.sleep(rng.uniform(0, 0.6))
         began = time.monotonic()
-        lives[rank].kill()
-        assert lives[rank].end().code == -signal.SIGKILL
-        left = lives[1 - rank].end(30)
+        server[rank].kill()
+        assert server[rank].end().code == -signal.SIGKILL
+        left = server[1 - rank].end(30)
         assert time.monotonic() - began < 30
         assert left.code == 1, left
-        assert ("再次运行同一命令" if rank else LOST) in left.said.splitlines()[-1], left.said
-        assert "Traceback" not in left.said
-        assert [ended.code for ended in stage.train(out)] == [0, 0]
+        assert ("再次运行同一命令" if rank else LOST) in left.output.splitlines()[-1], left.output
+        assert "Traceback" not in left.output
+        assert [result.code for result in setup.train(out)] == [0, 0]
         assert_same_bits(out, pair)
         shutil.rmtree(out)
 
 
-def test_a_process_that_stands_still_is_given_up(stage: Stage, out: Path) -> None:
-    """Within a step, and when it does not come to where the first one has saved."""
-    lives = stage.start(out, 2, "--timeout", "3", fault="slow")
-    until_between_saves(out)
-    lives[1].kill(signal.SIGSTOP)
+def test_hanging_process_is_given_up(setup: Setup, out: Path) -> None:
+    """Within a step, and at the barrier after a save."""
+    server = setup.start(out, 2, "--timeout", "3", fault="slow")
+    wait_until_between_saves(out)
+    server[1].kill(signal.SIGSTOP)
     try:
-        left = lives[0].end(30)
+        left = server[0].end(30)
     finally:
-        lives[1].kill()
-        lives[1].end()
+        server[1].kill()
+        server[1].end()
     assert left.code == 1, left
-    assert LOST in left.said.splitlines()[-1], left.said
+    assert LOST in left.output.splitlines()[-1], left.output
 
 
-def test_what_stops_the_first_process_is_told_and_the_others_do_not_wait(stage: Stage, out: Path) -> None:
+def test_error_of_the_first_process_ends_the_others(setup: Setup, out: Path) -> None:
     out.mkdir()
     (out / "thesis.txt").write_text("mine")
     began = time.monotonic()
-    first, second = stage.train(out)
+    first, second = setup.train(out)
     assert time.monotonic() - began < 30
     assert first.code == second.code == 3
-    assert "thesis.txt" in first.said
+    assert "thesis.txt" in first.output
 
 
-def test_two_processes_stopped_near_the_end_leave_soon(stage: Stage, pair: Path, out: Path) -> None:
-    """Around the last steps, the last save and the writing of the model; the run can go on, or is whole."""
+def test_two_processes_stopped_near_the_end(setup: Setup, pair: Path, out: Path) -> None:
+    """Around the last steps, the last save and the writing of the model; the run can continue, or is complete."""
     chance = random.Random(0)
     for _ in range(max(1, KILLS // 3)):
-        lives = stage.start(out, fault="slow")
-        until(lambda: newest(out) >= STEPS - EVERY)
+        server = setup.start(out, fault="slow")
+        wait_until(lambda: newest(out) >= STEPS - EVERY)
         time.sleep(chance.uniform(0, 0.8))
-        for life in lives:
-            life.kill(chance.choice((signal.SIGTERM, signal.SIGINT)))
-        codes = [life.end(40).code for life in lives]
+        for child in server:
+            child.kill(chance.choice((signal.SIGTERM, signal.SIGINT)))
+        codes = [child.end(40).code for child in server]
         assert all(code in (0, 1, 130, -signal.SIGTERM, -signal.SIGINT) for code in codes), codes
-        assert [ended.code for ended in stage.train(out)] == [0, 0]
+        assert [result.code for result in setup.train(out)] == [0, 0]
         assert_same_bits(out, pair)
         shutil.rmtree(out)
 
@@ -201,9 +201,9 @@ def test_two_processes_stopped_near_the_end_leave_soon(stage: Stage, pair: Path,
 
 
 @contextmanager
-def torchrun(stage: Stage, out: Path, *options: str, steps: int = STEPS) -> Iterator[subprocess.Popen[str]]:
-    recipe = stage.folder / f"steps-{steps}.toml"
-    recipe.write_text((stage.folder / "tiny.toml").read_text().replace("steps = 60", f"steps = {steps}"))
+def torchrun(setup: Setup, out: Path, *options: str, steps: int = STEPS) -> Iterator[subprocess.Popen[str]]:
+    recipe = setup.folder / f"steps-{steps}.toml"
+    recipe.write_text((setup.folder / "tiny.toml").read_text().replace("steps = 60", f"steps = {steps}"))
     program = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", *options]
     command = [sys.executable, *program, "-m", "regard", "train", str(recipe), "--out", str(out)]
     env = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -211,68 +211,66 @@ def torchrun(stage: Stage, out: Path, *options: str, steps: int = STEPS) -> Iter
         try:
             yield process
         finally:
-            process.terminate()  # where a test has failed; torchrun then ends its children
+            process.terminate()  # after a failed test; torchrun then ends its children
 
 
 def a_worker(process: subprocess.Popen[str]) -> int:
-    """The second of the processes that torchrun has started."""
+    """The second process that torchrun started."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     return int(children[-1])
 
 
-NEEDS_PROC = pytest.mark.skipif(
-    not Path("/proc/self/task").is_dir(), reason="without /proc nobody tells us torchrun's children"
-)
+NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="torchrun's children are found in /proc")
 
 
 @pytest.mark.long  # waits for torchrun, twenty seconds
 @NEEDS_PROC
-def test_torchrun_starts_a_lost_process_again(stage: Stage, out: Path) -> None:
-    with torchrun(stage, out, "--max-restarts", "1", steps=300) as process:
-        until(lambda: newest(out) >= 50)
+def test_torchrun_restarts_a_lost_process(setup: Setup, out: Path) -> None:
+    with torchrun(setup, out, "--max-restarts", "1", steps=300) as process:
+        wait_until(lambda: newest(out) >= 50)
         os.kill(a_worker(process), signal.SIGKILL)
-        said = process.communicate(timeout=60)[1]
-    assert process.returncode == 0, said
-    assert LOST in said
-    assert "going on from step" in said
+        output = process.communicate(timeout=60)[1]
+    assert process.returncode == 0, output
+    assert LOST in output
+    assert "going on from step" in output
     assert len(losses(out)) == 300
 
 
 @pytest.mark.long
 @NEEDS_PROC
-def test_torchrun_ends_when_a_process_is_lost_and_goes_on_when_asked_again(stage: Stage, out: Path) -> None:
-    with torchrun(stage, out, steps=100_000) as process:
-        until(lambda: newest(out) >= 50)
+def test_torchrun_ends_when_a_process_is_lost_and_can_be_repeated(setup: Setup, out: Path) -> None:
+    with torchrun(setup, out, steps=100_000) as process:
+        wait_until(lambda: newest(out) >= 50)
         began = time.monotonic()
         os.kill(a_worker(process), signal.SIGKILL)
-        said = process.communicate(timeout=60)[1]
+        output = process.communicate(timeout=60)[1]
     assert time.monotonic() - began < 30
     assert process.returncode != 0
-    assert LOST in said, said
+    assert LOST in output, output
     saved = newest(out)
-    with torchrun(stage, out, steps=100_000) as process:
-        until(lambda: newest(out) > saved)
+    with torchrun(setup, out, steps=100_000) as process:
+        wait_until(lambda: newest(out) > saved)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
     assert newest(out) == len(losses(out))
 
 
 @pytest.mark.long
-def test_sigterm_to_torchrun_saves(stage: Stage, out: Path) -> None:
-    with torchrun(stage, out, steps=100_000) as process:
-        until(lambda: newest(out) >= 20)
+def test_sigterm_to_torchrun_saves(setup: Setup, out: Path) -> None:
+    with torchrun(setup, out, steps=100_000) as process:
+        wait_until(lambda: newest(out) >= 20)
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        said = process.communicate(timeout=60)[1]
+        output = process.communicate(timeout=60)[1]
     assert time.monotonic() - began < 30
     assert process.returncode != 0
-    assert "same command" in said, said
+    assert "same command" in output, output
     assert newest(out) == len(losses(out))
 
 
 @pytest.mark.long
-def test_torchrun_gives_what_two_processes_give(stage: Stage, pair: Path, out: Path) -> None:
-    with torchrun(stage, out) as process:
-        said = process.communicate(timeout=120)[1]
-    assert process.returncode == 0, said
+def test_torchrun_equals_two_forked_processes(setup: Setup, pair: Path, out: Path) -> None:
+    with torchrun(setup, out) as process:
+        output = process.communicate(timeout=120)[1]
+    assert process.returncode == 0, output
     assert_same_bits(out, pair)

@@ -1,7 +1,7 @@
-"""Checkpoints under fire: killed after every system call and at any moment, bits flipped, limits met.
+"""Checkpoints after kills at every system call and at any moment, after flipped bits, and with limited file sizes.
 
-Kills need processes, and torch takes seconds to import: this file runs itself once per test, as a program that forks a
-child for every kill. REGARD_FAULTS_KILLS and REGARD_FAULTS_FLIPS ask for more of them.
+torch takes seconds to import, so this file runs itself once per test, as a program that forks a child for every kill.
+REGARD_FAULTS_KILLS and REGARD_FAULTS_FLIPS set the number of kills and flipped bits.
 """
 
 import os
@@ -23,21 +23,21 @@ import torch
 
 from regard.errors import FileError, TooLargeError
 from regard.training import checkpoint_store, durable
-from regard.training.checkpoint_store import Snapshot, Store
+from regard.training.checkpoint_store import CheckpointStore, Snapshot
 
 KILLS = int(os.environ.get("REGARD_FAULTS_KILLS", "20"))
 FLIPS = int(os.environ.get("REGARD_FAULTS_FLIPS", "48"))
 
 CASES: tuple[tuple[tuple[int, ...], int], ...] = (((), 10), ((10,), 20), ((10, 20), 30), ((10, 20), 20), ((10, 20), 15))
-"""Steps that are on the disk and the one being saved: forwards, a step once more, and after going back."""
+"""Steps on the disk and the one being saved: a later step, the same step again, and an earlier one."""
 
 
 def snapshot(step: int) -> Snapshot:
     return Snapshot(step, {"w": torch.full((40, 5), float(step))}, {"m": torch.full((3,), -1.0 * step)}, {"at": step})
 
 
-def check(store: Store, allowed: set[int | None]) -> int | None:
-    """The newest step: whole, nothing damaged in sight, one of those allowed; and nothing half made after a sweep."""
+def check(store: CheckpointStore, allowed: set[int | None]) -> int | None:
+    """The newest step. Asserts that it is complete and allowed, and that a sweep leaves no partial files."""
     found, skipped = store.newest()
     assert not skipped, [str(reason) for _, reason in skipped]
     step = None if found is None else found.step
@@ -56,7 +56,7 @@ def check(store: Store, allowed: set[int | None]) -> int | None:
 
 @contextmanager
 def forked(act: Callable[[int], object]) -> Iterator[tuple[int, int]]:
-    """A child that does `act(pipe)`: its process and the pipe's other end."""
+    """Fork a child that calls `act(pipe)`: its process id and the other end of the pipe."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -78,20 +78,20 @@ def forked(act: Callable[[int], object]) -> Iterator[tuple[int, int]]:
 
 
 def kill_at_points(folder: Path) -> None:
-    """One child for each system call of a save, killed right after it."""
+    """Fork one child for each system call of a save, killed right after it."""
     for number, (before, step) in enumerate(CASES):
-        ready = Store(folder / f"{number}")
+        ready = CheckpointStore(folder / f"{number}")
         for earlier in before:
             ready.save(snapshot(earlier))
         calls = 0
-        while kill_at_point(Store(folder / f"{number}-{calls}"), ready, before, step, calls):
+        while kill_at_point(CheckpointStore(folder / f"{number}-{calls}"), ready, before, step, calls):
             calls += 1
         print(f"{step} after {before}: killed after each of {calls} calls")
         assert calls > 20
 
 
-def kill_at_point(store: Store, ready: Store, before: tuple[int, ...], step: int, n: int) -> bool:
-    """Whether the n-th call came at all; what is on the disk then must be whole."""
+def kill_at_point(store: CheckpointStore, ready: CheckpointStore, before: tuple[int, ...], step: int, n: int) -> bool:
+    """Whether the n-th call was reached. Asserts that the checkpoints on the disk are complete."""
     if before:
         shutil.copytree(ready.folder, store.folder)
     calls = iter(range(n, -1, -1))
@@ -105,16 +105,18 @@ def kill_at_point(store: Store, ready: Store, before: tuple[int, ...], step: int
     assert code in (0, -signal.SIGKILL), code
     allowed = {step, before[-1] if before else None}
     if before and step <= before[-1]:
-        allowed.add(before[-2])  # not forwards: when the old is gone and the new not come, the one before stands
+        allowed.add(
+            before[-2]
+        )  # not a later step: between removal of the old and rename of the new, the one before is the newest
     check(store, allowed if code else {step})
-    store.save(snapshot(40))  # and the run goes on
+    store.save(snapshot(40))  # the run continues
     check(store, {40})
     return code != 0
 
 
 def kill_at_random(folder: Path) -> None:
-    """A run in one folder, killed at any moment and begun again."""
-    store = Store(folder / "checkpoints")
+    """A run in one folder, killed at any moment and restarted."""
+    store = CheckpointStore(folder / "checkpoints")
     reached = 0
 
     def save(pipe: int) -> None:
@@ -128,16 +130,16 @@ def kill_at_random(folder: Path) -> None:
             time.sleep(rng.uniform(0, 0.06))
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            said = os.read(pipe, 2**16)
-        last = int.from_bytes(said[-4:], "big") if said else reached
+            message = os.read(pipe, 2**16)
+        last = int.from_bytes(message[-4:], "big") if message else reached
         reached = check(store, {last or None, last + 1}) or 0
-    assert reached > KILLS // 4, f"only {reached} checkpoints in {KILLS} lives"
+    assert reached > KILLS // 4, f"only {reached} checkpoints after {KILLS} kills"
     print(f"{KILLS} kills, {reached} checkpoints")
 
 
 def refuse(folder: Path) -> None:
-    """A limit on the size of files, and a folder that may not be written to."""
-    store = Store(folder / "checkpoints")
+    """Saving with a limited file size, and in a folder without write permission."""
+    store = CheckpointStore(folder / "checkpoints")
     for step in (10, 20):
         store.save(snapshot(step))
 
@@ -153,22 +155,22 @@ def refuse(folder: Path) -> None:
     for limit in (0, 1, 20, 100, 500, 850):
         run(lambda _, limit=limit: grow(limit, TooLargeError))  # type: ignore[misc]
         check(store, {20})
-    folder.chmod(0o755)  # others may look, as they may not in pytest's own folders
+    folder.chmod(0o755)  # readable by others, unlike pytest's folders
     store.folder.chmod(0o555)
     run(trespass)
     store.folder.chmod(0o755)
     check(store, {20})
 
 
-def refused(store: Store, kind: type[Exception], reason: str) -> None:
-    """Saving must fail so, and leave nothing of the attempt."""
+def refused(store: CheckpointStore, kind: type[Exception], reason: str) -> None:
+    """Assert that saving raises this error and leaves no files."""
     before = sorted(store.folder.iterdir())
     try:
         store.save(snapshot(30))
-        said = "it was saved"
+        message = "it was saved"
     except kind as error:
-        said = str(error)
-    assert reason in said, said
+        message = str(error)
+    assert reason in message, message
     assert sorted(store.folder.iterdir()) == before
 
 
@@ -181,15 +183,15 @@ def run(act: Callable[[int], object]) -> None:
 
 
 @pytest.mark.parametrize("what", ["kill_at_points", "kill_at_random", "refuse"])
-def test_a_run_survives(what: str) -> None:
-    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a kill, unlike a power cut, asks nothing of the disk
+def test_store_survives(what: str) -> None:
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None  # unlike a power failure, a kill needs no real disk
     with tempfile.TemporaryDirectory(dir=memory) as folder:
         done = subprocess.run([sys.executable, __file__, what, folder], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_flipped_bit_in_any_file_is_seen(tmp_path: Path) -> None:
-    store = Store(tmp_path)
+def test_flipped_bit_in_any_file_is_detected(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path)
     for step in (10, 20):
         store.save(snapshot(step))
     rng = random.Random(5)

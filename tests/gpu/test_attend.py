@@ -1,4 +1,4 @@
-"""attend on a CUDA device: the same answers, records and corners as on the CPU. Run by `make test-gpu`."""
+"""attend on a CUDA device: the same results, records and edge cases as on the CPU. Run by `make test-gpu`."""
 
 from typing import Any
 
@@ -63,19 +63,19 @@ def test_causal_is_aligned_to_the_last_key(backend: str, T: int, S: int) -> None
 @pytest.mark.parametrize("mask", MASKS)
 def test_records_equal_those_of_the_cpu(mask: str) -> None:
     xs, see = arrays(), See(map=4, entropy=True, received=True, top=3, qk=True)
-    _, there = attend(*on_device(xs), mask=MASKS[mask], see=see)
-    _, here = attend(*xs, mask=MASKS[mask], see=see)
+    _, on_gpu = attend(*on_device(xs), mask=MASKS[mask], see=see)
+    _, on_cpu = attend(*xs, mask=MASKS[mask], see=see)
     for name in ("map", "lse", "entropy", "received"):
         np.testing.assert_allclose(
-            getattr(there, name).cpu().numpy(), getattr(here, name), atol=2e-5, rtol=2e-5, err_msg=name
+            getattr(on_gpu, name).cpu().numpy(), getattr(on_cpu, name), atol=2e-5, rtol=2e-5, err_msg=name
         )
-    np.testing.assert_allclose(there.top.weights.cpu().numpy(), here.top.weights, atol=2e-5)
-    np.testing.assert_allclose(there.weights().cpu().numpy(), here.weights(), atol=2e-5)
+    np.testing.assert_allclose(on_gpu.top.weights.cpu().numpy(), on_cpu.top.weights, atol=2e-5)
+    np.testing.assert_allclose(on_gpu.weights().cpu().numpy(), on_cpu.weights(), atol=2e-5)
 
 
 @pytest.mark.parametrize("backend", ["sdpa", "chunked", "eager"])
 @pytest.mark.parametrize("garbage", [float("nan"), float("inf"), 1e38])
-def test_hidden_garbage_stays_hidden(backend: str, garbage: float) -> None:
+def test_masked_garbage_changes_nothing(backend: str, garbage: float) -> None:
     q, k, v = on_device(arrays())
     mask = Mask.causal() & Mask.padding(IDS)
     clean = attend(q, k, v, mask=mask, backend=backend)
@@ -93,14 +93,14 @@ def test_gradients_equal_the_reference(backend: str) -> None:
     upstream = np.random.default_rng(1).standard_normal(out.shape).astype(np.float32)
     out.backward(torch.from_numpy(upstream).cuda())
     right = reference.scaled_dot_product_attention_backward(upstream, *xs, mask=mask)
-    for leaf, wanted in zip(leaves, (right.q, right.k, right.v), strict=True):
-        np.testing.assert_allclose(leaf.grad.cpu().numpy(), wanted, atol=1e-4, rtol=1e-3)
+    for leaf, expected in zip(leaves, (right.q, right.k, right.v), strict=True):
+        np.testing.assert_allclose(leaf.grad.cpu().numpy(), expected, atol=1e-4, rtol=1e-3)
 
 
 @pytest.mark.parametrize("dtype", CLOSE, ids=str)
 @pytest.mark.parametrize("backend", ["sdpa", "chunked", "eager"])
-def test_queries_that_see_nothing_have_zero_gradients(backend: str, dtype: torch.dtype) -> None:
-    """cuDNN gives such rows the mean of the values; ours are zero, and so is what flows back through them."""
+def test_fully_masked_queries_have_zero_gradients(backend: str, dtype: torch.dtype) -> None:
+    """cuDNN gives such rows the mean of the values; ours are zero, and so are their gradients."""
     leaves = [x.requires_grad_() for x in on_device(arrays(), dtype)]
     out = attend(*leaves, mask=Mask.causal() & Mask.padding(IDS), backend=backend)
     out.float().sum().backward()
@@ -110,7 +110,7 @@ def test_queries_that_see_nothing_have_zero_gradients(backend: str, dtype: torch
         assert leaf.grad.isfinite().all()
 
 
-def test_backends_answer_for_the_device() -> None:
+def test_backends_depend_on_the_device() -> None:
     q, k, v = on_device(arrays())
     assert backends(q, k, v).chosen == "sdpa"
     assert backends(q, k, v, see=See()).chosen == "triton"

@@ -1,4 +1,4 @@
-"""Models on a GPU: what they give on the CPU, also decoded in steps that are compiled and captured as a graph."""
+"""Models on a GPU: the same results as on the CPU, also when decoding with compiled steps captured as a graph."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -11,19 +11,19 @@ from models import CONFIGS, DECODERS, random_ids, random_weights, torch_model
 from regard import See
 from regard.generation import Sampling, beam_search, generate
 from regard.models import Transformer
-from regard.trace import Looking
+from regard.trace import Recorder
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-    # torch says so whenever it compiles; here products are to be exact.
+    # torch warns whenever it compiles; here products must be exact.
     pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores:UserWarning"),
 ]
 
 
 @pytest.fixture(autouse=True)
 def exact_products() -> Iterator[None]:
-    """float32 products in float32: the tensor cores' own format has ten bits."""
+    """float32 products in float32: TF32 has ten bits."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     yield
@@ -31,8 +31,8 @@ def exact_products() -> Iterator[None]:
 
 
 def both_of(name: str) -> tuple[Transformer, Transformer]:
-    here, there = (torch_model(CONFIGS[name], random_weights(CONFIGS[name])) for _ in range(2))
-    return here, there.cuda()
+    cpu_model, gpu_model = (torch_model(CONFIGS[name], random_weights(CONFIGS[name])) for _ in range(2))
+    return cpu_model, gpu_model.cuda()
 
 
 def texts_of(name: str, B: int = 2, T: int = 9) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -51,20 +51,20 @@ def near(found: torch.Tensor, expected: torch.Tensor, atol: float = 1e-5) -> Non
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_gpu_gives_what_the_cpu_gives(name: str) -> None:
-    here, there = both_of(name)
+def test_gpu_and_cpu_give_the_same_results(name: str) -> None:
+    cpu_model, gpu_model = both_of(name)
     ids, source = texts_of(name)
-    look = Looking(See(map=32))
+    recorder = Recorder(See(map=32))
     with torch.no_grad():
-        expected = here(ids, source)
+        expected = cpu_model(ids, source)
         on_gpu = (ids.cuda(), None if source is None else source.cuda())
-        near(there(*on_gpu), expected, 1e-4)  # another device adds in another order
-        near(there(*on_gpu, attend=look), there(*on_gpu))
-    assert all(record.map.is_cuda for record in look.trace)
+        near(gpu_model(*on_gpu), expected, 1e-4)  # another device sums in another order
+        near(gpu_model(*on_gpu, attend=recorder), gpu_model(*on_gpu))
+    assert all(record.map.is_cuda for record in recorder.trace)
 
 
 @pytest.mark.parametrize("name", ["paper_2017", "gpt2", "llama", "t5", "gemma"])
-def test_captured_steps_give_what_reading_at_once_gives(name: str) -> None:
+def test_captured_steps_equal_one_forward(name: str) -> None:
     torch._dynamo.reset()
     _, model = both_of(name)
     ids, source = (None if x is None else x.cuda() for x in texts_of(name, T=16))
@@ -92,8 +92,8 @@ def test_captured_steps_give_what_reading_at_once_gives(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DECODERS if name in ("paper_2017", "gpt2", "llama", "bloom")])
-def test_the_same_texts_are_written(name: str) -> None:
-    here, there = both_of(name)
+def test_generated_texts_are_the_same_as_on_the_cpu(name: str) -> None:
+    cpu_model, gpu_model = both_of(name)
     ids, source = texts_of(name)
     prompts = [ids[0].tolist(), ids[1, :4].tolist()]
     sources = None if source is None else [source[0].tolist(), source[1, :5].tolist()]
@@ -105,7 +105,7 @@ def test_the_same_texts_are_written(name: str) -> None:
             [beam.ids for beam in row] for row in beam_search(*args, max_new=8, eos=3, beams=3, **options)
         ],
     ):
-        assert write(there, prompts, sources=sources) == write(here, prompts, sources=sources)
+        assert write(gpu_model, prompts, sources=sources) == write(cpu_model, prompts, sources=sources)
 
 
 def test_half_precision_trains_compiled() -> None:

@@ -1,4 +1,4 @@
-"""Training on a GPU: a step that is left out, a run that goes on, a step captured as a graph; compiled, in bfloat16."""
+"""Training on a GPU: a skipped step, a continued run, a step captured as a graph; compiled, in bfloat16."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +9,7 @@ import torch
 from regard.recipes import Recipe, read_recipe
 from regard.recipes.running import train
 from regard.training.metrics import MetricsFile
-from regard.training.optimizer import memory_of
+from regard.training.optimizer import optimizer_state
 
 pytestmark = [
     pytest.mark.gpu,
@@ -39,26 +39,26 @@ def trained(out: Path, **changes: str) -> list[float]:
     return losses(out)
 
 
-def test_a_run_learns_and_says_every_step(tmp_path: Path) -> None:
+def test_a_run_learns_and_logs_every_step(tmp_path: Path) -> None:
     found = trained(tmp_path / "run")
     assert len(found) == 30
     assert found[-1] < found[0]
 
 
 @pytest.mark.parametrize("changes", ({"capture": "true"}, {"compile": "true"}, {"capture": "true", "compile": "true"}))
-def test_a_step_made_quick_is_the_same_step(tmp_path: Path, changes: dict[str, str]) -> None:
+def test_captured_and_compiled_steps_equal_plain_steps(tmp_path: Path, changes: dict[str, str]) -> None:
     plain = trained(tmp_path / "plain")
-    quick = trained(tmp_path / "quick", **changes)
+    fast = trained(tmp_path / "fast", **changes)
     exact = 5e-4 if "compile" not in changes else 0.15  # compiled dropout draws other numbers
-    torch.testing.assert_close(torch.tensor(quick), torch.tensor(plain), rtol=0, atol=exact)
+    torch.testing.assert_close(torch.tensor(fast), torch.tensor(plain), rtol=0, atol=exact)
 
 
-def test_bfloat16_learns_as_well(tmp_path: Path) -> None:
+def test_bfloat16_learns(tmp_path: Path) -> None:
     found = trained(tmp_path / "run", precision="bfloat16", capture="true")
     assert found[-1] < found[0]
 
 
-def test_a_run_goes_on(tmp_path: Path) -> None:
+def test_an_interrupted_run_continues(tmp_path: Path) -> None:
     whole = trained(tmp_path / "whole", capture="true")
     torch.cuda.empty_cache()
 
@@ -75,7 +75,7 @@ def test_a_run_goes_on(tmp_path: Path) -> None:
     torch.testing.assert_close(torch.tensor(parts), torch.tensor(whole), rtol=0, atol=5e-4)
 
 
-def test_a_step_that_is_not_finite_is_left_out() -> None:
+def test_a_step_that_is_not_finite_is_skipped() -> None:
     from regard.training.optimizer import adamw, skip_unless
 
     model = torch.nn.Linear(3, 2).cuda()
@@ -85,10 +85,10 @@ def test_a_step_that_is_not_finite_is_left_out() -> None:
     skip_unless(optimizer, torch.tensor(True, device="cuda"))
     optimizer.step()
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
-    memory = {name: value.clone() for name, value in memory_of(optimizer, model).items()}
+    memory = {name: value.clone() for name, value in optimizer_state(optimizer, model).items()}
     for weight in model.parameters():
         weight.grad = torch.full_like(weight, torch.nan)
     skip_unless(optimizer, torch.tensor(False, device="cuda"))
     optimizer.step()
     assert all(torch.equal(weights[name], weight) for name, weight in model.state_dict().items())
-    assert all(torch.equal(memory[name], value) for name, value in memory_of(optimizer, model).items())
+    assert all(torch.equal(memory[name], value) for name, value in optimizer_state(optimizer, model).items())

@@ -1,4 +1,4 @@
-"""`attend`, `backends` and `watch` on a GPU: they take our kernels where they can, say so, and keep the rules."""
+"""`attend`, `backends` and `watch` on a GPU: they use our kernels where supported, report it, and keep the rules."""
 
 import math
 from collections.abc import Callable
@@ -26,7 +26,7 @@ pytestmark = [
 
 DEVICE = "cuda"
 T, S, H, G, E = 150, 201, 4, 2, 64
-KEEP = np.arange(S) >= np.array([[0], [70]])  # padding before the second text: its first queries see nothing
+KEEP = np.arange(S) >= np.array([[0], [70]])  # padding before the second text: its first queries are fully masked
 MASKS: dict[str, Any] = {
     "full": None,
     "causal": Mask.causal(),
@@ -46,7 +46,7 @@ CASES = [
 ]
 CLOSE = {SINGLE: 2e-5, HALF: 3e-2}
 NEAR = {"lse": 1e-4, "entropy": 1e-3}
-"""Of statistics, which are float32 for every dtype; the others are near to 1e-6 and a ten-thousandth of their size."""
+"""Tolerances of statistics, which are float32 for every dtype; for the others 1e-6 absolute and 1e-4 relative."""
 EVERYTHING = See(map=16, entropy=True, received=True, top=8, distance=True, qk=True)
 FIELDS = ("map", "lse", "entropy", "received", "sink", "distance")
 
@@ -69,17 +69,17 @@ def assert_same_record(found: Record, right: Any, fields: tuple[str, ...] = FIEL
         assert_near(getattr(found, name), getattr(right, name), atol, 0 if name in NEAR else 1e-4, name)
 
 
-# --- who is chosen, and why ------------------------------------------------------------------------------
+# --- choice of the backend -------------------------------------------------------------------------------
 
 
-def test_the_table_says_which_and_why() -> None:
+def test_the_table_shows_the_choice_and_the_reasons() -> None:
     q, k, v = tensors(HALF)
     assert list(backends(q, k, v)) == ["sdpa", "triton", "chunked", "eager"]
     assert backends(q, k, v).chosen == "sdpa"
     assert backends(q, k, v, softcap=5.0).chosen == "triton"
-    seen = backends(q, k, v, see=See())
-    assert (seen.chosen, seen["triton"]) == ("triton", "yes")
-    assert seen["sdpa"].endswith("no statistics; triton does")
+    visible = backends(q, k, v, see=See())
+    assert (visible.chosen, visible["triton"]) == ("triton", "yes")
+    assert visible["sdpa"].endswith("no statistics; triton does")
     assert backends(q, k, v, softcap=5.0)["sdpa"].endswith("triton has")
     for options, reason in (
         ({"bias": torch.zeros(T, S)}, "no bias here"),
@@ -87,9 +87,9 @@ def test_the_table_says_which_and_why() -> None:
         ({"see": See(top=33)}, "top=33"),
         ({"dropout": 0.1}, "no dropout"),
     ):
-        answers = backends(q, k, v, **options)
-        assert reason in answers["triton"]
-        assert answers.chosen != "triton"
+        table = backends(q, k, v, **options)
+        assert reason in table["triton"]
+        assert table.chosen != "triton"
         with pytest.raises(BackendError, match=reason):
             attend(q, k, v, **options, backend="triton")
     wide = [x.repeat(1, 1, 1, 5) for x in (q, k, v)]
@@ -125,7 +125,7 @@ def test_output_and_record_are_those_of_eager(name: str, dtype: torch.dtype) -> 
 
 
 @pytest.mark.parametrize("garbage", [float("nan"), float("inf"), 1e38])
-def test_hidden_garbage_stays_hidden(garbage: float) -> None:
+def test_masked_garbage_changes_nothing(garbage: float) -> None:
     mask, see = MASKS["causal and padding"], See(map=16, entropy=True)
     q, k, v = tensors(HALF)
     clean, record = attend(q, k, v, mask=mask, see=see)
@@ -134,12 +134,12 @@ def test_hidden_garbage_stays_hidden(garbage: float) -> None:
     assert torch.equal(out, clean)
     for name in ("map", "lse", "entropy"):
         assert torch.equal(getattr(found, name), getattr(record, name))
-    blind = (KEEP[1].cumsum() == 0)[S - T :]
-    assert (out[1, :, : blind.sum()] == 0).all()
+    masked_rows = (KEEP[1].cumsum() == 0)[S - T :]
+    assert (out[1, :, : masked_rows.sum()] == 0).all()
 
 
-def test_many_bytes_are_not_copied_to_guard_them() -> None:
-    """They are read instead, and the GPU waited for; what is not tame is guarded as little ones are."""
+def test_large_inputs_are_not_copied_to_check_them() -> None:
+    """They are read instead, and the host waits for the GPU; inputs that are not finite are still handled."""
     q, k, v = (torch.randn(1, 16, 16384, 64, device=DEVICE, dtype=HALF) for _ in range(3))
     attend(q, k, v, mask=Mask.causal(), see=See(map=16))
     torch.cuda.reset_peak_memory_stats()
@@ -147,25 +147,25 @@ def test_many_bytes_are_not_copied_to_guard_them() -> None:
     out, _ = attend(q, k, v, mask=Mask.causal(), see=See(map=16))
     assert torch.cuda.max_memory_allocated() - before < out.nbytes + q.nbytes
     k[..., -1, :] = torch.nan
-    spoilt, _ = attend(q, k, v, mask=Mask.causal(), see=See(map=16))
-    assert torch.equal(spoilt[:, :, :-1], out[:, :, :-1])
-    assert spoilt[:, :, -1].isnan().all()
+    changed, _ = attend(q, k, v, mask=Mask.causal(), see=See(map=16))
+    assert torch.equal(changed[:, :, :-1], out[:, :, :-1])
+    assert changed[:, :, -1].isnan().all()
 
 
 def losses(out: Tensor, record: Record) -> Tensor:
-    seeing = record.lse > -torch.inf
-    weigh = torch.linspace(-1, 1, E, device=out.device, dtype=out.dtype)
-    parts = (record.map * weigh[:16]).sum(), record.lse[seeing].square().mean(), record.entropy.mean()
-    return (out * weigh).mean() + sum(parts)
+    attending = record.lse > -torch.inf
+    factors = torch.linspace(-1, 1, E, device=out.device, dtype=out.dtype)
+    parts = (record.map * factors[:16]).sum(), record.lse[attending].square().mean(), record.entropy.mean()
+    return (out * factors).mean() + sum(parts)
 
 
 @pytest.mark.parametrize("name", ["full", "causal and padding"])
-def test_gradients_flow_through_what_is_seen(name: str) -> None:
+def test_gradients_through_statistics(name: str) -> None:
     see = See(map=16, entropy=True, differentiable=True)
     ours, right = tensors(SINGLE, grad=True), [x.double().requires_grad_() for x in tensors(SINGLE)]
-    answers = backends(*ours, mask=MASKS[name], see=see)
-    assert answers.chosen == "triton"
-    assert answers["chunked"].endswith("triton, eager")
+    table = backends(*ours, mask=MASKS[name], see=see)
+    assert table.chosen == "triton"
+    assert table["chunked"].endswith("triton, eager")
     losses(*attend(*ours, mask=MASKS[name], see=see)).backward()
     losses(*attend(*right, mask=MASKS[name], see=see, backend="eager")).backward()
     for one, other in zip(ours, right, strict=True):
@@ -175,7 +175,7 @@ def test_gradients_flow_through_what_is_seen(name: str) -> None:
         assert_near(one.grad, other.grad, 1e-4 * scale, 1e-3, "gradient")
 
 
-def test_softcap_trains_without_anybody_looking() -> None:
+def test_gradients_with_softcap_and_no_statistics() -> None:
     ours, right = tensors(SINGLE, grad=True), [x.double().requires_grad_() for x in tensors(SINGLE)]
     attend(*ours, mask=Mask.causal(), softcap=3.0).square().mean().backward()
     attend(*right, mask=Mask.causal(), softcap=3.0, backend="eager").square().mean().backward()
@@ -189,11 +189,11 @@ def test_softcap_trains_without_anybody_looking() -> None:
 
 WIDE = 256
 LONG = {SDPBackend.CUDNN_ATTENTION: 640, SDPBackend.FLASH_ATTENTION: 601, SDPBackend.EFFICIENT_ATTENTION: 601}
-"""Tokens: more scores than are made at once, and where a kernel pads its LSE, no multiple of what it pads to."""
+"""Tokens: more scores than are computed at once, and, where a kernel pads its LSE, no multiple of the padding."""
 
 
 class SelfAttention(nn.Module):
-    """As most models have it: one projection, heads in front of positions, a mask of numbers to add, or none."""
+    """As in most models: one projection, heads before positions, an additive mask, or none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -228,14 +228,16 @@ def model_and_text(dtype: torch.dtype, n: int, B: int = 2) -> tuple[Model, Tenso
 
 
 def padded(dtype: torch.dtype, n: int) -> Tensor:
-    """Causal, and the second text begins late: numbers to add, B 1 T S. Its first queries see nothing at all."""
-    here = torch.arange(n, device=DEVICE)
-    seen = (here[None, :] <= here[:, None]) & (here >= torch.tensor([[0], [97]], device=DEVICE))[:, None, None]
-    return torch.zeros(seen.shape, device=DEVICE, dtype=dtype).masked_fill(~seen, -torch.inf)
+    """An additive mask, B 1 T S: causal, and the second text begins late. Its first queries are fully masked."""
+    positions = torch.arange(n, device=DEVICE)
+    visible = (positions[None, :] <= positions[:, None]) & (positions >= torch.tensor([[0], [97]], device=DEVICE))[
+        :, None, None
+    ]
+    return torch.zeros(visible.shape, device=DEVICE, dtype=dtype).masked_fill(~visible, -torch.inf)
 
 
 def right_records(model: Model, x: Tensor, added: Tensor | None, see: See) -> list[Any]:
-    """Every layer's statistics in float64, from what goes into it on its own road."""
+    """Every layer's statistics in float64, from that layer's own inputs."""
     found = []
     for layer in model.layers:
         q, k, _ = (t.detach().double() for t in layer.heads(x))
@@ -249,7 +251,7 @@ def right_records(model: Model, x: Tensor, added: Tensor | None, see: See) -> li
 
 
 def outputs_of(model: Model, x: Tensor, added: Tensor | None) -> list[Tensor]:
-    """Of every layer, then of the model: where queries see nothing, some kernels give NaN, which spreads."""
+    """The outputs of every layer and of the model: for fully masked queries some kernels give NaN, which spreads."""
     found: list[Tensor] = []
     hooks = [layer.register_forward_hook(lambda *passed: found.append(passed[2])) for layer in model.layers]
     out = model(x, added)
@@ -258,7 +260,7 @@ def outputs_of(model: Model, x: Tensor, added: Tensor | None) -> list[Tensor]:
     return [*found, out]
 
 
-LOOK = See(map=16, entropy=True, received=True, qk=True)
+SEE = See(map=16, entropy=True, received=True, qk=True)
 KERNELS = [
     (HALF, SDPBackend.CUDNN_ATTENTION, False),
     (HALF, SDPBackend.CUDNN_ATTENTION, True),
@@ -266,33 +268,33 @@ KERNELS = [
     (SINGLE, SDPBackend.EFFICIENT_ATTENTION, False),
     (SINGLE, SDPBackend.EFFICIENT_ATTENTION, True),
 ]
-"""Without a gradient, cuDNN and the efficient kernel let out no LSE."""
-ROADS = [(*one, masked) for one in KERNELS for masked in (False, True)]
-ROADS.remove((HALF, SDPBackend.FLASH_ATTENTION, False, True))  # takes no mask
+"""Without a gradient, cuDNN and the efficient kernel return no LSE."""
+PATHS = [(*one, masked) for one in KERNELS for masked in (False, True)]
+PATHS.remove((HALF, SDPBackend.FLASH_ATTENTION, False, True))  # does not support a mask
 
 
 def name_of(value: Any) -> str:
     return str(getattr(value, "name", value))
 
 
-@pytest.mark.parametrize(("dtype", "kernel", "grad", "masked"), ROADS, ids=name_of)
-def test_watching_changes_nothing_and_sees_what_eager_sees(
+@pytest.mark.parametrize(("dtype", "kernel", "grad", "masked"), PATHS, ids=name_of)
+def test_watch_changes_nothing_and_equals_eager(
     dtype: torch.dtype, kernel: SDPBackend, grad: bool, masked: bool
 ) -> None:
     model, x = model_and_text(dtype, LONG[kernel])
     added = padded(dtype, LONG[kernel]) if masked else None
     with sdpa_kernel(kernel), torch.set_grad_enabled(grad):
         plain = outputs_of(model, x, added)
-        with watch(model, see=LOOK) as trace:
-            seen = outputs_of(model, x, added)
-        rights = right_records(model, x, added, LOOK)
-    assert len(seen) == 3
-    for one, other in zip(seen, plain, strict=True):
+        with watch(model, see=SEE) as trace:
+            visible = outputs_of(model, x, added)
+        expected = right_records(model, x, added, SEE)
+    assert len(visible) == 3
+    for one, other in zip(visible, plain, strict=True):
         assert_same_bits(one, other)
-    assert seen[-1].requires_grad == grad
+    assert visible[-1].requires_grad == grad
     assert [record.name for record in trace] == ["layers.0", "layers.1"]
-    # Kernels do as they like with rows that see nothing, and what they give goes into the next layer.
-    for record, right in list(zip(trace, rights, strict=True))[: 1 if masked else 2]:
+    # Kernels give different outputs for fully masked rows, which are inputs of the next layer.
+    for record, right in list(zip(trace, expected, strict=True))[: 1 if masked else 2]:
         assert not record.fused
         assert_same_record(record, right, ("map", "lse", "entropy", "received", "sink"))
         weights = record.weights(slice(90, 190), slice(60, 160))
@@ -304,19 +306,19 @@ def test_watching_changes_nothing_and_sees_what_eager_sees(
     [(HALF, SDPBackend.CUDNN_ATTENTION), (HALF, SDPBackend.FLASH_ATTENTION), (SINGLE, SDPBackend.EFFICIENT_ATTENTION)],
     ids=name_of,
 )
-def test_fused_answers_for_the_model_and_says_so(dtype: torch.dtype, kernel: SDPBackend) -> None:
+def test_fused_attention_replaces_the_models_own_and_is_marked(dtype: torch.dtype, kernel: SDPBackend) -> None:
     model, x = model_and_text(dtype, LONG[kernel])
     with sdpa_kernel(kernel), torch.no_grad():
         plain = model(x)
         with watch(model, see=See(map=16, entropy=True, fused=True)) as trace:
-            seen = model(x)
+            visible = model(x)
         right = right_records(model, x, None, See(map=16, entropy=True))[0]
     assert [record.fused for record in trace] == [True, True]
-    assert_near(seen, plain, CLOSE[dtype], CLOSE[dtype], "output")
+    assert_near(visible, plain, CLOSE[dtype], CLOSE[dtype], "output")
     assert_same_record(trace[0], right, ("map", "lse", "entropy", "sink"))
 
 
-def test_a_model_that_wants_gradients_keeps_its_own_attention() -> None:
+def test_a_model_with_gradients_keeps_its_own_attention() -> None:
     model, x = model_and_text(HALF, 640)
     plain = model(x)
     with watch(model, see=See(map=16, fused=True)) as trace:
@@ -324,15 +326,15 @@ def test_a_model_that_wants_gradients_keeps_its_own_attention() -> None:
     assert not any(record.fused for record in trace)
 
 
-@pytest.mark.parametrize("lies", [True, False])
+@pytest.mark.parametrize("transposed", [True, False])
 @pytest.mark.parametrize("kernel", [SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION], ids=name_of)
-def test_a_fused_answer_lies_in_memory_as_the_kernels_own(kernel: SDPBackend, lies: bool) -> None:
+def test_a_fused_output_has_the_same_strides(kernel: SDPBackend, transposed: bool) -> None:
     class Layer(nn.Module):
         def forward(self, q: Tensor) -> Tensor:
             return F.scaled_dot_product_attention(q, q, q)
 
     layer, q = Layer(), torch.randn(2, 600, 4, 64, device=DEVICE, dtype=HALF).transpose(1, 2)
-    q = q if lies else q.contiguous()
+    q = q if transposed else q.contiguous()
     with sdpa_kernel(kernel):
         plain = layer(q)
         with watch(layer, see=See(fused=True)) as trace:
@@ -341,22 +343,22 @@ def test_a_fused_answer_lies_in_memory_as_the_kernels_own(kernel: SDPBackend, li
     assert found.stride() == plain.stride()
 
 
-def test_a_compiled_model_goes_on_with_a_fused_answer() -> None:
+def test_a_compiled_model_works_with_fused_attention() -> None:
     model, x = model_and_text(HALF, 640)
     compiled = torch.compile(model)
     with torch.no_grad():
         plain = compiled(x)
         with watch(compiled, see=See(map=16, fused=True)) as trace:
-            seen = compiled(x)
+            visible = compiled(x)
     assert [record.fused for record in trace] == [True, True]
-    assert_near(seen, plain, CLOSE[HALF], CLOSE[HALF], "output")
+    assert_near(visible, plain, CLOSE[HALF], CLOSE[HALF], "output")
 
 
 # --- memory ----------------------------------------------------------------------------------------------
 
 
 def peak_of(run: Callable[[], Any]) -> int:
-    run()  # once for what is compiled and kept
+    run()  # once to compile and fill caches
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
@@ -365,11 +367,11 @@ def peak_of(run: Callable[[], Any]) -> int:
     return torch.cuda.max_memory_allocated() - before
 
 
-@pytest.mark.parametrize("road", ["attend", "watch", "fused"])
-def test_nothing_as_large_as_the_matrix_is_made(road: str) -> None:
-    """At 32,768 tokens one head's matrix is 2 GiB in bfloat16, and one of booleans 1 GiB."""
+@pytest.mark.parametrize("path", ["attend", "watch", "fused"])
+def test_no_score_matrix_is_allocated(path: str) -> None:
+    """At 32,768 tokens one head's matrix is 2 GiB in bfloat16, and a boolean one 1 GiB."""
     lengths, peaks = (8192, 32768), []
-    see = See(map=256, entropy=True, received=True, top=8, qk=True, fused=road == "fused")
+    see = See(map=256, entropy=True, received=True, top=8, qk=True, fused=path == "fused")
     for n in lengths:
         model, x = model_and_text(HALF, n, B=1)
         with torch.no_grad():
@@ -383,6 +385,6 @@ def test_nothing_as_large_as_the_matrix_is_made(road: str) -> None:
                     model(x)
                 return trace
 
-            peaks.append(peak_of(attended if road == "attend" else watched))
+            peaks.append(peak_of(attended if path == "attend" else watched))
     assert peaks[1] < 2**29
     assert math.log(peaks[1] / peaks[0]) / math.log(lengths[1] / lengths[0]) <= 1.05

@@ -1,4 +1,4 @@
-"""watch on a GPU: nothing changes, weights are those of `eager`, maps their pools, written texts one matrix."""
+"""watch on a GPU: unchanged outputs, weights equal to `eager`, pooled maps, one matrix per generated text."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,19 +15,19 @@ from regard.functional.statistics import pooled_map
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
-    # torch says so whenever it compiles; here products are to be exact.
+    # torch warns whenever it compiles; here products must be exact.
     pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores:UserWarning"),
 ]
 
 DTYPES = (torch.float32, torch.bfloat16)
 NEAR = {torch.float32: 1e-5, torch.bfloat16: 2e-2}
-"""`eager` rounds its scores and weights to the model's own precision; we do not."""
+"""`eager` rounds its scores and weights to the model's precision; we do not."""
 EVERYTHING = See(map=16, entropy=True, received=True, top=3, distance=True, values=True)
 
 
 @pytest.fixture(autouse=True)
 def exact_products() -> Iterator[None]:
-    """float32 products in float32: the tensor cores' own format has ten bits."""
+    """float32 products in float32: TF32 has ten bits."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     yield
@@ -48,7 +48,7 @@ def ids(B: int = 2, T: int = 96) -> Tensor:
 
 
 def eager(model: Any, text: Tensor) -> list[Tensor]:
-    """The weights of a twin that makes its own softmax."""
+    """The weights of a copy of the model with eager attention."""
     twin = gpt2(next(model.parameters()).dtype, "eager")
     twin.load_state_dict(model.state_dict())
     with torch.no_grad():
@@ -56,7 +56,7 @@ def eager(model: Any, text: Tensor) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_watching_changes_nothing(dtype: torch.dtype) -> None:
+def test_watch_changes_nothing(dtype: torch.dtype) -> None:
     model, text = gpt2(dtype).train(), ids()
     found = []
     for watched in (False, True):
@@ -74,41 +74,41 @@ def test_watching_changes_nothing(dtype: torch.dtype) -> None:
     (out, state, gradients), (seen, state_after, gradients_after) = found
     assert torch.equal(out, seen)
     assert torch.equal(state, state_after)
-    # Backward, a GPU's sums over tokens may come in any order; the same with and without, where they do not.
+    # In the backward, a GPU's sums over tokens may have any order, with and without watching.
     for one, other in zip(gradients, gradients_after, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4 if dtype == torch.float32 else 2e-2, atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_weights_are_those_of_eager_and_maps_their_pools(dtype: torch.dtype) -> None:
+def test_weights_equal_eager_and_maps_are_pooled_weights(dtype: torch.dtype) -> None:
     model, text = gpt2(dtype), ids()
     with torch.no_grad(), regard.watch(model, see=See(map=16, qk=True, received=True, entropy=True)) as trace:
         model(text, use_cache=False)
     assert [record.name for record in trace] == ["transformer.h.0.attn", "transformer.h.1.attn"]
-    for record, wanted in zip(trace, eager(model, text), strict=True):
+    for record, expected_weights in zip(trace, eager(model, text), strict=True):
         weights = record.weights()
         assert weights.is_cuda
-        assert (weights - wanted).abs().max() <= NEAR[dtype]
+        assert (weights - expected_weights).abs().max() <= NEAR[dtype]
         assert (record.map - pooled_map(weights, 16)).abs().max() <= 1e-5
         assert (record.received - weights.sum(-2)).abs().max() <= 1e-3
         assert (record.weights(slice(7, 9), slice(2, 5)) - weights[..., 7:9, 2:5]).abs().max() <= 1e-5
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_a_written_text_is_one_matrix(dtype: torch.dtype) -> None:
+def test_a_generated_text_gives_one_matrix(dtype: torch.dtype) -> None:
     model, prompt = gpt2(dtype), ids(2, 9)
     options = {"max_new_tokens": 7, "do_sample": False, "attention_mask": torch.ones_like(prompt)}
     expected = model.generate(prompt, **options)
     with regard.watch(model, see=See(map=4)) as trace:
         text = model.generate(prompt, **options)
     assert torch.equal(text, expected)
-    for record, wanted in zip(trace.stitched(), eager(model, text), strict=True):
+    for record, expected_weights in zip(trace.stitched(), eager(model, text), strict=True):
         T = record.shape[2]
         assert record.prompt == 9
-        assert (record.weights() - wanted[:, :, :T, :T]).abs().max() <= NEAR[dtype]
+        assert (record.weights() - expected_weights[:, :, :T, :T]).abs().max() <= NEAR[dtype]
 
 
-def test_a_compiled_model_is_watched_as_it_is() -> None:
+def test_a_compiled_model_can_be_watched() -> None:
     model, text = gpt2(torch.float32), ids()
     compiled = torch.compile(model)
     with torch.no_grad():
@@ -117,5 +117,7 @@ def test_a_compiled_model_is_watched_as_it_is() -> None:
             found = compiled(text, use_cache=False).logits
     assert torch.equal(found, expected)
     assert len(trace) == 2
-    for record, wanted in zip(trace, eager(model, text), strict=True):
-        assert (record.weights() - wanted).abs().max() <= 1e-4  # compiled, what comes before is rounded in other ways
+    for record, expected_weights in zip(trace, eager(model, text), strict=True):
+        assert (
+            record.weights() - expected_weights
+        ).abs().max() <= 1e-4  # compiled, earlier operations are rounded differently

@@ -1,4 +1,4 @@
-"""The backward passes written by hand, against central differences in float64 and against torch's autograd."""
+"""Hand-written backward passes, compared with central differences in float64 and with torch's autograd."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +25,7 @@ STEP = 1e-6  # the error of a central difference is near STEP² + 1e-16 / STEP
 
 
 def central_difference(loss: Callable[[], float], x: np.ndarray) -> np.ndarray:
-    """d loss / d x, one number of x moved at a time (x is moved in place, and back)."""
+    """d loss / d x, by changing one element of x at a time, in place."""
     gradient = np.zeros_like(x)
     for index in np.ndindex(x.shape):
         kept = x[index]
@@ -42,7 +42,7 @@ def backward(call: Call, grad: np.ndarray) -> Any:
 
 
 def upstream(call: Call, seed: int = 1) -> np.ndarray:
-    """The gradient that comes from above: something that is not symmetric in anything."""
+    """A random gradient of the output, without any symmetry."""
     shape = (*call.sizes.lead, call.sizes.T, call.sizes.Ev)
     return np.random.default_rng(seed).standard_normal(shape).astype(call.q.dtype)
 
@@ -87,7 +87,7 @@ def test_the_bias_against_central_differences(shape: tuple[int, ...], softcap: f
 
 
 def torch_attention(call: Call, q: Any, k: Any, v: Any, bias: Any) -> Any:
-    """The same in torch's operations, for autograd to go back through; rows that see nothing are cut out."""
+    """The same with torch operations, for autograd; without fully masked rows."""
     sizes = call.sizes
     if sizes.G != sizes.H:
         k, v = (x.repeat_interleave(sizes.H // sizes.G, -3) for x in (k, v))
@@ -96,9 +96,9 @@ def torch_attention(call: Call, q: Any, k: Any, v: Any, bias: Any) -> Any:
     scores = scores if call.softcap is None else call.softcap * torch.tanh(scores / call.softcap)
     scores = scores if bias is None else scores + bias
     allowed = torch.from_numpy(call.allowed.copy())
-    looking = allowed.any(-1, keepdim=True)
-    weights = scores.masked_fill(~allowed & looking, -torch.inf).softmax(-1) if sizes.S else scores
-    return (weights * looking) @ v
+    unmasked = allowed.any(-1, keepdim=True)
+    weights = scores.masked_fill(~allowed & unmasked, -torch.inf).softmax(-1) if sizes.S else scores
+    return (weights * unmasked) @ v
 
 
 @given(calls(dtypes=("float64",)), st.integers(0, 99))
@@ -126,8 +126,8 @@ def test_lower_precision_against_float64(call: Call, seed: int) -> None:
 
 
 @given(calls(dtypes=("float64",), lengths=tuple(n for n in LENGTHS if n)))
-def test_no_gradient_reaches_what_may_not_be_seen(call: Call) -> None:
-    """Causality by Jacobian: one query's output moves with the keys it may look at, and with no other."""
+def test_masked_keys_have_no_gradient(call: Call) -> None:
+    """Causality by the Jacobian: a query's output depends on its visible keys only."""
     if call.allowed.size == 0:
         return
     grad = np.zeros((*call.sizes.lead, call.sizes.T, call.sizes.Ev))
@@ -143,7 +143,7 @@ def test_no_gradient_reaches_what_may_not_be_seen(call: Call) -> None:
     assert not found.q[elsewhere].any()
 
 
-def test_a_query_that_met_garbage_passes_nothing_on() -> None:
+def test_a_query_that_sees_nan_has_no_gradient() -> None:
     call = make_case("causal")
     call.k[0, 0, 3] = np.nan
     call.v[1, 2, 5] = np.inf

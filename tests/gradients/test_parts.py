@@ -1,7 +1,7 @@
-"""Backward passes written by hand: against central differences in float64, and against autograd of the twins.
+"""Hand-written backward passes, compared with central differences in float64 and autograd of the torch versions.
 
-The twins themselves go through `gradcheck`. The seeds are fixed, so no number sits on ReLU's kink, where a
-difference straddles two slopes and says nothing.
+The torch versions are also tested with `gradcheck`. The seeds are fixed, so that no input is near 0, where ReLU has no
+derivative and a difference is meaningless.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,19 +27,19 @@ POSITIONS = np.array([0, 1, 5, 1000])
 
 
 class Case(NamedTuple):
-    """A function of arrays, its backward by hand, its twin, and the shapes it is tried on."""
+    """A function of arrays, its backward pass, its torch version, and the shapes to test."""
 
     forward: Callable[..., np.ndarray]
     backward: Callable[..., Sequence[np.ndarray | None]]
-    twin: Callable[..., torch.Tensor]
+    torch_version: Callable[..., torch.Tensor]
     shapes: tuple[tuple[int, ...], ...]
 
 
 def cases() -> dict[str, Case]:
     found: dict[str, Case] = {}
     for name in ACTIVATIONS:
-        f, twin = r_activations.activation_called(name), f_activations.activation_called(name)
-        found[name] = Case(f.forward, lambda g, x, f=f: (f.backward(g, x),), twin, ((3, 5),))
+        f, torch_version = r_activations.get_activation(name), f_activations.get_activation(name)
+        found[name] = Case(f.forward, lambda g, x, f=f: (f.backward(g, x),), torch_version, ((3, 5),))
         option = {"activation": name}
         found[f"feed_forward {name}"] = Case(
             *with_option(r_feed_forward, f_feed_forward, "feed_forward", **option),
@@ -58,7 +58,7 @@ def cases() -> dict[str, Case]:
         *with_option(r_feed_forward, f_feed_forward, "feed_forward"), ((4,), (4, 5), (5, 4))
     )
     for pairing in ("halves", "pairs"):
-        # The backward of a rotation is the rotation back: that is what its docstring says.
+        # The backward pass of a rotation is the inverse rotation, as its docstring says.
         found[f"rotate {pairing}"] = Case(
             lambda x, p=pairing: r_positions.rotate(x, POSITIONS, pairing=p),
             lambda g, x, p=pairing: (r_positions.rotate(g, -POSITIONS, pairing=p),),
@@ -68,9 +68,10 @@ def cases() -> dict[str, Case]:
     return found
 
 
-def with_option(room: Any, twin: Any, name: str, **options: Any) -> tuple[Callable[..., Any], ...]:
-    """The function of that name, its backward and its twin, with these options."""
-    forward, backward, other = getattr(room, name), getattr(room, f"{name}_backward"), getattr(twin, name)
+def with_option(package: Any, torch_version: Any, name: str, **options: Any) -> tuple[Callable[..., Any], ...]:
+    """The function of that name, its backward pass and its torch version, with these options."""
+    forward, backward = getattr(package, name), getattr(package, f"{name}_backward")
+    other = getattr(torch_version, name)
     return (
         lambda *arrays: forward(*arrays, **options),
         lambda grad, *arrays: backward(grad, *arrays, **options),
@@ -89,7 +90,7 @@ def inputs(case: Case, dtype: str = "float64") -> list[np.ndarray]:
 def central_difference(
     f: Callable[..., np.ndarray], arrays: list[np.ndarray], which: int, grad_output: np.ndarray
 ) -> np.ndarray:
-    """Σ grad_output ∘ ∂f/∂x for each number x of one array, by nudging it both ways."""
+    """Σ grad_output ∘ ∂f/∂x for each element x of one array, by central differences."""
     step, found = 1e-6, np.zeros_like(arrays[which])
     for index in np.ndindex(found.shape):
         sides = []
@@ -102,7 +103,7 @@ def central_difference(
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_backward_by_hand_is_the_difference_quotient(name: str) -> None:
+def test_backward_equals_central_differences(name: str) -> None:
     case = CASES[name]
     arrays = inputs(case)
     grad_output = np.random.default_rng(1).standard_normal(case.forward(*arrays).shape)
@@ -115,13 +116,13 @@ def test_backward_by_hand_is_the_difference_quotient(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
 @pytest.mark.parametrize("name", CASES)
-def test_backward_by_hand_is_autograd_s(name: str, dtype: str) -> None:
+def test_backward_equals_autograd(name: str, dtype: str) -> None:
     case = CASES[name]
     arrays = inputs(case, dtype)
     grad_output = np.random.default_rng(1).standard_normal(case.forward(*arrays).shape).astype(dtype)
-    # The judge is autograd in float64, on the same rounded numbers.
+    # Expected values: autograd in float64, on the same rounded numbers.
     tensors = [torch.tensor(a, dtype=torch.float64, requires_grad=True) for a in arrays]
-    case.twin(*tensors).backward(torch.tensor(grad_output, dtype=torch.float64))
+    case.torch_version(*tensors).backward(torch.tensor(grad_output, dtype=torch.float64))
     gradients = [g for g in case.backward(grad_output, *arrays) if g is not None]
     for gradient, tensor in zip(gradients, tensors, strict=True):
         assert gradient.dtype == np.dtype(dtype)
@@ -131,10 +132,10 @@ def test_backward_by_hand_is_autograd_s(name: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("name", CASES)
-def test_autograd_through_the_twins_in_lower_precision(name: str, dtype: str) -> None:
+def test_autograd_of_the_torch_versions_in_lower_precision(name: str, dtype: str) -> None:
     case = CASES[name]
     tensors = [torch.tensor(a).to(getattr(torch, dtype)).requires_grad_() for a in inputs(case)]
-    output = case.twin(*tensors)
+    output = case.torch_version(*tensors)
     grad_output = torch.tensor(np.random.default_rng(1).standard_normal(output.shape)).to(output.dtype)
     output.backward(grad_output)
     arrays = [t.detach().double().numpy() for t in tensors]
@@ -142,14 +143,14 @@ def test_autograd_through_the_twins_in_lower_precision(name: str, dtype: str) ->
     for tensor, gradient in zip(tensors, expected, strict=True):
         assert tensor.grad is not None
         assert tensor.grad.dtype == tensor.dtype
-        scale = max(1.0, float(np.abs(gradient).max()))  # products of several numbers: judged by the largest
+        scale = max(1.0, float(np.abs(gradient).max()))  # products of several numbers: relative to the largest
         assert_close(tensor.grad.double() / scale, gradient / scale, "gradient", dtype)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_gradcheck_of_the_twins(name: str) -> None:
+def test_gradcheck_of_the_torch_versions(name: str) -> None:
     case = CASES[name]
-    assert gradcheck(case.twin, [torch.tensor(a, requires_grad=True) for a in inputs(case)])
+    assert gradcheck(case.torch_version, [torch.tensor(a, requires_grad=True) for a in inputs(case)])
 
 
 def test_gradcheck_of_tables() -> None:
@@ -158,14 +159,14 @@ def test_gradcheck_of_tables() -> None:
     assert gradcheck(lambda t: f_positions.relative_bias(t, 5, 6, max_distance=9), [table])
 
 
-def test_rows_of_a_table_that_nobody_used_get_no_gradient() -> None:
+def test_unused_rows_of_a_table_get_no_gradient() -> None:
     table = torch.ones(8, 2, requires_grad=True)
     f_positions.learned_positions(table, 3, start=4).sum().backward()
     assert table.grad is not None
     assert table.grad.any(-1).tolist() == [False] * 4 + [True] * 3 + [False]
 
 
-def test_a_dead_relu_passes_nothing_on() -> None:
+def test_relu_below_zero_has_no_gradient() -> None:
     x, W = np.ones((2, 3)), np.ones((3, 3))
     grads = r_feed_forward.feed_forward_backward(np.ones((2, 3)), x, -W, W, b_1=np.zeros(3))
     assert not any(np.any(g) for g in (grads.x, grads.W_1, grads.W_2, grads.b_1))

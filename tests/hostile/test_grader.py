@@ -1,7 +1,7 @@
-"""The grader against programs that mean harm, at full size: each in the whole fence and in what is left of it.
+"""The grader against hostile programs, with all restrictions and with some layers missing.
 
-Each program is checked by `regard learn check`, as a learner would. Whatever it does, there is a verdict in time, it is
-no pass, no process and no file is left, and a process that has nothing to do with it lives on.
+Each program runs through `regard learn check`. There must be a verdict in time, no pass, no process and no file left,
+and an unrelated process must survive.
 """
 
 import json
@@ -21,7 +21,7 @@ from regard.course.grading.supervisor import descendants
 
 pytestmark = [
     pytest.mark.hostile,
-    pytest.mark.skipif(sys.platform != "linux", reason="what the kernel refuses, and /proc, are Linux's"),
+    pytest.mark.skipif(sys.platform != "linux", reason="kernel restrictions and /proc need Linux"),
 ]
 
 PROGRAMS = programs()
@@ -29,7 +29,7 @@ SOLUTION = HOME / "exercises" / "softmax" / "solution.py"
 WITHOUT = Path(__file__).parents[1] / "without_layers.py"
 LAYERS = ("", "namespaces", "landlock")
 STARTING = 20.0
-"""Seconds that Python and NumPy may need to start beside other tests; the program's own clock runs after that."""
+"""Seconds for Python and NumPy to start while other tests run; the program's time limit counts after that."""
 
 
 def state(pid: int) -> str:
@@ -39,7 +39,7 @@ def state(pid: int) -> str:
 @pytest.mark.usefixtures("our_orphans", "signals_at_default")
 @pytest.mark.parametrize("without", LAYERS)
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_verdict_and_nothing_else(
+def test_every_hostile_program_gets_a_verdict_and_leaves_nothing(
     name: str, without: str, tmp_path: Path, victim: "subprocess.Popen[bytes]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     temporary, kept = tmp_path / "temporary", tmp_path / "kept"
@@ -71,5 +71,5 @@ def test_a_verdict_and_nothing_else(
     assert (kept.stat().st_mode, kept.stat().st_mtime_ns) == (as_it_was.st_mode, as_it_was.st_mtime_ns)
 
 
-def test_there_are_enough_of_them() -> None:
+def test_there_are_at_least_100_programs() -> None:
     assert len(PROGRAMS) >= 100

@@ -1,4 +1,4 @@
-"""Folders of models: configuration, settings and weights changed a little, and headers as large as they may be."""
+"""Model folders with mutated configuration, settings and weights, and with headers of maximum size."""
 
 import json
 import random
@@ -21,7 +21,7 @@ FILES = ("config.json", "generation_config.json", "model.safetensors")
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", FOLDERS)
-def test_changed_models_are_used_or_refused(name: str, seed: int, tmp_path: Path) -> None:
+def test_mutated_models_are_used_or_refused(name: str, seed: int, tmp_path: Path) -> None:
     folder, rng = tmp_path / name, random.Random(seed)
     FOLDERS[name](folder)
     whole = {file: (folder / file).read_bytes() for file in FILES}
@@ -32,8 +32,8 @@ def test_changed_models_are_used_or_refused(name: str, seed: int, tmp_path: Path
         else:
             (folder / file).write_bytes(mutated_tensors(whole[file], rng))
         began = time.process_time()
-        said = refusal(folder)
-        assert said is None or str(folder) in said
+        message = refusal(folder)
+        assert message is None or str(folder) in message
         assert time.process_time() - began < 5
         (folder / file).write_bytes(whole[file])
 

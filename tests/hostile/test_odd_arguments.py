@@ -1,4 +1,4 @@
-"""Odd arguments and Ctrl-C at any time, at full size: `make test-hostile`."""
+"""Odd arguments and Ctrl-C at any time, in large numbers: `make test-hostile`."""
 
 import os
 import random
@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from odd_arguments import odd_commands, run_all, wrong
+from odd_arguments import odd_commands, run_commands, violations
 
 from regard.cli.application import application
 
@@ -19,19 +19,19 @@ KILLS = int(os.environ.get("REGARD_HOSTILE_KILLS", "200"))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_every_command_bears_odd_arguments(seed: int, tmp_path: Path) -> None:
+def test_every_command_handles_odd_arguments(seed: int, tmp_path: Path) -> None:
     (place := tmp_path / "place").mkdir()
-    assert not wrong(run_all(list(odd_commands(application(), seed, COUNT // 4)), place))
+    assert not violations(run_commands(list(odd_commands(application(), seed, COUNT // 4)), place))
 
 
 @pytest.mark.parametrize("program", [[sys.executable, "-m", "regard"], [str(Path(sys.executable).with_name("regard"))]])
 def test_ctrl_c_in_the_first_half_second(program: list[str]) -> None:
-    """Before our first line Python itself may print a traceback, in which no file of ours can stand."""
-    chance = random.Random(0)
+    """Before regard starts, Python itself may print a traceback, but none with a file of regard."""
+    rng = random.Random(0)
     for _ in range(KILLS):
-        command = [*program, *chance.choice([["explain"], ["translate", "hello"], ["doctor"], ["train"], ["learn"]])]
+        command = [*program, *rng.choice([["explain"], ["translate", "hello"], ["doctor"], ["train"], ["learn"]])]
         running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
-        time.sleep(chance.uniform(0, 0.5))
+        time.sleep(rng.uniform(0, 0.5))
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=60)
         ours = [line for line in err.decode().splitlines() if "/regard/" in line and "/regard/cli/__init__" not in line]

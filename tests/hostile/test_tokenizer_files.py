@@ -1,4 +1,4 @@
-"""tokenizer.json: hostile ones read as a user reads them, and thousands that were changed a little."""
+"""tokenizer.json: hostile files, and thousands of mutated ones."""
 
 import json
 import random
@@ -31,14 +31,14 @@ def test_hostile_files_are_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_bytes(HOSTILE[name])
     found = read_limited(*READ, path)
-    if name == "64 MB of one string":  # harmless, though nobody needs it
+    if name == "64 MB of one string":  # harmless
         assert found.seconds < 5
     else:
         assert_refused(found, path)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_changed_files_are_used_or_refused(seed: int) -> None:
+def test_mutated_files_are_used_or_refused(seed: int) -> None:
     rng, trees = random.Random(seed), [files.tree_of(inner) for inner in files.good().values()]
     for _ in range(1000):
         files.try_tokenizer(json.dumps(mutated(rng.choice(trees), rng)).encode())
@@ -46,7 +46,7 @@ def test_changed_files_are_used_or_refused(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_patterns_never_stall(seed: int, tmp_path: Path) -> None:
-    """Patterns put together at random: what is accepted reads texts of its own characters in time."""
+    """Random patterns: accepted ones encode texts of their own characters in time."""
     rng = random.Random(seed)
     path = tmp_path / "tokenizer.json"
     for _ in range(25):

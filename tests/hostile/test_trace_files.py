@@ -1,4 +1,4 @@
-"""Trace files and films: thousands that were changed a little, and headers as large as they may be."""
+"""Trace files and films: thousands of mutated ones, and headers of maximum size."""
 
 import contextlib
 import json
@@ -12,13 +12,13 @@ from hostile_traces import content, entry, example, raw, try_trace
 from limited import assert_refused, read_limited
 from mutations import mutated_trace
 from regard.errors import RegardError
-from regard.views.film import read_film, scene, scene_json
+from regard.views.film import head_film, head_film_json, read_film
 
 pytestmark = pytest.mark.hostile
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_changed_traces_are_used_or_refused(seed: int, tmp_path: Path) -> None:
+def test_mutated_traces_are_used_or_refused(seed: int, tmp_path: Path) -> None:
     rng, whole = random.Random(seed), example()
     for _ in range(3000):
         began = time.process_time()
@@ -27,7 +27,7 @@ def test_changed_traces_are_used_or_refused(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_changed_films_are_shown_or_refused(seed: int, tmp_path: Path) -> None:
+def test_mutated_films_are_shown_or_refused(seed: int, tmp_path: Path) -> None:
     rng, whole = random.Random(seed), example()
     (tmp_path / "film").mkdir()
     for _ in range(500):
@@ -35,7 +35,7 @@ def test_changed_films_are_shown_or_refused(seed: int, tmp_path: Path) -> None:
             frame = mutated_trace(whole, rng) if rng.random() < 0.4 else whole
             (tmp_path / "film" / f"step-{step:08d}.safetensors").write_bytes(frame)
         with contextlib.suppress(RegardError):
-            json.dumps(scene_json(scene(read_film(tmp_path)), {}))
+            json.dumps(head_film_json(head_film(read_film(tmp_path)), {}))
 
 
 LARGE = {

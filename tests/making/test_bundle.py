@@ -1,6 +1,6 @@
-"""A run's model into the folder of a bundled one: eight bits, the same tokenizer, and what people wrote left alone.
+"""Bundling a run's model: int8 weights, the same tokenizer, unchanged hand-written files.
 
-And what the benchmarks of bundled models count; none of them runs here.
+Also the bounds in the benchmarks of bundled models; the benchmarks do not run here.
 """
 
 from pathlib import Path
@@ -20,14 +20,14 @@ from regard.checkpoints.tensor_file import TensorFile
 
 
 def trained(folder: Path) -> Path:
-    """The model of a run, as `regard train` leaves it."""
+    """The model of a finished run."""
     (folder / "run").mkdir()
     return translator_folder(folder / "run" / "model")
 
 
-def test_weights_in_eight_bits_and_what_people_wrote_stays(tmp_path: Path) -> None:
+def test_int8_weights_and_unchanged_files(tmp_path: Path) -> None:
     source, target = trained(tmp_path), tmp_path / "bundled"
-    translator_folder(target)  # an older model, to be replaced
+    translator_folder(target)  # an older model
     (target / "README.md").write_text("A card.", encoding="utf-8")
     (target / "model.safetensors").write_bytes(b"worn out")
     size = bundle.bundle(source, target)
@@ -43,34 +43,34 @@ def test_weights_in_eight_bits_and_what_people_wrote_stays(tmp_path: Path) -> No
     assert regard.load(target).translate("I love you.")
 
 
-def ran(monkeypatch: pytest.MonkeyPatch, assets: Path, *arguments: object) -> None:
+def run_command(monkeypatch: pytest.MonkeyPatch, assets: Path, *arguments: object) -> None:
     assets.mkdir()
     monkeypatch.setattr(bundle, "ASSETS", assets)
     monkeypatch.setattr("sys.argv", ["bundle", *map(str, arguments)])
     bundle.main()
 
 
-def test_the_command_takes_a_run_or_its_model(
+def test_command_accepts_a_run_or_its_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = trained(tmp_path)
-    ran(monkeypatch, tmp_path / "one", source.parent, "translator")
-    ran(monkeypatch, tmp_path / "two", source, "translator")
+    run_command(monkeypatch, tmp_path / "one", source.parent, "translator")
+    run_command(monkeypatch, tmp_path / "two", source, "translator")
     one, two = ((tmp_path / each / "translator" / "model.safetensors").read_bytes() for each in ("one", "two"))
     assert one == two
     assert f"{tmp_path / 'one' / 'translator'}" in capsys.readouterr().out
 
 
-def test_what_is_too_large_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_model_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bundle, "LARGEST", 1000)
     with pytest.raises(SystemExit, match="1,000 bytes"):
-        ran(monkeypatch, tmp_path / "assets", trained(tmp_path), "translator")
+        run_command(monkeypatch, tmp_path / "assets", trained(tmp_path), "translator")
 
 
-# --- what they cost ---------------------------------------------------------------------------------------
+# --- benchmarks -------------------------------------------------------------------------------------------
 
 
-def test_a_thousand_sentences_of_either_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thousand_sentences_of_each_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TATOEBA", raising=False)
     assert (len(sentences()), len(set(sentences()))) == (1000, 100)
     lines = [f"Sentence {n // 2}.\t第{n}句。" for n in range(2200)]
@@ -85,7 +85,7 @@ def verdicts(case: str, times: dict[str, list[float]]) -> list[str]:
     return [row[-1] for row in rows(CASES[case], measured)]
 
 
-def test_bounds_are_those_that_were_asked() -> None:
+def test_bounds_match_the_requirements() -> None:
     assert verdicts("translate-lines", {"regard translate -": [66.0, 60.0, 70.0]}) == ["must", "–"]
     assert verdicts("translate-lines", {"regard translate -": [67.0] * 3}) == ["short", "–"]
     see = 'regard see "I love you"'
@@ -93,7 +93,7 @@ def test_bounds_are_those_that_were_asked() -> None:
     assert verdicts("see-cold", {see: [0.9, 1.1, 1.5], "import numpy": [0.1] * 3}) == ["–", "short", "–"]
 
 
-def test_what_a_folder_weighs(tmp_path: Path) -> None:
+def test_size_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "one").write_bytes(bytes(250_000))
     (tmp_path / "in" / "two").write_bytes(bytes(500_000))

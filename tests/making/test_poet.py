@@ -1,4 +1,4 @@
-"""How the poet was made: poems prepared, the 5-gram it is held against, and how both are counted."""
+"""Building the poet: prepared poems, the 5-gram baseline, and their comparison."""
 
 import argparse
 from pathlib import Path
@@ -18,7 +18,7 @@ HAN = "春江花月夜山高水远风清云淡雁来人去草木深鸟啼客愁"
 
 
 def poems(count: int, seed: int = 0) -> list[str]:
-    """Quatrains of five characters in which each mostly calls for the next."""
+    """Quatrains of five characters per line, in which each character mostly determines the next."""
     draw = np.random.default_rng(seed)
     found = []
     for _ in range(count):
@@ -32,7 +32,7 @@ def poems(count: int, seed: int = 0) -> list[str]:
     return found
 
 
-# --- poems as they are read -------------------------------------------------------------------------------
+# --- prepared poems ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def poems(count: int, seed: int = 0) -> list[str]:
         ("", None),
     ],
 )
-def test_notes_and_quotes_go_and_gaps_are_seen(text: str, wanted: str | None) -> None:
+def test_notes_are_removed_and_gaps_detected(text: str, wanted: str | None) -> None:
     assert cleaned(text) == wanted
 
 
-def test_each_poem_once_with_the_header_of_its_form() -> None:
+def test_each_poem_once_with_its_form() -> None:
     five, seven = "白日依山盡，黃河入海流。", "朝辭白帝彩雲間，千里江陵一日還。"
     texts = [five * 2, seven * 2, five * 4, seven * 4, five * 3, five + seven, five * 2, "楓落吳江冷。", "□，□。"]
     train, heldout, counts = prepare(texts)
@@ -62,7 +62,7 @@ def test_each_poem_once_with_the_header_of_its_form() -> None:
     assert (counts["poems"], counts["seen before"], counts["single line"], counts["gap or garbled"]) == (9, 1, 1, 1)
 
 
-def test_long_poems_are_cut_where_a_sentence_ends_and_nothing_is_lost() -> None:
+def test_long_poems_are_split_at_sentences() -> None:
     poem = "白日依山尽，黄河入海流。" * 30
     parts = list(pieces(poem))
     assert "".join(parts) == poem
@@ -73,20 +73,20 @@ def test_long_poems_are_cut_where_a_sentence_ends_and_nothing_is_lost() -> None:
     assert list(map(len, pieces("山" * 600))) == [250, 250, 100]
 
 
-def test_what_is_held_out_is_fixed_and_is_not_known() -> None:
+def test_held_out_poems_are_fixed_and_unseen() -> None:
     draw = np.random.default_rng(3)
-    apart = [f"{''.join(draw.choice(list(HAN), 5))}，{''.join(draw.choice(list(HAN), 5))}。" for _ in range(500)]
-    # These differ in the last line only: what is held out of them is known from the others.
-    alike = [f"白日依山尽，黄河入海流。欲穷千里目，人{poem[6:]}" for poem in apart]
-    train, heldout, counts = prepare(alike + apart)
+    different = [f"{''.join(draw.choice(list(HAN), 5))}，{''.join(draw.choice(list(HAN), 5))}。" for _ in range(500)]
+    # These differ only in the last line: a held-out one is known from the others.
+    alike = [f"白日依山尽，黄河入海流。欲穷千里目，人{poem[6:]}" for poem in different]
+    train, heldout, counts = prepare(alike + different)
     assert 1 <= len(heldout) <= 30
     assert counts["held out, but known"] >= 1
     assert not set(train) & set(heldout)
-    assert {line.partition("｜")[2] for line in heldout} <= {poem for poem in apart if held_out(poem)}
-    assert prepare(apart[::-1])[1] == heldout[::-1]
+    assert {line.partition("｜")[2] for line in heldout} <= {poem for poem in different if held_out(poem)}
+    assert prepare(different[::-1])[1] == heldout[::-1]
 
 
-def test_the_command_writes_both_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_writes_both_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = tmp_path / "poems.tsv"
     source.write_text("題\t\t人\t白日依山盡，黃河入海流。欲窮千里目，更上一層樓。\n", encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["data", "--poems", str(source), "--out", str(tmp_path / "out")])
@@ -99,7 +99,7 @@ def test_the_command_writes_both_files(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 5])
-def test_probabilities_are_whole_and_the_same_both_ways(order: int) -> None:
+def test_probabilities_sum_to_one_and_agree(order: int) -> None:
     model = KneserNey(poems(50), order)
     draw = np.random.default_rng(1)
     for poem in [*poems(3, seed=2), "五绝｜", "杂｜" + "".join(draw.choice(list(HAN + "火，。"), 30))]:
@@ -114,13 +114,13 @@ def test_probabilities_are_whole_and_the_same_both_ways(order: int) -> None:
             assert -np.log2(chances[symbol]) == pytest.approx(found)
 
 
-def test_counts_are_those_of_the_paper() -> None:
-    """Worked out by hand: after 山 comes 高 twice and 水 once, and what is taken from them goes to single signs."""
+def test_counts_match_the_paper() -> None:
+    """Calculated by hand: 山 is followed by 高 twice and 水 once; the discounts go to single characters."""
     model = KneserNey(["｜山高", "｜山高", "｜山水"], order=2)
     # Pairs: (｜山) 3, (山高) 2, (高 end) 2, (山水) 1, (水 end) 1. Discounts: 1 − 2·Y·n2/n1 … with n1 = n2 = 2, n3 = 1.
     Y = 2 / (2 + 2 * 2)
     D = [0, 1 - 2 * Y * 2 / 2, 2 - 3 * Y * 1 / 2, 3 - 4 * Y * 1 / 1]
-    # Of single signs 山, 高, 水 follow one other each, the end two: 5 in all. n1 = 3, n2 = 1, n3 = n4 = 0, taken as 1.
+    # Characters 山, 高, 水 follow one other each, the end two: 5 in all. n1 = 3, n2 = 1, n3 = n4 = 0, taken as 1.
     Z = 3 / (3 + 2 * 1)
     E = [0, 1 - 2 * Z * 1 / 3, 2 - 3 * Z * 1 / 1]
     left = (3 * E[1] + E[2]) / 5 / (len(model.symbols) - 1)
@@ -129,27 +129,27 @@ def test_counts_are_those_of_the_paper() -> None:
     assert model.chances("｜山")[model.ids["高"]] == pytest.approx(wanted)
 
 
-def test_longer_memory_is_better_and_chance_is_worse() -> None:
+def test_longer_context_is_better() -> None:
     train, heldout = poems(400), poems(40, seed=5)
     bits = [np.concatenate([KneserNey(train, order).bits(poem) for poem in heldout]).mean() for order in (1, 2, 3)]
-    # The poems remember one character, and the end of a line comes after five.
+    # The poems depend on one previous character, and a line ends after five.
     assert bits[0] > bits[1] + 1
     assert bits[1] < np.log2(len(HAN))
     own = [np.concatenate([KneserNey(train, order).bits(poem) for poem in train[:40]]).mean() for order in (2, 3, 5)]
     assert own[0] > own[1] > own[2]
 
 
-def test_it_writes_by_seed() -> None:
+def test_generation_depends_on_the_seed() -> None:
     model = KneserNey(poems(100))
     texts = [model.write("五绝｜", Sampling(seed=seed)) for seed in (1, 2, 1)]
     assert texts[0] == texts[2] != texts[1]
     assert set("".join(texts)) <= set(HAN + "，。")
 
 
-# --- both held against each other -------------------------------------------------------------------------
+# --- comparison -------------------------------------------------------------------------------------------
 
 
-def test_bits_are_those_of_each_step(tmp_path: Path) -> None:
+def test_bits_equal_those_of_each_step(tmp_path: Path) -> None:
     model = load(poet_folder(tmp_path))
     header, _, text = POEMS[0].partition("｜")
     ids = [model.tokenizer.eos, *model.tokenizer.encode(f"{header}｜")]
@@ -161,15 +161,15 @@ def test_bits_are_those_of_each_step(tmp_path: Path) -> None:
     assert bits(model, POEMS[0]) == pytest.approx(wanted, rel=1e-5)
 
 
-def test_the_table_has_a_row_for_each_writer(tmp_path: Path) -> None:
+def test_table_has_a_row_per_model(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("\n".join(POEMS * 2), encoding="utf-8")
     (tmp_path / "heldout.txt").write_text(f"{POEMS[0]}\n五绝｜火。\n", encoding="utf-8")
     options = argparse.Namespace(data=tmp_path, model=str(poet_folder(tmp_path / "poet")), count=2)
     rows, counted_on = measured(options)
     assert counted_on == "1 of 2 held-out poems, 25 characters and ends"
     assert [row.name for row in rows] == ["regard, poet", "5-gram", "held-out poems"]
-    assert rows[0].bits > rows[1].bits > 0  # random weights know nothing
-    assert rows[2].shares[:3:2] == [0.5, 0.5]  # 火。 is no quatrain
-    assert rows[2].shares[4] == 0.8  # four lines of the five stand in train.txt
+    assert rows[0].bits > rows[1].bits > 0  # random weights are worse
+    assert rows[2].shares[:3:2] == [0.5, 0.5]  # 火。 is not a quatrain
+    assert rows[2].shares[4] == 0.8  # four of the five lines are in train.txt
     table = markdown(options, rows, counted_on).splitlines()[-4:]
     assert [line.count("|") for line in table] == [len(HEADINGS) + 1] * 4

@@ -1,6 +1,4 @@
-"""How the translator is made: sentences made alike, a dictionary's words, and other nouns, names and numbers in them;
-and what it is worth in the end: scores, and a hundred sentences judged.
-"""
+"""Building the translator: normalised sentences, dictionary words, data augmentation, distillation; and its report."""
 
 import json
 import re
@@ -26,7 +24,7 @@ from benchmarks.translator import (
     scored,
 )
 from making.translator import data, dictionary, distil, exchange, kinds, tatoeba
-from making.translator.data import lacking, said, sentences, unmarked, write
+from making.translator.data import lacking, punctuated, sentences, unmarked, write
 from making.translator.dictionary import Word
 from making.translator.ensemble import Ensemble
 from making.translator.order import draw, share
@@ -34,10 +32,10 @@ from making.translator.tatoeba import Pair, written
 from regard.config import TransformerConfig
 from regard.generation import beam_search
 
-# --- choices ----------------------------------------------------------------------------------------------
+# --- sampling ---------------------------------------------------------------------------------------------
 
 
-def test_a_share_is_of_the_text_alone_and_even() -> None:
+def test_share_depends_only_on_the_text_and_is_uniform() -> None:
     assert share("I love you.") == 0.09381925631091192
     shares = [share(str(number)) for number in range(4000)]
     counts, _ = np.histogram(shares, bins=10, range=(0, 1))
@@ -46,7 +44,7 @@ def test_a_share_is_of_the_text_alone_and_even() -> None:
 
 
 @given(st.integers(0, 30), st.integers(0, 12), st.text(max_size=5))
-def test_what_is_drawn_is_different_and_enough(size: int, count: int, key: str) -> None:
+def test_drawn_items_are_different_and_complete(size: int, count: int, key: str) -> None:
     items = list(range(size))
     found = draw(items, count, key)
     assert len(found) == len(set(found)) == min(size, count)
@@ -70,12 +68,12 @@ def test_what_is_drawn_is_different_and_enough(size: int, count: int, key: str) 
         ("Tom and Mary", "Tom and Mary"),
     ],
 )
-def test_chinese_as_in_books(text: str, wanted: str) -> None:
+def test_chinese_punctuation(text: str, wanted: str) -> None:
     assert written(text) == wanted
     assert written(wanted) == wanted
 
 
-def test_pairs_are_simplified_and_come_once(tmp_path: Path) -> None:
+def test_pairs_are_simplified_and_unique(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("It’s  red.\t它是紅的。\nIt's red.\t它是红的.\nHi!\t你好!\nIt's red.\t红的。\n", encoding="utf-8")
     assert tatoeba.read(path) == [
@@ -85,22 +83,22 @@ def test_pairs_are_simplified_and_come_once(tmp_path: Path) -> None:
     ]
 
 
-def test_some_are_learnt_as_people_type_them() -> None:
+def test_some_pairs_are_repeated_without_punctuation() -> None:
     pairs = [Pair(f"The cat has {n} mice.", f"猫有{n}只老鼠。") for n in range(400)]
     pairs += [Pair(f"I have {n}.", f"我有{n}。") for n in range(400)] + [Pair("Why?", "为什么？"), Pair("Oh.", "哦")]
     found = list(unmarked(pairs))
     assert 100 < len(found) < 220
-    assert {english[:3] for english, _ in found} == {"The", "the", "I h"}  # "I" is never small
+    assert {english[:3] for english, _ in found} == {"The", "the", "I h"}  # "I" is never lower case
     assert all(Pair(english[0].upper() + english[1:] + ".", chinese + "。") in pairs for english, chinese in found)
     assert 0.3 < sum(english[0] == "t" for english, _ in found) / sum(english[0] in "tT" for english, _ in found) < 0.7
 
 
-def test_words_that_stories_have_and_sentences_lack() -> None:
+def test_words_missing_in_sentences() -> None:
     pairs = [Pair("The cat sat.", "猫坐着。")] * 8 + [Pair("A dragon!", "龙！")]
     assert lacking(pairs, ["The cat and the dragon", "a Dragon, a kite"]) == {"dragon"}
 
 
-def test_stories_are_cut_into_short_sentences() -> None:
+def test_stories_are_split_into_short_sentences() -> None:
     story = (
         'Once there was a cat. It said, "Hi! I am a cat." '
         + "It ran and ran and ran and ran and ran and ran and ran on."
@@ -110,7 +108,7 @@ def test_stories_are_cut_into_short_sentences() -> None:
     assert all(sentence.count('"') % 2 == 0 and len(sentence.split()) <= 14 for sentence in found)
 
 
-def test_files_have_every_line_once_in_an_order_of_their_own(tmp_path: Path) -> None:
+def test_files_have_unique_lines_in_a_fixed_order(tmp_path: Path) -> None:
     lines = [f"line {n}" for n in range(20)]
     write(tmp_path / "one", lines)
     write(tmp_path / "two", [*reversed(lines), *lines])
@@ -128,13 +126,13 @@ ENTRIES = [
     ("表", "表", "biao3", ["exterior", "table"]),  # not its first meaning
     ("書櫃", "书柜", "shu1 gui4", ["bookcase (with doors)", "desk (old)"]),
     ("吃", "吃", "chi1", ["to eat", " to have one's meal"]),
-    ("鼯鼠", "鼯鼠", "wu2 shu3", ["squirrel"]),  # a character that hardly anybody reads
+    ("鼯鼠", "鼯鼠", "wu2 shu3", ["squirrel"]),  # a rare character
     ("王", "王", "Wang2", ["king"]),  # pinyin of a name
     ("人工智能", "人工智能", "ren2 gong1 zhi4 neng2", ["intelligence"]),  # too long
     ("傑克", "杰克", "Jie2 ke4", ["Jack (name)"]),
     ("賈克", "贾克", "Jia3 ke4", ["Jack (name)"]),
     ("空", "空", "kong1", []),
-    ("墊子", "垫子", "dian4 zi5", ["mat", " cushion"]),  # a thing without a measure word
+    ("墊子", "垫子", "dian4 zi5", ["mat", " cushion"]),  # a noun without a measure word
     ("子墊", "子垫", "zi3 dian4", ["pad"]),
     ("晚安", "晚安", "wan3 an1", ["Good night!"]),
     ("安息", "安息", "an1 xi1", ["to rest", "Good night"]),  # not its first meaning
@@ -153,7 +151,7 @@ def small_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_dictionary")
-def test_a_word_is_what_its_first_meaning_says_and_sentences_use() -> None:
+def test_words_by_first_meaning_and_frequency() -> None:
     found = {word.english: word for word in dictionary.words(["我吃平果和平果。", "苹果"])}
     assert found == {
         "apple": Word("apple", "平果"),
@@ -178,17 +176,17 @@ def test_names_of_people() -> None:
 
 @pytest.mark.usefixtures("small_dictionary")
 @pytest.mark.parametrize(("used", "wanted"), [("晚安晚安好夜", "晚安"), ("好夜", "好夜")])
-def test_greetings_and_wishes_are_those_that_sentences_use(used: str, wanted: str) -> None:
+def test_greetings_by_frequency(used: str, wanted: str) -> None:
     assert dictionary.sayings([used]) == [Word("Good night", wanted), Word("You're welcome", "不客气")]
 
 
-def test_a_saying_is_learnt_with_either_mark_and_with_none() -> None:
-    found = list(said([Word("Good night", "晚安"), Word("See you", "再见")]))
+def test_greetings_with_each_mark_and_without() -> None:
+    found = list(punctuated([Word("Good night", "晚安"), Word("See you", "再见")]))
     assert found[:3] == [Pair("Good night.", "晚安。"), Pair("Good night!", "晚安！"), Pair("Good night", "晚安")]
     assert [pair.english for pair in found[3:]] == ["See you.", "See you!", "See you"]
 
 
-# --- other words in the same place ------------------------------------------------------------------------
+# --- exchanged words --------------------------------------------------------------------------------------
 
 FURNITURE = [
     Word("table", "桌子", frozenset("张")),
@@ -206,14 +204,14 @@ FURNITURE = [
         ("A table on a table.", "桌子上的桌子。", []),
         ("I saw a table.", "我看见了一张台。", []),
         ("A table-top.", "桌子面。", []),
-        ("I saw a cat.", "我看见了猫儿。", []),  # nothing goes with the same measure word
+        ("I saw a cat.", "我看见了猫儿。", []),  # no noun with the same measure word
     ],
 )
-def test_a_noun_takes_the_place_of_one_with_its_measure_words(english: str, chinese: str, wanted: list[Pair]) -> None:
+def test_noun_is_replaced_by_one_with_the_same_measure_words(english: str, chinese: str, wanted: list[Pair]) -> None:
     assert list(exchange.nouns([Pair(english, chinese)], FURNITURE, {"desk"})) == wanted
 
 
-def test_no_noun_is_seen_too_often() -> None:
+def test_each_noun_is_used_a_limited_number_of_times() -> None:
     pairs = [Pair(f"I saw table {n}: a table", f"{n}") for n in range(3)]
     pairs += [Pair(f"{n} on the table.", f"{n}在桌子上。") for n in range(100)]
     found = list(exchange.nouns(pairs, FURNITURE, {"desk"}))
@@ -221,14 +219,14 @@ def test_no_noun_is_seen_too_often() -> None:
     assert all(pair.english.endswith("desk.") and "书桌" in pair.chinese for pair in found)
 
 
-def test_articles_go_with_the_noun() -> None:
+def test_articles_match_the_noun() -> None:
     old, new = Word("table", "桌子"), Word("orange", "橘子")
     assert exchange.exchanged(Pair("A table is a table.", "桌子"), old, new).english == "An orange is an orange."
     assert exchange.exchanged(Pair("An orange.", "橘子"), new, old).english == "A table."
     assert exchange.exchanged(Pair("The table.", "桌子"), old, new).english == "The orange."
 
 
-def test_toms_and_marys_get_company() -> None:
+def test_other_names_replace_tom_and_mary() -> None:
     pairs = [Pair(f"Tom's number is {n}.", f"汤姆的号码是{n}。") for n in range(300)]
     pairs += [Pair("Tomorrow Tom comes.", "汤姆明天来。"), Pair("Tom knows.", "他知道。")]
     found = list(exchange.names(pairs, [Word("Jack", "杰克")]))
@@ -239,7 +237,7 @@ def test_toms_and_marys_get_company() -> None:
         assert english.startswith("Xiao") == chinese.startswith("小")
 
 
-def test_numbers_keep_their_length_and_stay_the_same_on_both_sides() -> None:
+def test_numbers_keep_their_length_and_agree_on_both_sides() -> None:
     pairs = [Pair("Room 839.", "839号房间。"), Pair("3 or 4", "3或4"), Pair("Ten", "10"), Pair("It's 5.", "5点了。")]
     found = list(exchange.numbers(pairs))
     digits = [(re.findall(r"\d+", english), re.findall(r"\d+", chinese)) for english, chinese in found]
@@ -258,7 +256,7 @@ def test_numbers_keep_their_length_and_stay_the_same_on_both_sides() -> None:
         ("I live in London.", "我住在伦敦。", r"I live in [A-Z]\w+\.\t我住在(?!伦敦)[\u4e00-\u9fff]+。"),
     ],
 )
-def test_one_of_a_kind_makes_room_for_others(english: str, chinese: str, wanted: str) -> None:
+def test_word_of_a_kind_is_replaced_by_others(english: str, chinese: str, wanted: str) -> None:
     found = list(kinds.others([Pair(english, chinese)]))
     assert found
     assert all(re.fullmatch(wanted, "\t".join(pair)) for pair in found)
@@ -274,11 +272,11 @@ def test_one_of_a_kind_makes_room_for_others(english: str, chinese: str, wanted:
         ("He may come.", "他五月来。"),
     ],
 )
-def test_what_is_not_clearly_of_a_kind_is_left_alone(english: str, chinese: str) -> None:
+def test_ambiguous_words_are_not_replaced(english: str, chinese: str) -> None:
     assert not list(kinds.others([Pair(english, chinese)]))
 
 
-def test_the_command_writes_all_files(
+def test_command_writes_all_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     train = [f"{english}\t{chinese}" for english, chinese in PAIRS]
@@ -306,7 +304,7 @@ def test_the_command_writes_all_files(
 # --- teachers ---------------------------------------------------------------------------------------------
 
 
-def test_an_ensemble_is_the_mean_of_its_models() -> None:
+def test_ensemble_is_the_mean_of_its_models() -> None:
     config = TransformerConfig.paper_2017(vocab_size=11, d_model=8, n_heads=2, d_ff=8, n_layers=1)
     models = [torch_model(config, random_weights(config, seed)) for seed in (1, 2)]
     source = np.array([[3, 4, 2]])
@@ -319,8 +317,8 @@ def test_an_ensemble_is_the_mean_of_its_models() -> None:
             assert [[beam.ids for beam in beams] for beams in one] == [[beam.ids for beam in beams] for beams in same]
 
 
-def test_teachers_translate_together_what_they_are_sure_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = translator_folder(tmp_path / "teacher")  # of 64 positions: the last line's translation may not have more
+def test_ensemble_keeps_confident_translations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = translator_folder(tmp_path / "teacher")  # 64 positions: also the limit of the last line's translation
     lines = ["The cat sat on the mat.", "I love you.", "he went home " * 12]
     monkeypatch.setattr(distil, "SURE", -100.0)
     found = list(distil.distilled([folder, folder], lines, "cpu"))
@@ -337,16 +335,16 @@ def test_teachers_translate_together_what_they_are_sure_of(tmp_path: Path, monke
         ("I was born in 1990.", "我生于1990年。", True),
         ("I was born in 1990.", "我生于199年。", False),
         ("I was born in 1990.", "我生于19990年。", False),
-        ("I have 2 cats and 12 dogs.", "我有两只猫和12只狗。", True),  # in words it may be
+        ("I have 2 cats and 12 dogs.", "我有两只猫和12只狗。", True),  # a number in words is allowed
         ("I have two cats.", "我有2只猫。", False),
         ("I have a cat.", "我有一只猫。", True),
     ],
 )
-def test_numbers_in_digits_are_those_of_the_english(english: str, chinese: str, kept: bool) -> None:
+def test_digits_must_occur_in_the_english(english: str, chinese: str, kept: bool) -> None:
     assert distil.keeps_numbers(Pair(english, chinese)) is kept
 
 
-def test_teachers_who_change_a_number_are_not_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_translations_with_changed_numbers_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = translator_folder(tmp_path / "teacher")
     monkeypatch.setattr(distil, "SURE", -100.0)
     monkeypatch.setattr(distil, "keeps_numbers", lambda pair: pair.english != "I love you.")
@@ -354,10 +352,10 @@ def test_teachers_who_change_a_number_are_not_believed(tmp_path: Path, monkeypat
     assert [pair.english for pair in found] == ["The cat sat on the mat."]
 
 
-# --- what it is worth -------------------------------------------------------------------------------------
+# --- report -----------------------------------------------------------------------------------------------
 
 
-def test_references_are_simplified_and_not_changed_otherwise(tmp_path: Path) -> None:
+def test_references_are_only_simplified(tmp_path: Path) -> None:
     path = tmp_path / "dev.tsv"
     path.write_text("Hair.\t頭髮.\nWho?\t谁?\nHair.\t她的头发。\n", encoding="utf-8")
     found = read_set(path)
@@ -365,11 +363,11 @@ def test_references_are_simplified_and_not_changed_otherwise(tmp_path: Path) -> 
     perfect = found.scores(["她的头发。", "谁?"])
     assert [(score.name, round(score.value)) for score in perfect] == [("sacrebleu", 100), ("chrf", 100)]
     assert perfect[0].signature.startswith("nrefs:var|case:mixed|eff:no|tok:zh|smooth:exp")
-    other = found.scores(["她的头发。", "谁？"])  # a mark of another width is another mark
+    other = found.scores(["她的头发。", "谁？"])  # a punctuation mark of another width differs
     assert all(score.value < 99 for score in other)
 
 
-def test_the_report_has_scores_and_everything_to_judge(tmp_path: Path) -> None:
+def test_report_has_scores_and_judgements(tmp_path: Path) -> None:
     model = regard.load(translator_folder(tmp_path / "model"))
     path = tmp_path / "dev.tsv"
     path.write_text("".join(f"{english}\t{chinese}\n" for english, chinese in PAIRS), encoding="utf-8")
@@ -393,7 +391,7 @@ def test_judgements_are_read_strictly(tmp_path: Path) -> None:
             read_judged(path)
 
 
-def test_the_judgements_that_are_kept_are_of_the_hundred() -> None:
+def test_stored_judgements_are_of_the_hundred() -> None:
     sentences = read_sentences(HUNDRED)
     assert len(sentences) == len(set(sentences)) == 100
     assert {sentence for sentence, _ in read_judged(JUDGED)} <= set(sentences)

@@ -1,4 +1,4 @@
-"""benchmarks/attention_table: which lengths are judged, how sure a number is, and names that others read."""
+"""benchmarks/attention_table: lengths with bounds, spreads, and row names that other tests read."""
 
 import re
 import runpy
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import attention_table
-from benchmarks.attention_settings import BESIDE, BINS, JUDGED, LENGTHS, UNEVEN, Setting
+from benchmarks.attention_settings import BINS, JUDGED, LENGTHS, NOT_JUDGED, UNEVEN, Setting
 from benchmarks.attention_table import Found, markdown, rows, spread
 from benchmarks.measure import Measured
 from regard.axes import bin_width
@@ -23,7 +23,7 @@ def no_triton(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def report(*lengths: int, uneven: float = 2.0) -> str:
-    """Of one width and mask, where plain takes 1 ms, and FlashAttention-2 twice as long, or so much at UNEVEN."""
+    """A report of one width and mask: plain takes 1 ms, FlashAttention-2 2 ms, or `uneven` ms at UNEVEN."""
     found = Found()
     for n in lengths:
         slow = uneven if n == UNEVEN else 2.0
@@ -37,31 +37,32 @@ def cells(text: str, label: str) -> list[str]:
     return [cell.strip() for cell in line.split("|")[1:-1]]
 
 
-def test_what_is_not_judged_stands_last_and_in_parentheses() -> None:
+def test_lengths_without_bounds_come_last_in_parentheses() -> None:
     text = report(*LENGTHS)
     assert cells(text, "ratio")[3:8] == [f"{n:,}" for n in (*JUDGED, UNEVEN)]
     assert cells(text, PLAIN)[3:] == ["2.00"] * 4 + ["(2.00)", "≥ 1.3", "≥ 1.6", "yes, the aim"]
-    assert f"{UNEVEN:,} is never judged: {BESIDE[UNEVEN]}." in text
+    assert f"{UNEVEN:,} is never judged: {NOT_JUDGED[UNEVEN]}." in text
 
 
-def test_the_verdict_does_not_know_what_is_not_judged() -> None:
+def test_the_verdict_ignores_lengths_without_bounds() -> None:
     assert cells(report(*LENGTHS, uneven=0.5), PLAIN)[-1] == "yes, the aim"
     assert cells(report(UNEVEN), PLAIN)[3:] == ["(2.00)", "≥ 1.3", "≥ 1.6", "–"]
     assert "never judged" not in report(*JUDGED)
 
 
-def test_those_beside_are_the_ones_whose_bins_share_no_edges_with_tiles() -> None:
-    crew = runpy.run_path(str(ROOT / "src/regard/kernels/triton/hopper/config.py"))  # its room would import Triton
+def test_lengths_without_bounds_are_those_with_unaligned_bins() -> None:
+    # By path: importing its package would import Triton.
+    config = runpy.run_path(str(ROOT / "src/regard/kernels/triton/hopper/config.py"))
 
     def shares(n: int) -> bool:
-        wide = bin_width(n, BINS)
-        return all(wide % tile == 0 or tile % wide == 0 for tile in (crew["KEYS"], crew["ROWS"]))
+        width = bin_width(n, BINS)
+        return all(width % tile == 0 or tile % width == 0 for tile in (config["KEYS"], config["ROWS"]))
 
-    assert {n for n in LENGTHS if not shares(n)} == BESIDE.keys()
-    assert str(bin_width(UNEVEN, BINS)) in BESIDE[UNEVEN]
+    assert {n for n in LENGTHS if not shares(n)} == NOT_JUDGED.keys()
+    assert str(bin_width(UNEVEN, BINS)) in NOT_JUDGED[UNEVEN]
 
 
-def test_how_sure_a_number_is() -> None:
+def test_spread_of_the_times() -> None:
     text = report(4096)
     quartiles = (1.1 - 0.95) / 2
     assert spread([0.9, 1.0, 1.2]) == pytest.approx(quartiles)
@@ -73,20 +74,20 @@ def test_a_single_round_has_no_spread() -> None:
     assert "| 64 | full | 4,096 |" in markdown(found)
 
 
-def test_a_pass_alone_is_timed_and_asked_for_nothing() -> None:
+def test_second_passes_are_timed_without_bounds() -> None:
     header = next(line for line in report(4096).splitlines() if line.startswith("| E | mask | tokens | Flash"))
     assert "search pass" in header
-    asked = {name for E in (64, 128) for row in rows(E) for name in (row.ratio.over, row.ratio.under)}
-    assert not {"received pass", "search pass"} & asked
+    in_ratios = {name for E in (64, 128) for row in rows(E) for name in (row.ratio.over, row.ratio.under)}
+    assert not {"received pass", "search pass"} & in_ratios
 
 
 def test_the_heading_names_the_commit() -> None:
     assert re.match(r"# Attention on a GPU, commit abc1234, measured on \d{4}-\d\d-\d\d\n", report(4096))
 
 
-def test_no_row_of_the_newest_report_lost_its_name() -> None:
+def test_row_names_match_the_newest_report() -> None:
     newest = max((ROOT / "benchmarks/results").glob("gpu-attention_*.md")).read_text(encoding="utf-8")
     old = re.findall(r"^\| (.+?) \| (?:64|128) \| \w+ \|", newest, flags=re.MULTILINE)
-    new = {row.ratio.label for row in (*rows(64), attention_table.LESS, attention_table.MANY)}
+    new = {row.ratio.label for row in (*rows(64), attention_table.LESS_MEMORY, attention_table.MANY_HEADS)}
     assert old
     assert set(old) == new

@@ -1,4 +1,4 @@
-"""benchmarks/cuda_clock: a time is the device's alone. Here the device is made up, and so is the host's clock."""
+"""benchmarks/cuda_clock: times are the device's alone. The device and the host's clock are simulated."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks import cuda_clock
-from benchmarks.cuda_clock import LONGEST, SHORTEST, cycles_per_second, nap, race
+from benchmarks.cuda_clock import LONGEST, SHORTEST, cycles_per_second, race, sleep_seconds
 
 SPEED = 2e9
 
 
 class Machine:
-    """A host whose clock goes on when it launches, and a device that does things one after the other, when it has them.
+    """A host whose clock advances when it launches, and a device that runs its work in order.
 
-    `log` holds what the device was given, in order.
+    `log` holds the device's work, in order.
     """
 
     def __init__(self, speeds: tuple[float, ...] = (SPEED,)) -> None:
@@ -44,15 +44,15 @@ class Machine:
         return Event(self)
 
     @classmethod
-    def instead(cls, patch: pytest.MonkeyPatch, **options: Any) -> "Machine":
-        """Of CUDA and of the clock, for the benchmark."""
-        made = cls(**options)
-        patch.setattr(torch.cuda, "Event", made.event)
-        patch.setattr(torch.cuda, "_sleep", made.sleep, raising=False)
-        patch.setattr(torch.cuda, "synchronize", made.synchronize)
-        patch.setattr(cuda_clock, "time", SimpleNamespace(perf_counter=made.perf_counter))
-        patch.setattr(cuda_clock, "FLUSHED", 1)
-        return made
+    def install(cls, patch: pytest.MonkeyPatch, **options: Any) -> "Machine":
+        """Replace CUDA and the clock of the benchmark."""
+        machine = cls(**options)
+        patch.setattr(torch.cuda, "Event", machine.event)
+        patch.setattr(torch.cuda, "_sleep", machine.sleep, raising=False)
+        patch.setattr(torch.cuda, "synchronize", machine.synchronize)
+        patch.setattr(cuda_clock, "time", SimpleNamespace(perf_counter=machine.perf_counter))
+        patch.setattr(cuda_clock, "FLUSHED_BYTES", 1)
+        return machine
 
 
 class Event:
@@ -68,9 +68,9 @@ class Event:
 
 
 @given(launches=st.lists(st.tuples(st.floats(1e-6, 1e-3), st.floats(0, 2e-3)), min_size=1, max_size=4))
-def test_a_time_is_the_devices_however_slow_the_host(launches: list[tuple[float, float]]) -> None:
+def test_a_time_excludes_the_host(launches: list[tuple[float, float]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        machine = Machine.instead(patch)
+        machine = Machine.install(patch)
 
         def run() -> None:
             for seconds, host in launches:
@@ -80,37 +80,37 @@ def test_a_time_is_the_devices_however_slow_the_host(launches: list[tuple[float,
     assert found.times["slow"] == pytest.approx([sum(seconds for seconds, _ in launches)] * 3, abs=1e-9)
 
 
-def test_without_a_nap_the_host_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine.instead(monkeypatch)
-    monkeypatch.setattr(cuda_clock, "nap", lambda _: 0.0)
+def test_without_sleeping_the_host_is_included(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine.install(monkeypatch)
+    monkeypatch.setattr(cuda_clock, "sleep_seconds", lambda _: 0.0)
     run = {"slow": lambda: [machine.launch(1e-4, host=1e-3) for _ in range(3)]}
     found = race(run, seconds=9.0, least=1, most=1, device=torch.device("cpu"))
     assert found.times["slow"] == pytest.approx([3.1e-3])
 
 
-def test_the_cache_is_flushed_then_the_device_sleeps_then_the_clock_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine.instead(monkeypatch)
+def test_order_of_flush_sleep_and_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine.install(monkeypatch)
     cache: Any = SimpleNamespace(zero_=lambda: machine.launch(1e-4, name="flush"))
-    turn = cuda_clock._turn(lambda: machine.launch(1e-3, host=2e-3), cache, 10**7)
+    timing = cuda_clock._timed_call(lambda: machine.launch(1e-3, host=2e-3), cache, 10**7)
     assert machine.log == ["flush", "sleep", "event", "kernel", "event"]
-    assert turn.host == 2e-3
+    assert timing.host == 2e-3
 
 
-def test_a_nap_follows_what_the_host_took_last_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine, naps = Machine.instead(monkeypatch), []
-    monkeypatch.setattr(cuda_clock, "nap", lambda host: naps.append(host) or nap(host))
+def test_the_sleep_follows_the_last_host_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, sleeps = Machine.install(monkeypatch), []
+    monkeypatch.setattr(cuda_clock, "sleep_seconds", lambda host: sleeps.append(host) or sleep_seconds(host))
     race({"one": lambda: machine.launch(1e-4, 2e-3)}, seconds=9.0, least=3, most=3, device=torch.device("cpu"))
-    assert naps == pytest.approx([LONGEST, 2e-3, 2e-3])
+    assert sleeps == pytest.approx([LONGEST, 2e-3, 2e-3])
 
 
 @given(host=st.floats(0, 1))
-def test_a_nap_is_long_enough_and_never_too_long(host: float) -> None:
-    assert SHORTEST <= nap(host) <= LONGEST
-    assert nap(host) >= min(host, LONGEST)
+def test_limits_of_the_sleep(host: float) -> None:
+    assert SHORTEST <= sleep_seconds(host) <= LONGEST
+    assert sleep_seconds(host) >= min(host, LONGEST)
 
 
-def test_everybody_has_a_turn_each_round_and_time_ends_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine.instead(monkeypatch)
+def test_every_contender_runs_once_per_round_until_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine.install(monkeypatch)
     runs = {name: lambda: machine.launch(0.1) for name in "abc"}
     found = race(runs, seconds=1.0, least=2, most=50, device=torch.device("cpu"))
     assert {len(times) for times in found.times.values()} == {4}
@@ -118,6 +118,6 @@ def test_everybody_has_a_turn_each_round_and_time_ends_them(monkeypatch: pytest.
     assert {len(times) for times in found.times.values()} == {2}
 
 
-def test_the_clocks_speed_is_the_fastest_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    Machine.instead(monkeypatch, speeds=(0.3e9, 1.9e9, SPEED, 1.9e9, SPEED))
+def test_the_clock_rate_is_the_fastest_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    Machine.install(monkeypatch, speeds=(0.3e9, 1.9e9, SPEED, 1.9e9, SPEED))
     assert cycles_per_second() == pytest.approx(SPEED)

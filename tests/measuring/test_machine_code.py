@@ -1,10 +1,10 @@
-"""What is read off machine code: the loop that matters, and what comes between its waits."""
+"""Reading machine code: the loop over visible tiles, and the instructions between its waits."""
 
 import pytest
 
 pytest.importorskip("triton")
 
-from benchmarks.machine_code import early_exponentials, loop_of_seen_tiles
+from benchmarks.machine_code import early_exponentials, visible_tile_loop
 
 CODE = """
 .text.kernel:
@@ -30,23 +30,23 @@ CODE = """
 """
 
 
-def test_the_loop_of_seen_tiles_with_a_product() -> None:
-    """Not the one around it, and not one without; a jump forwards makes none."""
-    loop = loop_of_seen_tiles(CODE)
+def test_the_loop_over_visible_tiles() -> None:
+    """Not the enclosing loop, and none without a product; a forward branch is no loop."""
+    loop = visible_tile_loop(CODE)
     assert loop[0] == "HGMMA.64x128x16.F32.BF16"
     assert loop[-1] == "BRA"
     assert len(loop) == 8
-    assert loop_of_seen_tiles(CODE.replace("HGMMA", "FADD")) == []
+    assert visible_tile_loop(CODE.replace("HGMMA", "FADD")) == []
 
 
-def test_two_tiles_at_a_time_are_not_taken_for_more_work() -> None:
+def test_a_loop_over_two_tiles_counts_per_product() -> None:
     product = "        /*0031*/                   HGMMA.64x128x16.F32.BF16 R24, gdesc[UR4], RZ, !UPT ;\n"
     masked = product + 8 * "        /*0032*/                   FSEL R1, R1, R2, P0 ;\n"
     code = CODE.replace(".L_x_3:\n", f".L_x_3:\n{masked}").replace("gsb0, 0x1 ;\n", f"gsb0, 0x1 ;\n{product}")
-    assert "FSEL" not in loop_of_seen_tiles(code)
-    assert len(loop_of_seen_tiles(code)) == 9
+    assert "FSEL" not in visible_tile_loop(code)
+    assert len(visible_tile_loop(code)) == 9
 
 
-def test_a_third_of_the_exponentials_comes_before_the_last_wait() -> None:
-    assert early_exponentials(loop_of_seen_tiles(CODE)) == pytest.approx(1 / 3)
+def test_share_of_early_exponentials() -> None:
+    assert early_exponentials(visible_tile_loop(CODE)) == pytest.approx(1 / 3)
     assert early_exponentials([]) is None

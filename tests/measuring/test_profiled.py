@@ -1,4 +1,4 @@
-"""benchmarks/profiled: kernels by call, what is left between them, and that nothing makes it fail; all made up."""
+"""benchmarks/profiled: kernels by call, the time between them, and error handling; with a simulated profiler."""
 
 import doctest
 import sys
@@ -12,29 +12,29 @@ import torch
 from benchmarks import attention_settings, attention_table, counters, cuda_clock, profiled
 from benchmarks.attention_settings import Setting
 from benchmarks.counters import Counted, NoCountersError
-from benchmarks.profiled import MARK, Ran, calls_of, in_a_sentence, kernels_of, main, short
+from benchmarks.profiled import MARK, KernelRun, calls_of, kernels_of, lines_or_reason, main, short
 
 SETTING = Setting(E=64, causal=False, n=64)
 
 
 @pytest.mark.parametrize("module", [attention_settings, attention_table, counters, cuda_clock, profiled])
-def test_the_examples_are_right(module: ModuleType) -> None:
+def test_doctests(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 
 
 # --- times -----------------------------------------------------------------------------------------------
 
 
-def call(start: float, longer: float = 0.0) -> list[Ran]:
-    """Zeros, our kernel 1 µs behind them, and a sum 2 µs behind that."""
+def call(start: float, longer: float = 0.0) -> list[KernelRun]:
+    """Zeros, our kernel 1 µs after them, and a sum 2 µs after that."""
     return [
-        Ran("void at::native::fill<float>(float*)", start, start + 10),
-        Ran("forward_kernel", start + 11, start + 91 + longer),
-        Ran("void at::native::fill<float>(float*)", start + 93 + longer, start + 98 + longer),
+        KernelRun("void at::native::fill<float>(float*)", start, start + 10),
+        KernelRun("forward_kernel", start + 11, start + 91 + longer),
+        KernelRun("void at::native::fill<float>(float*)", start + 93 + longer, start + 98 + longer),
     ]
 
 
-def test_a_table_tells_what_each_kernel_takes_and_what_is_between() -> None:
+def test_the_table_of_kernels_and_gaps() -> None:
     assert list(kernels_of([call(0), call(1000, longer=50), call(2000)])) == [
         ["forward_kernel", "1", "80.0", "81.6%"],
         ["fill<float>", "2", "15.0", "15.3%"],
@@ -43,16 +43,16 @@ def test_a_table_tells_what_each_kernel_takes_and_what_is_between() -> None:
     ]
 
 
-def as_events(ran: list[Ran], kind: str = "CUDA") -> Iterator[SimpleNamespace]:
-    for name, start, end in ran:
+def as_events(kernel_runs: list[KernelRun], kind: str = "CUDA") -> Iterator[SimpleNamespace]:
+    for name, start, end in kernel_runs:
         time_range = SimpleNamespace(start=start, end=end)
         yield SimpleNamespace(name=name, time_range=time_range, device_type=SimpleNamespace(name=kind))
 
 
 @pytest.fixture
 def events(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
-    """What the profiler will have seen; the device is not there."""
-    seen: list[SimpleNamespace] = []
+    """The recorded events of a simulated profiler, without a device."""
+    recorded: list[SimpleNamespace] = []
 
     class Profile:
         def __init__(self, **_: Any) -> None: ...
@@ -61,41 +61,39 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
 
         def __exit__(self, *_: object) -> None: ...
         def events(self) -> list[SimpleNamespace]:
-            return seen
+            return recorded
 
     monkeypatch.setattr(profiled, "profile", Profile)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "_sleep", lambda _: None, raising=False)
-    return seen
+    return recorded
 
 
-def test_calls_begin_where_the_device_slept(events: list[SimpleNamespace]) -> None:
+def test_calls_begin_at_the_sleep_mark(events: list[SimpleNamespace]) -> None:
     mark = f"at::cuda::(anonymous namespace)::{MARK}(long)"
-    events += as_events([*call(500), Ran(mark, 400, 499), *call(0)])  # of the first call the mark was lost
-    events += as_events([Ran("cudaLaunchKernel", 390, 395)], kind="CPU")
+    events += as_events([*call(500), KernelRun(mark, 400, 499), *call(0)])  # the mark of the first call is missing
+    events += as_events([KernelRun("cudaLaunchKernel", 390, 395)], kind="CPU")
     assert calls_of(lambda: None, 1) == [call(500)]
 
 
-def test_a_profiler_that_saw_nothing_is_no_error(
-    events: list[SimpleNamespace], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_empty_profile_is_no_error(events: list[SimpleNamespace], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(profiled, "cycles_per_second", lambda: 1.0)
-    monkeypatch.setattr(profiled, "able", lambda *_: {"plain": lambda: None})
+    monkeypatch.setattr(profiled, "runnable_contenders", lambda *_: {"plain": lambda: None})
     assert not events
-    assert "| 64 | plain | the profiler saw nothing |  |  |  |" in profiled.times([SETTING], ["plain"])
+    assert "| 64 | plain | the profiler recorded nothing |  |  |  |" in profiled.times([SETTING], ["plain"])
 
 
-def test_names_are_cut_where_pytorchs_types_begin_to_matter_to_nobody() -> None:
+def test_kernel_names_are_shortened() -> None:
     assert short("forward_kernel") == "forward_kernel"
     assert short("Memset (Device)") == "Memset"
     assert short(f"at::cuda::(anonymous namespace)::{MARK}(long)") == MARK
-    assert len(short("void at::native::reduce_kernel<" + "float, " * 40 + ">(float)")) == profiled.LONG
+    assert len(short("void at::native::reduce_kernel<" + "float, " * 40 + ">(float)")) == profiled.MAX_NAME
 
 
 # --- counters --------------------------------------------------------------------------------------------
 
 
-def test_counters_stand_beside_who_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counters_are_assigned_to_their_contenders(monkeypatch: pytest.MonkeyPatch) -> None:
     def counted(program: list[str], _: float) -> list[Counted]:
         assert " ".join(program[3:]) == "--bare --widths 64 --mask full --tokens 64 --of plain gone map"
         names = [MARK, "forward_kernel", MARK, MARK, "fill", "forward_kernel"]
@@ -111,9 +109,9 @@ def test_counters_stand_beside_who_asked(monkeypatch: pytest.MonkeyPatch) -> Non
     ]
 
 
-def test_who_cannot_has_a_mark_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_contender_that_fails_still_has_a_mark(monkeypatch: pytest.MonkeyPatch) -> None:
     log: list[str] = []
-    monkeypatch.setattr(profiled, "able", lambda *_: {"map": lambda: log.append("map")})
+    monkeypatch.setattr(profiled, "runnable_contenders", lambda *_: {"map": lambda: log.append("map")})
     monkeypatch.setattr(torch.cuda, "_sleep", lambda _: log.append(MARK), raising=False)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     for name in ("start", "stop"):
@@ -122,10 +120,10 @@ def test_who_cannot_has_a_mark_all_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     assert log == ["start", MARK, MARK, "map", "stop"]
 
 
-# --- whatever happens ------------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------------------
 
 
-def test_a_machine_that_refuses_counters_is_told_of_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_counters_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> list[Counted]:
         raise NoCountersError("ERR_NVGPUCTRPERM")
 
@@ -133,7 +131,7 @@ def test_a_machine_that_refuses_counters_is_told_of_in_a_sentence(monkeypatch: p
     assert profiled.counters([SETTING], ["plain"], 1.0) == ["No counters: ERR_NVGPUCTRPERM.", ""]
 
 
-def test_whatever_breaks_the_other_part_is_still_there(
+def test_if_one_part_fails_the_other_is_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object) -> list[str]:
@@ -146,10 +144,10 @@ def test_whatever_breaks_the_other_part_is_still_there(
     monkeypatch.setattr(profiled, "counters", lambda *_: ["counted"])
     main()
     assert capsys.readouterr().out.splitlines()[1:] == ["This part is missing: RuntimeError: no CUPTI", "", "counted"]
-    assert in_a_sentence(lambda: ["fine"]) == ["fine"]
+    assert lines_or_reason(lambda: ["fine"]) == ["fine"]
 
 
-def test_without_a_device_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_device(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["profiled"])
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     main()

@@ -1,4 +1,4 @@
-"""attend on every backend: equal to the reference in value and in gradient, whatever the shapes, masks and layouts."""
+"""attend equals the reference on every backend, in value and in gradient, for all shapes, masks and layouts."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ NUMPY = ("blocked", "reference")
 TORCH = ("sdpa", "chunked", "eager")
 
 
-def judged(call: Call) -> tuple[np.ndarray, np.ndarray]:
+def expected_output(call: Call) -> tuple[np.ndarray, np.ndarray]:
     """Output and weights by the definition, in float64."""
     call = call.as_dtype("float64")
     return reference.scaled_dot_product_attention(call.q, call.k, call.v, **call.options)
@@ -33,7 +33,7 @@ def test_numpy_backends_equal_the_reference(backend: str, call: Call) -> None:
     out = attend(call.q, call.k, call.v, **call.options, backend=backend)
     assert isinstance(out, np.ndarray)
     assert out.dtype == call.q.dtype
-    assert_close(out, judged(call)[0])
+    assert_close(out, expected_output(call)[0])
 
 
 @pytest.mark.parametrize("backend", TORCH)
@@ -50,7 +50,7 @@ def test_torch_backends_equal_the_reference(backend: str, call: Call, bfloat: bo
     rounded = Call(**{**vars(call), **{n: to_numpy(getattr(given_call, n)) for n in ("q", "k", "v")}})
     if given_call.bias is not None:
         rounded = Call(**{**vars(rounded), "bias": to_numpy(given_call.bias)})
-    assert_close(out, judged(rounded)[0])
+    assert_close(out, expected_output(rounded)[0])
 
 
 @pytest.mark.parametrize("backend", TORCH)
@@ -84,15 +84,15 @@ SEES = st.builds(
 @pytest.mark.parametrize("backend", [*NUMPY, "chunked", "eager"])
 @given(call=calls(), see=SEES)
 def test_records_equal_brute_force(backend: str, call: Call, see: See) -> None:
-    right_out, weights = judged(call)
-    here = for_backend(call, backend)
-    out, record = attend(here.q, here.k, here.v, **here.options, backend=backend, see=see)
+    right_out, weights = expected_output(call)
+    converted = for_backend(call, backend)
+    out, record = attend(converted.q, converted.k, converted.v, **converted.options, backend=backend, see=see)
     assert_close(out, right_out)
     check_record(record, weights, call, see, str(call.q.dtype))
 
 
 def check_record(record: Record, weights: np.ndarray, call: Call, see: See, dtype: str) -> None:
-    """Every field against the definition; B H first whatever the caller's axes."""
+    """Compare every field with the definition; B H first for any axes of the caller."""
     sizes = call.sizes
     four = weights.reshape(sizes.B, sizes.H, sizes.T, sizes.S)
     exact = call.as_dtype("float64")
@@ -112,17 +112,17 @@ def check_record(record: Record, weights: np.ndarray, call: Call, see: See, dtyp
         assert_close(record.top.weights, right.top.weights, "statistic", dtype)
         indices = to_numpy(record.top.indices)
         assert_close(np.take_along_axis(four, indices, -1), right.top.weights, "statistic", dtype)
-        # No key twice.
+        # No key appears twice.
         assert (np.diff(np.sort(indices, axis=-1), axis=-1) > 0).all()
     if see.qk:
         rows, cols = slice(sizes.T // 3, sizes.T), slice(sizes.S // 4, max(0, sizes.S - 1))
         assert_close(record.weights(rows, cols), four[..., rows, cols], "statistic", dtype)
 
 
-def test_every_backend_is_tried_here() -> None:
+def test_all_backends_are_covered() -> None:
     from regard import backends
 
     x = np.eye(3)
     assert set(backends(x, x, x)) == set(NUMPY)
-    # Interpreted, since there is no GPU here, triton is tried in tests/unit/kernels/triton; with one, in tests/gpu.
+    # triton is tested in tests/unit/kernels/triton by its interpreter, and in tests/gpu on a GPU.
     assert set(backends(*[torch.eye(3)] * 3)) == {*TORCH, "triton"}

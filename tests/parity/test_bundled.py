@@ -1,4 +1,4 @@
-"""The bundled models in NumPy and in torch: the same tokens, beam by beam and seed by seed, and the same looks."""
+"""The bundled models in NumPy and in torch: the same tokens by beam search and by seed, and the same attention."""
 
 from functools import cache
 
@@ -10,7 +10,7 @@ from benchmarks.translator import HUNDRED, read_sentences
 from regard.arrays import to_numpy
 from regard.language import LanguageModel
 from regard.language.translating import search
-from regard.language.writing import go_on, read_prompt, sampling
+from regard.language.writing import continue_prompt, read_prompt, sampling
 
 
 @cache
@@ -30,14 +30,18 @@ def test_a_hundred_sentences() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_poems(seed: int) -> None:
     form = ("5x4", "7x4")[seed % 2]
-    found = [go_on(model, read_prompt(model, "", form), sampling(model, seed=seed)) for model in both("poet")]
+    found = [continue_prompt(model, read_prompt(model, "", form), sampling(model, seed=seed)) for model in both("poet")]
     assert found[0] == found[1]
     assert len(found[0]) > 20
 
 
-def test_looks() -> None:
+def test_attention_maps() -> None:
     ours, theirs = (model.see("The cat sat on the mat.").trace for model in both("translator"))
     assert len(ours) == len(theirs) > 0
     for record, other in zip(ours, theirs, strict=True):
-        assert (record.name, record.queries, record.keys) == (other.name, other.queries, other.keys)
+        assert (record.name, record.query_tokens, record.key_tokens) == (
+            other.name,
+            other.query_tokens,
+            other.key_tokens,
+        )
         assert_close(to_numpy(other.weights()), to_numpy(record.weights()), "weights")

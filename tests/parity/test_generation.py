@@ -1,6 +1,6 @@
-"""Decoding that never differs: 256 greedy tokens, the same by every way of reading and of remembering, in both kinds.
+"""256 greedy tokens are the same with every cache and every chunking of the prompt, in NumPy and torch.
 
-The judge reads the whole text anew for each token, with no cache at all.
+The expected tokens come from a full forward pass per token, without a cache.
 """
 
 from dataclasses import replace
@@ -14,20 +14,20 @@ from tolerances import assert_close
 
 from regard import Mask, reference
 from regard.config import TransformerConfig
-from regard.dispatch import attend_within
+from regard.dispatch import attend_in_model
 from regard.generation import Sampling, Session, beam_search, generate, prefill, stream
 from regard.generation.prompts import right_padded
 from regard.models import Transformer
 
 STEPS = 256
 PROMPT, SHORT = 9, 4
-# One of each preset, and the corners of attention; with room for the whole text.
-# The seeds are those, of a dozen, whose greedy texts have the most different ids: most soon repeat themselves.
+# One of each preset, and edge cases of attention; max_len covers the whole text.
+# Seeds chosen, of a dozen, for the most distinct ids in the greedy text: most texts soon repeat.
 LONG = {"paper_2017": 1, "gpt2": 5, "llama": 1, "gemma": 10, "t5": 8, "bloom": 11}
 
 
 def config_called(name: str) -> TransformerConfig:
-    """With room for the text, and two decoder layers: one of each kind where they alternate."""
+    """With a sufficient max_len and two decoder layers, one of each kind if they alternate."""
     return replace(CONFIGS[name], n_decoder_layers=2, max_len=PROMPT + STEPS)
 
 
@@ -35,10 +35,10 @@ def both_of(
     config: TransformerConfig, dtype: str = "float32", seed: int = 0, soft: bool = False
 ) -> tuple[Transformer, reference.Transformer]:
     weights = random_weights(config, seed, dtype)
-    if soft:  # attention less sharp: where a text is not its own, float32 alone comes to 1e-5 over 256 steps
+    if soft:  # less sharp attention: with random ids, float32 rounding grows to 1e-5 over 256 steps
         for name in weights:
             weights[name] *= 0.5 if name.endswith(("q_proj.weight", "k_proj.weight")) else 1
-    return torch_model(config, weights), reference.Transformer(config, weights, attend=attend_within)
+    return torch_model(config, weights), reference.Transformer(config, weights, attend=attend_in_model)
 
 
 def prompts_of(config: TransformerConfig) -> tuple[list[list[int]], list[list[int]] | None]:
@@ -60,7 +60,7 @@ def without_cache(
 ) -> tuple[list[list[int]], torch.Tensor]:
     """The texts, and the logits of every step, (2, STEPS, W)."""
     ends = torch.tensor([len(prompt) for prompt in prompts])
-    ids = torch.zeros(2, PROMPT + STEPS, dtype=torch.long)  # texts begin together: what follows an end, nobody sees
+    ids = torch.zeros(2, PROMPT + STEPS, dtype=torch.long)  # both start in column 0; later columns are masked
     for row, prompt in enumerate(prompts):
         ids[row, : len(prompt)] = torch.tensor(prompt)
     source, keep = (None, None) if sources is None else right_padded(sources)
@@ -76,11 +76,11 @@ def without_cache(
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_256_tokens_are_the_same_by_every_way(name: str) -> None:
+def test_256_greedy_tokens_are_the_same_with_every_cache(name: str) -> None:
     config = config_called(name)
     model, numpys = both_of(config, seed=LONG[name])
     prompts, sources = prompts_of(config)
-    expected, judged = without_cache(model, prompts, sources)
+    expected, expected_logits = without_cache(model, prompts, sources)
     assert all(len(set(text)) > 2 for text in expected)
 
     batch = {"prompts": prompts, "sources": sources, "max_new": STEPS}
@@ -93,35 +93,37 @@ def test_256_tokens_are_the_same_by_every_way(name: str) -> None:
     decoding = model.begin(None if sources is None else np.array(sources[:1]))
     logits = [decoding.step(prompts[:1])]
     for token in expected[0][:-1]:
-        decoding.select([0, 0])  # as a beam search would: repeated, then one of the two kept
+        decoding.select([0, 0])  # as in beam search: repeat, then keep one of the two
         decoding.select([1])
         logits.append(decoding.step([[token]]))
     assert torch.cat(logits).argmax(-1).tolist() == expected[0], "alone, reordered"
-    assert_close(torch.cat(logits), judged[0], "logits")
+    assert_close(torch.cat(logits), expected_logits[0], "logits")
 
 
 def _tensor(ids: list[list[int]] | None) -> torch.Tensor | None:
     return None if ids is None else torch.tensor(ids)
 
 
-@pytest.mark.parametrize("way", ["growing", "static", "NumPy"])
+@pytest.mark.parametrize("method", ["growing", "static", "NumPy"])
 @pytest.mark.parametrize("name", LONG)
-def test_256_tokens_by_chance_give_the_same_logits_by_every_way(name: str, way: str) -> None:
-    """Two texts, one padded on its left, read in chunks, then id by id; every seventh step they change places."""
+def test_256_random_tokens_give_the_same_logits_with_every_cache(name: str, method: str) -> None:
+    """Two texts, one padded on its left, read in chunks, then id by id; swapped every seventh step."""
     config = config_called(name)
     model, numpys = both_of(config, soft=True)
     prompts, sources = prompts_of(config)
     ids = random_ids(config, (2, STEPS), seed=2)
-    judge: Any = numpys if way == "NumPy" else lambda text, source: model(*map(_tensor, (text, source)))
+    full_pass: Any = numpys if method == "NumPy" else lambda text, source: model(*map(_tensor, (text, source)))
     with torch.no_grad():
-        judged = [
-            judge([[*prompts[row], *ids[row]]], None if sources is None else [sources[row]])[0, len(prompts[row]) - 1 :]
+        expected_logits = [
+            full_pass([[*prompts[row], *ids[row]]], None if sources is None else [sources[row]])[
+                0, len(prompts[row]) - 1 :
+            ]
             for row in (0, 1)
         ]
     options = {} if sources is None else {"source": right_padded(sources)[0]}
     if sources is not None:
         options["source_mask"] = Mask.from_keep(right_padded(sources)[1])
-    decoding = numpys.begin(**options) if way == "NumPy" else model.begin(**options, cache=way)
+    decoding = numpys.begin(**options) if method == "NumPy" else model.begin(**options, cache=method)
     rows, found = [0, 1], [prefill(decoding, prompts, chunk=4)]
     for t in range(STEPS - 1):
         if t % 7 == 6:
@@ -131,12 +133,12 @@ def test_256_tokens_by_chance_give_the_same_logits_by_every_way(name: str, way: 
         found.append(logits[rows])
     for row in (0, 1):
         ours = np.stack([np.asarray(each)[row] for each in found])
-        assert_close(ours, judged[row][:STEPS], "logits")
+        assert_close(ours, expected_logits[row][:STEPS], "logits")
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_numpy_and_torch_write_the_same(name: str) -> None:
-    """Greedy, sampled with a seed, and with beams; a batch as each alone."""
+def test_numpy_and_torch_generate_the_same(name: str) -> None:
+    """Greedy, sampled with a seed, and beam search; in a batch and alone."""
     config = CONFIGS[name]
     model, numpys = both_of(config, "float64")
     prompts, sources = prompts_of(config)
@@ -157,8 +159,8 @@ def test_numpy_and_torch_write_the_same(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "window"])
-def test_a_decoding_can_be_used_again(name: str) -> None:
-    """From its start, with what it has made room for; a batch too."""
+def test_a_decoding_can_be_reused(name: str) -> None:
+    """After crop(0), with its allocated cache; also with a batch."""
     model, numpys = both_of(config_called(name))
     prompts = [[1, 2, 3], [4, 5]]
     for decoding in (model.begin(cache="static", max_len=30), model.begin(), numpys.begin()):
@@ -167,13 +169,13 @@ def test_a_decoding_can_be_used_again(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "llama", "window"])
-def test_a_conversation_is_as_good_as_a_new_start(name: str) -> None:
+def test_continuing_a_conversation_equals_a_new_start(name: str) -> None:
     config = config_called(name)
     model, numpys = both_of(config)
     for each in (model, numpys):
         session, text = Session(each.begin()), [1, 2, 3]
-        for said in ([4, 5], [6], [7, 8, 9]):
-            text += said
+        for turn_ids in ([4, 5], [6], [7, 8, 9]):
+            text += turn_ids
             answer = generate(session, text, max_new=6)
             assert answer == generate(each, text, max_new=6)
             text += answer

@@ -1,6 +1,6 @@
-"""Our one Transformer, in torch and in NumPy, is Hugging Face's GPT-2, Llama, Mistral, Qwen, BERT, T5 and Marian.
+"""Our Transformer, in torch and NumPy, equals Hugging Face's GPT-2, Llama, Mistral, Qwen, BERT, T5 and Marian.
 
-Logits, every layer's attention weights, every gradient, greedy texts; whole and padded batches. Nothing is fetched.
+Logits, every layer's attention weights, every gradient, greedy texts; full and padded batches. No downloads.
 """
 
 import socket
@@ -20,7 +20,7 @@ from regard import Mask, See
 from regard.arrays import to_numpy
 from regard.config import TransformerConfig
 from regard.generation import generate
-from regard.trace import Looking
+from regard.trace import Recorder
 
 every_case = pytest.mark.parametrize("name", CASES)
 whole_and_padded = pytest.mark.parametrize("padded", [False, True], ids=["whole", "padded"])
@@ -36,7 +36,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """Models as small as these only wait for each other's threads, seconds long where xdist shares the cores."""
+    """Models this small gain nothing from threads, and wait seconds for them under xdist."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -63,24 +63,24 @@ def test_logits(name: str, padded: bool) -> None:
 def test_attention_weights(name: str, padded: bool) -> None:
     theirs, ours, config, _ = pair(name)
     given = batch(config, padded)
-    look = Looking(See(map=16))
+    recorder = Recorder(See(map=16))
     with torch.no_grad():
         expected = theirs(**given.to_theirs(), output_attentions=True)
-        logits = ours(**given.to_ours(padded), attend=look)
+        logits = ours(**given.to_ours(padded), attend=recorder)
     assert_close(logits[given.keep], expected.logits[given.keep], "logits")
     compared = 0
     for record_name, weights, keep in attentions_of(expected, config, given):
-        record = look.trace[record_name]
+        record = recorder.trace[record_name]
         assert record.kind == ("cross" if "cross" in record_name else record_name.partition(".")[0])
-        assert (weights.amax(-1) * (weights > 0).sum(-1)).mean() > 1.2, "nearly even, which says little"
-        rows = keep[:, None, :, None]  # queries that are padding see whatever they like
+        assert (weights.amax(-1) * (weights > 0).sum(-1)).mean() > 1.2, "nearly uniform: the comparison is weak"
+        rows = keep[:, None, :, None]  # padding queries are not compared
         assert_close(record.map * rows, weights * rows, "logits")
         compared += 1
-    assert compared == len(look.trace)
+    assert compared == len(recorder.trace)
 
 
 def attentions_of(output: Any, config: TransformerConfig, given: Batch) -> list[tuple[str, Tensor, Tensor]]:
-    """Our name for each of their attentions, its weights (B, H, T, S), and which of its queries count."""
+    """Our name of each of their attentions, its weights (B, H, T, S), and which queries to compare."""
     if config.kind != "encoder-decoder":
         tables = {f"{config.kind}.layers.#.self_attention": (output.attentions, given.keep)}
     else:
@@ -111,7 +111,7 @@ def test_gradients(name: str, padded: bool) -> None:
     expected = weights_of(learned, theirs.config)
     found = {name: weight.grad for name, weight in ours.named_parameters()}
     if config.kind == "encoder-decoder" and config.biases.output:
-        del found["output.bias"]  # Marian's is not learned
+        del found["output.bias"]  # not trained in Marian
     assert found.keys() == expected.keys()
     for weight, gradient in found.items():
         assert gradient is not None, weight
@@ -139,14 +139,14 @@ every_writer = pytest.mark.parametrize("name", [name for name in CASES if not na
 @every_writer
 @pytest.mark.parametrize("model", [lambda name: pair(name).ours, by_definition], ids=["torch", "numpy"])
 def test_step_by_step(name: str, model: Callable[[str], Any]) -> None:
-    """Id by id with a cache, prompts padded on the left, sources on the right: what theirs gives for all at once."""
+    """Id by id with a cache, prompts padded on the left, sources on the right: equal to their full forward pass."""
     theirs, _, config, _ = pair(name)
     given = batch(config, padded=True)
     with torch.no_grad():
         expected = theirs(**given.to_theirs()).logits
     if given.source is None or given.source_keep is None:
         decoding, keep = model(name).begin(), given.keep.numpy()
-    else:  # an id that is padding comes after the real ones, which do not see it
+    else:  # padding after the text is masked by causality
         source_mask = Mask.from_keep(given.source_keep.numpy())
         decoding, keep = model(name).begin(given.source.numpy(), source_mask=source_mask), None
     for t in range(given.ids.shape[1]):
@@ -158,7 +158,7 @@ def test_step_by_step(name: str, model: Callable[[str], Any]) -> None:
 
 @every_writer
 def test_greedy_texts(name: str) -> None:
-    """Ours with a cache, in torch and in NumPy, a prompt a list; theirs without one, from padded rows."""
+    """Ours with a cache, in torch and NumPy, from lists; theirs without a cache, from padded rows."""
     theirs, ours, config, _ = pair(name)
     given = batch(config, padded=True)
     ids, keep, prompts, sources = given.ids, given.keep, unpadded(given.ids, given.keep), None
@@ -171,7 +171,7 @@ def test_greedy_texts(name: str) -> None:
     expected = written[:, -20:].tolist()
     assert generate(ours, prompts, sources=sources, max_new=20) == expected
     assert generate(by_definition(name), prompts, sources=sources, max_new=20) == expected
-    assert len({id for text in expected for id in text}) > 2, "stuck at an id, which says little"
+    assert len({id for text in expected for id in text}) > 2, "one repeated id: the comparison is weak"
 
 
 def unpadded(ids: Tensor, keep: Tensor) -> list[list[int]]:

@@ -1,6 +1,6 @@
-"""A real trained model, number for number: gpt-nano sorts six letters, and every step of it was written down.
+"""A trained model, compared with recorded values of every step: gpt-nano sorts six letters.
 
-The golden file holds what others' code computed on the way. Ours must give the same at every step, in torch and in
+The golden file holds the intermediate values of another implementation. Ours must give the same values, in torch and
 NumPy, and must sort.
 """
 
@@ -25,14 +25,14 @@ from regard.arrays import to_numpy
 from regard.config import TransformerConfig
 from regard.generation import generate
 from regard.models import Transformer
-from regard.trace import Looking
+from regard.trace import Recorder
 
 GOLDEN = Path(__file__).parents[2].parent / "shared" / "golden" / "gpt-nano-sort"
 
 pytestmark = pytest.mark.skipif(not GOLDEN.is_dir(), reason=f"the trained model is not at {GOLDEN}")
 
-Seen = dict[str, Any]
-"""What each part gave, by the names that the NumPy model tells."""
+Outputs = dict[str, Any]
+"""The output of each part, by the names of the NumPy model."""
 
 FIRST = "decoder.layers.0"
 NAMES = {
@@ -54,12 +54,12 @@ NAMES = {
     "ln_f": "decoder.norm",
     "lm_head": "logits",
 }
-"""What the file calls it, and what we do; the rest is made of these in `as_recorded`."""
+"""Names in the file and ours; `as_recorded` computes the rest from these."""
 
 
 @cache
 def golden() -> tuple[TransformerConfig, dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The config, the weights, and what was written down."""
+    """The config, the weights, and the recorded values."""
     theirs = SimpleNamespace(**json.loads((GOLDEN / "model" / "config.json").read_text(encoding="utf-8")))
     with np.load(GOLDEN / "recorded.npz", allow_pickle=False) as file:
         recorded = {name: file[name] for name in file.files if name != "meta"}
@@ -78,79 +78,83 @@ def by_numpy() -> reference.Transformer:
     return reference.Transformer(config, weights)
 
 
-# --- every number on the way ------------------------------------------------------------------------------
+# --- every intermediate value ------------------------------------------------------------------------------
 
 
-def run_torch(ids: np.ndarray, look: Looking) -> Seen:
+def run_torch(ids: np.ndarray, recorder: Recorder) -> Outputs:
     model = by_torch()
-    seen: Seen = {}
+    outputs: Outputs = {}
 
     def attend(q: Any, k: Any, v: Any, *, name: str, **rest: Any) -> Any:
-        seen.update({f"{name}.q": q, f"{name}.k": k, f"{name}.v": v})
-        seen[f"{name}.heads"] = look(q, k, v, name=name, **rest)
-        return seen[f"{name}.heads"]
+        outputs.update({f"{name}.q": q, f"{name}.k": k, f"{name}.v": v})
+        outputs[f"{name}.heads"] = recorder(q, k, v, name=name, **rest)
+        return outputs[f"{name}.heads"]
 
-    def note(name: str, module: nn.Module, given: tuple[Any, ...], out: Any) -> None:
-        seen[name] = out
+    def store(name: str, module: nn.Module, given: tuple[Any, ...], out: Any) -> None:
+        outputs[name] = out
         if name.endswith("feed_forward.down"):
-            seen[name.replace("down", "activation")] = given[0]
+            outputs[name.replace("down", "activation")] = given[0]
 
     for name, module in model.named_modules():
-        module.register_forward_hook(partial(note, name))
+        module.register_forward_hook(partial(store, name))
     with torch.no_grad():
-        seen["logits"] = model(torch.from_numpy(ids), attend=attend)
-    seen["decoder.positions"] = seen["decoder.dropout"]  # what enters the first layer
-    return {name: to_numpy(x) for name, x in seen.items()}
+        outputs["logits"] = model(torch.from_numpy(ids), attend=attend)
+    outputs["decoder.positions"] = outputs["decoder.dropout"]  # the input of the first layer
+    return {name: to_numpy(x) for name, x in outputs.items()}
 
 
-def run_numpy(ids: np.ndarray, look: Looking) -> Seen:
-    seen: Seen = {}
-    by_numpy()(ids, attend=look, tell=seen.__setitem__)
-    return seen
+def run_numpy(ids: np.ndarray, recorder: Recorder) -> Outputs:
+    outputs: Outputs = {}
+    by_numpy()(ids, attend=recorder, observer=outputs.__setitem__)
+    return outputs
 
 
-def as_recorded(seen: Seen, look: Looking) -> Seen:
-    """Everything that the file holds, by its names there, made of what we saw."""
+def as_recorded(outputs: Outputs, recorder: Recorder) -> Outputs:
+    """All values of the file, by its names, computed from our outputs."""
     config, weights, _ = golden()
-    found = {f"partials_{theirs}": seen[ours] for theirs, ours in NAMES.items()}
-    looks = np.stack([to_numpy(record.map) for record in look.trace])  # L B H T S
-    with np.errstate(divide="ignore"):  # what is in the future has weight 0, and score −∞
-        scores = np.log(looks[0]) + to_numpy(look.trace[0].lse)[..., None]
+    found = {f"partials_{theirs}": outputs[ours] for theirs, ours in NAMES.items()}
+    maps = np.stack([to_numpy(record.map) for record in recorder.trace])  # L B H T S
+    with np.errstate(divide="ignore"):  # masked keys have weight 0 and score −∞
+        scores = np.log(maps[0]) + to_numpy(recorder.trace[0].lse)[..., None]
     layers = range(config.n_decoder_layers or 0)
     return found | {
         "partials_pos_emb": weights["decoder.positions.table"][None],
-        "partials_qkv": np.concatenate([seen[f"{FIRST}.self_attention.{part}_proj"] for part in "qkv"], axis=-1),
+        "partials_qkv": np.concatenate([outputs[f"{FIRST}.self_attention.{part}_proj"] for part in "qkv"], axis=-1),
         "partials_att": scores,
-        "partials_attSm": looks[0],
-        "partials_y": reference.merge_heads(seen[f"{FIRST}.self_attention.heads"]),
-        "partials_attnResid": seen["decoder.positions"] + seen[f"{FIRST}.self_attention"],
-        "partials_probs": reference.softmax(seen["logits"]),
-        "hf_logits": seen["logits"],
-        "hf_attentions": looks,
+        "partials_attSm": maps[0],
+        "partials_y": reference.merge_heads(outputs[f"{FIRST}.self_attention.heads"]),
+        "partials_attnResid": outputs["decoder.positions"] + outputs[f"{FIRST}.self_attention"],
+        "partials_probs": reference.softmax(outputs["logits"]),
+        "hf_logits": outputs["logits"],
+        "hf_attentions": maps,
         "hf_hidden_states": np.stack(
-            [seen["decoder.positions"], *(seen[f"decoder.layers.{i}"] for i in layers[:-1]), seen["decoder.norm"]]
+            [
+                outputs["decoder.positions"],
+                *(outputs[f"decoder.layers.{i}"] for i in layers[:-1]),
+                outputs["decoder.norm"],
+            ]
         ),
     }
 
 
 @pytest.mark.parametrize("run", [run_torch, run_numpy], ids=["torch", "numpy"])
-def test_every_number_on_the_way(run: Callable[[np.ndarray, Looking], Seen]) -> None:
+def test_every_intermediate_value(run: Callable[[np.ndarray, Recorder], Outputs]) -> None:
     _, _, recorded = golden()
     ids = recorded["partials_idx"].astype(np.int64)
-    look = Looking(See(map=11))
-    found = as_recorded(run(ids, look), look)
+    recorder = Recorder(See(map=11))
+    found = as_recorded(run(ids, recorder), recorder)
     assert recorded.keys() - found.keys() == {"partials_idx"}
     for name, numbers in found.items():
         assert numbers.dtype == np.float32, name
         assert_close(numbers, recorded[name], "logits")
 
 
-# --- and what it is for -----------------------------------------------------------------------------------
+# --- the task -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("model", [by_torch, by_numpy], ids=["torch", "numpy"])
 def test_it_sorts(model: Callable[[], Any]) -> None:
-    """Six of the letters 0, 1, 2, all 729 ways: what the model adds to them is the same six in order."""
+    """All 729 sequences of six letters 0, 1, 2: the model appends the sorted sequence."""
     prompts = [list(letters) for letters in product(range(3), repeat=6)]
     texts = generate(model(), prompts, max_new=6)
     assert texts == [sorted(prompt) for prompt in prompts]

@@ -1,4 +1,4 @@
-"""A text in a padded batch gives the numbers that it gives alone: every statistic, backend and way into a Record."""
+"""A text in a padded batch gives the same numbers as alone: every statistic, backend and path to a Record."""
 
 from dataclasses import replace
 from typing import Any
@@ -44,7 +44,7 @@ def place(count: int, length: int, side: str) -> slice:
 
 
 def assert_as_alone(found: Record, alone: Record, sample: int, rows: slice, cols: slice, atol: float = 1e-5) -> None:
-    """Sample `sample` of a padded record, whose text stands at rows and cols, against the record of the text alone."""
+    """Compare sample `sample` of a padded record, whose text is at rows and cols, with the record of the text alone."""
 
     def same(name: str, mine: Any, right: Any) -> None:
         np.testing.assert_allclose(to_numpy(mine), to_numpy(right), atol=atol, rtol=1e-5, err_msg=name)
@@ -96,17 +96,17 @@ def test_attend(lengths: list[int], more: int, side: str, causal: bool, bins: in
         keep[sample, place(count, T, side)] = True
     see = See(map=bins, entropy=True, received=True, top=2, distance=True, qk=True)
 
-    def looked(mask: Mask | None, *arrays: np.ndarray) -> Record:
+    def observed(mask: Mask | None, *arrays: np.ndarray) -> Record:
         if causal:
             mask = Mask.causal() if mask is None else Mask.causal() & mask
         given_arrays = arrays if backend in ("blocked", "reference") else [torch.tensor(x) for x in arrays]
         return attend(*given_arrays, mask=mask, see=see, backend=backend)[1]
 
-    found = looked(Mask.from_keep(keep), q, k, v)
+    found = observed(Mask.from_keep(keep), q, k, v)
     for sample, count in enumerate(lengths):
         at = place(count, T, side)
-        alone = looked(None, *(x[sample : sample + 1, :, at] for x in (q, k, v)))
-        if bins < T:  # its bins are those of the padded length: what holds is the mean over the text's queries
+        alone = observed(None, *(x[sample : sample + 1, :, at] for x in (q, k, v)))
+        if bins < T:  # its bins are those of the padded length; the mean over the text's queries is equal
             weights = to_numpy(found.weights())[sample]
             high = -(-T // bins)
             for r in range(found.map.shape[-2]):
@@ -120,26 +120,26 @@ def test_attend(lengths: list[int], more: int, side: str, causal: bool, bins: in
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_attend_across(backend: str, side: str) -> None:
-    """The source is padded, the target is not, though both are as long."""
+def test_attend_cross_attention(backend: str, side: str) -> None:
+    """The source is padded, the target is not, though both have the same length."""
     q, k, v = np.random.default_rng(0).normal(size=(3, 2, 2, 6, 3))
     keep = np.ones((2, 6), bool)
     keep[1] = False
     keep[1, place(4, 6, side)] = True
 
-    def looked(mask: Mask | None, *arrays: np.ndarray) -> Record:
+    def observed(mask: Mask | None, *arrays: np.ndarray) -> Record:
         given_arrays = arrays if backend in ("blocked", "reference") else [torch.tensor(x) for x in arrays]
         return attend(*given_arrays, mask=mask, see=EVERYTHING, backend=backend, kind="cross")[1]
 
-    found, at = looked(Mask.from_keep(keep), q, k, v), place(4, 6, side)
-    alone = looked(None, q[1:], k[1:, :, at], v[1:, :, at])
+    found, at = observed(Mask.from_keep(keep), q, k, v), place(4, 6, side)
+    alone = observed(None, q[1:], k[1:, :, at], v[1:, :, at])
     assert_as_alone(found, alone, 1, slice(0, 6), at, atol=1e-9)
     assert found.kind == "cross"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_hides_a_place_is_no_padding(backend: str) -> None:
-    """A band, and an array that hides each query's own key, hide the last key from all: it is a token all the same."""
+def test_a_masked_position_is_not_padding(backend: str) -> None:
+    """A band, and an array that masks each query's own key, mask the last key for all queries: it is still a token."""
     x = np.random.default_rng(0).normal(size=(1, 1, 5, 3))
     x = x if backend in ("blocked", "reference") else torch.tensor(x)
     before = np.tril(np.ones((5, 5), bool), -1)
@@ -149,7 +149,7 @@ def test_what_hides_a_place_is_no_padding(backend: str) -> None:
         assert attend(x, x, x, mask=mask, see=See(), backend=backend)[1].padding is None
 
 
-def test_a_bias_tells_too() -> None:
+def test_a_bias_shows_padding_too() -> None:
     x = np.random.default_rng(0).normal(size=(1, 1, 5, 3))
     hiding = np.zeros((1, 1, 5, 5))
     hiding[..., 3:] = -1e9
@@ -161,7 +161,7 @@ def test_a_bias_tells_too() -> None:
         assert_as_alone(found, alone, 0, slice(0, 3), slice(0, 3), atol=1e-9)
 
 
-def test_gradients_of_statistics_leave_padding_out() -> None:
+def test_gradients_of_statistics_ignore_padding() -> None:
     x = torch.randn(1, 2, 5, 3, dtype=torch.float64, requires_grad=True)
     keep = torch.tensor([[True, True, True, False, False]])
     see = See(map=2, entropy=True, differentiable=True)
@@ -173,7 +173,7 @@ def test_gradients_of_statistics_leave_padding_out() -> None:
     assert (x.grad[:, :, :3] != 0).any()
 
 
-def test_nothing_that_is_padding_spoils_a_statistic() -> None:
+def test_non_finite_padding_does_not_change_statistics() -> None:
     x = np.random.default_rng(0).normal(size=(1, 2, 5, 3))
     spoiled = x.copy()
     spoiled[:, :, 3:] = np.nan
@@ -209,7 +209,7 @@ def family(name: str, implementation: str) -> nn.Module:
     else:
         made = BertModel(BertConfig(**wide, **common))
     for weights in made.parameters():
-        weights.data *= 2  # not quite even
+        weights.data *= 2  # not quite uniform
     return made.eval()
 
 
@@ -224,9 +224,9 @@ def ran(made: nn.Module, ids: torch.Tensor, see: See) -> Trace:
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize(
     ("name", "implementation"),
-    [*((name, way) for name in ("gpt2", "llama", "bert", "mistral") for way in ("sdpa", "eager")), ("bloom", "eager")],
+    [*((name, one) for name in ("gpt2", "llama", "bert", "mistral") for one in ("sdpa", "eager")), ("bloom", "eager")],
 )
-def test_watched(name: str, implementation: str, side: str) -> None:
+def test_watched_models(name: str, implementation: str, side: str) -> None:
     made = family(name, implementation)
     trace = ran(made, padded(TEXTS, side), EVERYTHING)
     for sample, text in enumerate(TEXTS):
@@ -242,8 +242,8 @@ def test_watched(name: str, implementation: str, side: str) -> None:
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_in_blocks_of_rows(side: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls too large for their weights to be made at once."""
-    monkeypatch.setattr("regard.dispatch.observation.FEW", 0)
+    """Calls too large for their weights to be computed at once."""
+    monkeypatch.setattr("regard.dispatch.observation.SMALL", 0)
     made = family("llama", "sdpa")
     trace = ran(made, padded(TEXTS, side), EVERYTHING)
     for sample, text in enumerate(TEXTS):
@@ -253,7 +253,7 @@ def test_in_blocks_of_rows(side: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_by_the_name_that_hugging_face_knows(side: str) -> None:
+def test_the_hugging_face_implementation(side: str) -> None:
     register(see=EVERYTHING, name="regard-padding")
     made = family("bert", "sdpa")
     made.set_attn_implementation("regard-padding")
@@ -267,8 +267,8 @@ def test_by_the_name_that_hugging_face_knows(side: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_torch_own_encoder_on_its_fused_path_and_off() -> None:
-    """With padding it nests its tensors, and tells the lengths only."""
+def test_the_torch_encoder_with_and_without_its_fused_path() -> None:
+    """With padding it nests its tensors, and passes only the lengths."""
     torch.manual_seed(0)
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True, dropout=0.0)
     model = nn.TransformerEncoder(layer, 2).eval()
@@ -286,7 +286,7 @@ def test_torch_own_encoder_on_its_fused_path_and_off() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
-def test_flex_attention_as_it_is() -> None:
+def test_flex_attention_called_directly() -> None:
     from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
     class Flexible(nn.Module):
@@ -306,7 +306,7 @@ def test_flex_attention_as_it_is() -> None:
 
 @pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 def test_encoder_decoder_and_cross_attention(implementation: str) -> None:
-    """Sources and targets are padded on the right. T5 starts from the id that pads; nothing hides targets' padding."""
+    """Sources and targets are padded on the right. T5 starts from the padding id; targets' padding is not masked."""
     torch.manual_seed(0)
     sizes = {"vocab_size": 50, "d_model": 32, "attn_implementation": implementation}
     t5 = T5Config(d_kv=8, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0, pad_token_id=0, **sizes)
@@ -331,8 +331,8 @@ def test_encoder_decoder_and_cross_attention(implementation: str) -> None:
                 assert_as_alone(found, right, sample, slice(0, T), slice(0, S))
 
 
-def test_ids_tell_where_no_mask_does() -> None:
-    """A decoder without a mask of padding: what stands behind a text is seen by nobody of it."""
+def test_ids_show_padding_without_a_mask() -> None:
+    """A decoder without a padding mask: no query of a text sees what follows it."""
     made = family("llama", "sdpa")
     made.config.pad_token_id = 0
     with torch.no_grad(), regard.watch(made, see=EVERYTHING) as trace:
@@ -345,7 +345,7 @@ def test_ids_tell_where_no_mask_does() -> None:
             assert_as_alone(found, alone, sample, at, at)
 
 
-def test_the_padding_index_of_an_embedding_tells() -> None:
+def test_the_padding_index_of_an_embedding_is_used() -> None:
     class Small(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -368,15 +368,15 @@ def test_the_padding_index_of_an_embedding_tells() -> None:
 
 @pytest.mark.parametrize("cache", ["dynamic", "static"])
 @pytest.mark.parametrize("name", ["llama", "mistral"])
-def test_a_generation_that_began_with_padding(name: str, cache: str) -> None:
+def test_generation_from_a_padded_prompt(name: str, cache: str) -> None:
     made = family(name, "sdpa")
-    asked: dict[str, Any] = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False, "pad_token_id": 0}
-    asked["cache_implementation"] = None if cache == "dynamic" else cache
+    options: dict[str, Any] = {"max_new_tokens": 4, "min_new_tokens": 4, "do_sample": False, "pad_token_id": 0}
+    options["cache_implementation"] = None if cache == "dynamic" else cache
     see = See(map=64, entropy=True, received=True, distance=True)
 
     def written(ids: torch.Tensor) -> tuple[Trace, Trace]:
         with torch.no_grad(), regard.watch(made, see=see) as trace:
-            out = made.generate(ids, attention_mask=(ids != 0).long(), **asked)
+            out = made.generate(ids, attention_mask=(ids != 0).long(), **options)
         return trace, trace.stitched(out)
 
     steps, whole = written(padded(TEXTS[:2], "left"))
@@ -395,7 +395,7 @@ def test_a_generation_that_began_with_padding(name: str, cache: str) -> None:
         np.testing.assert_allclose(found.map[1, :, at, at], right.map[0], atol=1e-5)
 
 
-def test_a_padded_trace_is_the_same_after_a_file(tmp_path: Any) -> None:
+def test_a_padded_trace_is_saved_and_read(tmp_path: Any) -> None:
     trace = ran(family("llama", "sdpa"), padded(TEXTS, "left"), EVERYTHING)
     trace.save(tmp_path / "padded.safetensors", qk=True)
     again = regard.read_trace(tmp_path / "padded.safetensors")
@@ -406,8 +406,8 @@ def test_a_padded_trace_is_the_same_after_a_file(tmp_path: Any) -> None:
         np.testing.assert_array_equal(again.measure("sink"), trace.measure("sink"))
 
 
-def test_what_heads_do_not_choose_is_no_padding() -> None:
-    """Of the strongest keys of each query, the last key may be none, for every head: the last query is text still."""
+def test_keys_that_no_head_chooses_are_not_padding() -> None:
+    """The last key may be among no query's top keys, in any head: the last query is still text."""
 
     class Strongest(nn.Module):
         num_heads = 4

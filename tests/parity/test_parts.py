@@ -1,7 +1,7 @@
-"""The parts other than attention: reference = functional = PyTorch's own, over odd sizes and four dtypes.
+"""All parts other than attention: reference = functional = PyTorch, over odd sizes and four dtypes.
 
-Each dtype is judged by the reference in float64, on inputs rounded to that dtype first. Errors are twins too:
-both rooms refuse the same calls, with the same sentence.
+Each dtype is compared with the reference in float64, on inputs rounded to that dtype. Both packages raise the same
+errors for the same calls.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from regard.reference import position_wise as r_activations
 from regard.reference import position_wise as r_feed_forward
 from regard.reference import positions as r_positions
 
-TWINS = {
+COUNTERPARTS = {
     r_activations: f_activations,
     r_feed_forward: f_feed_forward,
     r_norms: f_norms,
@@ -47,33 +47,33 @@ def made(seed: int, *shapes: tuple[int, ...], dtype: str = "float64") -> list[Te
 
 
 def exactly(*tensors: Tensor | None) -> list[np.ndarray | None]:
-    """The same numbers for the judge, in float64."""
+    """The same numbers as float64 NumPy arrays, for the reference."""
     return [None if x is None else x.double().numpy() for x in tensors]
 
 
 def rounded_weights(seed: int, D: int, F: int, dtype: str) -> list[Tensor]:
-    """W_1, W_2, W_up, b_1 and b_2, the matrices scaled so that numbers keep their size, as a network's are."""
+    """W_1, W_2, W_up, b_1 and b_2, scaled so that activations keep their size."""
     W_in, W_out, W_up, b_1, b_2 = made(seed, (D, F), (F, D), (D, F), (F,), (D,))
     weights = (W_in / D**0.5, W_out / F**0.5, W_up / D**0.5, b_1, b_2)
     return [w.to(getattr(torch, dtype)) for w in weights]
 
 
-# --- the twins bear the same names -----------------------------------------------------------------------
+# --- reference and functional have the same signatures ---------------------------------------------------
 
 
-@pytest.mark.parametrize("room", TWINS, ids=lambda room: room.__name__)
-def test_twins_have_the_same_names_and_arguments(room: ModuleType) -> None:
-    def public(room: ModuleType) -> dict[str, list[tuple[str, Any]]]:
-        own = {n: f for n, f in vars(room).items() if getattr(f, "__module__", "") == room.__name__}
+@pytest.mark.parametrize("package", COUNTERPARTS, ids=lambda package: package.__name__)
+def test_both_packages_have_the_same_names_and_arguments(package: ModuleType) -> None:
+    def public(package: ModuleType) -> dict[str, list[tuple[str, Any]]]:
+        own = {n: f for n, f in vars(package).items() if getattr(f, "__module__", "") == package.__name__}
         return {
             name: [(p.name, p.default) for p in signature(f).parameters.values()]
             for name, f in own.items()
             if not name.startswith("_") and not isinstance(f, type) and callable(f)
         }
 
-    theirs = public(TWINS[room])
-    for name, parameters in public(room).items():
-        if not name.endswith("_backward"):  # autograd's business in torch
+    theirs = public(COUNTERPARTS[package])
+    for name, parameters in public(package).items():
+        if not name.endswith("_backward"):  # torch uses autograd
             assert theirs[name] == parameters, name
 
 
@@ -91,18 +91,18 @@ TORCHS_ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_activations(name: str, dtype: str) -> None:
     x = (3 * torch.tensor(np.random.default_rng(0).standard_normal((5, 127)))).to(getattr(torch, dtype))
-    expected = r_activations.activation_called(name).forward(*exactly(x))
-    ours = f_activations.activation_called(name)(x)
+    expected = r_activations.get_activation(name).forward(*exactly(x))
+    ours = f_activations.get_activation(name)(x)
     assert ours.dtype == x.dtype
     assert_close(ours, expected)
     assert_close(TORCHS_ACTIVATIONS[name](x), expected)
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-def test_activations_of_whole_numbers(name: str) -> None:
+def test_activations_of_integers(name: str) -> None:
     x = np.arange(-3, 4)
-    expected = r_activations.activation_called(name).forward(x)
-    ours = f_activations.activation_called(name)(torch.tensor(x))
+    expected = r_activations.get_activation(name).forward(x)
+    ours = f_activations.get_activation(name)(torch.tensor(x))
     assert str(ours.dtype) == f"torch.{expected.dtype}"
     assert_close(ours, expected, dtype="float64")
 
@@ -135,7 +135,7 @@ def test_gated_feed_forward(activation: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_feed_forward_is_two_linear_layers_of_torch(shape: tuple[int, ...]) -> None:
+def test_feed_forward_equals_two_linear_layers(shape: tuple[int, ...]) -> None:
     D = shape[-1]
     module = torch.nn.Sequential(torch.nn.Linear(D, 11), torch.nn.ReLU(), torch.nn.Linear(11, D)).double()
     up, down = module[0], module[2]
@@ -146,7 +146,7 @@ def test_feed_forward_is_two_linear_layers_of_torch(shape: tuple[int, ...]) -> N
     assert_close(r_feed_forward.feed_forward(*exactly(x, *parts)), expected)
 
 
-def test_gated_feed_forward_is_llama_s() -> None:
+def test_gated_feed_forward_equals_llama() -> None:
     gate, up, down = (torch.nn.Linear(*sizes, bias=False).double() for sizes in ((5, 7), (5, 7), (7, 5)))
     (x,) = made(6, (2, 3, 5))
     expected = down(torchs_own.silu(gate(x)) * up(x)).detach()
@@ -183,7 +183,7 @@ def test_rms_norm(shape: tuple[int, ...], dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_rms_norm_is_llama_s_to_the_last_bit(dtype: str) -> None:
+def test_rms_norm_equals_llama_bit_for_bit(dtype: str) -> None:
     x, weight = made(9, (50, 64), (64,), dtype=dtype)
     wide = x.float()
     normalised = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-6)
@@ -191,7 +191,7 @@ def test_rms_norm_is_llama_s_to_the_last_bit(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_norms_kept_in_float32_beside_half_precision(dtype: str) -> None:
+def test_float32_norms_of_half_precision_inputs(dtype: str) -> None:
     (x,) = made(10, (3, 7), dtype=dtype)
     weight, bias = made(11, (7,), (7,), dtype="float32")
     for ours, expected in (
@@ -204,7 +204,7 @@ def test_norms_kept_in_float32_beside_half_precision(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_norms_agree_when_both_rooms_compute_in_that_dtype(dtype: str) -> None:
+def test_norms_agree_if_both_packages_compute_in_the_same_dtype(dtype: str) -> None:
     x, weight = made(12, (3, 7), (7,), dtype=dtype)
     for name in ("layer_norm", "rms_norm"):
         theirs = getattr(r_norms, name)(x.numpy(), weight.numpy())
@@ -226,7 +226,7 @@ def test_sinusoidal_positions(length: int, d_model: int, start: int, dtype: str)
     assert f_positions.sinusoidal_positions(length, d_model).dtype == torch.get_default_dtype()
 
 
-def test_learned_positions_are_an_embedding() -> None:
+def test_learned_positions_equal_an_embedding() -> None:
     module = torch.nn.Embedding(9, 4)
     expected = module(torch.arange(2, 7)).detach()
     assert_same_bits(f_positions.learned_positions(module.weight, 5, start=2), expected)
@@ -250,13 +250,13 @@ def test_rotate(shape: tuple[int, ...], positions: tuple[int, ...], pairing: str
 
 
 @pytest.mark.parametrize("pairing", ["halves", "pairs"])
-def test_rotate_is_multiplication_of_complex_numbers(pairing: str) -> None:
+def test_rotate_equals_complex_multiplication(pairing: str) -> None:
     (x,) = made(14, (2, 5, 8))
     at = torch.tensor([0, 1, 2, 50, 1000])
     pairs = x.unflatten(-1, (2, 4)).transpose(-1, -2) if pairing == "halves" else x.unflatten(-1, (4, 2))
-    turns = torch.polar(torch.ones(5, 4, dtype=torch.float64), f_positions.rotary_angles(at, 8))
-    turned = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * turns)
-    expected = (turned.transpose(-1, -2) if pairing == "halves" else turned).flatten(-2)
+    rotations = torch.polar(torch.ones(5, 4, dtype=torch.float64), f_positions.rotary_angles(at, 8))
+    rotated = torch.view_as_real(torch.view_as_complex(pairs.contiguous()) * rotations)
+    expected = (rotated.transpose(-1, -2) if pairing == "halves" else rotated).flatten(-2)
     assert_close(f_positions.rotate(x, at, pairing=pairing), expected)
     assert_close(r_positions.rotate(*exactly(x), at.numpy(), pairing=pairing), expected)
 
@@ -268,7 +268,7 @@ def test_rotary_angles() -> None:
     assert_close(ours, r_positions.rotary_angles(at.numpy(), 6, base=500000.0))
 
 
-def test_angles_are_float32_only_where_there_is_no_float64() -> None:
+def test_angles_are_float32_only_on_devices_without_float64() -> None:
     assert f_positions._exact(torch.device("mps")) == torch.float32
     assert f_positions._exact(torch.device("cuda")) == torch.float64
 
@@ -313,16 +313,16 @@ def test_memory_layouts_change_nothing(layout: str) -> None:
 
     (x,), (W_1, W_2, W_up, *_) = made(16, (2, 5, 6)), rounded_weights(17, 6, 11, "float64")
     arrays = [lay_out(a.numpy(), layout) for a in (x, W_1, W_2, W_up)]
-    rooms, twins = (r_norms, r_feed_forward, r_positions), (f_norms, f_feed_forward, f_positions)
-    expected = all_parts(*rooms, *(np.ascontiguousarray(a) for a in arrays), np.arange(5))
-    ours = all_parts(*rooms, *arrays, np.arange(5))
-    torchs = all_parts(*twins, *(as_tensor(a) for a in arrays), torch.arange(5))
+    packages, torch_versions = (r_norms, r_feed_forward, r_positions), (f_norms, f_feed_forward, f_positions)
+    expected = all_parts(*packages, *(np.ascontiguousarray(a) for a in arrays), np.arange(5))
+    ours = all_parts(*packages, *arrays, np.arange(5))
+    torchs = all_parts(*torch_versions, *(as_tensor(a) for a in arrays), torch.arange(5))
     for plain, array, tensor in zip(expected, ours, torchs, strict=True):
         assert_close(array, plain)
         assert_close(tensor, plain)
 
 
-def test_everything_compiles_without_a_break() -> None:
+def test_everything_compiles_as_one_graph() -> None:
     def block(x: Tensor, W_1: Tensor, W_2: Tensor, weight: Tensor, table: Tensor) -> Tensor:
         T, D = x.shape[-2:]
         x = x + f_positions.sinusoidal_positions(T, D, like=x) + f_positions.learned_positions(table, T)
@@ -346,12 +346,12 @@ def test_autocast_keeps_norms_and_angles_exact() -> None:
     assert_close(narrow, r_feed_forward.feed_forward(*exactly(x, W_1, W_2)))
 
 
-# --- both rooms refuse alike -----------------------------------------------------------------------------
+# --- both packages raise the same errors -----------------------------------------------------------------------------
 
 SIZES = [(), (2, 0), (3,), (2, 3), (3, 5), (5, 3), (5,), (4, 4, 4, 6), (2, 4, 5), (4, 2), (4, 4, 3)]
 ONES = {shape: np.ones(shape) for shape in SIZES}
 WRONG_CALLS: dict[str, tuple[ModuleType, str, tuple[Any, ...], dict[str, Any]]] = {
-    "activation": (r_activations, "activation_called", ("swish",), {}),
+    "activation": (r_activations, "get_activation", ("swish",), {}),
     "approximate": (r_activations, "gelu", (ONES[3,], "erf"), {}),
     "no width": (r_feed_forward, "feed_forward", (ONES[2, 0], ONES[3, 5], ONES[5, 3]), {}),
     "no axis": (r_norms, "layer_norm", (ONES[()],), {}),
@@ -384,9 +384,9 @@ WRONG_CALLS: dict[str, tuple[ModuleType, str, tuple[Any, ...], dict[str, Any]]] 
     "sinusoidal width": (r_positions, "sinusoidal_at", (np.arange(3), 0), {}),
     "scaling": (r_positions, "rotary_frequencies", (4,), {"scaling": "linear"}),
     "yarn base": (r_positions, "rotary_frequencies", (4, 1.0, YarnScaling(factor=2.0, original_len=8)), {}),
-    "turns width": (r_positions, "turn", (ONES[4, 4, 4, 6], (ONES[4, 2], ONES[4, 2])), {}),
-    "turns axes": (r_positions, "turn", (ONES[4, 4, 4, 6], (ONES[4, 4, 3], ONES[4, 4, 3])), {}),
-    "turns of nothing": (r_positions, "turn", (ONES[3,], (ONES[5, 3], ONES[5, 3])), {}),
+    "rotations width": (r_positions, "apply_rotations", (ONES[4, 4, 4, 6], (ONES[4, 2], ONES[4, 2])), {}),
+    "rotations axes": (r_positions, "apply_rotations", (ONES[4, 4, 4, 6], (ONES[4, 4, 3], ONES[4, 4, 3])), {}),
+    "rotations of one axis": (r_positions, "apply_rotations", (ONES[3,], (ONES[5, 3], ONES[5, 3])), {}),
     "places samples": (r_positions, "alibi_bias_at", (2, np.zeros((2, 3), int), np.zeros((4, 3), int)), {}),
     "places axes": (r_positions, "relative_bias_at", (ONES[4, 2], np.zeros((1, 2, 3), int), np.arange(3)), {}),
     "T": (r_positions, "alibi_bias", (2, -1, 3), {}),
@@ -398,20 +398,20 @@ WRONG_CALLS: dict[str, tuple[ModuleType, str, tuple[Any, ...], dict[str, Any]]] 
 
 
 @pytest.mark.parametrize("case", WRONG_CALLS)
-def test_both_rooms_refuse_with_the_same_sentence(case: str) -> None:
-    room, name, arguments, options = WRONG_CALLS[case]
+def test_both_packages_raise_the_same_message(case: str) -> None:
+    package, name, arguments, options = WRONG_CALLS[case]
     tensors = [torch.tensor(a) if isinstance(a, np.ndarray) else a for a in arguments]
     with pytest.raises(RegardError) as theirs:
-        getattr(room, name)(*arguments, **options)
+        getattr(package, name)(*arguments, **options)
     with pytest.raises(RegardError) as ours:
-        getattr(TWINS[room], name)(*tensors, **options)
+        getattr(COUNTERPARTS[package], name)(*tensors, **options)
     assert type(ours.value) is type(theirs.value)
     for language in ("en", "zh"):
         assert ours.value.text(language) == theirs.value.text(language)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "bool", "complex64"])
-def test_positions_in_a_dtype_that_cannot_count_are_refused(dtype: str) -> None:
+def test_half_precision_positions_are_refused(dtype: str) -> None:
     at = torch.arange(4).to(getattr(torch, dtype))
     with pytest.raises(
         RegardError, match=f"positions must be whole numbers, or float32 or float64; found torch.{dtype}"
@@ -420,13 +420,13 @@ def test_positions_in_a_dtype_that_cannot_count_are_refused(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bool"])
-def test_places_are_whole_numbers(dtype: str) -> None:
+def test_query_and_key_positions_must_be_integers(dtype: str) -> None:
     at, whole, table = np.zeros(3, dtype), np.arange(3), np.ones((8, 2))
-    for room, made, spelled in ((r_positions, np.asarray, dtype), (f_positions, torch.tensor, f"torch.{dtype}")):
+    for package, made, spelled in ((r_positions, np.asarray, dtype), (f_positions, torch.tensor, f"torch.{dtype}")):
         for name, call in (
             ("positions", lambda f, a: f.learned_at(a(table), a(at))),
             ("queries", lambda f, a: f.alibi_bias_at(2, a(at), a(whole))),
             ("keys", lambda f, a: f.relative_bias_at(a(table), a(whole), a(at))),
         ):
             with pytest.raises(RegardError, match=f"^{name} must be whole numbers.* found {spelled}$"):
-                call(room, made)
+                call(package, made)

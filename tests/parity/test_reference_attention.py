@@ -1,7 +1,7 @@
-"""The reference is PyTorch's attention, forward and backward, wherever PyTorch's is right.
+"""The reference equals PyTorch's attention, forward and backward, wherever PyTorch is correct.
 
-Where it is not (fully masked rows in nn.MultiheadAttention, hidden NaN, is_causal with T != S), the difference is
-written down as a test of its own, so that a change in PyTorch is noticed.
+Where it is not (fully masked rows in nn.MultiheadAttention, masked NaN, is_causal with T != S), a separate test checks
+the difference, so that a change in PyTorch is noticed.
 """
 
 from typing import Any
@@ -30,7 +30,7 @@ from regard.reference import (
 
 
 def torch_call(call: Call, q: Any, k: Any, v: Any) -> Any:
-    """PyTorch's own attention, math backend; who may look where is given densely, bias and all."""
+    """PyTorch's own attention with the math backend and a dense mask that includes the bias."""
     allowed = torch.from_numpy(call.allowed.copy())
     mask = allowed
     if call.bias is not None:
@@ -43,7 +43,7 @@ def torch_call(call: Call, q: Any, k: Any, v: Any) -> Any:
 
 
 def compare(call: Call) -> None:
-    """Output and gradients, one call."""
+    """Compare output and gradients of one call."""
     inputs = [as_tensor(x).clone().requires_grad_() for x in (call.q, call.k, call.v)]
     expected = torch_call(call, *inputs)
     output, _ = scaled_dot_product_attention(call.q, call.k, call.v, **call.options)
@@ -57,30 +57,30 @@ def compare(call: Call) -> None:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", CASES)
-def test_named_cases_are_torchs(name: str, dtype: str) -> None:
+def test_named_cases_equal_torch(name: str, dtype: str) -> None:
     compare(make_case(name, dtype))
 
 
 @given(calls(dtypes=("float64", "float32"), softcapped=False))
-def test_any_call_is_torchs(call: Call) -> None:
+def test_any_call_equals_torch(call: Call) -> None:
     compare(call)
 
 
 @pytest.mark.parametrize(("T", "S"), [(1, 6), (3, 7), (5, 5), (7, 3)])
-def test_causal_is_torchs_lower_right(T: int, S: int) -> None:
+def test_causal_mask_equals_causal_lower_right_of_torch(T: int, S: int) -> None:
     rng = np.random.default_rng(0)
     q, k, v = rng.standard_normal((2, 3, T, 8)), rng.standard_normal((2, 3, S, 8)), rng.standard_normal((2, 3, S, 8))
     output, _ = scaled_dot_product_attention(q, k, v, Mask.causal())
     tensors = [torch.from_numpy(x) for x in (q, k, v)]
-    # torch warns about rows without a key when T > S; ours are defined as zero, and so are theirs.
+    # torch warns about fully masked rows when T > S; both give zero for them.
     bias = torch.ones(T, S, dtype=torch.bool).tril(S - T) if T > S else causal_lower_right(T, S)
     assert_close(output, F.scaled_dot_product_attention(*tensors, attn_mask=bias), "output")
     upper_left = F.scaled_dot_product_attention(*tensors, is_causal=True)
     assert (T == S) == bool(torch.allclose(upper_left, torch.from_numpy(output)))
 
 
-def test_hidden_nan_leaks_in_torch_and_not_here() -> None:
-    """If this fails, PyTorch has been mended: say so in docs and simplify."""
+def test_masked_nan_leaks_in_torch_and_not_here() -> None:
+    """If this fails, PyTorch has been fixed: update the docs and simplify."""
     v = np.array([[[[1.0], [np.nan]]]])
     x = np.ones((1, 1, 2, 1))
     mask = Mask.prefix(1)
@@ -95,7 +95,7 @@ def test_hidden_nan_leaks_in_torch_and_not_here() -> None:
 
 
 def copied(module: nn.MultiheadAttention) -> Projections:
-    """Its weights under our names; nn.Linear keeps the transpose."""
+    """The weights of the module under our names; nn.Linear stores the transpose."""
     if module.in_proj_weight is not None:
         parts = module.in_proj_weight.detach().chunk(3)
     else:
@@ -135,15 +135,15 @@ def compare_modules(module: nn.MultiheadAttention, q: Any, k: Any, v: Any, mask:
 @pytest.mark.parametrize("bias", [True, False], ids=["biases", "no biases"])
 @pytest.mark.parametrize(("B", "T", "S", "D", "H"), [(1, 1, 1, 4, 1), (2, 5, 7, 12, 3), (3, 7, 5, 8, 8)])
 @pytest.mark.parametrize("kind", ["no mask", "attn_mask", "key_padding_mask", "both", "additive"])
-def test_it_is_nn_multihead_attention(kind: str, B: int, T: int, S: int, D: int, H: int, bias: bool) -> None:
+def test_equals_nn_multihead_attention(kind: str, B: int, T: int, S: int, D: int, H: int, bias: bool) -> None:
     torch.manual_seed(0)
     module = nn.MultiheadAttention(D, H, bias=bias, batch_first=True, dtype=torch.float64)
-    if bias:  # they start at zero, where a missing bias would not be noticed
+    if bias:  # biases start at zero, where a missing bias would not be noticed
         nn.init.normal_(module.in_proj_bias)
         nn.init.normal_(module.out_proj.bias)
     rng = np.random.default_rng(0)
     q, k, v = rng.standard_normal((B, T, D)), rng.standard_normal((B, S, D)), rng.standard_normal((B, S, D))
-    # Their polarity: True = may not look. Key 0 stays visible, because theirs is NaN where nothing is.
+    # The module's polarity: True = masked. Key 0 stays visible, because the module gives NaN for fully masked rows.
     blocked, padded = rng.random((T, S)) < 0.4, rng.random((B, S)) < 0.4
     blocked[:, 0], padded[:, 0] = False, False
     theirs: dict[str, Any] = {}
@@ -161,7 +161,7 @@ def test_it_is_nn_multihead_attention(kind: str, B: int, T: int, S: int, D: int,
 
 
 @pytest.mark.parametrize("T", [1, 4, 7])
-def test_a_causal_nn_multihead_attention(T: int) -> None:
+def test_equals_causal_nn_multihead_attention(T: int) -> None:
     torch.manual_seed(0)
     module = nn.MultiheadAttention(8, 2, batch_first=True, dtype=torch.float64)
     x = np.random.default_rng(0).standard_normal((2, T, 8))
@@ -169,8 +169,8 @@ def test_a_causal_nn_multihead_attention(T: int) -> None:
     compare_modules(module, x, x, x, Mask.causal(), attn_mask=blocked)
 
 
-def test_a_row_with_nothing_to_see_is_nan_in_torch_and_zero_here() -> None:
-    """If this fails, PyTorch has been mended."""
+def test_fully_masked_row_is_nan_in_torch_and_zero_here() -> None:
+    """If this fails, PyTorch has been fixed."""
     module = nn.MultiheadAttention(4, 2, batch_first=True, dtype=torch.float64).eval()
     x = np.random.default_rng(0).standard_normal((1, 3, 4))
     padded = torch.ones(1, 3, dtype=torch.bool)
@@ -183,8 +183,8 @@ def test_a_row_with_nothing_to_see_is_nan_in_torch_and_zero_here() -> None:
 
 
 @given(st.sampled_from([(2, 1), (4, 2), (6, 3), (6, 1)]), st.integers(1, 5), st.integers(1, 5))
-def test_grouped_heads_are_repeated_heads(heads: tuple[int, int], T: int, S: int) -> None:
-    """Grouped-query attention is multi-head attention whose key and value columns are copied."""
+def test_grouped_heads_equal_repeated_heads(heads: tuple[int, int], T: int, S: int) -> None:
+    """Grouped-query attention equals multi-head attention with repeated key and value columns."""
     (H, G), E, D = heads, 2, 5
     rng = np.random.default_rng(T * 10 + S)
     grouped = Projections(*(rng.standard_normal(s) for s in ((D, H * E), (D, G * E), (D, G * E), (H * E, D))))

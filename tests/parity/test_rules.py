@@ -1,4 +1,4 @@
-"""The rules that hold everywhere, on every backend that can do the call (design: rules 1 to 8)."""
+"""The rules of the design (1 to 8) on every backend that can run the call."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,38 +15,38 @@ from regard import Mask, See, attend, reference
 from regard.arrays import to_numpy
 
 BACKENDS = ("blocked", "reference", "sdpa", "chunked", "eager")
-SEEING = ("blocked", "reference", "chunked", "eager")
-SOME = tuple(n for n in LENGTHS if n)
+WITH_STATISTICS = ("blocked", "reference", "chunked", "eager")
+NONZERO_LENGTHS = tuple(n for n in LENGTHS if n)
 
 
-def on(backend: str, call: Call) -> Call:
+def for_backend(backend: str, call: Call) -> Call:
     if backend == "sdpa":
         call = replace(call, softcap=None)
     return call if backend in ("blocked", "reference") else call.as_torch()
 
 
 def run(backend: str, call: Call) -> Any:
-    here = on(backend, call)
-    return attend(here.q, here.k, here.v, **here.options, backend=backend)
+    converted = for_backend(backend, call)
+    return attend(converted.q, converted.k, converted.v, **converted.options, backend=backend)
 
 
-def settled(call: Call) -> Call:
-    """The same with memory that a copy keeps: rounding may follow the layout, so both calls must have the same."""
+def with_kept_layout(call: Call) -> Call:
+    """The call with a memory layout that a copy keeps: rounding depends on the layout, so both calls need the same."""
     return replace(call, k=call.k.copy(order="K"), v=call.v.copy(order="K"))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @given(call=calls())
-def test_a_query_that_may_look_nowhere_gets_exactly_zero(backend: str, call: Call) -> None:
-    blind = ~call.allowed.any(-1)
+def test_fully_masked_query_gets_exactly_zero(backend: str, call: Call) -> None:
+    masked = ~call.allowed.any(-1)
     out = to_numpy(run(backend, call))
-    assert (out[blind] == 0).all()
+    assert (out[masked] == 0).all()
     assert np.isfinite(out).all()
 
 
 @pytest.mark.parametrize("backend", ("sdpa", "chunked", "eager"))
 @pytest.mark.parametrize("dtype", ("float16", "bfloat16", "float32", "float64"))
-def test_a_query_that_may_look_nowhere_has_zero_gradients(backend: str, dtype: str) -> None:
+def test_fully_masked_query_has_zero_gradients(backend: str, dtype: str) -> None:
     q, k, v = (torch.randn(1, 2, 3, 4).to(getattr(torch, dtype)).requires_grad_() for _ in range(3))
     mask = torch.tensor([[True, True, False], [False, False, False], [True, False, False]])
     out = attend(q, k, v, mask=mask, backend=backend)
@@ -60,7 +60,7 @@ def test_a_query_that_may_look_nowhere_has_zero_gradients(backend: str, dtype: s
 
 
 @pytest.mark.parametrize("backend", ("sdpa", "chunked", "eager"))
-def test_when_nobody_may_look_anywhere_backward_still_works(backend: str) -> None:
+def test_backward_works_where_everything_is_masked(backend: str) -> None:
     q, k, v = (torch.randn(1, 2, 3, 4, requires_grad=True) for _ in range(3))
     attend(q, k, v, mask=torch.zeros(3, 3, dtype=torch.bool), backend=backend).sum().backward()
     for x in (q, k, v):
@@ -69,31 +69,29 @@ def test_when_nobody_may_look_anywhere_backward_still_works(backend: str) -> Non
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@given(call=calls(lengths=SOME), seed=st.integers(0, 99))
-def test_what_nobody_may_look_at_changes_nothing(backend: str, call: Call, seed: int) -> None:
+@given(call=calls(lengths=NONZERO_LENGTHS), seed=st.integers(0, 99))
+def test_keys_masked_for_all_queries_change_nothing(backend: str, call: Call, seed: int) -> None:
     assume(call.unseen.any())
-    clean, spoilt = call.spoiled(call.unseen, seed)
-    assert_same_bits(run(backend, spoilt), run(backend, clean))
+    clean, changed = call.with_garbage(call.unseen, seed)
+    assert_same_bits(run(backend, changed), run(backend, clean))
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("garbage", GARBAGE)
-@given(call=calls(axes=(4,), lengths=SOME, dtypes=("float32", "float64")), data=st.data())
-def test_what_a_query_may_not_look_at_never_reaches_it(
-    backend: str, garbage: float, call: Call, data: st.DataObject
-) -> None:
+@given(call=calls(axes=(4,), lengths=NONZERO_LENGTHS, dtypes=("float32", "float64")), data=st.data())
+def test_masked_key_never_changes_the_output(backend: str, garbage: float, call: Call, data: st.DataObject) -> None:
     assume(call.sizes.B)
-    call = settled(call)
+    call = with_kept_layout(call)
     key = data.draw(st.integers(0, call.sizes.S - 1))
     k, v = call.k.copy(order="K"), call.v.copy(order="K")
     k[..., key, :] = garbage
     v[..., key, :] = garbage
-    blind = ~call.allowed[..., key]  # … T: those who may not look at it
-    clean, spoilt = run(backend, call), run(backend, replace(call, k=k, v=v))
-    assert_same_bits(to_numpy(spoilt)[blind], to_numpy(clean)[blind])
+    masked = ~call.allowed[..., key]  # … T: the queries for which the key is masked
+    clean, changed = run(backend, call), run(backend, replace(call, k=k, v=v))
+    assert_same_bits(to_numpy(changed)[masked], to_numpy(clean)[masked])
     if not np.isfinite(garbage):
-        looking = to_numpy(spoilt)[~blind]
-        assert not np.isfinite(looking).all(-1).any(), "a query that may look at it must show it"
+        seeing = to_numpy(changed)[~masked]
+        assert not np.isfinite(seeing).all(-1).any(), "a query that sees the key must not be finite"
 
 
 @pytest.mark.parametrize("backend", ("sdpa", "chunked", "eager"))
@@ -108,11 +106,11 @@ def test_what_a_query_may_not_look_at_never_reaches_it(
     ],
     ids=repr,
 )
-def test_what_a_query_may_not_look_at_never_reaches_a_gradient(backend: str, garbage: float, mask: Mask) -> None:
-    """The last key is garbage; the loss is made of the queries that may not look at it."""
+def test_masked_key_never_changes_a_gradient(backend: str, garbage: float, mask: Mask) -> None:
+    """The last key is garbage; the loss uses only the queries for which it is masked."""
     generator = torch.Generator().manual_seed(0)
     arrays = [torch.randn(2, 4, 6, 8, generator=generator) for _ in range(3)]
-    blind = torch.from_numpy(~mask.dense(6, 6)[..., -1]).expand(2, 4, 6)
+    masked = torch.from_numpy(~mask.dense(6, 6)[..., -1]).expand(2, 4, 6)
 
     def gradients(last: float | None) -> list[torch.Tensor]:
         leaves = [x.clone() for x in arrays]
@@ -120,41 +118,41 @@ def test_what_a_query_may_not_look_at_never_reaches_a_gradient(backend: str, gar
             leaves[1][:, :, -1], leaves[2][:, :, -1] = last, last
         leaves = [x.requires_grad_() for x in leaves]
         out = attend(*leaves, mask=mask, backend=backend)
-        torch.where(blind[..., None], out, 0).sum().backward()
+        torch.where(masked[..., None], out, 0).sum().backward()
         return [x.grad for x in leaves]
 
-    for spoilt, clean in zip(gradients(garbage), gradients(None), strict=True):
-        assert_same_bits(spoilt, clean)
+    for changed, clean in zip(gradients(garbage), gradients(None), strict=True):
+        assert_same_bits(changed, clean)
 
 
 @pytest.mark.parametrize("backend", ("sdpa", "chunked", "eager"))
-def test_a_huge_value_in_plain_view_costs_no_quadratic_memory(backend: str) -> None:
-    """Queries that see it are computed again in blocks of rows; those that do not get what they would without it."""
+def test_visible_huge_value_needs_no_quadratic_memory(backend: str) -> None:
+    """Queries that see the value are recomputed in blocks of rows; other queries are unchanged."""
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(1, 2, 700, 8, generator=generator) for _ in range(3))
     clean = attend(q, k, v, mask=Mask.window(5, 0), backend=backend)
     v[:, :, 300] = 1e30
     leaves = [x.requires_grad_() for x in (q, k, v)]
-    spoilt = attend(*leaves, mask=Mask.window(5, 0), backend=backend)
+    changed = attend(*leaves, mask=Mask.window(5, 0), backend=backend)
     seeing = torch.zeros(700, dtype=torch.bool)
     seeing[300:306] = True
-    assert torch.equal(spoilt[:, :, ~seeing], clean[:, :, ~seeing])
-    assert (spoilt[:, :, seeing].abs() > 1e20).all()
-    spoilt[:, :, ~seeing].sum().backward()
+    assert torch.equal(changed[:, :, ~seeing], clean[:, :, ~seeing])
+    assert (changed[:, :, seeing].abs() > 1e20).all()
+    changed[:, :, ~seeing].sum().backward()
     assert all(x.grad.isfinite().all() for x in leaves)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("bad", (np.nan, np.inf, -np.inf))
-def test_a_bad_query_spoils_itself_alone(backend: str, bad: float) -> None:
+def test_bad_query_changes_only_itself(backend: str, bad: float) -> None:
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((1, 2, 5, 4)) for _ in range(3))
     allowed = np.tri(5, dtype=bool)
     allowed[2] = False
-    spoilt = q.copy()
-    spoilt[:, :, [1, 2], 0] = bad  # query 2 may look nowhere, so what it holds is nobody's business
+    changed = q.copy()
+    changed[:, :, [1, 2], 0] = bad  # query 2 is fully masked, so its numbers do not matter
     convert = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
-    out = to_numpy(attend(*map(convert, (spoilt, k, v)), mask=convert(allowed), backend=backend))
+    out = to_numpy(attend(*map(convert, (changed, k, v)), mask=convert(allowed), backend=backend))
     clean = to_numpy(attend(*map(convert, (q, k, v)), mask=convert(allowed), backend=backend))
     assert np.isnan(out[:, :, 1]).all()
     assert (out[:, :, 2] == 0).all()
@@ -163,8 +161,8 @@ def test_a_bad_query_spoils_itself_alone(backend: str, bad: float) -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("mask", [None, Mask.causal()], ids=["no mask", "causal"])
-def test_a_bad_query_shows_even_when_all_its_scores_are_minus_infinity(backend: str, mask: Mask | None) -> None:
-    """Softmax of nothing but -inf is 0, as for a query that may look nowhere; this one may look."""
+def test_query_with_only_minus_infinity_scores_is_nan(backend: str, mask: Mask | None) -> None:
+    """A softmax of only -inf gives 0, as for a fully masked query; this query is not masked."""
     q, k, v = (np.ones((1, 2, 5, 4)) for _ in range(3))
     q[0, 0, 2] = -np.inf
     convert = np.asarray if backend in ("blocked", "reference") else torch.from_numpy
@@ -173,17 +171,17 @@ def test_a_bad_query_shows_even_when_all_its_scores_are_minus_infinity(backend: 
     assert np.isnan(out).sum() == 4
 
 
-@pytest.mark.parametrize("backend", SEEING)
-@given(call=calls(axes=(4,), lengths=SOME, dtypes=("float64",)), data=st.data())
-def test_records_show_what_is_not_finite_and_nothing_more(backend: str, call: Call, data: st.DataObject) -> None:
+@pytest.mark.parametrize("backend", WITH_STATISTICS)
+@given(call=calls(axes=(4,), lengths=NONZERO_LENGTHS, dtypes=("float64",)), data=st.data())
+def test_records_are_nan_only_where_they_should_be(backend: str, call: Call, data: st.DataObject) -> None:
     assume(call.sizes.B)
     k = np.array(call.k)
     k[..., data.draw(st.integers(0, call.sizes.S - 1)), 0] = np.nan
     call = replace(call, k=k)
     see = See(map=data.draw(st.sampled_from((2, 3, 256))), entropy=True, received=True, distance=True)
     scores = reference.attention_scores(call.q, call.k, call.mask, call.bias, call.scale, call.softcap)
-    here = on(backend, call)
-    _, record = attend(here.q, here.k, here.v, **here.options, backend=backend, see=see)
+    converted = for_backend(backend, call)
+    _, record = attend(converted.q, converted.k, converted.v, **converted.options, backend=backend, see=see)
     weights, lse = reference.softmax(scores), reference.log_sum_exp(scores)
     right = reference.statistics_of(weights, lse, see, padding=padding_in(record))
     for name in ("map", "lse", "entropy", "received", "sink", "distance"):
@@ -192,7 +190,7 @@ def test_records_show_what_is_not_finite_and_nothing_more(backend: str, call: Ca
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("T", "S"), [(1, 6), (3, 6), (6, 6), (6, 3), (6, 1)])
-def test_causal_is_aligned_to_the_last_key(backend: str, T: int, S: int) -> None:
+def test_causal_mask_is_aligned_with_the_last_key(backend: str, T: int, S: int) -> None:
     rng = np.random.default_rng(0)
     q, k, v = (
         rng.standard_normal((2, 3, T, 4)),
@@ -210,8 +208,8 @@ def test_causal_is_aligned_to_the_last_key(backend: str, T: int, S: int) -> None
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("T", "S"), [(3, 6), (6, 6), (6, 3)])
-def test_causal_may_be_aligned_to_the_first_key(backend: str, T: int, S: int) -> None:
-    """As PyTorch's is_causal is, for those who port from it."""
+def test_causal_mask_can_be_aligned_with_the_first_key(backend: str, T: int, S: int) -> None:
+    """PyTorch's is_causal is aligned in this way."""
     generator = torch.Generator().manual_seed(0)
     q, k, v = (torch.randn(1, 2, n, 4, generator=generator, dtype=torch.float64) for n in (T, S, S))
     right = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -233,8 +231,8 @@ def test_half_precision_does_not_overflow(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@given(call=calls(lengths=SOME, dtypes=("float64",), biased=False), seed=st.integers(0, 99))
-def test_the_order_of_the_keys_does_not_matter(backend: str, call: Call, seed: int) -> None:
+@given(call=calls(lengths=NONZERO_LENGTHS, dtypes=("float64",), biased=False), seed=st.integers(0, 99))
+def test_order_of_the_keys_does_not_matter(backend: str, call: Call, seed: int) -> None:
     order = np.random.default_rng(seed).permutation(call.sizes.S)
     raw = np.broadcast_to(call.allowed, call.sizes.scores)
     shuffled = replace(call, k=call.k[..., order, :], v=call.v[..., order, :], mask=raw[..., order])
@@ -242,8 +240,8 @@ def test_the_order_of_the_keys_does_not_matter(backend: str, call: Call, seed: i
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@given(call=calls(axes=(4,), lengths=SOME, dtypes=("float64",), biased=False, masked=False))
-def test_samples_do_not_know_of_each_other(backend: str, call: Call) -> None:
+@given(call=calls(axes=(4,), lengths=NONZERO_LENGTHS, dtypes=("float64",), biased=False, masked=False))
+def test_samples_are_independent(backend: str, call: Call) -> None:
     assume(call.sizes.B > 1)
     whole = to_numpy(run(backend, call))
     first = replace(call, q=call.q[:1], k=call.k[:1], v=call.v[:1])

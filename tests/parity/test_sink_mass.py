@@ -1,4 +1,4 @@
-"""What goes to no key: learned sink logits, softmax plus one, added keys. A row and its sink mass sum to 1."""
+"""Weight that goes to no key: learned sink logits, softmax plus one, added keys. A row and its sink mass sum to 1."""
 
 from io import StringIO
 from typing import Any
@@ -21,7 +21,7 @@ EVERYTHING = See(map=64, entropy=True, received=True, top=2, distance=True, qk=T
 
 
 def assert_whole(record: Record) -> None:
-    """The definition, by brute force: weights and sink mass are one distribution."""
+    """Assert by definition that weights and sink mass are one distribution."""
     weights, mass = to_numpy(record.weights()), to_numpy(record.sink_mass)
     np.testing.assert_allclose(weights.sum(-1) + mass, 1, atol=1e-5)
     whole = np.concatenate([weights, mass[..., None]], -1).astype(np.float64)
@@ -30,11 +30,11 @@ def assert_whole(record: Record) -> None:
 
 
 class Small(nn.Module):
-    """Attention by hand with a score that belongs to no key."""
+    """Hand-written attention with a score that belongs to no key."""
 
-    def __init__(self, way: str, sinks: int = 1) -> None:
+    def __init__(self, how: str, sinks: int = 1) -> None:
         super().__init__()
-        self.way, self.num_heads = way, 2
+        self.how, self.num_heads = how, 2
         self.qkv = nn.Linear(8, 24, bias=False)
         self.sinks = nn.Parameter(torch.randn(2, sinks))
 
@@ -44,29 +44,29 @@ class Small(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         scores, v = self.scores(x), self.qkv(x)[..., 16:].unflatten(-1, (2, 4)).transpose(1, 2)
-        if self.way == "plus one":
+        if self.how == "plus one":
             weights = F.softmax(F.pad(scores, (0, 1)), -1)[..., :-1]
         else:
             sinks = self.sinks[None, :, None].expand(*scores.shape[:3], -1)
-            parts = [sinks, scores] if self.way == "before" else [scores, sinks]
+            parts = [sinks, scores] if self.how == "before" else [scores, sinks]
             weights = F.softmax(torch.cat(parts, -1), -1)
             cut = sinks.shape[-1]
-            weights = weights[..., cut:] if self.way == "before" else weights[..., :-cut]
+            weights = weights[..., cut:] if self.how == "before" else weights[..., :-cut]
         return weights @ v
 
     def right(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights and mass, as their definition has it."""
+        """Weights and sink mass, by definition."""
         scores = self.scores(x).double()
-        logits = torch.zeros(2, 1) if self.way == "plus one" else self.sinks
+        logits = torch.zeros(2, 1) if self.how == "plus one" else self.sinks
         powers, more = scores.exp(), logits.double().exp().sum(-1)[None, :, None]
         total = powers.sum(-1) + more
         return powers / total[..., None], more / total
 
 
-@pytest.mark.parametrize(("way", "sinks"), [("plus one", 1), ("before", 1), ("behind", 1), ("behind", 3)])
-def test_a_score_that_belongs_to_no_key(way: str, sinks: int) -> None:
+@pytest.mark.parametrize(("how", "sinks"), [("plus one", 1), ("before", 1), ("behind", 1), ("behind", 3)])
+def test_a_score_that_belongs_to_no_key(how: str, sinks: int) -> None:
     torch.manual_seed(0)
-    model, x = Small(way, sinks).eval(), torch.randn(3, 5, 8)
+    model, x = Small(how, sinks).eval(), torch.randn(3, 5, 8)
     with torch.no_grad(), regard.watch(model, see=EVERYTHING) as trace:
         model(x)
     weights, mass = model.right(x)
@@ -106,12 +106,12 @@ def test_gpt_oss_alone_and_in_a_padded_batch() -> None:
             assert not getattr(record, name)[1, :, 6:].any()
 
 
-def test_it_is_stitched_saved_measured_and_merged(tmp_path: Any) -> None:
+def test_sink_mass_is_stitched_saved_measured_and_merged(tmp_path: Any) -> None:
     made = gpt_oss()
-    asked: dict[str, Any] = {"max_new_tokens": 3, "min_new_tokens": 3, "do_sample": False, "pad_token_id": 0}
+    need_weights: dict[str, Any] = {"max_new_tokens": 3, "min_new_tokens": 3, "do_sample": False, "pad_token_id": 0}
     see = See(map=64, entropy=True)
     with torch.no_grad(), regard.watch(made, tokenizer=lambda ids: [f" w{i}" for i in ids], see=see) as trace:
-        text = made.generate(torch.tensor([[5, 6, 7, 8, 9]]), **asked)
+        text = made.generate(torch.tensor([[5, 6, 7, 8, 9]]), **need_weights)
     whole = trace.stitched(text)
     for record in whole:
         assert_whole(record)
@@ -125,16 +125,16 @@ def test_it_is_stitched_saved_measured_and_merged(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("gradient", [False, True])
-@pytest.mark.parametrize("asked", [False, True], ids=["fused", "weights"])
+@pytest.mark.parametrize("need_weights", [False, True], ids=["fused", "weights"])
 @pytest.mark.parametrize(
     "keys", [{"add_zero_attn": True}, {"add_bias_kv": True}, {"add_zero_attn": True, "add_bias_kv": True}], ids=str
 )
-def test_keys_that_torch_adds(keys: dict[str, bool], asked: bool, gradient: bool) -> None:
+def test_keys_that_torch_adds(keys: dict[str, bool], need_weights: bool, gradient: bool) -> None:
     torch.manual_seed(0)
     layer = nn.MultiheadAttention(8, 2, batch_first=True, **keys).eval()
     x, blocked = torch.randn(2, 5, 8), torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
     with torch.set_grad_enabled(gradient), regard.watch(layer, see=EVERYTHING) as trace:
-        layer(x, x, x, key_padding_mask=blocked, need_weights=asked)
+        layer(x, x, x, key_padding_mask=blocked, need_weights=need_weights)
     _, right = layer(x, x, x, key_padding_mask=blocked, average_attn_weights=False)
     record, text = trace[0], ~blocked
     assert record.shape == (2, 2, 5, 5)
@@ -183,7 +183,7 @@ def test_attention_without_sinks_has_none() -> None:
     assert trace[0].sink_mass is None
 
 
-def test_a_picture_says_how_much_went_to_no_key(tmp_path: Any) -> None:
+def test_a_figure_states_the_weight_that_went_to_no_key(tmp_path: Any) -> None:
     made = gpt_oss()
     with torch.no_grad(), regard.watch(made) as trace:
         made(torch.tensor([[5, 6, 7, 8, 9, 5]]))

@@ -1,4 +1,4 @@
-"""The strongest keys are the same on every backend, whatever is equal, hidden or too small to be told by its weight."""
+"""The top keys are the same on every backend, with equal scores, masked keys and weights that underflow."""
 
 from typing import Any
 
@@ -15,10 +15,10 @@ BACKENDS = ("reference", "blocked", "chunked", "eager")
 
 
 @st.composite
-def crowded_calls(draw: st.DrawFn) -> dict[str, Any]:
-    """q, k, v of few different rows, so that scores are equal, and exact on every backend; a mask; a scale.
+def calls_with_equal_scores(draw: st.DrawFn) -> dict[str, Any]:
+    """q, k, v of few different rows, so that many scores are equal, and exact on every backend; a mask; a scale.
 
-    From a scale of 64 on most weights are 0, though the keys be seen.
+    With a scale of 64 or more, most weights underflow to 0, although the keys are visible.
     """
     T, S = draw(st.integers(1, 20)), draw(st.integers(1, 20))
     rng = np.random.default_rng(draw(st.integers(0, 999)))
@@ -45,24 +45,24 @@ def crowded_calls(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-def judged(call: dict[str, Any], top: int) -> tuple[np.ndarray, np.ndarray]:
-    """The keys that are seen, the stronger first, of equal ones the earlier; then the first others. And the weights."""
+def expected_top(call: dict[str, Any], top: int) -> tuple[np.ndarray, np.ndarray]:
+    """The visible keys by score, ties by position, then the first masked keys; and their weights."""
     scores = reference.attention_scores(call["q"], call["k"], call["mask"], call["bias"], call["scale"])
     rows = []
     for row in scores.reshape(-1, scores.shape[-1]).tolist():
-        seen = sorted((j for j, score in enumerate(row) if score > -np.inf), key=lambda j: (-row[j], j))
-        rows.append([*seen, *(j for j in range(len(row)) if j not in seen)][:top])
+        visible = sorted((j for j, score in enumerate(row) if score > -np.inf), key=lambda j: (-row[j], j))
+        rows.append([*visible, *(j for j in range(len(row)) if j not in visible)][:top])
     keys = np.reshape(rows, (*scores.shape[:-1], -1))
     return keys, np.take_along_axis(reference.softmax(scores), keys, -1)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-@given(call=crowded_calls(), top=st.sampled_from((1, 2, 3, 5, 30)), entropy=st.booleans())
-def test_every_backend_names_the_same_keys(backend: str, call: dict[str, Any], top: int, entropy: bool) -> None:
-    keys, weights = judged(call, top)
+@given(call=calls_with_equal_scores(), top=st.sampled_from((1, 2, 3, 5, 30)), entropy=st.booleans())
+def test_every_backend_returns_the_same_keys(backend: str, call: dict[str, Any], top: int, entropy: bool) -> None:
+    keys, weights = expected_top(call, top)
     if backend in ("chunked", "eager"):
         call = {n: torch.from_numpy(x.copy()) if isinstance(x, np.ndarray) else x for n, x in call.items()}
-    # Two texts: a key that is hidden from all says nothing of the query at its place.
+    # Two texts: a key that is masked for all queries does not make a query padding.
     _, record = attend(**call, see=See(top=top, entropy=entropy), backend=backend, kind="cross")
     assert record.top is not None
     np.testing.assert_array_equal(to_numpy(record.top.indices)[:, 0], keys)
@@ -70,8 +70,8 @@ def test_every_backend_names_the_same_keys(backend: str, call: dict[str, Any], t
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_query_that_sees_too_few_keys_names_the_first_others(backend: str) -> None:
-    """NumPy said [0, 4, 5] of the first row, torch [0, 4, 3]."""
+def test_query_with_too_few_visible_keys_gets_the_first_masked_ones(backend: str) -> None:
+    """NumPy once returned [0, 4, 5] for the first row, and torch [0, 4, 3]."""
     q = k = np.random.default_rng(0).standard_normal((6, 4))
     x = (q, k, k) if backend in ("reference", "blocked") else tuple(map(torch.tensor, (q, k, k)))
     _, record = attend(*x, mask=Mask.causal(), see=See(top=3), backend=backend)
@@ -81,7 +81,7 @@ def test_a_query_that_sees_too_few_keys_names_the_first_others(backend: str) -> 
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_what_is_seen_comes_before_what_is_hidden_though_its_weight_be_0(backend: str) -> None:
+def test_visible_keys_of_weight_zero_come_before_masked_keys(backend: str) -> None:
     q, k = np.ones((1, 1)), np.array([[0.0], [-2.0], [-1.0], [9.0]])
     x = (q, k, k) if backend in ("reference", "blocked") else tuple(map(torch.tensor, (q, k, k)))
     keep = np.array([[False, True, True, True]])
@@ -93,7 +93,7 @@ def test_what_is_seen_comes_before_what_is_hidden_though_its_weight_be_0(backend
 
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_many_equal_keys_over_several_blocks(backend: str) -> None:
-    """Every score is the same, and rows are more than a block has."""
+    """Every score is the same, and there are more rows than in a block."""
     x = np.ones((300, 2), np.float32)
     given_arrays = (x, x, x) if backend in ("reference", "blocked") else (torch.tensor(x),) * 3
     _, record = attend(*given_arrays, mask=Mask.window(6, 0), see=See(top=5), backend=backend)
@@ -104,17 +104,17 @@ def test_many_equal_keys_over_several_blocks(backend: str) -> None:
 
 
 @given(st.integers(0, 999), st.integers(0, 9), st.integers(1, 12), st.booleans())
-def test_the_twins_agree_on_weights_alone(seed: int, S: int, k: int, lost: bool) -> None:
+def test_reference_and_functional_agree_on_weights(seed: int, S: int, k: int, has_nan: bool) -> None:
     weights = np.random.default_rng(seed).integers(0, 3, (2, 3, S)) / 4
-    weights[0, 1] = np.nan if lost else 0.0
-    ours = reference.strongest(weights, k)
-    theirs = functional.strongest(torch.tensor(weights), k)
+    weights[0, 1] = np.nan if has_nan else 0.0
+    ours = reference.top_keys(weights, k)
+    theirs = functional.top_keys(torch.tensor(weights), k)
     np.testing.assert_array_equal(theirs.indices, ours.indices)
     np.testing.assert_array_equal(theirs.weights, ours.weights)
 
 
 @pytest.mark.parametrize("k", [2, 7])
-def test_a_traced_graph_ranks_as_well(k: int) -> None:
+def test_compiled_top_keys_are_the_same(k: int) -> None:
     weights = torch.randint(0, 3, (4, 7), generator=torch.Generator().manual_seed(0)) / 4
-    traced = torch.compile(functional.strongest, fullgraph=True, backend="eager")
-    np.testing.assert_array_equal(traced(weights, k).indices, functional.strongest(weights, k).indices)
+    traced = torch.compile(functional.top_keys, fullgraph=True, backend="eager")
+    np.testing.assert_array_equal(traced(weights, k).indices, functional.top_keys(weights, k).indices)

@@ -1,6 +1,6 @@
-"""Ours with PyTorch's weights = PyTorch's own modules: outputs, attention weights, gradients of everything.
+"""Our modules with PyTorch's weights equal PyTorch's modules: outputs, attention weights, all gradients.
 
-PyTorch's masks are True where one may not look, so they enter ours through `Mask.from_blocked`.
+PyTorch's masks are True where masked, so they are converted by `Mask.from_blocked`.
 """
 
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from torch.nn import functional
 
 from regard import Mask, See
 from regard.models import from_torch, to_torch
-from regard.trace import Looking
+from regard.trace import Recorder
 
-pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # nn.Transformer's, about a shortcut it skips
+pytestmark = pytest.mark.filterwarnings("ignore:enable_nested_tensor")  # from nn.Transformer
 
 B, T, S, D, H, F = 3, 5, 7, 12, 3, 20
 FUTURE = torch.ones(T, T, dtype=torch.bool).triu(1)
@@ -30,7 +30,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "post-norm, no bias": {"bias": False, "activation": functional.gelu},
     "pre-norm, no bias": {"norm_first": True, "bias": False, "activation": functional.silu, "batch_first": False},
 }
-# Modules as activations only here: nn.Transformer copies its decoder's layers, and the copies forget them.
+# Modules as activations only here: nn.Transformer copies its decoder's layers without them.
 LAYER_STYLES = STYLES | {
     "GELU": {"activation": nn.GELU()},
     "tanh": {"norm_first": True, "activation": nn.GELU("tanh")},
@@ -43,7 +43,7 @@ dtypes = pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["
 
 
 def made(module: Any, training: bool, dtype: torch.dtype) -> Any:
-    """With weights so large that a wrong mask or scale shows."""
+    """The module with large weights, so that a wrong mask or scale changes the output."""
     torch.manual_seed(1)
     for name, weight in module.named_parameters():
         nn.init.normal_(weight, mean=float("norm" in name and "weight" in name), std=0.3)
@@ -69,7 +69,7 @@ def check(
     found.backward(upstream)
     theirs.zero_grad()
     expected.backward(upstream)
-    gradients = deepcopy(theirs)  # their gradients in the place of weights, so that they get our names
+    gradients = deepcopy(theirs)  # their gradients as weights, so that from_torch renames them
     for slope, weight in zip(gradients.parameters(), theirs.parameters(), strict=True):
         assert weight.grad is not None
         slope.data = weight.grad
@@ -79,8 +79,8 @@ def check(
         assert_close(weight.grad, expected_gradients[name].detach(), "gradient")
 
 
-def turned(call: Callable[..., Tensor], batch_first: bool) -> Callable[..., Tensor]:
-    """A call of theirs as (B, T, D), whatever it wants."""
+def with_batch_first(call: Callable[..., Tensor], batch_first: bool) -> Callable[..., Tensor]:
+    """A call of their module with inputs (B, T, D), whatever its batch_first is."""
     if batch_first:
         return call
     return lambda *x: call(*(one.transpose(0, 1) for one in x)).transpose(0, 1)
@@ -106,23 +106,23 @@ def test_multi_head_attention(
     hidden, mask = masks
     theirs = made(nn.MultiheadAttention(D, H, bias=bias, batch_first=batch_first), training, dtype)
     ours = from_torch(theirs)
-    call = turned(lambda x, memory: theirs(x, memory, memory, **hidden)[0], batch_first)
+    call = with_batch_first(lambda x, memory: theirs(x, memory, memory, **hidden)[0], batch_first)
     x, memory = vectors(T, dtype, 2), vectors(S, dtype, 3)
     check(theirs, call, ours, lambda x, memory: ours(x, memory, mask=mask), x, memory)
 
 
 @dtypes
 @pytest.mark.parametrize("masks", ATTENTION_MASKS.values(), ids=ATTENTION_MASKS)
-def test_the_weights_that_are_seen_are_theirs(masks: tuple[dict[str, Any], Mask | None], dtype: torch.dtype) -> None:
+def test_recorded_weights_equal_theirs(masks: tuple[dict[str, Any], Mask | None], dtype: torch.dtype) -> None:
     hidden, mask = masks
     theirs = made(nn.MultiheadAttention(D, H, batch_first=True), False, dtype)
-    x, memory, look = vectors(T, dtype, 2), vectors(S, dtype, 3), Looking(See(map=S))
+    x, memory, recorder = vectors(T, dtype, 2), vectors(S, dtype, 3), Recorder(See(map=S))
     expected = theirs(x, memory, memory, **hidden, average_attn_weights=False)[1]
-    from_torch(theirs)(x, memory, mask=mask, attend=look)
-    assert_close(look.trace[0].map, expected.detach(), "weights")
+    from_torch(theirs)(x, memory, mask=mask, attend=recorder)
+    assert_close(recorder.trace[0].map, expected.detach(), "weights")
 
 
-def test_a_query_that_sees_nothing_gets_zeros_where_theirs_is_nan() -> None:
+def test_a_fully_masked_query_gets_zeros_instead_of_nan() -> None:
     theirs = made(nn.MultiheadAttention(D, H, batch_first=True), True, torch.float32)
     ours, hidden = from_torch(theirs), PADDING.clone()
     hidden[1] = True
@@ -147,8 +147,8 @@ def test_encoder_layer(causal: bool, style: dict[str, Any], training: bool, dtyp
     theirs = made(nn.TransformerEncoderLayer(D, H, F, **options), training, dtype)
     ours = from_torch(theirs)
     mask = Mask.from_blocked(OWN_PADDING, keys=True) & (Mask.causal() if causal else Mask.window(None, None))
-    future = FUTURE if causal else None
-    call = turned(lambda x: theirs(x, src_mask=future, src_key_padding_mask=OWN_PADDING), options["batch_first"])
+    hidden = {"src_mask": FUTURE if causal else None, "src_key_padding_mask": OWN_PADDING}
+    call = with_batch_first(lambda x: theirs(x, **hidden), options["batch_first"])
     check(theirs, call, ours, lambda x: ours(x, mask=mask), vectors(T, dtype, 2))
 
 
@@ -164,7 +164,7 @@ def test_decoder_layer(style: dict[str, Any], training: bool, dtype: torch.dtype
         "mask": Mask.causal() & Mask.from_blocked(OWN_PADDING, keys=True),
         "memory_mask": Mask.from_blocked(PADDING, keys=True),
     }
-    call = turned(lambda x, memory: theirs(x, memory, **hidden), options["batch_first"])
+    call = with_batch_first(lambda x, memory: theirs(x, memory, **hidden), options["batch_first"])
     x, memory = vectors(T, dtype, 2), vectors(S, dtype, 3)
     check(theirs, call, ours, lambda x, memory: ours(x, memory, **masks), x, memory)
 
@@ -178,7 +178,7 @@ def test_their_fast_path(activation: str) -> None:
     assert_close(from_torch(theirs)(x), theirs(x))
 
 
-# --- the whole -------------------------------------------------------------------------------------------
+# --- the whole model -------------------------------------------------------------------------------------------
 
 PADDED = {
     "src_key_padding_mask": PADDING,
@@ -198,14 +198,14 @@ def test_transformer(padded: bool, style: dict[str, Any], training: bool, dtype:
     ours = from_torch(theirs)
     hidden = PADDED if padded else {}
     masks: dict[str, Any] = OWN_PADDED if padded else {}
-    call = turned(lambda x, source: theirs(source, x, tgt_mask=FUTURE, **hidden), options["batch_first"])
+    call = with_batch_first(lambda x, source: theirs(source, x, tgt_mask=FUTURE, **hidden), options["batch_first"])
     x, source = vectors(T, dtype, 2), vectors(S, dtype, 3)
     check(theirs, call, ours, lambda x, source: ours(x, source, **masks), x, source)
 
 
 @styles
-def test_and_back_to_them(style: dict[str, Any]) -> None:
-    """What `to_torch` gives computes what ours does, with and without gradients (their fast path)."""
+def test_to_torch(style: dict[str, Any]) -> None:
+    """The result of `to_torch` computes the same, with and without gradients (their fast path)."""
     theirs = made(nn.Transformer(D, 2, 2, 1, F, **style), False, torch.float32)
     ours = from_torch(theirs)
     back = to_torch(ours)

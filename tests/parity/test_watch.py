@@ -1,4 +1,4 @@
-"""watch against Hugging Face's own `eager` weights: many architectures, none of which knows that it is watched."""
+"""`watch` against Hugging Face's own `eager` weights, for many architectures."""
 
 from collections import Counter
 from typing import Any
@@ -13,13 +13,13 @@ from regard import See
 
 FUSED = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 EXACT = 1e-5
-GIVEN = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
+OUTPUTS = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "cross": "cross_attentions"}
 
 each = pytest.mark.parametrize("architecture", ARCHITECTURES, ids=lambda a: a.name)
 
 
 class Counting(TorchDispatchMode):
-    """Which operators a model calls."""
+    """Counts the operators that a model calls."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,8 +30,8 @@ class Counting(TorchDispatchMode):
         return func(*args, **kwargs or {})
 
 
-def witness(architecture: Architecture, model: Any) -> dict[str, list[torch.Tensor]]:
-    """What `eager` says its weights are, by kind; "" where there is only one."""
+def eager_weights(architecture: Architecture, model: Any) -> dict[str, list[torch.Tensor]]:
+    """The weights of `eager`, by kind; "" if there is only one."""
     model.set_attn_implementation("eager")
     with torch.no_grad():
         out = model(**architecture.inputs(), output_attentions=True)
@@ -39,11 +39,11 @@ def witness(architecture: Architecture, model: Any) -> dict[str, list[torch.Tens
         model.set_attn_implementation("sdpa")
     if "attentions" in out:
         return {"": list(out.attentions)}
-    return {kind: list(out[name]) for kind, name in GIVEN.items()}
+    return {kind: list(out[name]) for kind, name in OUTPUTS.items()}
 
 
-def rows_that_look(architecture: Architecture, kind: str, rows: int) -> torch.Tensor:
-    """B T: queries that are no padding; what `eager` gives to others is a matter of taste."""
+def text_rows(architecture: Architecture, kind: str, rows: int) -> torch.Tensor:
+    """B T: queries that are not padding; the weights of padding are arbitrary in `eager`."""
     keep = architecture.inputs().get("attention_mask")
     if keep is None or kind in ("decoder", "cross") or keep.shape[1] != rows:
         return torch.ones(2, rows, dtype=torch.bool)
@@ -51,9 +51,9 @@ def rows_that_look(architecture: Architecture, kind: str, rows: int) -> torch.Te
 
 
 @each
-def test_every_weight_is_the_witness_s(architecture: Architecture) -> None:
+def test_every_weight_equals_eager(architecture: Architecture) -> None:
     model = architecture.build()
-    wanted = witness(architecture, model)
+    wanted = eager_weights(architecture, model)
     with torch.no_grad(), Counting() as counting:
         model(**architecture.inputs())
     with torch.no_grad(), regard.watch(model, see=See(map=64)) as trace:
@@ -61,14 +61,14 @@ def test_every_weight_is_the_witness_s(architecture: Architecture) -> None:
     total = sum(map(len, wanted.values()))
     assert len(trace) == total
     if architecture.fused:
-        assert counting.calls[FUSED] == total, "the fused road was not taken"
+        assert counting.calls[FUSED] == total, "the fused kernel was not used"
     for kind, layers in wanted.items():
         records = [record for record in trace if not kind or record.kind == kind]
         assert len(records) == len(layers), f"{kind}: {[(r.name, r.kind) for r in trace]}"
         for record, weights in zip(records, layers, strict=True):
-            look = rows_that_look(architecture, kind, weights.shape[-2])
+            is_text = text_rows(architecture, kind, weights.shape[-2])
             difference = (record.map - weights).abs().amax((1, 3))  # B T
-            assert difference[look].max() <= EXACT, record.name
+            assert difference[is_text].max() <= EXACT, record.name
 
 
 @each
@@ -88,7 +88,7 @@ def test_watching_changes_nothing(architecture: Architecture) -> None:
             out.sum().backward()
             gradients = [p.grad.clone() for p in model.parameters() if p.grad is not None]
             found.append((out.detach(), torch.get_rng_state(), gradients))
-        (plain, state, gradients), (seen, state_after, gradients_after) = found
-        assert torch.equal(plain, seen)
+        (plain, state, gradients), (watched_out, state_after, gradients_after) = found
+        assert torch.equal(plain, watched_out)
         assert torch.equal(state, state_after)
         assert all(torch.equal(a, b) for a, b in zip(gradients, gradients_after, strict=True))

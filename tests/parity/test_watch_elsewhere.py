@@ -1,4 +1,4 @@
-"""watch on models that are not Hugging Face's: x-transformers, code written by hand; and on MiniLM's real weights."""
+"""`watch` on models outside Hugging Face: x-transformers, hand-written code; and on MiniLM's real weights."""
 
 import importlib.util
 from pathlib import Path
@@ -31,9 +31,9 @@ def x_transformer(flash: bool, stack: type = Decoder) -> Any:
 @pytest.mark.parametrize("stack", (Decoder, Encoder))
 @pytest.mark.parametrize("flash", (False, True))
 def test_x_transformers(flash: bool, stack: type) -> None:
-    model, witness = x_transformer(flash, stack), x_transformer(False, stack)
+    model, reference = x_transformer(flash, stack), x_transformer(False, stack)
     with torch.no_grad():
-        _, between = witness(IDS, return_intermediates=True)
+        _, between = reference(IDS, return_intermediates=True)
         plain = model(IDS)
         with regard.watch(model, see=See(map=32)) as trace:
             watched = model(IDS)
@@ -48,7 +48,7 @@ def test_x_transformers(flash: bool, stack: type) -> None:
 
 
 class Block(nn.Module):
-    """As people write it in an afternoon: one projection for q, k and v, heads split, PyTorch's function."""
+    """A typical hand-written block: one projection for q, k and v, heads split, PyTorch's function."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ def by_hand(block: Block) -> Tensor:
     return scores.masked_fill(~torch.ones(T, T, dtype=torch.bool).tril(), -torch.inf).softmax(-1)
 
 
-def test_a_model_written_by_hand() -> None:
+def test_a_hand_written_model() -> None:
     torch.manual_seed(0)
     model, x = nn.Sequential(Block(32, 4), Block(32, 4)), torch.randn(2, 40, 32)
     plain = model(x)
@@ -117,7 +117,7 @@ def test_minilm() -> None:
 
 
 @needs_minilm
-def test_minilm_as_it_was_recorded() -> None:
+def test_minilm_equals_its_golden_record() -> None:
     if not GOLDEN.is_file():
         pytest.skip("what MiniLM should give is not beside the repository")
     model = minilm()

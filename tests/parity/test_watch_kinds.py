@@ -1,4 +1,4 @@
-"""Kinds by masks and by where queries and keys come from; labels only where they descend from ids that were read."""
+"""Kinds by masks and by the source of queries and keys; labels only for states that come from token ids."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ import regard
 from regard import See
 
 WORDS = SIZES | {"max_position_embeddings": 32}
-IMAGE = picture()["pixel_values"]  # 16 patches, and one more where there is a token for the whole
+IMAGE = picture()["pixel_values"]  # 16 patches, and one more if there is a token for the whole image
 LXMERT = {"vocab_size": 99, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 48, "l_layers": 1}
 LXMERT |= {"x_layers": 1, "r_layers": 1, "visual_feat_dim": 16, "visual_pos_dim": 4}
 SOUND = {"input_feat_per_channel": 8, "conv_channels": 16, "conv_kernel_sizes": (3, 3), "max_source_positions": 64}
@@ -86,7 +86,7 @@ def test_kinds(name: str, sizes: dict[str, Any], inputs: dict[str, Tensor], kind
     assert [record.kind for record in watched(name, sizes, inputs)] == kinds
 
 
-def test_sam_s_tokens_look_at_the_picture() -> None:
+def test_sam_tokens_attend_to_the_image() -> None:
     points = {"input_points": torch.linspace(0, 30, 8).reshape(2, 1, 2, 2)}
     trace = watched("SamModel", SAM, {"pixel_values": IMAGE.repeat(1, 1, 2, 2), **points})
     for record in trace:
@@ -107,15 +107,17 @@ def test_patches_are_not_labelled_with_the_caption(name: str, T: int) -> None:
     trace = watched(name, TWO_TOWERS, {"input_ids": ids(T), "pixel_values": IMAGE})
     for record in trace:
         if record.name.startswith("vision"):
-            assert record.queries is record.keys is record.ids is None
+            assert record.query_tokens is record.key_tokens is record.ids is None
         else:
-            assert record.queries == record.keys == tuple(tuple(spell(row)) for row in ids(T).tolist())
+            assert record.query_tokens == record.key_tokens == tuple(tuple(spell(row)) for row in ids(T).tolist())
 
 
 def test_each_side_of_cross_modal_attention_has_its_own_labels() -> None:
     inputs = {"input_ids": ids(12), "visual_feats": torch.ones(2, 12, 16), "visual_pos": torch.ones(2, 12, 4)}
     words = tuple(tuple(spell(row)) for row in ids(12).tolist())
-    labels = {r.name.partition("encoder.")[2]: (r.queries, r.keys) for r in watched("LxmertModel", LXMERT, inputs)}
+    labels = {
+        r.name.partition("encoder.")[2]: (r.query_tokens, r.key_tokens) for r in watched("LxmertModel", LXMERT, inputs)
+    }
     assert labels == {
         "layer.0.attention.self": (words, words),
         "r_layers.0.attention.self": (None, None),
@@ -126,7 +128,7 @@ def test_each_side_of_cross_modal_attention_has_its_own_labels() -> None:
     }
 
 
-def test_sound_is_not_labelled_with_what_is_written_of_it() -> None:
+def test_audio_is_not_labelled_with_its_transcript() -> None:
     trace = watched(
         "Speech2TextModel",
         PAIR | SOUND,
@@ -134,12 +136,12 @@ def test_sound_is_not_labelled_with_what_is_written_of_it() -> None:
     )
     assert {record.shape[2:] for record in trace} == {(12, 12)}
     for record in trace:
-        assert (record.queries is None) is (record.kind == "encoder")
-        assert (record.keys is None) is (record.kind != "decoder")
+        assert (record.query_tokens is None) is (record.kind == "encoder")
+        assert (record.key_tokens is None) is (record.kind != "decoder")
 
 
 class Pair(nn.Module):
-    """Two towers by hand, of a text and of measurements, both of the same length."""
+    """Two hand-written towers, of a text and of measurements, both of the same length."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -151,32 +153,32 @@ class Pair(nn.Module):
         return self.right(b, b, b)[0] + self.left(a, a, a)[0]
 
 
-def test_two_towers_by_hand() -> None:
+def test_two_hand_written_towers() -> None:
     model = Pair()
     with regard.watch(model, tokenizer=spell) as trace:
         model(ids(6), torch.ones(2, 6, 3))
-    assert {record.name: record.queries is not None for record in trace} == {"right": False, "left": True}
+    assert {record.name: record.query_tokens is not None for record in trace} == {"right": False, "left": True}
 
 
 @pytest.mark.parametrize("lengths", [(9, 4, 6), (5, 4, 3)])
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("window", [99, 3])
-@pytest.mark.parametrize("way", ["eager", "sdpa", "boolean"])
-@pytest.mark.parametrize("told", [True, None])
+@pytest.mark.parametrize("path", ["eager", "sdpa", "boolean"])
+@pytest.mark.parametrize("declared", [True, None])
 @pytest.mark.parametrize("low", [torch.finfo(torch.float32).min, -1e4])
-def test_padding_hides_no_decoder(
-    lengths: tuple[int, ...], side: str, window: int, way: str, told: bool | None, low: float
+def test_padding_does_not_change_the_kind_of_a_decoder(
+    lengths: tuple[int, ...], side: str, window: int, path: str, declared: bool | None, low: float
 ) -> None:
-    """A padded query that sees nothing looks evenly at all keys, also at later ones: that says nothing of the text."""
+    """A fully masked padding query has uniform weights, also for later keys: that does not make the text non-causal."""
 
     class Layer(nn.Module):
-        is_causal = told
+        is_causal = declared
 
         def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
             added = torch.zeros(allowed.shape).masked_fill(~allowed, low)
-            if way == "eager":
+            if path == "eager":
                 return (x @ x.mT + added).softmax(-1) @ x
-            mask = allowed if way == "boolean" else added
+            mask = allowed if path == "boolean" else added
             return nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=mask)
 
     T, at = 9, torch.arange(9)
@@ -202,8 +204,8 @@ def test_padded_decoders(name: str, implementation: str, side: str) -> None:
     assert [record.kind for record in trace] == ["decoder", "decoder"]
 
 
-def test_kind_of_bare_matrices() -> None:
-    """A loop over samples and heads makes weights of two axes."""
+def test_kind_of_weights_with_two_axes() -> None:
+    """A loop over samples and heads computes weights of two axes."""
 
     class Decoder(nn.Module):
         def forward(self, x: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
-"""Sparse and block attention, put together: every weight against brute force, which takes the matrix at its word.
+"""Sparse and block attention, assembled: every weight against a direct computation.
 
-The matrix times the module's own values must be what the module gave; and a dense softmax of its own queries and keys,
-over the keys that its definition lets each query see, must be the matrix.
+The matrix times the module's own values must equal the module's output; and a dense softmax of its own queries and
+keys, over the keys that its definition makes visible, must equal the matrix.
 """
 
 import warnings
@@ -24,7 +24,7 @@ CALM = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0, "dropou
 
 
 def ids(N: int) -> Tensor:
-    """Also the same tokens again: they must not be taken for each other."""
+    """Some tokens repeat: they must not be confused."""
     return torch.arange(2 * N).reshape(2, N) % 9 + 5
 
 
@@ -38,7 +38,7 @@ class Sparse(NamedTuple):
     model: str
     sizes: dict[str, Any]
     inputs: dict[str, Tensor]
-    module: str  # the end of the name of the sparse modules' class
+    module: str  # the end of the class name of the sparse modules
     values: str = "value"
     training: bool = False
 
@@ -62,8 +62,8 @@ CASES = {
 each = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
 
-class Seen(NamedTuple):
-    """One sparse module, what it was given, what it gave, and its record."""
+class SparseCall(NamedTuple):
+    """One sparse module, its input, its output, and its record."""
 
     module: Any
     x: Tensor
@@ -71,19 +71,19 @@ class Seen(NamedTuple):
     record: Any
 
 
-def run(case: Sparse) -> tuple[Any, list[Seen], Any]:
+def run(case: Sparse) -> tuple[Any, list[SparseCall], Any]:
     torch.manual_seed(0)
     made = getattr(transformers, case.model)
     model = made(made.config_class(**case.sizes)).train(case.training)
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if weight.dim() == 2 and name.split(".")[-2] in ("query", "key", "q", "k", "query_global", "key_global"):
-                weight.mul_(12)  # far from even
+                weight.mul_(12)  # far from uniform
     sparse = {name: m for name, m in model.named_modules() if type(m).__name__.endswith(case.module)}
-    seen: dict[str, tuple[Tensor, Tensor]] = {}
+    calls: dict[str, tuple[Tensor, Tensor]] = {}
 
     def keep(name: str) -> Callable[..., None]:
-        return lambda module, args, given, out: seen.update(
+        return lambda module, args, given, out: calls.update(
             {name: (args[0] if args else given["hidden_states"], out[0])}
         )
 
@@ -95,7 +95,7 @@ def run(case: Sparse) -> tuple[Any, list[Seen], Any]:
     for hook in hooks:
         hook.remove()
     assert torch.equal(plain[0], watched[0])
-    found = [Seen(m, *seen[name], trace[name]) for name, m in sparse.items() if name in seen]
+    found = [SparseCall(m, *calls[name], trace[name]) for name, m in sparse.items() if name in calls]
     assert len(found) == 2
     return model, found, trace
 
@@ -105,7 +105,7 @@ def heads(x: Tensor, H: int = 4) -> Tensor:
 
 
 @each
-def test_the_matrix_times_the_values_is_what_the_module_gives(case: Sparse) -> None:
+def test_the_matrix_times_the_values_is_the_output(case: Sparse) -> None:
     _, found, _ = run(case)
     keep = case.inputs.get("attention_mask", torch.ones(1, 1)).bool()
     for one in found:
@@ -119,8 +119,8 @@ def test_the_matrix_times_the_values_is_what_the_module_gives(case: Sparse) -> N
         assert one.record.shape[2:] == (one.x.shape[1],) * 2
 
 
-def test_bigbird_is_full_attention_under_the_same_mask() -> None:
-    """In training its random blocks are others than the near and global ones, so that no key counts twice."""
+def test_bigbird_equals_full_attention_under_the_same_mask() -> None:
+    """In training its random blocks differ from the near and global ones, so that no key counts twice."""
     _, found, trace = run(CASES["BigBird, training"])
     assert trace.names == ["encoder.layer.0.attention.self", "encoder.layer.1.attention.self"]
     for one in found:
@@ -137,8 +137,8 @@ def test_bigbird_is_full_attention_under_the_same_mask() -> None:
         torch.testing.assert_close(weights, dense, atol=1e-5, rtol=1e-4)
 
 
-def test_bigbird_counts_twice_what_it_looks_at_twice() -> None:
-    """Out of training its random block is the first, which is global already; its softmax has it twice."""
+def test_bigbird_counts_a_repeated_block_twice() -> None:
+    """Out of training its random block is the first, which is global already; its softmax contains it twice."""
     _, found, _ = run(CASES["BigBird"])
     for one in found:
         q, k = heads(one.module.query(one.x)), heads(one.module.key(one.x))
@@ -147,7 +147,7 @@ def test_bigbird_counts_twice_what_it_looks_at_twice() -> None:
         torch.testing.assert_close(one.record.map, scores.softmax(-1), atol=1e-5, rtol=1e-4)
 
 
-def test_longformer_s_band_and_its_global_tokens() -> None:
+def test_longformer_band_and_global_tokens() -> None:
     case = CASES["Longformer"]._replace(inputs={"input_ids": ids(22), "global_attention_mask": GLOBAL})
     _, found, _ = run(case)
     place = torch.arange(24)
@@ -166,7 +166,7 @@ def test_longformer_s_band_and_its_global_tokens() -> None:
             torch.testing.assert_close(one.record.map[b][:, real], dense[:, real], atol=1e-5, rtol=1e-4)
 
 
-def test_longt5_s_summaries_are_named() -> None:
+def test_longt5_summaries_are_named() -> None:
     case = CASES["LongT5"]
     sizes = case.sizes | {"encoder_attention_type": "transient-global", "global_block_size": 4}
     _, found, _ = run(case._replace(module="TransientGlobalAttention", sizes=sizes))
@@ -202,18 +202,18 @@ def test_pegasus_x() -> None:
         ("MraModel", {"block_per_row": 2}, "resolutions"),
     ),
 )
-def test_approximations_are_refused_by_name(name: str, sizes: dict[str, Any], reason: str) -> None:
+def test_approximations_warn_by_name(name: str, sizes: dict[str, Any], reason: str) -> None:
     torch.manual_seed(0)
     made = getattr(transformers, name)
     model = made(made.config_class(**SIZES | sizes | {"max_position_embeddings": 64})).eval()
-    with torch.no_grad(), warnings.catch_warnings(record=True) as told:
+    with torch.no_grad(), warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         plain = model(ids(32 if name == "MraModel" else 16))[0]
         with regard.watch(model) as trace:
             watched = model(ids(32 if name == "MraModel" else 16))[0]
     assert torch.equal(plain, watched)
     assert len(trace) == 0
-    (text,) = [str(one.message) for one in told if issubclass(one.category, UserWarning)]
+    (text,) = [str(one.message) for one in caught_warnings if issubclass(one.category, UserWarning)]
     assert "encoder.layer.0.attention.self, encoder.layer.1.attention.self" in text
     assert reason in text
 
@@ -247,7 +247,7 @@ RESTS: dict[str, tuple[str, Callable[[Tensor, Tensor], Tensor]]] = {
 
 
 @pytest.mark.parametrize(("rest", "use"), RESTS.values(), ids=RESTS)
-def test_a_row_that_does_not_sum_to_1_has_its_reason(
+def test_rows_that_do_not_sum_to_1_have_a_reason(
     rest: str, use: Callable[[Tensor, Tensor], Tensor], tmp_path: Any
 ) -> None:
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""Every error: carries its values, speaks both languages, travels between processes, and is what people catch."""
+"""Every error carries its values, has text in both languages, can be pickled, and is also a built-in exception."""
 
 import ast
 import copy
@@ -14,7 +14,7 @@ import pytest
 
 from regard import errors
 from regard.errors import RegardError
-from regard.messages import catalogue, speaking
+from regard.messages import catalogue, use_language
 
 SOURCE = Path(__file__).parents[2] / "src"
 KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, RegardError)]
@@ -22,29 +22,29 @@ SHAPES = {"q": (2, 3), "k": (2, 4), "v": (2, 4)}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_an_error_survives_pickle_and_copy(kind: type[RegardError]) -> None:
-    """A worker process sends it home; nothing of it may be lost on the way."""
+def test_error_survives_pickle_and_copy(kind: type[RegardError]) -> None:
+    """A worker process sends errors to its parent."""
     error = kind("axes-differ", **SHAPES)
-    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
-        assert type(twin) is kind
-        assert (twin.key, twin.values) == (error.key, error.values)
-        assert str(twin) == str(error)
-        assert twin.exit_code == error.exit_code
+    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+        assert type(other) is kind
+        assert (other.key, other.values) == (error.key, error.values)
+        assert str(other) == str(error)
+        assert other.exit_code == error.exit_code
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_an_error_speaks_both_languages(kind: type[RegardError]) -> None:
+def test_error_has_text_in_both_languages(kind: type[RegardError]) -> None:
     error = kind("axes-differ", **SHAPES)
     assert error.text("en") != error.text("zh")
     for lang in ("en", "zh"):
         assert all(str(shape) in error.text(lang) for shape in SHAPES.values())
-        with speaking(lang):
+        with use_language(lang):
             assert str(error) == error.text(lang)
 
 
-def test_the_language_is_chosen_when_it_is_read() -> None:
+def test_language_is_chosen_when_the_text_is_read() -> None:
     error = errors.ShapeError("axes-differ", **SHAPES)
-    with speaking("zh"):
+    with use_language("zh"):
         assert str(error) == error.text("zh")
     assert str(error) == error.text("en")
 
@@ -65,7 +65,7 @@ def test_the_language_is_chosen_when_it_is_read() -> None:
         (errors.TooLargeError, MemoryError),
     ],
 )
-def test_an_error_is_also_the_kind_that_people_catch(kind: type[RegardError], builtin: type[Exception]) -> None:
+def test_error_is_also_a_built_in_exception(kind: type[RegardError], builtin: type[Exception]) -> None:
     with pytest.raises(builtin):
         raise kind("mask-truth")
     with pytest.raises(RegardError):
@@ -73,24 +73,24 @@ def test_an_error_is_also_the_kind_that_people_catch(kind: type[RegardError], bu
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_exit_codes_are_those_of_the_contract(kind: type[RegardError]) -> None:
+def test_exit_codes_are_from_1_to_5(kind: type[RegardError]) -> None:
     assert kind.exit_code in (1, 2, 3, 4, 5)
 
 
-def test_a_value_with_braces_is_not_a_placeholder() -> None:
+def test_value_with_braces_is_not_a_placeholder() -> None:
     assert "{x}" in errors.ArgumentError("scale-value", value="{x}").text("en")
 
 
 # --- every raise in the source ---------------------------------------------------------------------------
 
 NAMES: dict[str, set[str]] = {kind.__name__: set() for kind in KINDS} | {"BadLineError": {"path", "line"}}
-"""What takes a key, and the values that are added later: a BadLineError becomes a FileError."""
+"""Classes that take a key, and the values that are added later: a BadLineError becomes a FileError."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
 
 
 class Call(NamedTuple):
-    """A call in the source, the function that it stands in, and the file of both."""
+    """A call in the source, the function around it, and the file."""
 
     path: Path
     node: ast.Call
@@ -102,13 +102,13 @@ class Call(NamedTuple):
 
     @property
     def values(self) -> set[str] | None:
-        """The names of what an error is given; None where they are spread with **."""
+        """The names of the values of an error; None where they are passed with **."""
         names = {keyword.arg for keyword in self.node.keywords}
         return None if None in names else {str(name) for name in names}
 
 
 def calls_in(path: Path, node: ast.AST, within: Function | None = None) -> Iterator[tuple[str, Call]]:
-    """Every call in a file, by what is called: a name, or the last part of one."""
+    """Every call in a file, with the called name, or the last part of it."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Call):
             called = child.func.attr if isinstance(child.func, ast.Attribute) else getattr(child.func, "id", "")
@@ -126,9 +126,9 @@ def calls() -> dict[str, list[Call]]:
 
 
 def keys(written: ast.expr | None, call: Call) -> Iterator[tuple[Call, str | None]]:
-    """The keys that `written`, in `call`, may be: those of an f-string as a pattern, None where nobody can tell.
+    """The keys that the expression `written` in `call` may have: a pattern for an f-string, None where it is unknown.
 
-    A name is what it is set to in its function or file; an argument what the callers give.
+    A name has the values assigned in its function or file; an argument has the values that the callers pass.
     """
     match written:
         case ast.Constant(value=str(key)):
@@ -141,7 +141,7 @@ def keys(written: ast.expr | None, call: Call) -> Iterator[tuple[Call, str | Non
         case ast.Call(func=ast.Attribute(value=ast.Dict(values=values), attr="get"), args=[_, *default]):
             for value in (*values, *default):
                 yield from keys(value, call)
-        case ast.Attribute(attr="key"):  # another error's, which has been looked at where it was made
+        case ast.Attribute(attr="key"):  # the key of another error, checked where that error is created
             pass
         case ast.Name(id=name):
             scopes = [scope for scope in (call.within, TREES[call.path]) if scope is not None]
@@ -163,7 +163,7 @@ def _assigned(scope: ast.AST, name: str) -> list[ast.expr]:
 
 
 def _given(name: str, call: Call) -> Iterator[tuple[Call, str | None]]:
-    """What the callers of the function around `call` give for its argument `name`."""
+    """The values that the callers of the function around `call` pass for its argument `name`."""
     taken = None if call.within is None else call.within.args
     places = [] if taken is None else [each.arg for each in (*taken.posonlyargs, *taken.args)]
     if taken is None or call.within is None or name not in (*places, *(each.arg for each in taken.kwonlyargs)):
@@ -180,32 +180,32 @@ def _given(name: str, call: Call) -> Iterator[tuple[Call, str | None]]:
 
 
 def _reaches(other: Call, path: Path, name: str, is_method: bool) -> bool:
-    """Whether `other` calls the function `name` of that file, and not one that is called the same."""
+    """Whether `other` calls the function `name` of that file, and not another of the same name."""
     if is_method or isinstance(other.node.func, ast.Attribute):
         return is_method
     named = (node.names for node in ast.walk(TREES[other.path]) if isinstance(node, ast.ImportFrom))
     return other.path == path or any(name == each.name for names in named for each in names)
 
 
-def test_every_raise_has_its_sentence_and_every_value_the_sentence_needs() -> None:
+def test_every_raise_has_a_message_and_all_its_values() -> None:
     """A missing value would turn an error with a fix into a bare KeyError, and only when it is raised."""
     made = [(call, added) for name, added in NAMES.items() for call in calls().get(name, []) if call.node.args]
-    assert len(made) > 20, "the walk found nothing to look at"
+    assert len(made) > 20, "no raise was found in the source"
     wrong = []
     for call, added in made:
         for there, key in keys(call.node.args[0], call):
-            fitting = [words for known, words in catalogue().items() if key is not None and re.fullmatch(key, known)]
+            fitting = [texts for known, texts in catalogue().items() if key is not None and re.fullmatch(key, known)]
             if key is None:
-                wrong.append(f"{there.where}: nobody can tell the key; write it out")
+                wrong.append(f"{there.where}: the key cannot be determined; write it out")
             elif not fitting:
-                wrong.append(f"{there.where}: no sentence {key!r}")
+                wrong.append(f"{there.where}: no message {key!r}")
             elif there is call and call.values is not None and len(fitting) == 1:
                 missing = placeholders(fitting[0].en) - call.values - added
-                wrong += [f"{call.where}: {key!r} is not given {sorted(missing)}"] if missing else []
+                wrong += [f"{call.where}: {key!r} lacks {sorted(missing)}"] if missing else []
     assert not wrong, "\n".join(wrong)
 
 
-def test_the_walk_sees_keys_that_are_not_written_out() -> None:
+def test_search_finds_keys_that_are_not_literals() -> None:
     def found(source: str) -> list[str | None]:
         path = SOURCE / "made_up.py"
         TREES[path] = ast.parse(source)

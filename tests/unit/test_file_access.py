@@ -1,4 +1,4 @@
-"""Files are opened, and text is printed, in one place each: what goes round it is listed here, with its reason."""
+"""Files are opened, and text is printed, by one module each; exceptions are listed here with their reason."""
 
 import ast
 from collections.abc import Iterator
@@ -19,31 +19,37 @@ OPENING |= {
     "savefig",
 }
 
-# Which files may do what by themselves.
-ALONE = {
-    "files/output.py": {"os.open", "os.replace", "os.rename", "aside.write_bytes", "made.open"},  # the one way to write
-    "files/input.py": {"os.open", "os.fdopen"},  # the one way to read
+# The calls that are allowed outside of these modules, by file.
+ALLOWED = {
+    "files/output.py": {
+        "os.open",
+        "os.replace",
+        "os.rename",
+        "aside.write_bytes",
+        "made.open",
+    },  # the module that writes files
+    "files/input.py": {"os.open", "os.fdopen"},  # the module that reads files
     "training/durable.py": {"os.open", "os.replace", "source.rename"},  # new files of a run, and folders
     "memory.py": {"open"},  # /proc/meminfo
     "cli/entry.py": {"os.open"},  # the null device
     "cli/streams.py": {"open", "os.open"},  # the null device
-    "cli/learn/reset_command.py": {"aside.write_bytes", "path.rename"},  # after `real_place` has looked
-    "course/progress.py": {"aside.open", "os.replace"},  # inside `write_aside`; a broken file put aside
-    "checkpoints/model_folder.py": {"aside.open", "aside.write_bytes"},  # inside `write_aside`
+    "cli/learn/reset_command.py": {"aside.write_bytes", "path.rename"},  # after the check by `resolve_target`
+    "course/progress.py": {"aside.open", "os.replace"},  # inside `write_atomically`; a broken file is renamed
+    "checkpoints/model_folder.py": {"aside.open", "aside.write_bytes"},  # inside `write_atomically`
     "text/tokenizer_trial.py": {"open"},  # /proc/self/statm
-    "text/tokenizer.py": {"aside.write_bytes"},  # inside `write_aside`
-    "trace/file.py": {"save_file", "safe_open"},  # inside `write_aside`; after `check_file`
+    "text/tokenizer.py": {"aside.write_bytes"},  # inside `write_atomically`
+    "trace/file.py": {"save_file", "safe_open"},  # inside `write_atomically`; after `check_file`
     "views/plots.py": {"figure.savefig"},  # into memory
     "views/curve_plots.py": {"figure.savefig"},  # into memory
 }
-OURS = (
+BUNDLED_TEXT_READERS = (
     "course/catalogue.py",
     "course/lessons/index.py",
     "course/questions/bank.py",
     "recipes/recipe.py",
     "views/page.py",
 )
-"""They read texts that come with the package."""
+"""These modules read texts that are bundled with the package."""
 
 
 def calls(path: Path) -> Iterator[str]:
@@ -60,21 +66,21 @@ def calls(path: Path) -> Iterator[str]:
 
 def sources() -> list[str]:
     found = (path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
-    # What a learner's program runs in has rules of its own, and exercises are texts for learners.
+    # The sandbox for learners' programs has other rules, and exercises are texts for learners.
     return sorted(name for name in found if not name.startswith(("course/grading/", "course/exercises/")))
 
 
-def test_no_file_is_opened_elsewhere() -> None:
+def test_files_are_opened_only_in_listed_modules() -> None:
     for name in sources():
         found = {call for call in calls(SOURCE / name) if call.split(".")[-1] in OPENING or call == "os.replace"}
-        found -= {"read_text"}  # no method of a path: a function of text/corpus.py
-        if name in OURS:
+        found -= {"read_text"}  # a function of text/corpus.py, not the method of a path
+        if name in BUNDLED_TEXT_READERS:
             found -= {"path.open", "path.read_text", ".read_text"}
         what = f"{name}: open files with regard.files.input, write them with regard.files.output"
-        assert found <= ALONE.get(name, set()), what
+        assert found <= ALLOWED.get(name, set()), what
 
 
-def test_nothing_is_printed_elsewhere() -> None:
+def test_commands_do_not_call_print() -> None:
     for name in sources():
         if name.startswith("cli/") and name not in ("cli/streams.py", "cli/entry.py"):
             assert "print" not in set(calls(SOURCE / name)), f"{name}: put and talk show escapes as signs"

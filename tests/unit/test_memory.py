@@ -1,4 +1,4 @@
-"""Memory is asked for, spelled, and refused before it is taken."""
+"""Free memory is measured and formatted, and a request that does not fit is refused."""
 
 import builtins
 import os
@@ -13,12 +13,12 @@ from regard import memory
 from regard.errors import TooLargeError
 
 
-def test_there_is_some() -> None:
+def test_available_bytes_is_plausible() -> None:
     free = memory.available_bytes()
     assert free is None or 2**20 < free < 2**60
 
 
-def test_without_proc_the_system_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_available_bytes_without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise FileNotFoundError
 
@@ -31,15 +31,15 @@ def test_without_proc_the_system_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
     assert memory.available_bytes() is None
 
 
-def test_a_gpu_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With what PyTorch holds there and does not use; of the tensor's own GPU, which something stands in for."""
+def test_free_memory_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory that PyTorch reserved and does not use counts as free. The GPU of the tensor is a stub."""
     other = torch.device("cuda", 1)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: {other: (1000, 5000)}[device])
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: {other: 700}[device])
     monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: {other: 300}[device])
-    assert memory.free_beside(SimpleNamespace(device=other)) == 1400
+    assert memory.free_gpu_bytes(SimpleNamespace(device=other)) == 1400
     for elsewhere in (torch.zeros(1), torch.zeros(1, device="meta"), np.zeros(1), None):
-        assert memory.free_beside(elsewhere) is None
+        assert memory.free_gpu_bytes(elsewhere) is None
 
 
 @pytest.mark.parametrize(
@@ -56,23 +56,23 @@ def test_a_gpu_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
         (5000 * 2**40, "5000.0 TiB"),
     ],
 )
-def test_bytes_as_people_write_them(count: int, text: str) -> None:
-    assert memory.spell(count) == text
+def test_bytes_in_binary_units(count: int, text: str) -> None:
+    assert memory.format_bytes(count) == text
 
 
 @pytest.mark.parametrize(("count", "text"), [(999, "999 B"), (10**6, "1.0 MB"), (25 * 10**8, "2.5 GB")])
-def test_bytes_by_the_thousand(count: int, text: str) -> None:
-    assert memory.spell(count, decimal=True) == text
+def test_bytes_in_decimal_units(count: int, text: str) -> None:
+    assert memory.format_bytes(count, decimal=True) == text
 
 
-def test_nothing_is_spelled_as_1024_of_a_unit() -> None:
+def test_1024_of_a_unit_becomes_one_of_the_next() -> None:
     for unit in (2**10, 2**20, 2**30, 2**40):
-        assert not memory.spell(unit - 1).startswith("1024.0"), memory.spell(unit - 1)
+        assert not memory.format_bytes(unit - 1).startswith("1024.0"), memory.format_bytes(unit - 1)
 
 
-def test_what_does_not_fit_is_refused_with_both_numbers() -> None:
+def test_error_names_needed_and_free_memory() -> None:
     with pytest.raises(TooLargeError) as caught:
-        memory.require(2**31, key="weights-too-large", free=2**30, shape=(1, 2, 3, 4))
+        memory.require_bytes(2**31, key="weights-too-large", free=2**30, shape=(1, 2, 3, 4))
     assert isinstance(caught.value, MemoryError)
     assert caught.value.exit_code == 5
     for lang in ("en", "zh"):
@@ -81,7 +81,7 @@ def test_what_does_not_fit_is_refused_with_both_numbers() -> None:
         assert "See(map=256)" in caught.value.text(lang)
 
 
-def test_what_fits_or_cannot_be_known_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory.require(2**30, key="weights-too-large", free=2**30)
+def test_request_that_fits_or_unknown_memory_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.require_bytes(2**30, key="weights-too-large", free=2**30)
     monkeypatch.setattr(memory, "available_bytes", lambda: None)
-    memory.require(2**90, key="weights-too-large")
+    memory.require_bytes(2**90, key="weights-too-large")

@@ -1,4 +1,4 @@
-"""Text from elsewhere: nothing in it steers a terminal, and nothing of it is hidden."""
+"""Untrusted text: control characters become visible, and nothing is hidden."""
 
 import json
 import unicodedata
@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from regard.errors import FileError
 from regard.messages import Listed, say
-from regard.printable import escaped_json, is_steering, one_line, printable
+from regard.printable import escaped_json, is_control, one_line, printable
 
-STEERING = (
+CONTROLS = (
     "\x00\x07\x08\x0b\x0c\r\x0e\x1b\x1c\x7f\x84\x85\x90\x9b\x9d\u061c\u200b\u200e\u202e\u2028\u2029\u2066\ufeff\ud800"
 )
-ANY_TEXT = st.text(st.characters(categories=None, codec=None) | st.sampled_from(STEERING + "\n\t注👨\u200d👩é"))
+ANY_TEXT = st.text(st.characters(categories=None, codec=None) | st.sampled_from(CONTROLS + "\n\t注👨\u200d👩é"))
 
 
 @pytest.mark.parametrize(
@@ -30,12 +30,12 @@ ANY_TEXT = st.text(st.characters(categories=None, codec=None) | st.sampled_from(
         ("\ud800", "⟨D800⟩"),
     ],
 )
-def test_what_steers_is_shown(text: str, shown: str) -> None:
+def test_control_characters_are_shown_as_signs(text: str, shown: str) -> None:
     assert printable(text) == shown
 
 
 @given(ANY_TEXT)
-def test_nothing_gets_through(text: str) -> None:
+def test_no_control_character_remains(text: str) -> None:
     shown = printable(text)
     assert printable(shown) == shown
     shown.encode()
@@ -48,15 +48,15 @@ def test_nothing_gets_through(text: str) -> None:
 
 
 @given(ANY_TEXT)
-def test_json_says_the_same_in_escapes(text: str) -> None:
+def test_escaped_json_has_the_same_content(text: str) -> None:
     written = escaped_json(json.dumps({text: [text]}, ensure_ascii=False))
     assert json.loads(written) == {text: [text]}
-    assert not any(map(is_steering, written))
+    assert not any(map(is_control, written))
 
 
-def test_whatever_a_sentence_names_is_shown() -> None:
+def test_values_in_messages_are_printable() -> None:
     name = "a\x1b]0;x\x07\u202e\x9b"
     for value in (name, FileError("file-absent", path=name), Listed([name, 1]), OSError(2, "no", name)):
         for lang in ("en", "zh"):
-            assert not any(map(is_steering, say("model-config", lang, path=name, reason=value)))
-    assert not any(map(is_steering, str(FileError("file-absent", path=name))))
+            assert not any(map(is_control, say("model-config", lang, path=name, reason=value)))
+    assert not any(map(is_control, str(FileError("file-absent", path=name))))

@@ -1,4 +1,4 @@
-"""The rooms of DESIGN.md, held by a test: a file imports only from lower ranks, and torch stays where it belongs."""
+"""The import ranks of DESIGN.md: a file imports only from packages of lower rank, and torch only where allowed."""
 
 import ast
 from functools import cache
@@ -9,7 +9,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[2] / "src"
 
-# Rank 0 is a short stair of its own: text that can be printed, sentences, errors that speak them, what raises them.
+# Rank 0 has an order of its own: printable text, messages, errors that use them, modules that raise errors.
 RANKS = {
     "printable": 0.0,
     "messages": 0.05,
@@ -49,7 +49,7 @@ RANKS = {
     "__main__": 10,
 }
 
-# What needs torch, by the start of the module's name.
+# Modules that need torch, by the start of their names.
 TORCH = (
     "regard.functional",
     "regard.kernels.chunked",
@@ -66,8 +66,8 @@ TORCH = (
     "deep_learning.nn",
 )
 
-# Imports inside functions that go up, or to torch: (who, what). Each is a door that opens only when it is used.
-DOORS = {
+# Deferred imports (inside functions) from a higher rank or of torch: (importing module, imported module).
+DEFERRED_IMPORTS = {
     ("regard.messages", "regard.errors"),
     ("regard.masks.rules", "torch"),
     ("regard.masks.mask", "torch"),
@@ -90,8 +90,8 @@ DOORS = {
     ("regard.cli.evaluate_command", "regard.recipes.evaluating"),
     ("regard.cli.train_command", "regard.recipes.recipe"),
     ("regard.cli.train_command", "regard.recipes.running"),
-    ("regard.views.curves", "regard.training.metrics"),  # itself without torch, which a test holds
-    ("regard.course.grading.child", "torch"),  # the learner's process, where the exercise asks for it
+    ("regard.views.curves", "regard.training.metrics"),  # needs no torch, which a test checks
+    ("regard.course.grading.child", "torch"),  # the learner's process, where the exercise needs it
     ("regard.course.grading.sandbox", "torch"),
     ("regard.dispatch.guard", "torch"),
     ("regard.dispatch.guard", "regard.dispatch.overflow"),
@@ -103,7 +103,7 @@ def modules() -> dict[str, Path]:
     found = {}
     for path in SOURCE.rglob("*.py"):
         if path.match("course/exercises/*/stub.py") or path.match("course/exercises/*/solution.py"):
-            continue  # texts for learners, run as a learner's answer is: never imported
+            continue  # texts for learners, which are never imported
         parts = path.relative_to(SOURCE).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
@@ -111,11 +111,11 @@ def modules() -> dict[str, Path]:
 
 @cache
 def imports(path: Path, name: str) -> list[tuple[str, bool]]:
-    """(module, at the top of the file) for each import; what only type checkers see is left out."""
+    """(module, whether at the top of the file) for each import; imports for type checkers are left out."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     found = []
 
-    def walk(node: ast.AST, top: bool) -> None:
+    def collect(node: ast.AST, top: bool) -> None:
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
                 continue
@@ -128,19 +128,19 @@ def imports(path: Path, name: str) -> list[tuple[str, bool]]:
                 for alias in child.names:
                     full = f"{child.module}.{alias.name}"
                     found.append((full if full in known else child.module, top))
-            walk(child, top and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
+            collect(child, top and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
 
-    walk(tree, True)
+    collect(tree, True)
     return found
 
 
-def room(module: str) -> str:
+def package(module: str) -> str:
     parts = module.split(".")
     return parts[1] if parts[0] == "regard" and len(parts) > 1 else parts[0]
 
 
 def rank(module: str) -> float:
-    return 10 if module.split(".")[0] == "deep_learning" else RANKS[room(module)]
+    return 10 if module.split(".")[0] == "deep_learning" else RANKS[package(module)]
 
 
 def needs_torch(module: str) -> bool:
@@ -151,35 +151,37 @@ MODULES = modules()
 
 
 @pytest.mark.parametrize("name", sorted(set(MODULES) - {"regard"}))
-def test_a_file_imports_only_from_lower_ranks(name: str) -> None:
+def test_files_import_only_from_lower_ranks(name: str) -> None:
     for target, top in imports(MODULES[name], name):
         if not target.startswith(("regard", "deep_learning")) or target == "regard":
             continue
-        if room(target) == room(name) or (not top and (name, target) in DOORS):
+        if package(target) == package(name) or (not top and (name, target) in DEFERRED_IMPORTS):
             continue
         assert rank(target) < rank(name), f"{name} (rank {rank(name)}) imports {target} (rank {rank(target)})"
 
 
 @pytest.mark.parametrize("name", sorted(MODULES))
-def test_torch_is_imported_only_where_it_belongs(name: str) -> None:
+def test_torch_is_imported_only_where_it_is_allowed(name: str) -> None:
     if needs_torch(name):
         return
     for target, top in imports(MODULES[name], name):
         if needs_torch(target):
             assert not top, f"{name} imports {target} at its top"
-            assert (name, target) in DOORS, f"{name} imports {target} inside a function: list it, or do without"
+            assert (name, target) in DEFERRED_IMPORTS, (
+                f"{name} imports {target} inside a function: list it or remove it"
+            )
 
 
-def test_every_room_has_a_rank() -> None:
-    assert {room(name) for name in MODULES if name.startswith("regard.")} <= set(RANKS)
+def test_every_package_has_a_rank() -> None:
+    assert {package(name) for name in MODULES if name.startswith("regard.")} <= set(RANKS)
 
 
-def test_no_door_is_listed_in_vain() -> None:
+def test_every_listed_deferred_import_exists() -> None:
     used = {(name, target) for name in MODULES for target, top in imports(MODULES[name], name) if not top}
-    assert used >= DOORS
+    assert used >= DEFERRED_IMPORTS
 
 
-def test_no_module_bears_the_name_of_a_public_function() -> None:
+def test_no_module_has_the_name_of_a_public_function() -> None:
     import regard
 
     functions = {name for name in regard.__all__ if name.islower() and callable(getattr(regard, name))}
@@ -187,7 +189,7 @@ def test_no_module_bears_the_name_of_a_public_function() -> None:
     assert not clashing, f"a module would hide a function: {clashing}"
 
 
-WITH_FUNCTIONS = [
+PACKAGES_WITH_FUNCTIONS = [
     "reference",
     "functional",
     "kernels.blocked",
@@ -199,8 +201,8 @@ WITH_FUNCTIONS = [
 ]
 
 
-@pytest.mark.parametrize("name", [f"regard.{room}" for room in WITH_FUNCTIONS])
-def test_no_module_hides_a_function_of_its_room(name: str) -> None:
+@pytest.mark.parametrize("name", [f"regard.{package}" for package in PACKAGES_WITH_FUNCTIONS])
+def test_no_module_hides_a_function_of_its_package(name: str) -> None:
     """`from regard.reference import softmax` must not depend on which of two things was imported last."""
     exported = set(import_module(name).__all__)
     assert not exported & {module.split(".")[-1] for module in MODULES if module.startswith(f"{name}.")}

@@ -1,10 +1,10 @@
 """The PyTorch classes of the documents. Every attention `forward` returns `(out, weights)`, weights per head.
 
-    notes      000, 001: scaled dot-product and multi-head attention, positions, feed-forward; mask 1 = hidden
-    lesson     002: SelfAttention; mask 0 = hidden
-    chapter    004: one head in three ways, and many heads; mask 0 = hidden
+    notes      000, 001: scaled dot-product and multi-head attention, positions, feed-forward; mask 1 = masked
+    lesson     002: SelfAttention; mask 0 = masked
+    chapter    004: one head in three ways, and many heads; mask 0 = masked
 
-Without torch, importing this raises MissingPackageError, which says what to install.
+Without torch, the import raises MissingPackageError with the package to install.
 """
 
 from regard.errors import MissingPackageError

@@ -1,7 +1,7 @@
-"""The four self-attention classes of chapter 3 (004). In their masks 0 or False means hidden, 1 visible.
+"""The four self-attention classes of chapter 3 (004). In their masks 0 or False = masked, 1 = visible.
 
-Parameter names, their order and their random draws are the document's: with its seed, a class pasted from it
-and ours hold the same numbers, and each loads the other's `state_dict`.
+Parameter names, order and random draws are those of the document: with the same seed, its class and ours have the
+same weights, and each loads the other's `state_dict`.
 """
 
 import torch
@@ -9,7 +9,7 @@ from torch import nn
 
 from deep_learning.checks import count
 from deep_learning.masks import from_visible
-from deep_learning.nn.door import attend, check_input, silence_blind
+from deep_learning.nn.door import attend, check_input, zero_fully_masked
 from regard.arrays import Array
 from regard.axes import head_width
 from regard.functional.heads import merge_heads, split_heads
@@ -17,12 +17,12 @@ from regard.masks import Mask
 
 
 class _OwnParameters(nn.Module):
-    """`W_Q W_K W_V W_O`, used as x @ W (nn.Linear keeps Wᵀ), Xavier-uniform; `b_Q b_K b_V b_O`, zero."""
+    """`W_Q W_K W_V W_O`, used as x @ W (nn.Linear stores Wᵀ), Xavier-uniform; `b_Q b_K b_V b_O`, zero."""
 
     def __init__(self, d_model: int, *, randn_first: bool) -> None:
         super().__init__()
         self.d_model = count("d_model", d_model)
-        # Normal numbers are overwritten below; drawing them keeps the generator in step with the document's.
+        # The normal numbers are overwritten below; drawing them keeps the generator state equal to the document's.
         make = torch.randn if randn_first else torch.empty
         self.W_Q = nn.Parameter(make(d_model, d_model))
         self.W_K = nn.Parameter(make(d_model, d_model))
@@ -40,14 +40,14 @@ class _OwnParameters(nn.Module):
         return x @ self.W_Q + self.b_Q, x @ self.W_K + self.b_K, x @ self.W_V + self.b_V
 
     def _project_out(self, attended: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        return silence_blind(attended @ self.W_O + self.b_O, weights)
+        return zero_fully_masked(attended @ self.W_O + self.b_O, weights)
 
 
 class _SingleHead(_OwnParameters):
-    """What the two single heads with parameters of their own share: everything but how they start."""
+    """The forward pass of the two single-head classes that use nn.Parameter."""
 
     def forward(self, x: torch.Tensor, mask: Mask | Array | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """(B, T, d_model) and (B, T, T). mask 0 = hidden: (B, T, T), (T, T), (B, 1, T)."""
+        """(B, T, d_model) and (B, T, T). mask 0 = masked: (B, T, T), (T, T), (B, 1, T)."""
         Q, K, V = self._project(x)
         attended, weights = attend(Q, K, V, from_visible(mask, axes=3))
         return self._project_out(attended, weights), weights
@@ -94,14 +94,14 @@ class SingleHeadSelfAttention(nn.Module):
         self.fc_out = nn.Linear(d_model, d_model)
 
     def forward(self, x: torch.Tensor, mask: Mask | Array | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """(B, T, d_model) and (B, T, T). mask 0 = hidden: (B, T, T), (T, T), (B, 1, T)."""
+        """(B, T, d_model) and (B, T, T). mask 0 = masked: (B, T, T), (T, T), (B, 1, T)."""
         check_input("x", x, self.d_model)
         attended, weights = attend(self.W_Q(x), self.W_K(x), self.W_V(x), from_visible(mask, axes=3))
-        return silence_blind(self.fc_out(attended), weights), weights
+        return zero_fully_masked(self.fc_out(attended), weights), weights
 
 
 class MultiHeadSelfAttention(_OwnParameters):
-    """Many heads, written with nn.Parameter (004 §3.13); columns h·d_k … (h+1)·d_k belong to head h alone.
+    """Many heads, written with nn.Parameter (004 §3.13); columns h·d_k … (h+1)·d_k belong to head h.
 
     >>> out, weights = MultiHeadSelfAttention(8, 2)(torch.ones(1, 3, 8))
     >>> tuple(out.shape), tuple(weights.shape)
@@ -115,7 +115,7 @@ class MultiHeadSelfAttention(_OwnParameters):
         self.num_heads, self.d_k = num_heads, d_k
 
     def forward(self, x: torch.Tensor, mask: Mask | Array | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """(B, T, d_model) and (B, H, T, T). mask 0 = hidden: (B, 1, T, T), (B, T, T), (B, 1, T), (T, T)."""
+        """(B, T, d_model) and (B, H, T, T). mask 0 = masked: (B, 1, T, T), (B, T, T), (B, 1, T), (T, T)."""
         Q, K, V = (split_heads(projected, self.num_heads) for projected in self._project(x))  # B H T d_k
         attended, weights = attend(Q, K, V, from_visible(mask, axes=4))
         return self._project_out(merge_heads(attended), weights), weights

@@ -1,4 +1,4 @@
-"""The one way from the documents' classes into `regard.functional`. It knows no mask convention."""
+"""Attention and input checks shared by the documents' classes. Independent of their mask conventions."""
 
 import torch
 
@@ -20,12 +20,12 @@ def attend(Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask | None)
     return output, weights.to(Q.dtype)
 
 
-def silence_blind(out: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """`out` (B, T, D), zero for queries that saw nothing: the output layer's bias must not speak for them."""
-    saw = weights.detach().sum(-1) != 0  # B T, or B H T; NaN counts as having seen
-    if saw.ndim > 2:
-        saw = saw.any(1)
-    return out.masked_fill(~saw[..., None], 0)
+def zero_fully_masked(out: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """`out` (B, T, D), with zeros for fully masked queries, which would otherwise get the bias of the output layer."""
+    unmasked = weights.detach().sum(-1) != 0  # B T, or B H T; NaN counts as not masked
+    if unmasked.ndim > 2:
+        unmasked = unmasked.any(1)
+    return out.masked_fill(~unmasked[..., None], 0)
 
 
 def check_input(name: str, x: torch.Tensor, d_model: int) -> None:

@@ -1,11 +1,11 @@
-"""The class of the interview lesson (002), its two open methods written. In its masks 0 means hidden."""
+"""SelfAttention of the interview lesson (002), with its two open methods filled in. Mask 0 = masked."""
 
 import torch
 from torch import nn
 
 from deep_learning.checks import count
 from deep_learning.masks import from_visible
-from deep_learning.nn.door import attend, check_input, check_tensor, silence_blind
+from deep_learning.nn.door import attend, check_input, check_tensor, zero_fully_masked
 from regard.arrays import Array
 from regard.axes import head_width
 from regard.functional.heads import merge_heads, split_heads
@@ -13,7 +13,7 @@ from regard.masks import Mask
 
 
 class SelfAttention(nn.Module):
-    """Multi-head self-attention. Raises IndivisibleError where n_heads does not divide d_model.
+    """Multi-head self-attention. Raises IndivisibleError if n_heads does not divide d_model.
 
     >>> out, weights = SelfAttention(8, 2)(torch.ones(1, 3, 8))
     >>> tuple(out.shape), tuple(weights.shape)
@@ -33,13 +33,13 @@ class SelfAttention(nn.Module):
     def scaled_dot_product_attention(
         self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask | Array | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """(…, T, d_v) and (…, T, S), for Q (B, T, d_k) or (B, H, T, d_k). mask 0 = hidden."""
+        """(…, T, d_v) and (…, T, S), for Q (B, T, d_k) or (B, H, T, d_k). mask 0 = masked."""
         check_tensor("Q", Q)
         return attend(Q, K, V, from_visible(mask, Q.ndim))
 
     def forward(self, x: torch.Tensor, mask: Mask | Array | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-        """(B, T, d_model) and (B, H, T, T). mask 0 = hidden: (T, T), (B, T, T), (B, 1, T), (B, 1, T, T), …"""
+        """(B, T, d_model) and (B, H, T, T). mask 0 = masked: (T, T), (B, T, T), (B, 1, T), (B, 1, T, T), …"""
         check_input("x", x, self.d_model)
         Q, K, V = (split_heads(W(x), self.n_heads) for W in (self.W_q, self.W_k, self.W_v))  # B H T d_k
         attended, weights = self.scaled_dot_product_attention(Q, K, V, mask)
-        return silence_blind(self.W_o(merge_heads(attended)), weights), weights
+        return zero_fully_masked(self.W_o(merge_heads(attended)), weights), weights

@@ -1,14 +1,14 @@
-"""The classes of the day-one notes (000 and 001). In their masks 1 or True means hidden.
+"""The classes of the day-one notes (000 and 001). In their masks 1 or True = masked.
 
-Two masks may be at work at once: the causal one, which a class makes itself, and the one that is given.
+With `causal=True` the causal mask is combined with the mask argument.
 """
 
 import torch
 from torch import nn
 
 from deep_learning.checks import count, last_axis
-from deep_learning.masks import from_hidden
-from deep_learning.nn.door import attend, check_input, check_tensor, silence_blind
+from deep_learning.masks import from_masked
+from deep_learning.nn.door import attend, check_input, check_tensor, zero_fully_masked
 from regard.arrays import Array
 from regard.axes import head_width
 from regard.errors import ShapeError
@@ -18,9 +18,9 @@ from regard.reference.positions import sinusoidal_positions
 
 
 class ScaledDotProductAttention(nn.Module):
-    """softmax(Q Kᵀ / √d_k) V. `d_k` is the width of Q and K; when it is given, another width is refused.
+    """softmax(Q Kᵀ / √d_k) V. `d_k` is the width of Q and K; if given, any other width is an error.
 
-    With `causal`, each query sees itself and what is before it; when T ≠ S the last query sees the last key.
+    With `causal`, each query sees itself and earlier positions; if T ≠ S the last query is at the last key.
 
     >>> Q = K = V = torch.eye(3)[None]
     >>> ScaledDotProductAttention(causal=True)(Q, K, V)[1][0, 0].tolist()
@@ -35,14 +35,14 @@ class ScaledDotProductAttention(nn.Module):
     def forward(
         self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask | Array | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """(…, T, d_v) and (…, T, S), for Q (B, T, d_k) or (B, H, T, d_k). mask 1 = hidden."""
+        """(…, T, d_v) and (…, T, S), for Q (B, T, d_k) or (B, H, T, d_k). mask 1 = masked."""
         check_tensor("Q", Q)
         if self.d_k is not None and Q.shape[-1] != self.d_k:
             raise ShapeError("d-k-width", d_k=self.d_k, found=Q.shape[-1], Q=tuple(Q.shape))
-        allowed = from_hidden(mask, Q.ndim)
+        visible = from_masked(mask, Q.ndim)
         if self.causal:
-            allowed = Mask.causal() if allowed is None else Mask.causal() & allowed
-        return attend(Q, K, V, allowed)
+            visible = Mask.causal() if visible is None else Mask.causal() & visible
+        return attend(Q, K, V, visible)
 
 
 class MultiHeadAttention(nn.Module):
@@ -67,13 +67,13 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self, Q: torch.Tensor, K: torch.Tensor, V: torch.Tensor, mask: Mask | Array | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """(B, T, d_model) and (B, H, T, S). mask 1 = hidden: (T, S), (B, 1, S), (B, T, S), (B, 1, 1, S), …"""
+        """(B, T, d_model) and (B, H, T, S). mask 1 = masked: (T, S), (B, 1, S), (B, T, S), (B, 1, 1, S), …"""
         for name, x in (("Q", Q), ("K", K), ("V", V)):
             check_input(name, x, self.d_model)
         projected = self.W_q(Q), self.W_k(K), self.W_v(V)
         q, k, v = (split_heads(x, self.num_heads) for x in projected)  # B H T d_k, B H S d_k
         attended, weights = self.attention(q, k, v, mask)
-        return silence_blind(self.W_o(merge_heads(attended)), weights), weights
+        return zero_fully_masked(self.W_o(merge_heads(attended)), weights), weights
 
 
 class PositionalEncoding(nn.Module):
@@ -103,7 +103,7 @@ class PositionalEncoding(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """ReLU(x W₁ + b₁) W₂ + b₂, each position by itself; `d_ff` None is four times as wide as d_model.
+    """ReLU(x W₁ + b₁) W₂ + b₂, for each position separately; `d_ff` defaults to 4 · d_model.
 
     >>> FeedForward(8)(torch.ones(2, 3, 8)).shape
     torch.Size([2, 3, 8])
@@ -117,7 +117,7 @@ class FeedForward(nn.Module):
         self.linear2 = nn.Linear(self.d_ff, self.d_model)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """The shape of x, whose last axis is d_model."""
+        """x (…, d_model) to the same shape."""
         check_tensor("x", x)
         last_axis("x", x, self.d_model)
         out: torch.Tensor = self.linear2(torch.relu(self.linear1(x)))

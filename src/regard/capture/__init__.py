@@ -1,4 +1,4 @@
-"""Watching and editing PyTorch models that know nothing of it."""
+"""Watch and edit the attention of any PyTorch model without changing its code."""
 
 from importlib.util import find_spec
 

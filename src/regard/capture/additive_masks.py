@@ -1,8 +1,8 @@
-"""The mask that a model hands to its attention, a number to add for every query and key, recognised as rules.
+"""Additive masks recognised as mask rules: a number per query and key becomes causal, a window, padding.
 
-Such a mask is T × S, made anew for every layer, and must not be kept. Most are kept keys within a band around the
-query: causal, a window, padding. That is told from what each row sees (how many keys, the first, the last) and from
-which keys anyone sees, read block by block; nothing T × S is made. What is neither stays what it was.
+An additive mask is T × S, is made anew for every layer, and must not be kept. Most are kept keys within a band around
+the query. That is recognised from what each row sees (the number of keys, the first, the last) and from the keys that
+any row sees, read block by block; nothing T × S is made. Other masks stay as they are.
 """
 
 import weakref
@@ -11,58 +11,58 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.capture.captured import Caught
+from regard.capture.captured import CapturedCall
 from regard.kernels.tiles import row_blocks
 from regard.masks import Mask
 from regard.masks.rules import Band
 
-AT_A_TIME = 2**18
-"""Numbers of a mask that are looked at together."""
+BLOCK_SIZE = 2**18
+"""The number of mask elements that are read together."""
 
 
-class Lowering:
-    """Additive masks as rules. A mask that comes again, layer after layer, is looked at once.
+class MaskRecognizer:
+    """Converts additive masks to rules. A mask that several layers share is read once.
 
-    `keep`: who may look where will be kept, so what is only a mask, though none that has a name, becomes booleans: a
-    quarter of the memory.
+    `keep`: the mask will be kept, so an additive mask that is only a mask, but no known rule, becomes booleans, which
+    take a quarter of the memory.
     """
 
     def __init__(self, keep: bool = False) -> None:
         self._keep = keep
         self._last: tuple[weakref.ref[Tensor], int, Mask | None] | None = None
 
-    def lowered(self, caught: Caught) -> Caught:
-        """The same with `bias` as a mask, where it is nothing more; else with a bias no larger than it must be."""
-        if caught.bias is None:
-            return caught
-        mask = self._mask(caught.bias, caught.q.shape[2], caught.k.shape[2])
+    def with_mask(self, captured: CapturedCall) -> CapturedCall:
+        """The same with `bias` as a mask, if it is only a mask; else with a bias without broadcast axes."""
+        if captured.bias is None:
+            return captured
+        mask = self._mask(captured.bias, captured.q.shape[2], captured.k.shape[2])
         if mask is None:
-            return caught._replace(bias=narrowed(caught.bias))
+            return captured._replace(bias=narrowed(captured.bias))
         if mask is ALL:
-            return caught._replace(bias=None)
-        return caught._replace(bias=None, mask=mask if caught.mask is None else caught.mask & mask)
+            return captured._replace(bias=None)
+        return captured._replace(bias=None, mask=mask if captured.mask is None else captured.mask & mask)
 
     def _mask(self, added: Tensor, T: int, S: int) -> Mask | None:
-        version = None if added.is_inference() else added._version  # made in inference mode, changes are not counted
+        version = None if added.is_inference() else added._version  # changes of inference tensors are not counted
         if self._last is not None and self._last[0]() is added and self._last[1] == version:
             return self._last[2]
         mask = recognised(added, T, S)
         if mask is None and added.dtype == torch.bool:
             mask = Mask.of(narrowed(added))
-        elif mask is None and self._keep and _rows_of(narrowed(added)) is not None:
+        elif mask is None and self._keep and _visibility_of(narrowed(added)) is not None:
             mask = Mask.of(narrowed(added) == 0)
         self._last = None if version is None else (weakref.ref(added), version, mask)
         return mask
 
 
 ALL = Mask(Band(None, None), "everything")
-"""A mask that hides nothing."""
+"""A mask in which all keys are visible."""
 
 
 def recognised(added: Tensor, T: int, S: int) -> Mask | None:
-    """The Mask that `added`, which broadcasts to B H T S, is; None where it is not kept keys within a band.
+    """The Mask equal to `added`, which broadcasts to B H T S; None if it is not kept keys within a band.
 
-    0, or True, is what may be looked at; -inf, the lowest number of the dtype, or False what may not.
+    0 or True is visible; -inf, the lowest number of the dtype, or False is masked.
 
     >>> recognised(torch.tensor([[0.0, -torch.inf], [0.0, 0.0]])[None, None], 2, 2)
     Mask.causal()
@@ -70,22 +70,22 @@ def recognised(added: Tensor, T: int, S: int) -> Mask | None:
     added = narrowed(added)
     if not T or not S or added.shape[-1] not in (1, S) or added.shape[-2] not in (1, T):
         return None
-    seen = _rows_of(added.expand(-1, -1, -1, S))
-    if seen is None or not seen.alike_in_heads:
+    visible = _visibility_of(added.expand(-1, -1, -1, S))
+    if visible is None or not visible.same_in_heads:
         return None
-    keep = None if bool(seen.keep.all()) else Mask.from_keep(seen.keep[:, 0])
-    if seen.count.shape[-1] == 1 or torch.equal(seen.within(None, None, seen.keep), seen.count):
+    keep = None if bool(visible.keep.all()) else Mask.from_keep(visible.keep[:, 0])
+    if visible.count.shape[-1] == 1 or torch.equal(visible.within(None, None, visible.keep), visible.count):
         return ALL if keep is None else keep
-    for ends in seen.ends(T):
-        if torch.equal(seen.within(*ends, torch.ones_like(seen.keep)), seen.count):
+    for ends in visible.ends(T):
+        if torch.equal(visible.within(*ends, torch.ones_like(visible.keep)), visible.count):
             return _band(*ends, S - T)
-        if keep is not None and torch.equal(seen.within(*ends, seen.keep), seen.count):
+        if keep is not None and torch.equal(visible.within(*ends, visible.keep), visible.count):
             return _band(*ends, S - T) & keep
     return None
 
 
 def narrowed(added: Tensor) -> Tensor:
-    """The same without what was only repeated along an axis: (1 or B) (1 or H) (1 or T) (1 or S)."""
+    """The same without broadcast axes: (1 or B) (1 or H) (1 or T) (1 or S)."""
     added = added[(None,) * (4 - added.dim())] if added.dim() < 4 else added
     for axis in range(added.dim()):
         if added.stride(axis) == 0 and added.shape[axis] > 1:
@@ -94,8 +94,8 @@ def narrowed(added: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """What the rows of a mask see: B H T, the first and last key and how many; B H S, the keys that anyone sees."""
+class RowVisibility:
+    """What the rows of a mask see: number of keys, first and last key, B H T; the keys that any row sees, B H S."""
 
     count: Tensor
     first: Tensor
@@ -103,21 +103,21 @@ class Rows:
     keep: Tensor
 
     @property
-    def alike_in_heads(self) -> bool:
+    def same_in_heads(self) -> bool:
         return all(bool((x == x[:, :1]).all()) for x in (self.count, self.first, self.last, self.keep))
 
     def ends(self, T: int) -> list[tuple[int | None, int | None]]:
-        """How far to the left and right of query i, counted from key i, these rows may see: None is without end.
+        """How far to the left and right of key i the rows of query i see: None is unbounded.
 
-        They see no more than that, by the making of it; so that they see no less, it is enough to count.
+        No row sees beyond these ends, by construction; comparing counts is then enough to show that it sees no less.
         """
-        looking = self.count > 0
+        sees_any = self.count > 0
         here = torch.arange(T, device=self.count.device)
-        left, right = (int(x[looking].max()) for x in (here - self.first, self.last - here))
+        left, right = (int(x[sees_any].max()) for x in (here - self.first, self.last - here))
         return [(None, right), (left, right), (left, None)]
 
     def within(self, left: int | None, right: int | None, keep: Tensor) -> Tensor:
-        """How many of the kept keys lie between these ends, for each row."""
+        """The number of kept keys between these ends, for each row."""
         T, S = self.count.shape[-1], keep.shape[-1]
         here = torch.arange(T, device=keep.device)
         low = torch.zeros_like(here) if left is None else (here - left).clamp(0, S)
@@ -127,7 +127,7 @@ class Rows:
 
 
 def _band(left: int | None, right: int | None, offset: int) -> Mask:
-    """A band counted from the first key as one counted from the last, as people write it, where that can be said."""
+    """A band counted from the first key, as one counted from the last where that is possible."""
     if left is None and right == offset:
         return Mask.causal()
     ends = (None if left is None else left + offset, None if right is None else right - offset)
@@ -136,14 +136,14 @@ def _band(left: int | None, right: int | None, offset: int) -> Mask:
     return Mask(Band(left, right, from_first=True), "band")
 
 
-def _rows_of(added: Tensor) -> Rows | None:
-    """What the rows see; None where the numbers are more than a mask."""
+def _visibility_of(added: Tensor) -> RowVisibility | None:
+    """What the rows see; None if the numbers are more than a mask."""
     B, H, T, S = added.shape
     lowest = None if added.dtype == torch.bool else torch.finfo(added.dtype).min
     keys = torch.arange(1, S + 1, dtype=torch.int32, device=added.device)
     keep = torch.zeros((B, H, S), dtype=torch.bool, device=added.device)
     found: list[tuple[Tensor, Tensor, Tensor]] = []
-    for rows in row_blocks(0, T, max(1, AT_A_TIME // max(1, B * H * S))):
+    for rows in row_blocks(0, T, max(1, BLOCK_SIZE // max(1, B * H * S))):
         block = added[:, :, rows]
         allowed = block if lowest is None else block == 0
         count = allowed.sum(-1, dtype=torch.int32)
@@ -151,7 +151,7 @@ def _rows_of(added: Tensor) -> Rows | None:
             hidden = (block <= lowest).sum(-1, dtype=torch.int32)
             if not bool((count + hidden == S).all()):
                 return None
-            # A row of nothing but the lowest number is a row of equals, which sees everything.
+            # A row that holds only the lowest number has equal scores, and sees everything.
             if bool((count == 0).any()) and bool((block.amax(-1) == lowest).any()):
                 return None
         keep |= allowed.view(torch.uint8).amax(-2).bool()  # forty times as fast as `any`
@@ -159,4 +159,4 @@ def _rows_of(added: Tensor) -> Rows | None:
         first = S - (allowed * keys.flip(0)).amax(-1)
         found.append((count, first, last))
     count, first, last = (torch.cat(parts, dim=-1) for parts in zip(*found, strict=True))
-    return Rows(count=count, first=first, last=last, keep=keep)
+    return RowVisibility(count=count, first=first, last=last, keep=keep)

@@ -1,8 +1,8 @@
-"""Which side an attention is on: encoder, decoder, cross; or self, where nothing tells.
+"""The kind of an attention: encoder, decoder, cross; or self, if the side is unknown.
 
-What a module says of itself counts first, then where its queries and keys come from. Then the mask: who may not look
-ahead is a decoder, whatever it is called; who may is none, unless a part of its name says so or cross-attention stands
-beside it. Names and classes decide the rest.
+Attributes of the module count first, then where its queries and keys come from. Then the mask: causal attention is a
+decoder's, whatever its name; other attention is not, unless a part of its name says decoder or cross-attention is in
+the same layer. Names and classes decide the rest.
 """
 
 import re
@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from regard.capture.captured import Caught, CaughtWeights
-from regard.capture.module_names import Names, Place, named_arguments
+from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.module_names import ModuleNames, Place, named_arguments
 from regard.capture.query_positions import HIDING
 from regard.masks import BoundMask
 from regard.records import Kind
@@ -22,123 +22,125 @@ _CROSS = re.compile(r"cross|^(encoder|enc_dec|enc)_?(attn|attention)|encdec|^mul
 _SIDE = re.compile(r"(?:^|_)(encoder|decoder)(?:s|_model|_layers?|_stack|_blocks?)?$", re.I)
 _CLASS_SIDE = re.compile(r"Encoder|Decoder")
 _KEYS = re.compile(r"key|context|memory|encoder|source|kv|cross|tensor2|^k$|image|visual|vision", re.I)
-"""Arguments that keys are made of."""
+"""Names of arguments that keys are computed from."""
 
 _POOLING = {"FunnelRelMultiheadAttention"}
 """Classes whose queries are their keys, pooled."""
 
 TAIL = 64
-"""Queries and keys at the end that are asked who may look ahead."""
+"""The number of last queries and keys that are checked for causality."""
 
 
 class Kinds:
-    """The kinds of a model's attentions. What a module once was it stays, where a later call tells less."""
+    """The kinds of a model's attention modules. A kind stays once it is known, if a later call shows less."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: ModuleNames) -> None:
         self._names = names
-        self._told: dict[str, Kind] = {}
-        """What modules and names tell."""
+        self._named: dict[str, Kind] = {}
+        """Kinds by modules and names."""
         self._known: dict[str, Kind] = {}
-        """What is settled."""
+        """Final kinds."""
 
-    def of(self, place: Place, caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) -> Kind:
+    def of(self, place: Place, captured: CapturedCall | CapturedWeights, sizes: tuple[int, int, int, int]) -> Kind:
         """The kind of one call of B H T S."""
         known = self._known.get(place.name)
         if known is not None and known != "self":
             return known
-        told = self._told.get(place.name)
-        if told is None:
-            told = self._told[place.name] = told_kind(place.name, self._names.around(place.name))
-            own = getattr(place.module, "kind", None) == told
-            if told == "cross" or own:
-                self._known[place.name] = told
-                return told
+        named = self._named.get(place.name)
+        if named is None:
+            named = self._named[place.name] = kind_by_name(place.name, self._names.ancestors(place.name))
+            own = getattr(place.module, "kind", None) == named
+            if named == "cross" or own:
+                self._known[place.name] = named
+                return named
             if _has_two_sources(place.module, sizes):
                 self._known[place.name] = "cross"
                 return "cross"
-        known = self._judged(place, told, caught, sizes)
+        known = self._by_mask(place, named, captured, sizes)
         if known is not None:
             self._known[place.name] = known
-        return known or told
+        return known or named
 
-    def _judged(
-        self, place: Place, told: Kind, caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]
+    def _by_mask(
+        self, place: Place, named: Kind, captured: CapturedCall | CapturedWeights, sizes: tuple[int, int, int, int]
     ) -> Kind | None:
-        """The kind by mask and sizes as well; None where they tell nothing."""
-        if told == "self":
-            if sizes[2] != sizes[3] and isinstance(place.module, nn.MultiheadAttention):  # which remembers nothing
+        """The kind by mask and sizes as well; None if they are not enough."""
+        if named == "self":
+            if sizes[2] != sizes[3] and isinstance(place.module, nn.MultiheadAttention):  # it has no cache
                 return "cross"
-            return seen_kind(caught, sizes)
-        causal = is_causal(caught, sizes)
+            return kind_by_call(captured, sizes)
+        causal = is_causal(captured, sizes)
         if causal is None:
             return None
         if causal:
             return "decoder"
-        if told == "decoder":
+        if named == "decoder":
             return _side_of_name(place.name) or ("decoder" if self._has_cross_beside(place) else "encoder")
-        return told
+        return named
 
     def _has_cross_beside(self, place: Place) -> bool:
-        """Whether the layer of this module has cross-attention too, as those of decoders do."""
+        """Whether the layer of this module also has cross-attention, as a decoder's does."""
         layer = place.name.rpartition(".")[0]
         inside = (name for name in self._names if name.startswith(f"{layer}.") and name != place.name)
         return any(_CROSS.search(part) for name in inside for part in name[len(layer) + 1 :].split("."))
 
 
-def told_kind(name: str, around: Sequence[nn.Module]) -> Kind:
-    """The kind that modules and names tell; "self" where they are silent. `around` goes from the model to the module.
+def kind_by_name(name: str, ancestors: Sequence[nn.Module]) -> Kind:
+    """The kind by modules and names; "self" if they are not enough. `ancestors`: from the model to the module.
 
-    >>> told_kind("model.decoder.layers.0.encoder_attn", []), told_kind("transformer.h.5.attn", [])
+    >>> kind_by_name("model.decoder.layers.0.encoder_attn", []), kind_by_name("transformer.h.5.attn", [])
     ('cross', 'self')
     """
-    module = around[-1] if around else None
+    module = ancestors[-1] if ancestors else None
     own = getattr(module, "kind", None)
     if own in ("encoder", "decoder", "cross"):
         return own
     if _is_cross(name, module):
         return "cross"
-    return _said_outright(around) or _side_of_name(name) or _side_of_class(around) or _side_of_causality(module)
+    return _by_decoder_flag(ancestors) or _side_of_name(name) or _side_of_class(ancestors) or _side_of_causality(module)
 
 
-def seen_kind(caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) -> Kind:
-    """The kind that one call of B H T S tells: who may not look ahead is a decoder; other sizes, other texts."""
+def kind_by_call(captured: CapturedCall | CapturedWeights, sizes: tuple[int, int, int, int]) -> Kind:
+    """The kind by one call of B H T S: causal attention is a decoder's; different sizes mean different texts."""
     B, H, T, S = sizes
-    if T == 1 or S == 1:  # one query alone may be a step that looks back at a cache
+    if T == 1 or S == 1:  # a single query may be a decoding step with a cache
         return "self"
-    if T == S or isinstance(caught, CaughtWeights):
-        return "decoder" if is_causal(caught, sizes) else "self"
-    if caught.mask is not None and _hides_the_future(caught.mask.bind((B, H), T, S, caught.q)):
+    if T == S or isinstance(captured, CapturedWeights):
+        return "decoder" if is_causal(captured, sizes) else "self"
+    if captured.mask is not None and _hides_the_future(captured.mask.bind((B, H), T, S, captured.q)):
         return "decoder"
-    if caught.bias is not None and _is_causal(caught.bias > torch.finfo(caught.bias.dtype).min):
+    if captured.bias is not None and _is_causal(captured.bias > torch.finfo(captured.bias.dtype).min):
         return "decoder"
-    return "cross" if T != S and caught.mask is None and caught.bias is None else "self"
+    return "cross" if T != S and captured.mask is None and captured.bias is None else "self"
 
 
-def is_causal(caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) -> bool | None:
-    """Whether queries may not look ahead, told by the last key that anybody sees; None where sizes do not tell.
+def is_causal(captured: CapturedCall | CapturedWeights, sizes: tuple[int, int, int, int]) -> bool | None:
+    """Whether later keys are masked, by the last key that any query sees; None if the sizes are not enough.
 
-    The last key, since what comes before may see all of itself, as a prompt or a picture before a text.
+    The last key, because earlier positions may see each other fully, such as a prompt or an image before a text.
     """
     B, H, T, S = sizes
     if T != S or T == 1:
         return None
     end = slice(max(0, T - TAIL), T)
-    if isinstance(caught, CaughtWeights):
-        seen = caught.weights[..., end, end] > 0
-        if caught.seen is not None and caught.seen.shape == (*caught.weights.shape[:-2], S):
-            text = caught.seen[..., end]  # padding that sees nothing looks evenly at all
-            seen = seen & text[..., None] & text[..., None, :]
-    elif caught.mask is None and caught.bias is None:
+    if isinstance(captured, CapturedWeights):
+        visible = captured.weights[..., end, end] > 0
+        if captured.visible is not None and captured.visible.shape == (*captured.weights.shape[:-2], S):
+            text = captured.visible[..., end]  # a fully masked padding query has uniform weights
+            visible = visible & text[..., None] & text[..., None, :]
+    elif captured.mask is None and captured.bias is None:
         return False
     else:
-        seen = torch.ones((1, 1, end.stop - end.start, end.stop - end.start), dtype=torch.bool, device=caught.q.device)
-        if caught.mask is not None:
-            seen = seen & caught.mask.bind((B, H), T, S, caught.q).block(end, end)
-        if caught.bias is not None:
-            added = caught.bias.expand(*caught.bias.shape[:-2], T, S)[..., end, end]
+        visible = torch.ones(
+            (1, 1, end.stop - end.start, end.stop - end.start), dtype=torch.bool, device=captured.q.device
+        )
+        if captured.mask is not None:
+            visible = visible & captured.mask.bind((B, H), T, S, captured.q).block(end, end)
+        if captured.bias is not None:
+            added = captured.bias.expand(*captured.bias.shape[:-2], T, S)[..., end, end]
             highest = added.amax(-1, keepdim=True)
-            seen = seen & (added > highest - HIDING) & (highest > highest.amax() - HIDING)  # see above: padding
-    allowed = seen.reshape(-1, *seen.shape[-2:]).any(0)
+            visible = visible & (added > highest - HIDING) & (highest > highest.amax() - HIDING)  # as above: padding
+    allowed = visible.reshape(-1, *visible.shape[-2:]).any(0)
     keys = allowed.any(0).nonzero().flatten().tolist()
     if not keys or keys[-1] == 0:
         return None
@@ -146,7 +148,7 @@ def is_causal(caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) 
 
 
 def _has_two_sources(module: nn.Module, sizes: tuple[int, int, int, int]) -> bool:
-    """Whether a module was called with queries of one kind and keys of another: T of the one, S of the other."""
+    """Whether a module was called with separate inputs for queries and keys: T of the one, S of the other."""
     given = [(name, x) for name, x in named_arguments(module) if x.dim() > 2 and x.is_floating_point()]
     if not given or type(module).__name__ in _POOLING:
         return False
@@ -158,13 +160,13 @@ def _has_two_sources(module: nn.Module, sizes: tuple[int, int, int, int]) -> boo
 
 
 def _hides_the_future(mask: BoundMask) -> bool:
-    """Whether the last query reaches further than the one before it: in a window both reach the end."""
+    """Whether the last query sees further than the one before it: in a window both see the end."""
     T = mask.frame.T
     return mask.reach(slice(T - 2, T - 1))[1] < mask.reach(slice(T - 1, T))[1]
 
 
 def _is_causal(allowed: Tensor) -> bool:
-    """The same told by two corners of who may look, (…, T, S): the last key is for the last query alone."""
+    """The same by two corners of the visible edges, (…, T, S): only the last query sees the last key."""
     if allowed.shape[-2] == 1:
         return False
     return not bool(allowed[..., -2, -1].any()) and bool(allowed[..., -1, -1].any())
@@ -172,16 +174,16 @@ def _is_causal(allowed: Tensor) -> bool:
 
 def _is_cross(name: str, module: nn.Module | None) -> bool:
     for attribute in ("is_cross_attention", "is_cross_attn", "is_cross"):
-        told = getattr(module, attribute, None)
-        if isinstance(told, bool):
-            return told
+        flag = getattr(module, attribute, None)
+        if isinstance(flag, bool):
+            return flag
     # The innermost parts of the name: `decoder.layers.0.encoder_attn`, `decoder.block.0.layer.1.EncDecAttention`.
     return any(_CROSS.search(part) for part in name.split(".")[-3:])
 
 
-def _said_outright(around: Sequence[nn.Module]) -> Kind | None:
-    """What `is_decoder` says of a stack that bears another name, as a BERT that writes."""
-    for module in reversed(around):
+def _by_decoder_flag(ancestors: Sequence[nn.Module]) -> Kind | None:
+    """ "decoder" if `is_decoder` is set, as for a BERT that generates text."""
+    for module in reversed(ancestors):
         if getattr(module, "is_decoder", None) is True or _of_config(module, "is_decoder") is True:
             return "decoder"
     return None
@@ -196,8 +198,8 @@ def _side_of_name(name: str) -> Kind | None:
     return None
 
 
-def _side_of_class(around: Sequence[nn.Module]) -> Kind | None:
-    for module in around[1:] or around:
+def _side_of_class(ancestors: Sequence[nn.Module]) -> Kind | None:
+    for module in ancestors[1:] or ancestors:
         found = _CLASS_SIDE.findall(type(module).__name__)
         if len(set(found)) == 1:
             return "encoder" if found[0] == "Encoder" else "decoder"
@@ -205,10 +207,10 @@ def _side_of_class(around: Sequence[nn.Module]) -> Kind | None:
 
 
 def _side_of_causality(module: nn.Module | None) -> Kind:
-    told = getattr(module, "is_causal", None)
-    if told is True:
+    flag = getattr(module, "is_causal", None)
+    if flag is True:
         return "decoder"
-    return "encoder" if told is False else "self"
+    return "encoder" if flag is False else "self"
 
 
 def _of_config(module: nn.Module, name: str) -> Any:

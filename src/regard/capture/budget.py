@@ -1,7 +1,7 @@
-"""What of each attention may be kept within a budget of memory: asked before anything is computed.
+"""What is kept of each attention within a memory budget: decided before anything is computed.
 
-Every module of the model's gets the same share, so that the last layers are not the ones that come away empty. Exact
-rectangles go first, then the fineness of maps, then the strongest keys; what is one number a query stays.
+Every module of the same type gets the same share, so that the last layers are not left empty. Exact weights are left
+out first, then maps become coarser, then the top keys are left out; statistics of one number per query stay.
 """
 
 import re
@@ -12,28 +12,28 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from regard.arrays import is_whole
+from regard.arrays import is_integer
 from regard.axes import bin_count, distance_count
-from regard.capture.captured import Caught, CaughtWeights
+from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.errors import ArgumentError, TooLargeError
 from regard.masks.rules import Dense
-from regard.memory import available_bytes, free_beside, spell
+from regard.memory import available_bytes, format_bytes, free_gpu_bytes
 from regard.messages import say
 from regard.records import See
 
-SHARE = 4
-"""A watch that is told nothing takes up to one part in so many of the memory that is free."""
+FREE_MEMORY_DIVISOR = 4
+"""Without a budget, a watch uses up to free memory divided by this."""
 
 COARSEST = 16
-"""Bins of a map, below which it shows no more than noise."""
+"""The smallest number of map bins that still shows more than noise."""
 
 _UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
-_SPELT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B\s*", re.I)
+_BUDGET_TEXT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(i?)B\s*", re.I)
 
 FourSizes = tuple[int, int, int, int]
 
 
-class Keeping:
+class Budget:
     """The budget of one watch. `modules` are those that may compute attention."""
 
     def __init__(self, budget: Any, see: See, modules: Iterable[nn.Module] = ()) -> None:
@@ -41,106 +41,111 @@ class Keeping:
         self._decimal = isinstance(budget, str) and "i" not in budget.lower()
         self._left = self._budget or 0
         self._see = see
-        self._alike = Counter(type(module) for module in modules)
+        self._per_type = Counter(type(module) for module in modules)
         self._calls: Counter[type] = Counter()
         self._coarsest = see.map or 0
         self._wanted = 0
-        self._lost: Counter[str] = Counter()
+        self._reduced: Counter[str] = Counter()
 
-    def see(self, caught: Caught | CaughtWeights, name: str, module: nn.Module, sizes: FourSizes) -> See:
-        """What may be kept of this call; TooLargeError where not even a number for each query may."""
-        if self._budget is None:  # a Record lies where what it is made of does
-            self._budget = self._left = in_bytes(None, caught.q if isinstance(caught, Caught) else caught.weights)
-        alike = max(1, self._alike[type(module)])
-        share = self._left // (alike - self._calls[type(module)] % alike)
+    def fit(self, captured: CapturedCall | CapturedWeights, name: str, module: nn.Module, sizes: FourSizes) -> See:
+        """What to keep of this call; TooLargeError if not even one number per query fits."""
+        if self._budget is None:  # a Record is on the same device as its source
+            self._budget = self._left = in_bytes(
+                None, captured.q if isinstance(captured, CapturedCall) else captured.weights
+            )
+        modules_of_type = max(1, self._per_type[type(module)])
+        share = self._left // (modules_of_type - self._calls[type(module)] % modules_of_type)
         self._calls[type(module)] += 1
-        exact = _bytes_of_exact(caught) if self._see.qk else 0
+        exact = _bytes_of_exact(captured) if self._see.qk else 0
         need = bytes_of(self._see, sizes) + exact
         self._wanted += need
         if need <= share:
             self._left -= need
             return self._see
-        for see in _less_and_less(self._see):
+        for see in _reductions(self._see):
             need = bytes_of(see, sizes) + exact * see.qk
             if need <= share:
                 self._left -= need
-                self._note(see)
+                self._count_reductions(see)
                 return see
         raise TooLargeError(
-            "watch-budget-small", name=name, budget=self._spelt(self._budget), need=self._spelt(alike * need)
+            "watch-budget-small",
+            name=name,
+            budget=self._format(self._budget),
+            need=self._format(modules_of_type * need),
         )
 
-    def affords(self, count: int) -> bool:
-        """Whether so many bytes more, which nobody asked for, may be kept; if so they are counted."""
+    def reserve(self, count: int) -> bool:
+        """Reserve `count` more bytes for what was not requested. Returns whether they fit."""
         fits = count <= self._left // 2
         self._left -= count * fits
         return fits
 
-    def _note(self, see: See) -> None:
-        self._lost["qk"] += self._see.qk and not see.qk
-        self._lost["top"] += self._see.top != see.top
+    def _count_reductions(self, see: See) -> None:
+        self._reduced["qk"] += self._see.qk and not see.qk
+        self._reduced["top"] += self._see.top != see.top
         if see.map is None:
-            self._lost["no-map"] += self._see.map is not None
+            self._reduced["no-map"] += self._see.map is not None
         elif see.map != self._see.map:
-            self._lost["map"] += 1
+            self._reduced["map"] += 1
             self._coarsest = min(self._coarsest, see.map)
 
-    def left_out(self) -> str | None:
-        """What did not fit, in one sentence; None where everything did."""
+    def warning(self) -> str | None:
+        """A message about what did not fit; None if everything did."""
         parts = [
-            say(f"watch-left-out-{what}", count=self._lost[what], bins=self._coarsest, asked=self._see.map)
+            say(f"watch-left-out-{what}", count=self._reduced[what], bins=self._coarsest, asked=self._see.map)
             for what in ("qk", "map", "no-map", "top")
-            if self._lost[what]
+            if self._reduced[what]
         ]
         if not parts:
             return None
         assert self._budget is not None
-        budget, need = self._spelt(self._budget), self._spelt(self._wanted)
+        budget, need = self._format(self._budget), self._format(self._wanted)
         return say("watch-left-out", budget=budget, parts=say("watch-and").join(parts), need=need)
 
-    def _spelt(self, count: int) -> str:
-        """In the units that the budget was given in."""
-        return spell(count, self._decimal)
+    def _format(self, count: int) -> str:
+        """In the units of the given budget."""
+        return format_bytes(count, self._decimal)
 
 
 def in_bytes(budget: Any, beside: Tensor | None = None) -> int:
-    """A budget as people write it, in bytes; None is a share of what is free where the tensor `beside` is.
+    """A budget in bytes; None is a share of the free memory on the device of the tensor `beside`.
 
     >>> in_bytes("2 GB"), in_bytes("1.5MiB"), in_bytes(4096)
     (2000000000, 1572864, 4096)
     """
     if budget is None:
-        free = free_beside(beside)
+        free = free_gpu_bytes(beside)
         free = available_bytes() if free is None else free
-        return 2**62 if free is None else free // SHARE
-    if is_whole(budget) and budget > 0:
+        return 2**62 if free is None else free // FREE_MEMORY_DIVISOR
+    if is_integer(budget) and budget > 0:
         return int(budget)
-    spelt = _SPELT.fullmatch(budget) if isinstance(budget, str) else None
-    if spelt is None or not float(spelt[1]):
+    match = _BUDGET_TEXT.fullmatch(budget) if isinstance(budget, str) else None
+    if match is None or not float(match[1]):
         raise ArgumentError("watch-budget", value=budget)
-    unit = _UNITS[spelt[2].upper()]
-    return int(float(spelt[1]) * (2 ** (10 * list(_UNITS.values()).index(unit)) if spelt[3] else unit))
+    unit = _UNITS[match[2].upper()]
+    return int(float(match[1]) * (2 ** (10 * list(_UNITS.values()).index(unit)) if match[3] else unit))
 
 
 def bytes_of(see: See, sizes: FourSizes) -> int:
-    """What the statistics of one call take, in float32: B H T S."""
+    """The bytes of the statistics of one call of B H T S, in float32."""
     B, H, T, S = sizes
     numbers = T * (see.lse + see.entropy) + S * (see.received + see.values) + see.sink
     if see.map:
         numbers += bin_count(T, see.map) * bin_count(S, see.map)
     if see.top:
-        numbers += 3 * T * min(see.top, S)  # indices are twice as long
+        numbers += 3 * T * min(see.top, S)  # indices take twice the bytes
     if see.distance:
         numbers += distance_count(T, S)
     return 4 * B * H * numbers
 
 
-def _bytes_of_exact(caught: Caught | CaughtWeights) -> int:
-    """What must be kept so that any rectangle of weights can be had."""
-    if isinstance(caught, CaughtWeights):
-        return _bytes(caught.weights)
-    rule = None if caught.mask is None else caught.mask.rule
-    parts = (caught.q, caught.k, caught.bias, rule.allowed if isinstance(rule, Dense) else None)
+def _bytes_of_exact(captured: CapturedCall | CapturedWeights) -> int:
+    """The bytes that must be kept to compute exact weights later."""
+    if isinstance(captured, CapturedWeights):
+        return _bytes(captured.weights)
+    rule = None if captured.mask is None else captured.mask.rule
+    parts = (captured.q, captured.k, captured.bias, rule.allowed if isinstance(rule, Dense) else None)
     return sum(_bytes(part) for part in parts if part is not None)
 
 
@@ -148,8 +153,8 @@ def _bytes(x: Tensor) -> int:
     return x.numel() * x.element_size()
 
 
-def _less_and_less(see: See) -> Iterator[See]:
-    """Less than what is asked for, step by step; at last what is one number a query."""
+def _reductions(see: See) -> Iterator[See]:
+    """Smaller and smaller versions of a request, down to one number per query."""
     if see.qk:
         see = replace(see, qk=False)
         yield see

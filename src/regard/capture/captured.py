@@ -1,6 +1,6 @@
-"""What was caught of one attention, whichever road the model took: q and k, or the weights that it made itself.
+"""What is captured of one attention call: q and k of a fused operator, or the weights that the model computed itself.
 
-Tensors are the model's own, to be read now and not kept: it may write over them.
+The tensors are the model's own. Read them at once and do not keep them: the model may overwrite them.
 """
 
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from regard.records import Rest
 
 
 class Output:
-    """The output B H T Ev of a call that nobody has computed yet, and its LSE: who records it may put them here."""
+    """The output B H T Ev and LSE of a call that is not computed yet; the recording code may set them."""
 
     __slots__ = ("lse", "out")
 
@@ -21,12 +21,12 @@ class Output:
         self.lse: Tensor | None = None
 
 
-class Caught(NamedTuple):
-    """What went into one attention, and what its kernel let out beside the output.
+class CapturedCall(NamedTuple):
+    """The inputs of one attention, and what its kernel returns beside the output.
 
-    q B H T E, k and v B G S ·. Scores are q kᵀ · scale, capped, + bias where `mask` allows. `lse` B H T, where it is
-    known. `part` is the submodule that would have computed it, where a fused layer did so in its place. `output` is for
-    who may compute it, where the model has not.
+    q B H T E, k and v B G S ·. Scores are q kᵀ · scale, capped, + bias where `mask` allows. `lse` B H T, if known.
+    `submodule` is the submodule that would have computed it, if a fused layer computed it instead. `output` is set if
+    the model has not computed the output, and we may.
     """
 
     q: Tensor
@@ -37,34 +37,31 @@ class Caught(NamedTuple):
     bias: Tensor | None = None
     lse: Tensor | None = None
     softcap: float | None = None
-    part: str = ""
+    submodule: str = ""
     output: Output | None = None
 
 
-class CaughtWeights(NamedTuple):
-    """The weights of a model that made its own softmax, before dropout. weights (…, T, S), lse (…, T).
+class CapturedWeights(NamedTuple):
+    """The weights of a model that computed its own softmax, before dropout. weights (…, T, S), lse (…, T).
 
-    There is no LSE where several softmaxes, or several heads, went into one matrix. v (…, S, Ev) is what they were
-    multiplied with, with as many axes as `taken` has: the same weights as they came into that product.
+    lse         None if several softmaxes or several heads were combined into one matrix
+    v           (…, S, Ev), what the weights were multiplied with; as many axes as `factor`
+    factor      the same weights as they entered that product
+    rows_known  whether the product showed which axis counts queries; else the last but one is assumed
+    rest        why rows may not sum to 1: what was done to them after the softmax
+    visible     (…, S), the keys that some query sees, by the scores, if known; the others are padding
+    sink        (…, T), the weight that went to no key, as to a learned sink; None if there is none
 
-    `seen`, (…, S), where it is known: the keys that a query sees, by the scores. What is seen by none is padding.
-
-    `sink`, (…, T), is what went to no key, as to a learned sink; None where all goes to keys.
-
-    `rows_told`: the product has told which axis counts queries. Else it is the last but one because that is usual.
-
-    `rest`: why rows may not sum to 1, by what was done to them after the softmax.
-
-    q and k are not known, so what is not read off the weights now is lost. Nor is it known which of the axes before T
-    count heads: a module knows (`heads.py`).
+    q and k are not known, so what is not read from the weights now is lost. Nor is it known which of the axes before T
+    count heads: the module determines that (`layouts.py`).
     """
 
     weights: Tensor
     lse: Tensor | None
-    part: str = ""
+    submodule: str = ""
     v: Tensor | None = None
-    taken: Tensor | None = None
-    rows_told: bool = True
+    factor: Tensor | None = None
+    rows_known: bool = True
     rest: Rest = ""
-    seen: Tensor | None = None
+    visible: Tensor | None = None
     sink: Tensor | None = None

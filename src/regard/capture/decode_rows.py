@@ -1,11 +1,11 @@
-"""What is kept of a text that is written step by step, so that its rows can be put together afterwards.
+"""What is kept of a text that is generated step by step, so that its rows can be recomputed later.
 
-Of each call its queries, and the keys that it brought; the keys of a step are those of all calls before it. Keeping
-each step's whole cache would grow with the square of the text.
+Each call keeps its queries and its new keys; the keys of a step are those of all calls before it. Keeping the whole
+cache at each step would be quadratic in the length of the text.
 
-What is made of it can wait, where a step is one plain row: the statistics of many rows are made at a time. One by one
-they would cost as much as the attention that they are about, while the model's own weights sweep everything else out of
-the processor's caches. Nobody can tell: who looks at the Trace waits until they are made.
+If a step is one plain row, its statistics are deferred and computed for many rows at once. Row by row they would cost
+as much as the attention itself, because the model's weights evict everything else from the processor's caches.
+Reading the Trace computes the deferred rows first.
 """
 
 from collections.abc import Iterator
@@ -16,115 +16,117 @@ import torch
 from torch import Tensor
 
 from regard.axes import attention_sizes, bin_width
-from regard.capture.cache_tracking import Keys, stayed
-from regard.capture.captured import Caught
-from regard.capture.isolated import Aside
-from regard.dispatch.call import Call
+from regard.capture.cache_tracking import KeyHistory, keeps_order
+from regard.capture.captured import CapturedCall
+from regard.capture.isolated import Isolated
+from regard.dispatch.call import AttentionCall
 from regard.dispatch.torch_backends import rectangle
-from regard.functional.statistics import distance, entropy, strongest
-from regard.kernels.chunked.observe import rows_at_once
-from regard.records import Record, Rectangle, See, Step
+from regard.functional.statistics import distance, entropy, top_keys
+from regard.kernels.chunked.observe import weights_of_rows
+from regard.records import DecodeStep, Record, Rectangle, See
 from regard.trace import Trace
 
-AT_ONCE = 2**20
-"""Weights that are made together: 4 MiB."""
+MAX_WEIGHTS = 2**20
+"""The number of weights that are computed together: 4 MiB."""
 
 
-class Row(NamedTuple):
-    """One token: its query B H 1 E, its LSE, and the keys that it sees, the first `S` after so many `calls`."""
+class DecodeRow(NamedTuple):
+    """One token: its query B H 1 E, its LSE, and its keys: the first `S` of `keys` after `calls` calls."""
 
     q: Tensor
     lse: Tensor
     scale: float
     S: int
-    keys: Keys
+    keys: KeyHistory
     calls: int
 
     def rectangle(self, rows: slice, cols: slice) -> Tensor:
         """Its exact weights."""
-        known = self.keys.until(self.calls)[:, :, : self.S]
-        sizes = attention_sizes(self.q.shape, known.shape, known.shape)
-        return rectangle(Call(self.q, known, known[..., :0], sizes, self.scale), self.lse, rows, cols)
+        text_keys = self.keys.until(self.calls)[:, :, : self.S]
+        sizes = attention_sizes(self.q.shape, text_keys.shape, text_keys.shape)
+        return rectangle(AttentionCall(self.q, text_keys, text_keys[..., :0], sizes, self.scale), self.lse, rows, cols)
 
 
-class Steps:
-    """The keys of each module, over the calls of the text that is being written."""
+class DecodeHistory:
+    """The keys of each module, over the calls of the text that is being generated."""
 
     def __init__(self) -> None:
-        self._keys: dict[str, Keys] = {}
-        self._marks: dict[str, Tensor] = {}
+        self._keys: dict[str, KeyHistory] = {}
+        self._fingerprints: dict[str, Tensor] = {}
         """One number of each key of a module's last call, B S."""
 
-    def begin(self, name: str) -> None:
-        """What the module computes next is another text."""
+    def reset(self, name: str) -> None:
+        """Start a new text for a module."""
         self._keys.pop(name, None)
-        self._marks.pop(name, None)
+        self._fingerprints.pop(name, None)
 
-    def row(self, name: str, caught: Caught, step: Step) -> Row | None:
-        """One more token of a text that only grew, as what can wait; None for whatever is not as simple as that."""
-        q, k, lse = caught.q, caught.k, caught.lse
-        keys, marks, S = self._keys.get(name), self._marks.get(name), k.shape[2]
-        plain = caught.mask is None and caught.bias is None and caught.softcap is None
+    def row(self, name: str, captured: CapturedCall, step: DecodeStep) -> DecodeRow | None:
+        """The row of one token appended to a text, to be computed later; None if the call is not that simple."""
+        q, k, lse = captured.q, captured.k, captured.lse
+        keys, fingerprints, S = self._keys.get(name), self._fingerprints.get(name), k.shape[2]
+        plain = captured.mask is None and captured.bias is None and captured.softcap is None
         if not plain or q.shape[2] > 1 or lse is None or lse.dtype != q.dtype or not k.is_cpu:
             return None
-        if keys is None or marks is None or not keys.only_grew or not step.start == keys.total == S - 1:
+        if keys is None or fingerprints is None or not keys.only_appended or not step.start == keys.total == S - 1:
             return None
-        now = _marks(k)
-        # That the leader's keys are what they were is known already; another layer's may be kept in another way.
-        if not stayed(step.parents) or not torch.equal(now.narrow(1, 0, S - 1), marks):
+        now = _fingerprints(k)
+        # The leader's keys were compared already; another layer may store its keys in another way.
+        if not keeps_order(step.parents) or not torch.equal(now.narrow(1, 0, S - 1), fingerprints):
             return None
-        self._marks[name] = now
+        self._fingerprints[name] = now
         keys.add(step, _copy(k.narrow(2, S - 1, 1)))
-        return Row(_copy(q), lse.clone(), caught.scale, S, keys, len(keys))
+        return DecodeRow(_copy(q), lse.clone(), captured.scale, S, keys, len(keys))
 
-    def remembered(self, name: str, caught: Caught, record: Record, step: Step | None) -> Record:
+    def with_history(self, name: str, captured: CapturedCall, record: Record, step: DecodeStep | None) -> Record:
         """The record, with exact weights from its queries and the keys of all calls before it."""
-        self._marks[name] = _marks(caught.k)
-        keys = self._keys.setdefault(name, Keys())
+        self._fingerprints[name] = _fingerprints(captured.k)
+        keys = self._keys.setdefault(name, KeyHistory())
         B, _, T, S = record.shape
         start, parents = step or (0, ())
-        if not len(keys) or start > keys.total:  # what came before was not kept, but is still in the cache
-            keys = self._keys[name] = Keys()
+        if not len(keys) or start > keys.total:  # earlier keys were not kept, but are still in the cache
+            keys = self._keys[name] = KeyHistory()
             first = max(0, start + T - S)
-            whole = record.kept.get("k", caught.k)[:, :, : start + T - first]
-            keys.add(Step(first, tuple(range(B))), whole if "k" in record.kept else _copy(whole))
+            whole = record.kept.get("k", captured.k)[:, :, : start + T - first]
+            keys.add(DecodeStep(first, tuple(range(B))), whole if "k" in record.kept else _copy(whole))
         else:
             end = min(start + T, S)
-            keys.add(Step(start, parents or tuple(range(B))), _copy(caught.k[:, :, end - T : end]))
-        return record if record.has_weights else record.changed(rectangle=_rectangle(caught, record, keys))
+            keys.add(DecodeStep(start, parents or tuple(range(B))), _copy(captured.k[:, :, end - T : end]))
+        return record if record.has_weights else record.changed(rectangle=_rectangle(captured, record, keys))
 
-    def across(self, name: str, caught: Caught, record: Record) -> Record:
-        """The same where the keys stay what they are, as those of a source do while its translation is written."""
+    def with_source_keys(self, name: str, captured: CapturedCall, record: Record) -> Record:
+        """The same for keys that stay constant, as those of a source while its translation is generated."""
         keys = self._keys.get(name)
-        if keys is None or not torch.equal(keys.until(1), caught.k):
-            keys = self._keys[name] = Keys()
-            keys.add(Step(0, tuple(range(record.shape[0]))), _copy(caught.k))
-        return record if record.has_weights else record.changed(rectangle=_rectangle(caught, record, keys))
+        if keys is None or not torch.equal(keys.until(1), captured.k):
+            keys = self._keys[name] = KeyHistory()
+            keys.add(DecodeStep(0, tuple(range(record.shape[0]))), _copy(captured.k))
+        return record if record.has_weights else record.changed(rectangle=_rectangle(captured, record, keys))
 
 
-def _rectangle(caught: Caught, record: Record, keys: Keys) -> Rectangle:
-    """Exact weights of one call, from copies of what it had that others have not."""
+def _rectangle(captured: CapturedCall, record: Record, keys: KeyHistory) -> Rectangle:
+    """Exact weights of one call, from copies of its own tensors and the shared keys."""
     count, S, lse = len(keys), record.shape[-1], record.lse
     assert lse is not None
-    q, scale, softcap = _copy(caught.q), caught.scale, caught.softcap
-    mask = None if caught.mask is None else deepcopy(caught.mask)
-    bias = None if caught.bias is None else _copy(caught.bias)
+    q, scale, softcap = _copy(captured.q), captured.scale, captured.softcap
+    mask = None if captured.mask is None else deepcopy(captured.mask)
+    bias = None if captured.bias is None else _copy(captured.bias)
 
     def weights(rows: slice, cols: slice) -> Tensor:
-        known = keys.until(count)
-        known = known[:, :, max(0, known.shape[2] - S) :]  # a cache may forget the oldest
-        room = S - known.shape[2]  # and may have places that nobody has written to
-        known = torch.nn.functional.pad(known, (0, 0, 0, room)) if room else known
-        sizes = attention_sizes(q.shape, known.shape, known.shape)
+        text_keys = keys.until(count)
+        text_keys = text_keys[:, :, max(0, text_keys.shape[2] - S) :]  # a cache may drop the oldest keys
+        empty = S - text_keys.shape[2]  # and may have unused positions
+        text_keys = torch.nn.functional.pad(text_keys, (0, 0, 0, empty)) if empty else text_keys
+        sizes = attention_sizes(q.shape, text_keys.shape, text_keys.shape)
         bound = None if mask is None else mask.bind(sizes.lead, sizes.T, S, q)
-        call = Call(q, known, known[..., :0], sizes, scale, mask=mask, bound=bound, bias=bias, softcap=softcap)
+        call = AttentionCall(
+            q, text_keys, text_keys[..., :0], sizes, scale, mask=mask, bound=bound, bias=bias, softcap=softcap
+        )
         return rectangle(call, lse, rows, cols)
 
     return weights
 
 
-def _marks(k: Tensor) -> Tensor:
-    """One number of each key, B S. `select` and `narrow` here, since slices of several axes take thrice as long."""
+def _fingerprints(k: Tensor) -> Tensor:
+    """One number of each key, B S. `select` and `narrow`, because slices of several axes take three times as long."""
     return k.select(3, 0).select(1, 0).clone()
 
 
@@ -132,70 +134,70 @@ def _copy(x: Tensor) -> Tensor:
     return x.clone() if not x.requires_grad else x.detach().clone()
 
 
-# --- later ------------------------------------------------------------------------------------------------
+# --- deferred rows ----------------------------------------------------------------------------------------
 
 
-class Waiting(NamedTuple):
-    """A row, what is asked of it, and its place in the Trace."""
+class DeferredRow(NamedTuple):
+    """A row, what to compute of it, and its position in the Trace."""
 
-    row: Row
+    row: DecodeRow
     see: See
-    place: int
+    position: int
 
 
-class Later:
-    """The rows of one watch that wait, by the keys that they look at."""
+class DeferredRows:
+    """The deferred rows of one watch, by the keys that they attend to."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._waiting: dict[Keys, list[Waiting]] = {}
-        trace.before_looking = self.settle
+        self._rows: dict[KeyHistory, list[DeferredRow]] = {}
+        trace.before_access = self.compute
 
-    def add(self, row: Row, see: See) -> None:
-        """The row of the record that the Trace gets next."""
-        waiting = self._waiting.setdefault(row.keys, [])
+    def add(self, row: DecodeRow, see: See) -> None:
+        """Add the row of the record that is appended to the Trace next."""
+        waiting = self._rows.setdefault(row.keys, [])
         size = row.q.shape[0] * row.q.shape[1] * len(waiting) * row.S
-        if waiting and (size > AT_ONCE or row.scale != waiting[-1].row.scale):
-            self._settle(waiting)
+        if waiting and (size > MAX_WEIGHTS or row.scale != waiting[-1].row.scale):
+            self._compute(waiting)
             waiting.clear()
-        waiting.append(Waiting(row, see, len(self._trace)))
+        waiting.append(DeferredRow(row, see, len(self._trace)))
 
-    def settle(self) -> None:
-        """Make whatever waits."""
-        if self._waiting:
-            with Aside():
-                while self._waiting:
-                    self._settle(self._waiting.popitem()[1])
+    def compute(self) -> None:
+        """Compute all deferred rows."""
+        if self._rows:
+            with Isolated():
+                while self._rows:
+                    self._compute(self._rows.popitem()[1])
 
-    def _settle(self, waiting: list[Waiting]) -> None:
-        for place, fields in _made(waiting):
-            self._trace.complete(place, fields)
+    def _compute(self, waiting: list[DeferredRow]) -> None:
+        for position, fields in _computed(waiting):
+            self._trace.complete(position, fields)
 
 
-def _made(waiting: list[Waiting]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """What the records lack, by their places. The rows see the same keys, each a few more than the one before."""
+def _computed(waiting: list[DeferredRow]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The missing fields of the records, by position. The rows share keys; each sees more than the one before."""
     last = waiting[-1].row
     q = torch.cat([one.row.q for one in waiting], 2)
-    weights = rows_at_once(q, last.keys.halves(last.calls), last.scale, [one.row.S for one in waiting])  # B H n S
+    weights = weights_of_rows(q, last.keys.parts(last.calls), last.scale, [one.row.S for one in waiting])  # B H n S
     sinks = weights[..., 0].clone()
     entropies = entropy(weights) if any(one.see.entropy for one in waiting) else None
-    pooled: dict[int, Tensor] = {1: weights}  # by the width of bins
-    for at, (row, see, place) in enumerate(waiting):
+    pooled: dict[int, Tensor] = {1: weights}  # by bin width
+    for at, (row, see, position) in enumerate(waiting):
         own = weights[:, :, at : at + 1, : row.S]
         wide = 0 if see.map is None else bin_width(row.S, see.map)
         if wide and wide not in pooled:
             pooled[wide] = _in_bins(weights, wide)
         yield (
-            place,
+            position,
             {
                 "map": pooled[wide][:, :, at : at + 1, : -(-row.S // wide)] if wide else None,
                 "lse": row.lse if see.lse else None,
                 "entropy": entropies[..., at : at + 1] if see.entropy and entropies is not None else None,
                 "received": own[:, :, 0] if see.received else None,
-                "top": strongest(own, see.top) if see.top else None,
+                "top": top_keys(own, see.top) if see.top else None,
                 "sink": sinks[..., at] if see.sink else None,
                 "distance": distance(own) if see.distance else None,
-                "rectangle": None if wide == 1 else row.rectangle,  # a map of one bin per weight is the weights
+                "rectangle": None if wide == 1 else row.rectangle,  # a map of one bin per weight holds the weights
             },
         )
 

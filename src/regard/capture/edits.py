@@ -1,4 +1,4 @@
-"""The edits that `edit` was asked for, checked before anything runs, and how they change scores and weights."""
+"""The requested edits, validated before anything runs, and how they change scores and weights."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,17 +10,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from regard.arrays import is_tensor, is_whole
+from regard.arrays import is_integer, is_tensor
 from regard.axes import Shape
-from regard.capture.layer_choice import layers_numbered, unknown
-from regard.capture.module_names import Names
+from regard.capture.layer_choice import layers_numbered, unknown_layer
+from regard.capture.module_names import ModuleNames
 from regard.capture.query_positions import HIDING
 from regard.errors import ArgumentError, ShapeError
 from regard.masks import Mask
-from regard.memory import free_beside, require
+from regard.memory import free_gpu_bytes, require_bytes
 from regard.messages import Listed
 from regard.records import Record
-from regard.trace.from_weights import record_of
+from regard.trace.from_weights import record_from_weights
 
 Edge = tuple[int | None, int, int]
 """Head (None for all), query, key."""
@@ -28,34 +28,34 @@ Edge = tuple[int | None, int, int]
 
 @dataclass(slots=True)
 class Edit:
-    """One thing asked of one name, and what came of it so far."""
+    """One edit of one name, and its effect so far."""
 
-    asked: str
-    """The name as it was written, `#number` included, or the number of a layer."""
+    name: str
+    """The name as given, with `#number`, or the number of a layer."""
     modules: frozenset[str]
     number: int | None
-    """Which call of the module, counted from 0; None for all of them."""
+    """Which call of the module, counted from 0; None for all."""
     heads: tuple[int, ...] = ()
     edges: tuple[Edge, ...] = ()
     mask: Mask | None = None
     pattern: Record | None = None
     is_layer: bool = False
-    """Whether a layer was named by its number, and so the one attention in it."""
-    met: set[str] = field(default_factory=set)
+    """Whether a layer was given by number, which selects its only attention."""
+    edited: set[str] = field(default_factory=set)
     """The modules whose attention it has changed so far."""
     missed: set[Edge] = field(default_factory=set)
-    """Edges that lay in no call so far."""
-    largest: tuple[int, int] = (0, 0)
-    """The most queries and keys that were met, for those whose edges were not."""
+    """Edges that were in no call so far."""
+    largest_sizes: tuple[int, int] = (0, 0)
+    """The largest numbers of queries and keys so far, for the message about missed edges."""
 
     @property
     def cuts(self) -> bool:
-        """Whether it hides edges."""
+        """Whether it masks edges."""
         return self.mask is not None or bool(self.edges)
 
 
-def asked_for(names: Names, silence: Any, cut: Any, freeze: Any) -> list[Edit]:
-    """The edits, each with the modules that its name means. Raises on what cannot be meant."""
+def parse_edits(names: ModuleNames, silence: Any, cut: Any, freeze: Any) -> list[Edit]:
+    """The edits, each with the modules that its name selects. Raises on invalid edits."""
     return [
         *(_edit(names, name, heads=_heads(name, heads)) for name, heads in _items("silence", silence, "[3]")),
         *(_edit(names, name, **_cut(name, edges)) for name, edges in _items("cut", cut, "[(7, 0)]")),
@@ -66,50 +66,54 @@ def asked_for(names: Names, silence: Any, cut: Any, freeze: Any) -> list[Edit]:
 def _items(how: str, given: Any, example: str) -> Iterable[tuple[str | int, Any]]:
     if given is None:
         return ()
-    if not isinstance(given, Mapping) or not all(isinstance(name, str) or is_whole(name) for name in given):
+    if not isinstance(given, Mapping) or not all(isinstance(name, str) or is_integer(name) for name in given):
         raise ArgumentError("edit-mapping", how=how, example=example, found=type(given).__name__)
     return given.items()
 
 
-def _edit(names: Names, asked: str | int, **what: Any) -> Edit:
-    if not isinstance(asked, str):
-        edit = Edit(str(asked), _modules_in_layer(names, int(asked)), None, is_layer=True, **what)
+def _edit(names: ModuleNames, requested: str | int, **what: Any) -> Edit:
+    if not isinstance(requested, str):
+        edit = Edit(str(requested), _modules_in_layer(names, int(requested)), None, is_layer=True, **what)
         edit.missed = set(edit.edges)
         return edit
-    name, sign, number = asked.partition("#")
+    name, sign, number = requested.partition("#")
     if sign and not number.isdecimal():
-        raise ArgumentError("edit-number", asked=asked)
-    edit = Edit(asked, modules_named(names, name), int(number) if sign else None, **what)
+        raise ArgumentError("edit-number", asked=requested)
+    edit = Edit(requested, modules_named(names, name), int(number) if sign else None, **what)
     edit.missed = set(edit.edges)
     return edit
 
 
-def modules_named(names: Names, asked: str) -> frozenset[str]:
-    """The modules that a name means: a whole name, the end of one cut at a dot, or a pattern such as `h.*.attn`.
+def modules_named(names: ModuleNames, requested: str) -> frozenset[str]:
+    """The modules that a name selects: a full name, the end of one from a dot on, or a pattern such as `h.*.attn`.
 
-    A layer of `nn.TransformerEncoder` means the attention inside it: a trace of its fused path knows no other name.
+    A layer of `nn.TransformerEncoder` selects the attention inside it: a trace of its fused path has no other name.
 
     >>> model = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 2, enable_nested_tensor=False)
-    >>> sorted(modules_named(Names(model), "layers.0")), sorted(modules_named(Names(model), "1.self_attn"))
+    >>> sorted(modules_named(ModuleNames(model), "layers.0")), sorted(modules_named(ModuleNames(model), "1.self_attn"))
     (['layers.0.self_attn'], ['layers.1.self_attn'])
     """
     known = [name for name in names if name]
-    if any(sign in asked for sign in "*?["):
-        found = [name for name in known if fnmatchcase(name, asked) or fnmatchcase(name, f"*.{asked}")]
+    if any(sign in requested for sign in "*?["):
+        found = [name for name in known if fnmatchcase(name, requested) or fnmatchcase(name, f"*.{requested}")]
     else:
-        found = [name for name in known if name == asked] or [name for name in known if name.endswith(f".{asked}")]
+        found = [name for name in known if name == requested] or [
+            name for name in known if name.endswith(f".{requested}")
+        ]
         if len(found) > 1:
-            pattern = f"*.{asked}"
-            raise ArgumentError("edit-name-ambiguous", asked=asked, count=len(found), first=found[0], pattern=pattern)
-    if not found and asked in ("", "attention"):  # what a trace calls a model that is itself the attention
+            pattern = f"*.{requested}"
+            raise ArgumentError(
+                "edit-name-ambiguous", asked=requested, count=len(found), first=found[0], pattern=pattern
+            )
+    if not found and requested in ("", "attention"):  # the name in a trace of a model that is itself the attention
         found = [""]
     if not found:
-        raise unknown(asked, known)
+        raise unknown_layer(requested, known)
     return frozenset(_attention_in(names, name) for name in found)
 
 
-def _modules_in_layer(names: Names, number: int) -> frozenset[str]:
-    """The modules of the layer with that number. Encoder and decoder both have one: then a name is asked for."""
+def _modules_in_layer(names: ModuleNames, number: int) -> frozenset[str]:
+    """The modules of the layer with that number. If both encoder and decoder have it, a name is required."""
     layers = layers_numbered(number, [name for name in names if name])
     if len(layers) > 1:
         raise ArgumentError("edit-layer-several", asked=number, names=Listed(repr(name) for name in layers))
@@ -117,15 +121,15 @@ def _modules_in_layer(names: Names, number: int) -> frozenset[str]:
     return frozenset(_attention_in(names, name) for name in inside)
 
 
-def _attention_in(names: Names, name: str) -> str:
-    if not isinstance(names.around(name)[-1], nn.TransformerEncoderLayer):
+def _attention_in(names: ModuleNames, name: str) -> str:
+    if not isinstance(names.ancestors(name)[-1], nn.TransformerEncoderLayer):
         return name
     return f"{name}.self_attn" if name else "self_attn"
 
 
 def _heads(name: str | int, given: Any) -> tuple[int, ...]:
-    heads = (given,) if is_whole(given) else tuple(given) if _is_list(given) else ()
-    if not heads or not all(is_whole(head) and head >= 0 for head in heads):
+    heads = (given,) if is_integer(given) else tuple(given) if _is_list(given) else ()
+    if not heads or not all(is_integer(head) and head >= 0 for head in heads):
         raise ArgumentError("edit-heads", asked=name, found=given)
     return tuple(int(head) for head in heads)
 
@@ -134,7 +138,7 @@ def _cut(name: str | int, given: Any) -> dict[str, Any]:
     if isinstance(given, Mask) or is_tensor(given) or isinstance(given, np.ndarray):
         return {"mask": Mask.of(given)}
     edges = [tuple(edge) if _is_list(edge) else (edge,) for edge in given] if _is_list(given) else []
-    if not edges or not all(len(edge) in (2, 3) and all(map(is_whole, edge)) for edge in edges):
+    if not edges or not all(len(edge) in (2, 3) and all(map(is_integer, edge)) for edge in edges):
         raise ArgumentError("edit-edges", asked=name, found=given)
     if any(len(edge) == 3 and edge[0] < 0 for edge in edges):
         raise ArgumentError("edit-heads", asked=name, found=min(edges)[0])
@@ -146,15 +150,15 @@ def _is_list(given: Any) -> bool:
 
 
 def _pattern(given: Any) -> Record:
-    """Weights, checked as those of a Trace are; a Record, if it still has all of its own."""
+    """Weights, validated as those of a Trace; or a Record, if it can return all of its weights."""
     if not isinstance(given, Record):
-        return record_of(given, map=None)
-    weights = given.weights()  # rows may sum to less than 1, where a model has sinks
+        return record_from_weights(given, map=None)
+    weights = given.weights()  # rows may sum to less than 1 in a model with sinks
     return Record(shape=given.shape, name=given.name, rectangle=lambda rows, cols: weights[..., rows, cols])
 
 
-WORTH_ASKING = 2**24
-"""Edges from which on one asks first whether there is room for a mask of them."""
+LARGE_MASK = 2**24
+"""From this number of edges on, free memory is checked before a mask is made."""
 
 Fused = Callable[..., Tensor]
 
@@ -162,7 +166,7 @@ Fused = Callable[..., Tensor]
 def edited_attention(
     fused: Fused, edits: list[Edit], q: Tensor, k: Tensor, v: Tensor, options: dict[str, Any], first: int | None
 ) -> Tensor:
-    """The output of `scaled_dot_product_attention` with the edits, B H T Ev; its first query stands at `first`."""
+    """The output of `scaled_dot_product_attention` with the edits, B H T Ev; its first query is at `first`."""
     shape = (*q.shape[:-1], k.shape[-2])
     frozen = _frozen(edits, shape, v)
     if frozen is not None:
@@ -171,7 +175,7 @@ def edited_attention(
         return silenced(F.dropout(weights, options.get("dropout_p", 0.0)) @ v, edits)
     for edit in edits:
         if edit.cuts:
-            keep = kept(edit, shape, first, q)
+            keep = visible_after_cut(edit, shape, first, q)
             options["attn_mask"] = _masked(options.get("attn_mask"), options.pop("is_causal", False), keep)
     return silenced(fused(q, k, v, **options), edits)
 
@@ -181,7 +185,7 @@ def edited_softmax(
 ) -> Tensor:
     """The weights of a softmax along the last axis with the edits, B H T S.
 
-    The last `sinks` columns are no keys, but learned scores that take weight away and give nothing.
+    The last `sinks` columns are not keys but learned scores, which take weight and have no value.
     """
     dtype = dtype or scores.dtype
     frozen = _frozen(edits, (*scores.shape[:-1], scores.shape[-1] - sinks), scores)
@@ -194,13 +198,13 @@ def edited_softmax(
 def _weights(
     scores: Tensor, share: Tensor | None, edits: list[Edit], first: int | None, dtype: torch.dtype, sinks: int = 0
 ) -> Tensor:
-    """The softmax of what the cuts leave, times the share of each row: 0, with gradient 0, where that is 0."""
+    """The softmax of the scores after the cuts, times the share of each row; a share of 0 gives 0 with gradient 0."""
     before, shape = scores, (*scores.shape[:-1], scores.shape[-1] - sinks)
     for edit in edits:
         if edit.cuts:
-            keep = F.pad(kept(edit, shape, first, scores), (0, sinks), value=True)
-            scores, seeing = _hidden(scores, keep, before)
-            share = seeing if share is None else share * seeing
+            keep = F.pad(visible_after_cut(edit, shape, first, scores), (0, sinks), value=True)
+            scores, has_visible = _cut_scores(scores, keep, before)
+            share = has_visible if share is None else share * has_visible
     if share is None:
         return torch.softmax(scores, -1, dtype=dtype)
     weights = torch.softmax(scores.masked_fill(share == 0, 0), -1, dtype=dtype)
@@ -210,19 +214,19 @@ def _weights(
 # --- cut -------------------------------------------------------------------------------------------------
 
 
-def kept(edit: Edit, shape: Shape, first: int | None, like: Tensor) -> Tensor:
-    """Who may look where after the cut, broadcasting to `shape`; `first` is the position of the first query."""
+def visible_after_cut(edit: Edit, shape: Shape, first: int | None, like: Tensor) -> Tensor:
+    """The edges that are visible after the cut, broadcasting to `shape`; `first` is the position of the first query."""
     H, T, S = shape[1:]
     if first is None:
-        raise ArgumentError("edit-positions", asked=edit.asked, T=T, S=S)
+        raise ArgumentError("edit-positions", asked=edit.name, T=T, S=S)
     own = H if any(head is not None for head, _, _ in edit.edges) else 1
-    if own * T * S > WORTH_ASKING:  # a mask, and what a kernel makes of it
-        require(5 * own * T * S, key="edit-too-large", asked=edit.asked, T=T, S=S, free=free_beside(like))
+    if own * T * S > LARGE_MASK:  # the mask, and the kernel's copy of it
+        require_bytes(5 * own * T * S, key="edit-too-large", asked=edit.name, T=T, S=S, free=free_gpu_bytes(like))
     if edit.mask is not None:
-        seen = edit.mask.bind(shape[:2], T, S, like).block(slice(0, T), slice(0, S))
-        seen = torch.as_tensor(seen, device=like.device)
-        return seen[(None,) * (4 - seen.dim())].expand(-1, -1, T, S)
-    edit.largest = max(edit.largest, (first + T, S))
+        visible = edit.mask.bind(shape[:2], T, S, like).block(slice(0, T), slice(0, S))
+        visible = torch.as_tensor(visible, device=like.device)
+        return visible[(None,) * (4 - visible.dim())].expand(-1, -1, T, S)
+    edit.largest_sizes = max(edit.largest_sizes, (first + T, S))
     keep = torch.ones(own, T, S, dtype=torch.bool)
     for edge in edit.edges:
         head, query, key = edge
@@ -235,30 +239,32 @@ def kept(edit: Edit, shape: Shape, first: int | None, like: Tensor) -> Tensor:
     return keep.to(like.device)[None]
 
 
-def _hidden(scores: Tensor, keep: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
-    """Scores (or what is added to them) without the edges that were cut, and which rows still see something.
+def _cut_scores(scores: Tensor, keep: Tensor, before: Tensor) -> tuple[Tensor, Tensor]:
+    """Scores (or an additive mask) without the cut edges, and which rows still have a visible key.
 
-    What a model hides with a large negative number must not come into view because all else was cut. A row of which
-    nothing was cut stays what it was, even if the model hid all of it.
+    A key that the model masks with a large negative number must stay masked when all others are cut. A row without cuts
+    is unchanged, even if the model masks all of it.
     """
     left = scores.masked_fill(~keep, -torch.inf)
     return left, left.amax(-1, keepdim=True) >= before.amax(-1, keepdim=True) - HIDING
 
 
 def _masked(attn_mask: Tensor | None, causal: bool, keep: Tensor) -> Tensor:
-    """The mask of a `scaled_dot_product_attention` call and a cut as one."""
-    if causal:  # PyTorch's: counted from the first key
+    """The mask of a `scaled_dot_product_attention` call, combined with a cut."""
+    if causal:  # PyTorch counts from the first key
         keep = keep & torch.ones(keep.shape[-2:], dtype=torch.bool, device=keep.device).tril()
     if attn_mask is None:
         return keep
     if attn_mask.dtype == torch.bool:
         return attn_mask & keep
-    left, seeing = _hidden(attn_mask, keep, attn_mask)
-    return left.masked_fill(~seeing, -torch.inf)
+    left, has_visible = _cut_scores(attn_mask, keep, attn_mask)
+    return left.masked_fill(~has_visible, -torch.inf)
 
 
-def masking(score_mod: Callable[..., Tensor], keep: Tensor | None, q: Tensor, k: Tensor) -> Callable[..., Tensor]:
-    """A score function of `flex_attention` that hides what is not kept, too."""
+def masked_score_mod(
+    score_mod: Callable[..., Tensor], keep: Tensor | None, q: Tensor, k: Tensor
+) -> Callable[..., Tensor]:
+    """A `flex_attention` score function that also masks what `keep` excludes."""
     if keep is None:
         return score_mod
     whole = keep.expand(*q.shape[:-1], k.shape[-2])
@@ -273,29 +279,29 @@ def masking(score_mod: Callable[..., Tensor], keep: Tensor | None, q: Tensor, k:
 
 
 def _frozen(edits: list[Edit], shape: Shape, like: Tensor) -> tuple[Tensor, Tensor] | None:
-    """Scores whose softmax is the latest pattern, B H T S, and what its rows sum to: 1, 0 for what sees nothing."""
+    """Scores whose softmax is the latest frozen pattern, B H T S, and its row sums: 1, or 0 if fully masked."""
     edit = next((edit for edit in reversed(edits) if edit.pattern is not None), None)
     if edit is None or edit.pattern is None:
         return None
     found = edit.pattern.shape
     if found[2:] != shape[2:] or any(size not in (1, all_) for size, all_ in zip(found[:2], shape[:2], strict=True)):
-        call = f"{edit.asked.partition('#')[0]}#0"
-        raise ShapeError("edit-freeze-shape", asked=edit.asked, found=found, wanted=shape, call=call)
+        call = f"{edit.name.partition('#')[0]}#0"
+        raise ShapeError("edit-freeze-shape", asked=edit.name, found=found, wanted=shape, call=call)
     weights = torch.as_tensor(edit.pattern.weights(), device=like.device).float().expand(shape)
     return weights.log(), weights.sum(-1, keepdim=True)
 
 
 def silenced(x: Tensor, edits: Iterable[Edit]) -> Tensor:
-    """Weights or outputs, B H T ·, with 0 for the heads that are to be silent."""
+    """Weights or outputs, B H T ·, with 0 for the silenced heads."""
     for edit in edits:
         if edit.heads:
             _check_head(edit, max(edit.heads), x.shape[1])
-            speaking = torch.ones(x.shape[1], 1, 1, device=x.device, dtype=x.dtype)
-            speaking[list(edit.heads)] = 0
-            x = x * speaking
+            factor = torch.ones(x.shape[1], 1, 1, device=x.device, dtype=x.dtype)
+            factor[list(edit.heads)] = 0
+            x = x * factor
     return x
 
 
 def _check_head(edit: Edit, head: int, H: int) -> None:
     if head >= H:
-        raise ArgumentError("edit-head-range", asked=edit.asked, head=head, H=H, last=H - 1)
+        raise ArgumentError("edit-head-range", asked=edit.name, head=head, H=H, last=H - 1)

@@ -1,4 +1,4 @@
-"""effect: how far an edit moves what a model predicts. Two runs, one of them edited, compared in a table."""
+"""`effect`: how far an edit moves a model's prediction. Compares two runs, one of them edited, in a table."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ import torch
 from rich.cells import cell_len
 from torch import Tensor, nn
 
-from regard.arrays import is_whole
+from regard.arrays import is_integer
 from regard.capture.editing import KINDS, check_keywords, edit
 from regard.capture.token_labels import speller
 from regard.errors import ArgumentError, DtypeError, ShapeError
@@ -17,18 +17,18 @@ from regard.messages import Language, language, say
 from regard.printable import printable
 
 Kind = Literal["next", "masked", "token", "class", "token-class"]
-_BOTH_WAYS = ("MaskedLM", "WithLMHeadModel", "ForPreTraining")
-"""Parts of the class names of Hugging Face's models that predict a token from both sides."""
+_BIDIRECTIONAL = ("MaskedLM", "WithLMHeadModel", "ForPreTraining")
+"""Parts of the class names of Hugging Face models that predict a token from both sides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """What is predicted, and where.
 
-    kind      next: the next token; masked: the token under a mask; token: the token at a position, seen from both
-              sides; class: of the whole input; token-class: of the token at a position
-    position  B: which position of the logits holds it; None for a class of the whole input
-    found     whether the position is the one that moved most, for nothing named one
+    kind      next: the next token; masked: the token under a mask; token: the token at a position, from both sides;
+              class: of the whole input; token-class: of the token at a position
+    position  B: the position in the logits; None for a class of the whole input
+    found     whether the position is the one that moved most, because none was given
     """
 
     kind: Kind
@@ -43,7 +43,7 @@ class Prediction:
 
 
 def logits_of(out: Any) -> Tensor:
-    """The logits, B T W or B W, of whatever a model returns. ShapeError where there are none."""
+    """The logits, B T W or B W, of a model's output. ShapeError if there are none."""
     logits = out if isinstance(out, Tensor) else None
     for name in ("logits", "prediction_logits"):
         logits = getattr(out, name, None) if logits is None else logits
@@ -52,7 +52,7 @@ def logits_of(out: Any) -> Tensor:
     if not isinstance(logits, Tensor) or logits.dim() not in (2, 3):
         found = tuple(logits.shape) if isinstance(logits, Tensor) else type(out).__name__
         raise ShapeError("effect-logits", found=found)
-    if logits.shape[-1] == 1:  # the softmax of one number is 1, whatever an edit does
+    if logits.shape[-1] == 1:  # the softmax of one number is always 1
         raise ShapeError("effect-one-number", found=tuple(logits.shape))
     return logits
 
@@ -68,7 +68,7 @@ def prediction_of(
 ) -> Prediction:
     """What the logits of two runs of the model, `before` and `after` an edit, predict.
 
-    given   the arguments of the call by their names
+    given   the arguments of the call by name
     """
     config = getattr(model, "config", None)
     if getattr(config, "problem_type", None) == "multi_label_classification":
@@ -82,7 +82,7 @@ def prediction_of(
         return Prediction("token" if is_token else "token-class", _given_position(position, before))
     if not is_token:
         return Prediction("token-class", _most_moved(before, after, _keep(given, before)), found=True)
-    if _reads_both_ways(model):
+    if _is_bidirectional(model):
         masked = _masked(given, before, _mask_id(config, tokenizer))
         if masked is not None:
             return Prediction("masked", masked)
@@ -91,47 +91,47 @@ def prediction_of(
 
 
 def kl_divergence(before: Tensor, after: Tensor) -> Tensor:
-    """Σ p log(p / p′) over the last axis, in nats, of log-probabilities; what was impossible counts nothing."""
+    """Σ p log(p / p′) over the last axis, in nats, of log-probabilities; terms with p = 0 are 0."""
     p = before.exp()
     return torch.where(p > 0, p * (before - after), 0.0).sum(-1)
 
 
 def label_speller(model: nn.Module) -> Callable[[int], str]:
-    """Names of classes as the model's config has them, else their numbers."""
+    """A function from class numbers to the names in the model's config, or to the numbers."""
     labels = getattr(getattr(model, "config", None), "id2label", None)
     names = labels if isinstance(labels, Mapping) else {}
     return lambda number: repr(str(names[number])) if number in names else str(number)
 
 
 def _is_vocabulary(model: nn.Module, width: int, default: bool) -> bool:
-    """Whether logits of this width are one score for each token, not for each class."""
+    """Whether logits of this width are scores of tokens, not of classes."""
     config: Any = getattr(model, "config", None)
     text = config.get_text_config() if hasattr(config, "get_text_config") else config
     size: Any = getattr(text, "vocab_size", None)
-    if is_whole(size):
+    if is_integer(size):
         return bool(width >= size)
     tables = [module.num_embeddings for module in model.modules() if isinstance(module, nn.Embedding)]
     return width in tables if tables else default
 
 
-def _reads_both_ways(model: nn.Module) -> bool:
+def _is_bidirectional(model: nn.Module) -> bool:
     config = getattr(model, "config", None)
     if getattr(config, "is_encoder_decoder", False) or getattr(config, "is_decoder", False):
         return False
     name = type(getattr(model, "_orig_mod", model)).__name__
-    return getattr(config, "kind", None) == "encoder" or any(part in name for part in _BOTH_WAYS)
+    return getattr(config, "kind", None) == "encoder" or any(part in name for part in _BIDIRECTIONAL)
 
 
 def _mask_id(config: Any, tokenizer: Any) -> int | None:
     for holder in (tokenizer, config):
         found: Any = getattr(holder, "mask_token_id", None)
-        if is_whole(found):
+        if is_integer(found):
             return int(found)
     return None
 
 
 def _masked(given: Mapping[str, Any], logits: Tensor, mask_id: int | None) -> Tensor | None:
-    """The first masked position of each sample; None where no mask is known, or none is in the text."""
+    """The first masked position of each sample; None if the mask id is unknown or no token is masked."""
     ids = next((x for x in given.values() if isinstance(x, Tensor) and x.shape == logits.shape[:2]), None)
     if isinstance(named := given.get("input_ids"), Tensor):
         ids = named
@@ -148,15 +148,16 @@ def _masked(given: Mapping[str, Any], logits: Tensor, mask_id: int | None) -> Te
 
 def _given_position(position: Any, logits: Tensor) -> Tensor:
     B, T = logits.shape[:2]
-    asked = [position] * B if is_whole(position) else position.tolist() if isinstance(position, Tensor) else position
-    is_list = isinstance(asked, list | tuple) and len(asked) == B
-    if not is_list or not all(is_whole(at) and -T <= at < T for at in asked):
+    positions = position.tolist() if isinstance(position, Tensor) else position
+    positions = [position] * B if is_integer(position) else positions
+    is_list = isinstance(positions, list | tuple) and len(positions) == B
+    if not is_list or not all(is_integer(at) and -T <= at < T for at in positions):
         raise ArgumentError("effect-position", found=position, B=B, last=T - 1)
-    return torch.tensor([int(at) % T for at in asked], device=logits.device)
+    return torch.tensor([int(at) % T for at in positions], device=logits.device)
 
 
 def _keep(given: Mapping[str, Any], logits: Tensor) -> Tensor:
-    """Which positions of the logits are no padding, B T."""
+    """Which positions of the logits are not padding, B T."""
     B, T = logits.shape[:2]
     keep = given.get("decoder_attention_mask" if "decoder_input_ids" in given else "attention_mask")
     if not isinstance(keep, Tensor) or keep.shape != (B, T):
@@ -165,18 +166,18 @@ def _keep(given: Mapping[str, Any], logits: Tensor) -> Tensor:
 
 
 def _last(keep: Tensor, logits: Tensor) -> Tensor:
-    """The last position of each sample that is no padding."""
+    """The last position of each sample that is not padding."""
     return (keep * torch.arange(logits.shape[1], device=keep.device)).argmax(-1)
 
 
 def _most_moved(before: Tensor, after: Tensor, keep: Tensor) -> Tensor:
-    """The position of each sample whose probabilities moved most, by KL; padding left out."""
+    """The position of each sample whose probabilities moved most, by KL, without padding."""
     kl = kl_divergence(*(logits.double().log_softmax(-1) for logits in (before, after)))  # B T
     return kl.masked_fill(~keep, -torch.inf).argmax(-1)
 
 
-class Moved(NamedTuple):
-    """The same before and after the edit."""
+class BeforeAfter(NamedTuple):
+    """A value before and after the edit."""
 
     before: Tensor
     after: Tensor
@@ -187,19 +188,19 @@ class Effect:
     """What an edit did to a prediction; prints as a table.
 
     before, after   log-probabilities of the predicted token or class, B W, float64
-    token           the chosen token or class of each sample, B: the likeliest before the edit, unless one was given
-    kind, position  what is predicted and at which position, B; see `predictions.Prediction`
+    token           the followed token or class of each sample, B: the most likely before the edit, unless one was given
+    kind, position  what is predicted and at which position, B; see `Prediction`
     """
 
     before: Tensor
     after: Tensor
     token: Tensor
     spell: Callable[[int], str] = str
-    """What a reader sees of an id."""
+    """Converts an id to text."""
     kind: Kind = "next"
     position: Tensor | None = None
     most_moved: bool = False
-    """Whether the position is the one that moved most: the input names none."""
+    """Whether the position is the one that moved most, because none was given."""
 
     @property
     def kl(self) -> Tensor:
@@ -207,17 +208,17 @@ class Effect:
         return kl_divergence(self.before, self.after)
 
     @property
-    def probability(self) -> Moved:
-        """Of the chosen token, B each."""
-        return Moved(*(side.gather(-1, self.token[:, None])[:, 0].exp() for side in (self.before, self.after)))
+    def probability(self) -> BeforeAfter:
+        """The probability of the followed token, B each."""
+        return BeforeAfter(*(side.gather(-1, self.token[:, None])[:, 0].exp() for side in (self.before, self.after)))
 
-    def top(self, count: int = 5) -> Moved:
-        """The likeliest tokens, likeliest first, B k each."""
+    def top(self, count: int = 5) -> BeforeAfter:
+        """The most likely tokens in descending order, B k each."""
         count = min(count, self.before.shape[-1])
-        return Moved(self.before.topk(count).indices, self.after.topk(count).indices)
+        return BeforeAfter(self.before.topk(count).indices, self.after.topk(count).indices)
 
     def text(self, lang: Language | None = None, count: int = 5) -> str:
-        """A table for each sample: what was likely before or is now, and the chosen token."""
+        """A table for each sample: the most likely tokens before and after the edit, and the followed token."""
         lang = lang or language()
         tables = [self._table(sample, lang, count) for sample in range(len(self.token))]
         followed = say(f"effect-followed-{self._what}", lang) + say("effect-caution", lang)
@@ -271,14 +272,14 @@ def effect(
     """How far an edit moves what the model predicts: the next token, a masked token, or a class.
 
     inputs      what the model is called with: ids, a dict of arguments, or a tuple of them
-    silence, cut, freeze   what to edit, as `edit` takes it
-    token       the token or class to follow, one id or one per sample; the likeliest before the edit if None
-    position    whose prediction is meant, one position or one per sample. Without it: the last token of a text that is
-                continued, the first masked token of a masked language model, and where nothing else tells, the
-                position whose prediction moves most.
-    tokenizer   to write tokens instead of ids, and to know which of them is the mask
+    silence, cut, freeze   the edits, as for `edit`
+    token       the token or class to follow, one id or one per sample; by default the most likely before the edit
+    position    the position of the prediction, one or one per sample. By default the last token of a text that is
+                continued, the first masked token of a masked language model, else the position whose prediction moves
+                most.
+    tokenizer   to print tokens instead of ids, and to find the mask token
 
-    The model has to be in eval mode: with dropout, two runs differ by themselves.
+    The model must be in eval mode: with dropout, two runs differ anyway.
 
     >>> from regard.config import TransformerConfig
     >>> from regard.models import Transformer
@@ -308,12 +309,12 @@ def _check(model: nn.Module, silence: Any) -> None:
         raise ArgumentError("edit-model", found=type(model).__name__)
     if model.training:
         raise ArgumentError("effect-training")
-    if isinstance(silence, Mapping) and silence and set(silence) <= set(KINDS):  # as one dict of all edits
+    if isinstance(silence, Mapping) and silence and set(silence) <= set(KINDS):  # one dict of all edits
         raise ArgumentError("effect-edits", first=next(iter(silence)))
 
 
 def _run(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], given: Mapping[str, Any]) -> Any:
-    """The model on its inputs; where an encoder–decoder was not told what its decoder reads, a sentence says so."""
+    """Run the model; if the input of an encoder–decoder's decoder is missing, the error explains how to give it."""
     try:
         return model(*args, **kwargs)
     except (TypeError, ValueError) as error:
@@ -337,11 +338,11 @@ def _call(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 
 def _named(model: nn.Module, args: tuple[Any, ...]) -> dict[str, Any]:
-    """Positional arguments by the names that the model has for them; none where it has none, or not so many."""
-    forward = getattr(model, "_orig_mod", model).forward  # a compiled model takes whatever it is given
+    """Positional arguments by the parameter names of the model; {} if they do not fit."""
+    forward = getattr(model, "_orig_mod", model).forward  # the compiled wrapper accepts any arguments
     try:
         return inspect.signature(forward).bind_partial(*args).arguments
-    except (TypeError, ValueError):  # the model itself will say what is wrong
+    except (TypeError, ValueError):  # the model's own error is clearer
         return {}
 
 
@@ -349,15 +350,15 @@ def _chosen(token: Any, before: Tensor) -> Tensor:
     B, W = before.shape
     if token is None:
         return before.argmax(-1)
-    ids = [token] * B if is_whole(token) else token.tolist() if isinstance(token, Tensor) else token
-    good = isinstance(ids, Sequence) and len(ids) == B and all(is_whole(i) and 0 <= i < W for i in ids)
+    ids = [token] * B if is_integer(token) else token.tolist() if isinstance(token, Tensor) else token
+    good = isinstance(ids, Sequence) and len(ids) == B and all(is_integer(i) and 0 <= i < W for i in ids)
     if not good:
         raise ArgumentError("effect-token", found=token, B=B, last=W - 1)
     return torch.tensor([int(i) for i in ids], device=before.device)
 
 
 def _speller(tokenizer: Any) -> Callable[[int], str]:
-    """Tokens in quotes, as text where they are text by themselves: spaces and line breaks count."""
+    """A function from ids to quoted tokens: decoded text if it is valid, so that spaces and line breaks show."""
     spell = speller(tokenizer)
     if spell is None:
         return str
@@ -370,7 +371,7 @@ def _speller(tokenizer: Any) -> Callable[[int], str]:
 
 
 def _columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """The first column to the left, numbers to the right; 注 is two columns wide."""
+    """Rows as aligned lines: the first column left, numbers right; 注 is two columns wide."""
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

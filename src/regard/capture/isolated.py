@@ -1,4 +1,4 @@
-"""Looking at tensors in the middle of a model's forward, unseen."""
+"""Tensor operations during a model's forward that no mode, autograd or autocast observes."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from torch._C import _len_torch_dispatch_stack
 from torch.utils._python_dispatch import _disable_current_modes
 
 
-class Aside:
-    """Another watch around us must not see how we look; nor must autograd or autocast.
+class Isolated:
+    """Context in which other dispatch modes, autograd and autocast are off.
 
-    A class, not a generator: it is entered for every attention of every step.
+    A class, not a generator, because it is entered for every attention of every step.
     """
 
     __slots__ = ("_autocast", "_grad", "_modes")

@@ -1,7 +1,7 @@
-"""PyTorch's fused attention operators, and how each one's arguments and results are read.
+"""PyTorch's fused attention operators, and how the arguments and results of each are read.
 
-All backends are listed by name, since a machine may lack some: scaled_dot_product_attention, the fused encoder layer of
-`torch.nn`, flex_attention, and the package flash_attn.
+All operators are listed by name, since a machine may lack some: scaled_dot_product_attention, the fused encoder layer
+of `torch.nn`, flex_attention, and the package flash_attn.
 """
 
 from collections.abc import Callable
@@ -12,38 +12,38 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch._higher_order_ops.flex_attention import _math_attention_inner
 
-from regard.capture.captured import Caught, CaughtWeights
+from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.masks import Mask
-from regard.masks.padding import seen_in
+from regard.masks.padding import visible_columns
 
 KEYS = 1
-"""`mask_type` of a mask over the keys alone, (B, S). The others are over scores, (T, S) and (B, H, T, S)."""
+"""`mask_type` of a mask over the keys alone, (B, S). Other types are over scores, (T, S) and (B, H, T, S)."""
 
 
-def read_encoder_layer(given: dict[str, Any], result: Any) -> Caught:
-    """`aten._transformer_encoder_layer_fwd`: all of `nn.TransformerEncoderLayer` in one."""
+def read_encoder_layer(given: dict[str, Any], result: Any) -> CapturedCall:
+    """`aten._transformer_encoder_layer_fwd`: a whole `nn.TransformerEncoderLayer`."""
     x, lengths = _padded(given["src"])
     if given["norm_first"]:
         x = F.layer_norm(x, x.shape[-1:], given["norm_weight_1"], given["norm_bias_1"], given["eps"])
-    return _captured_layer(given, x, x, given["num_heads"], lengths, part="self_attn")
+    return _captured_layer(given, x, x, given["num_heads"], lengths, submodule="self_attn")
 
 
-def read_multi_head(given: dict[str, Any], result: Any) -> Caught:
+def read_multi_head(given: dict[str, Any], result: Any) -> CapturedCall:
     """`aten._native_multi_head_attention`: `nn.MultiheadAttention` with its projections."""
     (query, _), (key, lengths) = _padded(given["query"]), _padded(given["key"])
     return _captured_layer(given, query, key, given["num_head"], lengths)
 
 
 def _padded(x: Tensor) -> tuple[Tensor, Tensor | None]:
-    """B T D with zeros at the ends, and the lengths where there were any to be told apart."""
+    """B T D padded with zeros at the end, and the lengths if the tensor is nested."""
     if not x.is_nested:
         return x, None
     return x.to_padded_tensor(0.0), x._nested_tensor_size()[:, 0].to(x.device)
 
 
 def _captured_layer(
-    given: dict[str, Any], query: Tensor, key: Tensor, heads: int, lengths: Tensor | None, part: str = ""
-) -> Caught:
+    given: dict[str, Any], query: Tensor, key: Tensor, heads: int, lengths: Tensor | None, submodule: str = ""
+) -> CapturedCall:
     D, weight, bias = query.shape[-1], given["qkv_weight"], given["qkv_bias"]
     q = F.linear(query, weight[:D], bias[:D]).unflatten(-1, (heads, -1)).transpose(1, 2)
     k = F.linear(key, weight[D : 2 * D], bias[D : 2 * D]).unflatten(-1, (heads, -1)).transpose(1, 2)
@@ -51,22 +51,22 @@ def _captured_layer(
     if lengths is not None:
         allowed = Mask.from_keep(torch.arange(key.shape[1], device=key.device) < lengths[:, None])
     elif mask is not None and given["mask_type"] == KEYS:
-        allowed = Mask.from_keep(mask == 0)  # true, or −inf, is hidden
+        allowed = Mask.from_keep(mask == 0)  # True or −inf is masked
     elif mask is not None and mask.dtype == torch.bool:
         allowed = Mask.of(~mask)
     elif mask is not None:
         added = mask[(None,) * (4 - mask.dim())]
-    return Caught(q, k, k[..., :0], scale=q.shape[-1] ** -0.5, mask=allowed, bias=added, part=part)
+    return CapturedCall(q, k, k[..., :0], scale=q.shape[-1] ** -0.5, mask=allowed, bias=added, submodule=submodule)
 
 
-def read_flash(given: dict[str, Any], result: Any) -> Caught:
-    """`flash_attn_func`. Its causal and its window count from the last key, as ours do."""
+def read_flash(given: dict[str, Any], result: Any) -> CapturedCall:
+    """`flash_attn_func`. Its causal mask and its window count from the last key, as ours do."""
     q, k, v = (given[name].transpose(1, 2) for name in "qkv")
     return _captured_flash(given, q, k, v, _band(given), lse=result[1])
 
 
-def read_packed_flash(given: dict[str, Any], result: Any) -> Caught:
-    """`flash_attn_varlen_func`, unpacked. Padding stands before a text: its last query stays beside its last key."""
+def read_packed_flash(given: dict[str, Any], result: Any) -> CapturedCall:
+    """`flash_attn_varlen_func`, unpacked. Texts are padded on the left: the last query stays at the last key."""
     queries, keys = given["cu_seqlens_q"].diff(), given["cu_seqlens_k"].diff()
     q = _unpacked(given["q"], queries)
     k, v = _unpacked(given["k"], keys), _unpacked(given["v"], keys)
@@ -78,13 +78,15 @@ def read_packed_flash(given: dict[str, Any], result: Any) -> Caught:
 
 def _captured_flash(
     given: dict[str, Any], q: Tensor, k: Tensor, v: Tensor, mask: Mask | None, lse: Tensor | None = None
-) -> Caught:
+) -> CapturedCall:
     T, S = q.shape[2], k.shape[2]
     bias, slopes = None, given.get("alibi_slopes")
     if slopes is not None:
         apart = torch.arange(T, device=q.device)[:, None] + (S - T) - torch.arange(S, device=q.device)
         bias = -slopes.reshape(-1, q.shape[1], 1, 1) * apart.abs()
-    return Caught(q, k, v, given["softmax_scale"], mask=mask, bias=bias, lse=lse, softcap=given.get("softcap") or None)
+    return CapturedCall(
+        q, k, v, given["softmax_scale"], mask=mask, bias=bias, lse=lse, softcap=given.get("softcap") or None
+    )
 
 
 def _band(given: dict[str, Any]) -> Mask | None:
@@ -95,7 +97,7 @@ def _band(given: dict[str, Any]) -> Mask | None:
 
 
 def _unpacked(x: Tensor, lengths: Tensor) -> Tensor:
-    """(·, H, E) of all texts one after the other as B H T E, zeros before those that are shorter."""
+    """Packed texts (·, H, E) as B H T E, shorter texts padded with zeros on the left."""
     longest = int(lengths.max())
     texts = x.split(lengths.tolist())
     return torch.stack([torch.nn.functional.pad(one, (0, 0, 0, 0, longest - len(one), 0)) for one in texts]).transpose(
@@ -103,21 +105,21 @@ def _unpacked(x: Tensor, lengths: Tensor) -> Tensor:
     )
 
 
-def read_flex(given: dict[str, Any], result: Any) -> CaughtWeights:
-    """(query, key, value, score_mod, block_mask, scale, …); fewer heads and samples of keys are repeated."""
+def read_flex(given: dict[str, Any], result: Any) -> CapturedWeights:
+    """(query, key, value, score_mod, block_mask, scale, …); shared heads and samples of keys are repeated."""
     query, key, value, *rest = given.values()
     key, v = (x.repeat_interleave(query.shape[1] // x.shape[1], 1).expand(len(query), -1, -1, -1) for x in (key, value))
     _, scores = _math_attention_inner(query, key, value, *rest)
     weights = torch._safe_softmax(scores, -1)
-    return CaughtWeights(weights, scores.logsumexp(-1), v=v, taken=weights, seen=seen_in(scores))
+    return CapturedWeights(weights, scores.logsumexp(-1), v=v, factor=weights, visible=visible_columns(scores))
 
 
-Reader = Callable[[dict[str, Any], Any], Caught | CaughtWeights]
-"""From an operator's arguments by name, and its result."""
+Reader = Callable[[dict[str, Any], Any], CapturedCall | CapturedWeights]
+"""Reads an operator's arguments by name, and its result."""
 
 
-def read_fused(given: dict[str, Any], result: Any) -> Caught:
-    """A call of `scaled_dot_product_attention`, as all of its kernels take it."""
+def read_fused(given: dict[str, Any], result: Any) -> CapturedCall:
+    """A call of `scaled_dot_product_attention`, in the form that all of its kernels take."""
     q, added = given["query"], given.get("attn_mask", given.get("attn_bias"))
     T, scale = q.shape[2], given.get("scale")
     mask = Mask.causal(align="first") if given["is_causal"] else None  # PyTorch counts from the first key
@@ -125,7 +127,7 @@ def read_fused(given: dict[str, Any], result: Any) -> Caught:
         added = added[(None,) * (4 - added.dim())]
         if added.dtype == torch.bool:
             mask, added = Mask.of(added) if mask is None else mask & Mask.of(added), None
-    return Caught(
+    return CapturedCall(
         q=q,
         k=given["key"],
         v=given["value"],
@@ -137,21 +139,21 @@ def read_fused(given: dict[str, Any], result: Any) -> Caught:
 
 
 def _lse(found: Any, T: int) -> Tensor | None:
-    """The LSE, B H T. Some kernels let out more rows than there are, or one more axis; or none, without a gradient."""
+    """The LSE, B H T. Some kernels return padded rows, or one more axis; or none, without gradients."""
     if not isinstance(found, Tensor):
         return None
     found = found.squeeze(-1) if found.dim() == 4 and found.shape[-1] == 1 else found
     return found[..., :T] if found.dim() == 3 and found.shape[-1] >= T else None
 
 
-def read_flash_on_cuda(given: dict[str, Any], result: Any) -> Caught:
-    """The same, where causal counts from the last key: `causal_lower_right` comes here with T ≠ S."""
-    caught = read_fused(given, result)
-    return caught._replace(mask=Mask.causal()) if given["is_causal"] else caught
+def read_flash_on_cuda(given: dict[str, Any], result: Any) -> CapturedCall:
+    """The same for a causal mask that counts from the last key: `causal_lower_right` uses this operator with T ≠ S."""
+    captured = read_fused(given, result)
+    return captured._replace(mask=Mask.causal()) if given["is_causal"] else captured
 
 
 FUSED = (read_fused, read_flash_on_cuda)
-"""Readers of `scaled_dot_product_attention`, whichever kernel it took."""
+"""Readers of `scaled_dot_product_attention`, for any of its kernels."""
 
 BY_NAME: dict[str, Reader] = {
     "aten._scaled_dot_product_flash_attention_for_cpu.default": read_fused,
@@ -168,7 +170,7 @@ BY_NAME: dict[str, Reader] = {
 
 
 class _Readers(dict[Any, Reader | None]):
-    """By operator; each is asked for its name once."""
+    """Readers by operator; the name of each operator is read once."""
 
     def __missing__(self, func: Any) -> Reader | None:
         reader = self[func] = BY_NAME.get(str(func))
@@ -179,7 +181,7 @@ READERS = _Readers()
 
 
 def named(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """An operator's arguments by name, those left out included. `flex_attention` has no schema: its are in order."""
+    """An operator's arguments by name, with defaults. `flex_attention` has no schema: its arguments are numbered."""
     schema = getattr(func, "_schema", None)
     if schema is None:
         return {str(at): value for at, value in enumerate(args)} | kwargs
@@ -190,4 +192,4 @@ def named(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str,
 
 
 _DEFAULTS: dict[int, tuple[Any, dict[str, Any]]] = {}
-"""By the id of an operator, which hashes slowly; and the operator, so that the id is nobody else's."""
+"""By the id of an operator, because operators hash slowly; with the operator, so that its id is not reused."""

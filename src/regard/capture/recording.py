@@ -1,7 +1,7 @@
 """From a captured attention call to its Record.
 
-Keys that a module adds (learned sinks) become `sink_mass`, rows that do not sum to 1 get their reason, and the output
-projection gives the norms of values.
+Keys that a module adds (learned sinks) become `sink_mass`, rows that do not sum to 1 get a reason, and the output
+projection gives the norms of the values.
 """
 
 from collections.abc import Iterable
@@ -10,42 +10,44 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from regard.capture.captured import Caught, CaughtWeights
+from regard.capture.captured import CapturedCall, CapturedWeights
 from regard.capture.layouts import by_heads
-from regard.dispatch.observation import answered, observed
+from regard.dispatch.observation import attend_and_observe, observe_attention
 from regard.functional.statistics import statistics_of
-from regard.kernels.chunked.observe import weights_at_once
+from regard.kernels.chunked.observe import all_weights
 from regard.masks.padding import padding_of
 from regard.padding import Padding, without_rows
 from regard.records import Record, Rest, See, Statistics, Top
 from regard.trace import Trace
 
-AT_ONCE = 2**22
-"""Weights up to which statistics are made of all heads together; beyond, head by head, to need little room."""
+MAX_BATCHED_WEIGHTS = 2**22
+"""Up to this number of weights, all heads are computed together; beyond, head by head to save memory."""
 
 
-def recorded(caught: Caught | CaughtWeights, module: nn.Module, see: See, padding: Padding | None = None) -> Record:
-    """The Record of what `module` computed, or has us compute; with `see.qk`, copies of what weights come from."""
-    if isinstance(caught, CaughtWeights):
-        return record_of_weights(caught, module, see, padding)
-    options: dict[str, Any] = {"mask": caught.mask, "bias": caught.bias, "scale": caught.scale}
-    options |= {"softcap": caught.softcap, "see": see, "padding": padding}
-    if caught.output is not None:
-        ours = answered(caught.q, caught.k, caught.v, **options)
+def record_of_call(
+    captured: CapturedCall | CapturedWeights, module: nn.Module, see: See, padding: Padding | None = None
+) -> Record:
+    """The Record of a call of `module`; with `see.qk`, it keeps copies of what its weights are computed from."""
+    if isinstance(captured, CapturedWeights):
+        return record_of_weights(captured, module, see, padding)
+    options: dict[str, Any] = {"mask": captured.mask, "bias": captured.bias, "scale": captured.scale}
+    options |= {"softcap": captured.softcap, "see": see, "padding": padding}
+    if captured.output is not None:
+        ours = attend_and_observe(captured.q, captured.k, captured.v, **options)
         if ours is not None:
-            caught.output.out, caught.output.lse = ours.out, ours.lse
+            captured.output.out, captured.output.lse = ours.out, ours.lse
             return ours.record
-    return observed(caught.q, caught.k, caught.v, lse=caught.lse, **options)
+    return observe_attention(captured.q, captured.k, captured.v, lse=captured.lse, **options)
 
 
 @torch.no_grad()
-def record_of_weights(caught: CaughtWeights, module: nn.Module, see: See, padding: Padding | None = None) -> Record:
-    """What can be read off the weights now; they themselves, copied, with `see.qk`."""
-    weights = by_heads(caught.weights, module)
-    lse = weights.new_zeros(weights.shape[:-1]) if caught.lse is None else caught.lse.reshape(weights.shape[:-1])
-    sink = None if caught.sink is None else caught.sink.reshape(weights.shape[:-1]).float()
+def record_of_weights(captured: CapturedWeights, module: nn.Module, see: See, padding: Padding | None = None) -> Record:
+    """The Record of weights that the model computed; with `see.qk`, it keeps a copy of them."""
+    weights = by_heads(captured.weights, module)
+    lse = weights.new_zeros(weights.shape[:-1]) if captured.lse is None else captured.lse.reshape(weights.shape[:-1])
+    sink = None if captured.sink is None else captured.sink.reshape(weights.shape[:-1]).float()
     found = _statistics(weights, lse, see, padding, sink)
-    if not see.lse or caught.lse is None:
+    if not see.lse or captured.lse is None:
         found = found._replace(lse=None)
     kept = without_rows(weights, None if padding is None else padding.queries, 0, axes=1).clone() if see.qk else None
     return Record(
@@ -59,8 +61,8 @@ def record_of_weights(caught: CaughtWeights, module: nn.Module, see: See, paddin
 
 def _statistics(weights: Tensor, lse: Tensor, see: See, padding: Padding | None, sink: Tensor | None) -> Statistics:
     exact = torch.promote_types(weights.dtype, torch.float32)
-    if weights.numel() <= AT_ONCE:
-        return _fresh(statistics_of(weights.to(exact), lse, see, padding=padding, sink_mass=sink), weights)
+    if weights.numel() <= MAX_BATCHED_WEIGHTS:
+        return _unshared(statistics_of(weights.to(exact), lse, see, padding=padding, sink_mass=sink), weights)
     sinks = [None] * weights.shape[1] if sink is None else sink.split(1, 1)
     heads = [
         statistics_of(one.to(exact), its_lse, see, padding=padding, sink_mass=its_sink)
@@ -70,7 +72,7 @@ def _statistics(weights: Tensor, lse: Tensor, see: See, padding: Padding | None,
 
 
 def _joined(parts: tuple[Any, ...]) -> Any:
-    """One field of several Statistics, heads side by side."""
+    """One field of several Statistics, concatenated over heads."""
     if parts[0] is None:
         return None
     if isinstance(parts[0], Top):
@@ -78,131 +80,145 @@ def _joined(parts: tuple[Any, ...]) -> Any:
     return torch.cat(parts, 1)
 
 
-def _fresh(found: Statistics, weights: Tensor) -> Statistics:
-    """A map of one bin per weight may be the model's own tensor, which it may write over."""
+def _unshared(found: Statistics, weights: Tensor) -> Statistics:
+    """Copy a map that is the model's own tensor, as a map of one bin per weight may be: the model may overwrite it."""
     if found.map is not None and found.map.untyped_storage().data_ptr() == weights.untyped_storage().data_ptr():
         return found._replace(map=found.map.clone())
     return found
 
 
 class AddedKeys(NamedTuple):
-    """How many keys stand before those of the text, and how many behind."""
+    """The number of keys that a module adds before those of the text, and after them."""
 
     before: int = 0
-    behind: int = 0
+    after: int = 0
 
 
 def added_keys(module: nn.Module) -> AddedKeys:
-    """What a module says of itself: `nn.MultiheadAttention`, and x-transformers' `add_zero_kv`.
+    """The keys that a module adds, by its attributes: `nn.MultiheadAttention`, and x-transformers' `add_zero_kv`.
 
     >>> added_keys(nn.MultiheadAttention(8, 2, add_bias_kv=True, add_zero_attn=True))
-    AddedKeys(before=0, behind=2)
+    AddedKeys(before=0, after=2)
     """
     if isinstance(module, nn.MultiheadAttention):
-        return AddedKeys(behind=int(module.bias_k is not None) + int(module.add_zero_attn))
+        return AddedKeys(after=int(module.bias_k is not None) + int(module.add_zero_attn))
     return AddedKeys(before=int(getattr(module, "add_zero_kv", False) is True))
 
 
-def without_added_keys(caught: Caught | CaughtWeights, added: AddedKeys) -> Caught | CaughtWeights:
-    """The same without the keys that the module added, and with what these took."""
+def without_added_keys(captured: CapturedCall | CapturedWeights, added: AddedKeys) -> CapturedCall | CapturedWeights:
+    """The same without the keys that the module added, and with the weight that these received as `sink`."""
     if not any(added):
-        return caught
-    whole = _weights(caught) if isinstance(caught, Caught) else caught
+        return captured
+    whole = _recomputed(captured) if isinstance(captured, CapturedCall) else captured
     S = whole.weights.shape[-1]
     if sum(added) >= S:
-        return caught
-    keys = slice(added.before, S - added.behind)
+        return captured
+    keys = slice(added.before, S - added.after)
     sink = whole.weights[..., : keys.start].sum(-1) + whole.weights[..., keys.stop :].sum(-1)
     weights = whole.weights[..., keys]
     return whole._replace(
         weights=weights,
-        taken=weights if whole.taken is whole.weights else None if whole.taken is None else whole.taken[..., keys],
+        factor=weights if whole.factor is whole.weights else None if whole.factor is None else whole.factor[..., keys],
         v=None if whole.v is None or whole.v.shape[-2] != S else whole.v[..., keys, :],
-        seen=None if whole.seen is None else whole.seen[..., keys],
+        visible=None if whole.visible is None else whole.visible[..., keys],
         sink=sink,
     )
 
 
 @torch.no_grad()
-def _weights(caught: Caught) -> CaughtWeights:
-    """The weights of all keys, made again from q and k."""
-    (B, H, T, _), S = caught.q.shape, caught.k.shape[2]
-    bound = None if caught.mask is None else caught.mask.bind((B, H), T, S, caught.q)
-    options = (caught.lse, bound, caught.bias, caught.scale, caught.softcap)
-    weights, lse = weights_at_once(caught.q, caught.k, *options)
-    padding = padding_of(bound, caught.bias, (B, H, T, S), across=True)
-    seen = None if padding is None or padding.keys is None else padding.keys[:, None].expand(B, H, S)
-    v = caught.v.repeat_interleave(H // max(1, caught.v.shape[1]), 1)
-    return CaughtWeights(weights, lse, caught.part, v=v, taken=weights, seen=seen)
+def _recomputed(captured: CapturedCall) -> CapturedWeights:
+    """The weights of all keys, recomputed from q and k."""
+    (B, H, T, _), S = captured.q.shape, captured.k.shape[2]
+    bound = None if captured.mask is None else captured.mask.bind((B, H), T, S, captured.q)
+    options = (captured.lse, bound, captured.bias, captured.scale, captured.softcap)
+    weights, lse = all_weights(captured.q, captured.k, *options)
+    padding = padding_of(bound, captured.bias, (B, H, T, S), across=True)
+    visible = None if padding is None or padding.keys is None else padding.keys[:, None].expand(B, H, S)
+    v = captured.v.repeat_interleave(H // max(1, captured.v.shape[1]), 1)
+    return CapturedWeights(weights, lse, captured.submodule, v=v, factor=weights, visible=visible)
 
 
 EXACT, COARSE = 1e-3, 3e-2
-"""How far from 1 a sum may be by rounding: of float32, and of float16 and bfloat16."""
+"""How far from 1 a row sum may be by rounding: in float32, and in float16 and bfloat16."""
 
 
-class _Sum(NamedTuple):
-    place: int  # of the record in its Trace
+class _RowSum(NamedTuple):
+    position: int  # of the record in its Trace
     name: str
-    deviation: Tensor  # in units of what rounding may do
+    deviation: Tensor  # in units of the rounding tolerance
     reason: Rest
 
 
 class RowSums:
-    """Is told every attention that a model made by hand."""
+    """Row sums of all attention that a model computed itself."""
 
     def __init__(self) -> None:
-        self._sums: list[_Sum] = []
+        self._sums: list[_RowSum] = []
 
-    def add(self, place: int, name: str, caught: CaughtWeights) -> None:
-        """The weights of the record that the Trace has at `place`."""
-        weights = caught.weights
+    def add(self, position: int, name: str, captured: CapturedWeights) -> None:
+        """Add the weights of the record at `position` of the Trace."""
+        weights = captured.weights
         coarse = weights.dtype in (torch.float16, torch.bfloat16)
         if weights.numel():
             sums = weights.detach().sum(-1, dtype=torch.float32)
             deviation = torch.where(sums == 0, 0.0, (sums - 1).abs()).amax() / (COARSE if coarse else EXACT)
-            reason: Rest = caught.rest or ("" if caught.sink is None else "sink")
-            self._sums.append(_Sum(place, name, deviation, reason))
+            reason: Rest = captured.rest or ("" if captured.sink is None else "sink")
+            self._sums.append(_RowSum(position, name, deviation, reason))
 
-    def settle(self, trace: Trace) -> list[str]:
-        """Give the records their reasons; the modules of which none is known."""
+    def apply(self, trace: Trace) -> list[str]:
+        """Set `rest` of the records whose rows do not sum to 1. Returns the modules for which the reason is unknown."""
         unknown: dict[str, None] = {}
-        for one, is_far in zip(self._sums, _far([one.deviation for one in self._sums]), strict=True):
+        for one, is_far in zip(self._sums, _beyond_rounding([one.deviation for one in self._sums]), strict=True):
             if is_far:
-                trace.complete(one.place, {"rest": one.reason or "unknown"})
+                trace.complete(one.position, {"rest": one.reason or "unknown"})
                 if not one.reason:
                     unknown.setdefault(one.name)
         self._sums.clear()
         return list(unknown)
 
 
-def _far(deviations: list[Tensor]) -> Iterable[bool]:
-    """Which of them are beyond rounding: read once for all that lie on one device."""
+def _beyond_rounding(deviations: list[Tensor]) -> Iterable[bool]:
+    """Which deviations are beyond rounding; read in one transfer if all are on one device."""
     if len({one.device for one in deviations}) > 1:
         return [not one.item() <= 1 for one in deviations]
     return [not one <= 1 for one in torch.stack(deviations).tolist()] if deviations else []
 
 
-NAMES = ("o_proj", "out_proj", "c_proj", "proj", "to_out", "out_lin", "wo", "o", "dense", "out", "output.dense")
-"""Of the module itself, or of the one around it: BERT's stands beside the attention, not in it."""
+PROJECTION_NAMES = (
+    "o_proj",
+    "out_proj",
+    "c_proj",
+    "proj",
+    "to_out",
+    "out_lin",
+    "wo",
+    "o",
+    "dense",
+    "out",
+    "output.dense",
+)
+"""Names of the output projection in the module, or in its parent: BERT's is beside the attention, not in it."""
 
 
 def output_projection(modules: list[nn.Module], width: int) -> Tensor | None:
-    """W_o, (H·Ev) D, of the innermost of `modules` or the one around it; None where neither has one so wide.
+    """W_o, (H·Ev) D, of the last of `modules` or its parent; None if neither has one of this width.
 
     >>> output_projection([nn.MultiheadAttention(8, 2)], 8).shape
     torch.Size([8, 8])
     """
     for module in modules[:-3:-1]:
-        for name in NAMES:
+        for name in PROJECTION_NAMES:
             found = _weight(_child(module, name), width)
             if found is not None:
                 return found
     return None
 
 
-def value_lengths(caught: Caught | CaughtWeights, modules: list[nn.Module]) -> Tensor | None:
-    """‖v W_o‖ for every head and key, B H S; ‖v‖ where W_o is not known, None where v was not caught."""
-    v = _values_of_weights(caught, modules[-1]) if isinstance(caught, CaughtWeights) else _values(caught)  # B H S Ev
+def value_norms(captured: CapturedCall | CapturedWeights, modules: list[nn.Module]) -> Tensor | None:
+    """‖v W_o‖ for every head and key, B H S; ‖v‖ if W_o is unknown, None if v was not captured."""
+    v = (
+        _values_of_weights(captured, modules[-1]) if isinstance(captured, CapturedWeights) else _values(captured)
+    )  # B H S Ev
     if v is None:
         return None
     v, H = v.to(torch.promote_types(v.dtype, torch.float32)), v.shape[1]
@@ -210,23 +226,23 @@ def value_lengths(caught: Caught | CaughtWeights, modules: list[nn.Module]) -> T
     if W_o is None:
         return v.norm(dim=-1)
     each = W_o.detach().to(v).unflatten(0, (H, -1))  # H Ev D
-    # ‖v W‖² = v (W Wᵀ) vᵀ: no vectors as wide as the model.
+    # ‖v W‖² = v (W Wᵀ) vᵀ: avoids vectors as wide as the model.
     return ((v @ (each @ each.transpose(1, 2))) * v).sum(-1).clamp_min(0).sqrt()
 
 
-def _values(caught: Caught) -> Tensor | None:
-    v = caught.v
-    return v.repeat_interleave(caught.q.shape[1] // max(1, v.shape[1]), 1) if v.shape[-1] else None
+def _values(captured: CapturedCall) -> Tensor | None:
+    v = captured.v
+    return v.repeat_interleave(captured.q.shape[1] // max(1, v.shape[1]), 1) if v.shape[-1] else None
 
 
-def _values_of_weights(caught: CaughtWeights, module: nn.Module) -> Tensor | None:
-    """What the weights of each head were multiplied with; None where it cannot be told which were whose.
+def _values_of_weights(captured: CapturedWeights, module: nn.Module) -> Tensor | None:
+    """The values that the weights of each head were multiplied with; None if they cannot be assigned to heads.
 
-    Heads and samples may have changed places on the way to the product, so the weights there must be those that were
-    caught: after dropout they are not. Heads that share values may stand side by side in one matrix.
+    Heads and samples may have changed places before the product, so the factor must equal the captured weights; after
+    dropout it does not. Heads that share values may be adjacent in one matrix.
     """
-    weights, v, taken = caught.weights, caught.v, caught.taken
-    if v is None or taken is None or not torch.equal(taken.reshape(weights.shape), weights.to(taken.dtype)):
+    weights, v, factor = captured.weights, captured.v, captured.factor
+    if v is None or factor is None or not torch.equal(factor.reshape(weights.shape), weights.to(factor.dtype)):
         return None
     lead = weights.shape[:-2]
     v = v.reshape(-1, *v.shape[-2:])
@@ -244,12 +260,12 @@ def _child(module: nn.Module, name: str) -> nn.Module | None:
 
 
 def _weight(module: nn.Module | None, width: int) -> Tensor | None:
-    """The matrix that the module multiplies with from the right, if it takes vectors of that width."""
+    """The matrix that the module multiplies with from the right, if its input has that width."""
     weight = getattr(module, "weight", None)
     if not isinstance(weight, Tensor) or weight.dim() != 2 or not weight.is_floating_point():
         return None
     if isinstance(module, nn.Linear):
         weight = weight.T
-    elif type(module).__name__ != "Conv1D":  # Hugging Face's GPT-2 keeps the transpose
+    elif type(module).__name__ != "Conv1D":  # Hugging Face's GPT-2 stores the transpose
         return None
     return weight if weight.shape[0] == width else None

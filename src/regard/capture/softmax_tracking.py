@@ -1,11 +1,10 @@
-"""Softmaxes that models make themselves: which of them are attention is told by what becomes of them.
+"""Softmaxes that a model computes itself: whether one is attention is known from how its result is used.
 
-A result that goes on into a product with something that is no parameter, summed over the axis of the softmax, is
-attention; summed over another axis, as after a softmax over queries or heads, it is not, and the module is noted. On
-the way there it may be cast, viewed, masked, sliced, dropped; the weights are those before dropout. What else is
-computed of them, to be logged, is another form of them, which no product takes. Not known is a softmax written as
-exponentials over their sum. A softmax that may be attention, by what its module is, and that no product took, is
-remembered as lost.
+A result that is multiplied with something other than a parameter, summed over the axis of the softmax, is attention. A
+sum over another axis, as after a softmax over queries or heads, is not, and the module is noted. Before the product the
+weights may be cast, viewed, masked, sliced or dropped; those before dropout are captured. Other results computed from
+them, for example for logging, are aliases that no product uses. A softmax written as exponentials over their sum is not
+recognised. A softmax that may be attention, by its module, and that no product used, is reported as lost.
 """
 
 from collections.abc import Callable
@@ -16,26 +15,26 @@ import torch
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from regard.capture.aliases import Form, changed, copied, cut, key_of, original
-from regard.capture.captured import CaughtWeights
-from regard.capture.isolated import Aside
-from regard.masks.padding import seen_in
+from regard.capture.aliases import Alias, changed, copied, key_of, original, sliced
+from regard.capture.captured import CapturedWeights
+from regard.capture.isolated import Isolated
+from regard.masks.padding import visible_columns
 from regard.records import Rest
 
 aten = torch.ops.aten
 
-PATIENCE = 64
-"""Operators after which a softmax that no product took is forgotten; Hugging Face's models take up to ten."""
+MAX_OPERATORS = 64
+"""The number of operators after which an unused softmax is dropped; Hugging Face's models need up to ten."""
 
 SOFTMAXES = {aten._softmax.default, aten._safe_softmax.default}
 LOGARITHM = aten._log_softmax.default
-"""Never followed: to most it is a loss."""
+"""Not tracked: usually it is a loss."""
 LEFT_FACTOR = {aten.bmm.default: 0, aten.mm.default: 0, aten.baddbmm.default: 1, aten.addmm.default: 1}
 COPIES = {aten.clone.default, aten._to_copy.default}
 DROPOUT, NOISE, IN_PLACE = aten.native_dropout.default, aten.bernoulli_.float, aten.mul_.Tensor
-CUT = aten.slice.Tensor
+SLICE = aten.slice.Tensor
 CHANGES: dict[Any, Rest] = {
-    CUT: "sink",
+    SLICE: "sink",
     aten.mul.Tensor: "scaled",
     aten.div.Tensor: "scaled",
     aten.add.Tensor: "mixed",
@@ -53,192 +52,195 @@ CHANGES: dict[Any, Rest] = {
     aten.pow.Tensor_Scalar: "scaled",
     aten.convolution.default: "mixed",
 }
-"""What models do to weights after the softmax, and mean: sinks cut off, rows hidden, heads mixed or subtracted. With
-why rows may not sum to 1 afterwards."""
+"""Changes that models make to weights after the softmax on purpose: sinks cut off, rows masked, heads mixed or
+subtracted; with the reason why rows may not sum to 1 afterwards.
+"""
 
 
 @dataclass(slots=True, eq=False)
-class _Followed:
-    """One softmax on its way, in all its forms, by storage; of one storage the last that was made comes last."""
+class _TrackedSoftmax:
+    """One tracked softmax with all its aliases, by storage; within a storage the newest alias is last."""
 
     rows: int
-    turned: bool  # the softmax was not along the last axis
-    begun: int
-    whose: str | None  # the module that makes it, where it may be attention
-    taken: bool = False
-    across: str | None = None  # the module whose product summed over another axis than the softmax's
-    forms: dict[int, list[Form]] = field(default_factory=dict)
+    transposed: bool  # the softmax was not along the last axis
+    started: int
+    module: str | None  # the module that computes it, if it may be attention
+    used: bool = False
+    wrong_axis: str | None = None  # the module whose product summed over another axis than the softmax's
+    aliases: dict[int, list[Alias]] = field(default_factory=dict)
 
-    def all_of(self, tensor: Any) -> list[Form]:
-        """The forms that share the storage of `tensor`."""
-        return self.forms.get(key_of(tensor), []) if isinstance(tensor, Tensor) else []
+    def aliases_of(self, tensor: Any) -> list[Alias]:
+        """The aliases that share the storage of `tensor`."""
+        return self.aliases.get(key_of(tensor), []) if isinstance(tensor, Tensor) else []
 
     def __contains__(self, tensor: Any) -> bool:
-        return bool(self.all_of(tensor))
+        return bool(self.aliases_of(tensor))
 
-    def form_of(self, tensor: Any) -> Form | None:
-        """The form that `tensor` is, or else is part of; None where it has nothing to do with this softmax."""
-        found = self.all_of(tensor)
-        return next((form for form in reversed(found) if form.fits(tensor)), found[0] if found else None)
+    def alias_of(self, tensor: Any) -> Alias | None:
+        """The alias that `tensor` is, or is part of; None if it is unrelated to this softmax."""
+        found = self.aliases_of(tensor)
+        return next((alias for alias in reversed(found) if alias.fits(tensor)), found[0] if found else None)
 
 
-class Softmaxes:
-    """Is shown every operator, and tells which product took a softmax as weights."""
+class SoftmaxTracker:
+    """Follows every operator, and finds the product that uses a softmax as weights."""
 
-    def __init__(self, whose: Callable[[bool], str | None] | None = None) -> None:
-        self._whose = whose or (lambda likely: None)
-        """Names the module that is computing, where it is attention or, if `likely`, any; else None."""
+    def __init__(self, running_module: Callable[[bool], str | None] | None = None) -> None:
+        self._running_module = running_module or (lambda likely: None)
+        """Names the running module if it is attention or, with `likely`, in any case; else None."""
         self._lost: dict[str, None] = {}
-        self._across: dict[str, None] = {}
-        self.followed: list[_Followed] = []
-        """Those that are on their way."""
+        self._wrong_axis: dict[str, None] = {}
+        self.followed: list[_TrackedSoftmax] = []
+        """The softmaxes that no product has used yet."""
         self._noise: dict[int, StorageWeakRef] = {}
-        self._seen = 0
-        """Operators so far."""
+        self._operators = 0
+        """The number of operators so far."""
 
-    def save(self, args: tuple[Any, ...]) -> None:
-        """Before `IN_PLACE`: dropout in place would destroy the weights."""
+    def save_before_dropout(self, args: tuple[Any, ...]) -> None:
+        """Call before `IN_PLACE`: dropout in place would destroy the weights."""
         if self._is_noise(args[1]):
             for one in self.followed:
-                form = one.form_of(args[0])
-                if form is not None and not form.dropped and form.fits(args[0]):
-                    form.kept, form.dropped = form.weights(args[0]).clone(), True
+                alias = one.alias_of(args[0])
+                if alias is not None and not alias.dropped and alias.fits(args[0]):
+                    alias.kept, alias.dropped = alias.weights(args[0]).clone(), True
 
-    def begin(self, args: tuple[Any, ...], result: Tensor) -> None:
-        """A softmax was made."""
+    def add(self, args: tuple[Any, ...], result: Tensor) -> None:
+        """Start to track a softmax."""
         if result.is_nested or result.dim() < 2 or not result.numel():
             return
         scores, dim = args[0], args[1] % result.dim()
-        turned = dim != result.dim() - 1
-        weights = result.movedim(dim, -1) if turned else result
-        whose = self._whose(result.dim() > 3 and not turned) if result.dim() > 2 else None
-        one = _Followed(weights.shape[:-1].numel(), turned, self._seen, whose)
+        transposed = dim != result.dim() - 1
+        weights = result.movedim(dim, -1) if transposed else result
+        module = self._running_module(result.dim() > 3 and not transposed) if result.dim() > 2 else None
+        one = _TrackedSoftmax(weights.shape[:-1].numel(), transposed, self._operators, module)
         scores = scores.movedim(dim, -1)
-        seen = seen_in(scores) if scores.shape == weights.shape else None
-        one.forms[key_of(result)] = [original(weights, _lse(scores, weights), seen)]
+        visible = visible_columns(scores) if scores.shape == weights.shape else None
+        one.aliases[key_of(result)] = [original(weights, _lse(scores, weights), visible)]
         self.followed.append(one)
 
-    def pass_by(self, args: tuple[Any, ...], result: Tensor) -> None:
-        """The logarithm of a softmax was made: in a module that is attention, it is attention."""
-        whose = self._whose(False) if result.dim() > 2 else None
-        if whose is not None:
-            self._lost.setdefault(whose)
+    def note_log_softmax(self, args: tuple[Any, ...], result: Tensor) -> None:
+        """Note a log-softmax: in a module that is attention by its class, it is lost attention."""
+        module = self._running_module(False) if result.dim() > 2 else None
+        if module is not None:
+            self._lost.setdefault(module)
 
     def lost(self) -> list[str]:
-        """The modules that made a softmax which may be attention, and which no product has taken."""
-        left = {one.whose: None for one in self.followed if one.whose is not None and not one.taken}
-        across = self.across()
-        return [name for name in self._lost | left if name not in across]
+        """Modules with a softmax that may be attention and that no product used."""
+        left = {one.module: None for one in self.followed if one.module is not None and not one.used}
+        wrong_axis = self.wrong_axis()
+        return [name for name in self._lost | left if name not in wrong_axis]
 
-    def across(self) -> list[str]:
-        """The modules that multiplied a softmax with values, summing over another axis: over queries, over heads."""
-        left = {one.across: None for one in self.followed if one.across is not None and not one.taken}
-        return list(self._across | left)
+    def wrong_axis(self) -> list[str]:
+        """Modules that multiplied a softmax with values but summed over another axis: queries or heads."""
+        left = {one.wrong_axis: None for one in self.followed if one.wrong_axis is not None and not one.used}
+        return list(self._wrong_axis | left)
 
-    def follow(self, func: Any, args: tuple[Any, ...], result: Any) -> CaughtWeights | None:
-        """Another operator has run: what was caught, once it is sure that it is attention."""
-        self._seen += 1
-        if self._seen - self.followed[0].begun > PATIENCE:
+    def follow(self, func: Any, args: tuple[Any, ...], result: Any) -> CapturedWeights | None:
+        """Follow one operator. Returns the captured weights once they are known to be attention."""
+        self._operators += 1
+        if self._operators - self.followed[0].started > MAX_OPERATORS:
             self._give_up(self.followed[0])
         role = _ROLES.get(id(func))
         return None if role is None else role(self, func, args, result)
 
-    # --- what becomes of weights ---------------------------------------------------------------------------
+    # --- what operators do to weights ---------------------------------------------------------------------------
 
-    def _multiplied(self, func: Any, args: tuple[Any, ...], result: Tensor) -> CaughtWeights | None:
+    def _product(self, func: Any, args: tuple[Any, ...], result: Tensor) -> CapturedWeights | None:
         left, right = args[LEFT_FACTOR[func]], args[LEFT_FACTOR[func] + 1]
         if not _is_parameter(right):
-            return self._taken(left, right)
-        for one in self.followed:  # a layer has mixed the heads, and laid them out as it liked
-            form = one.form_of(left)
-            if form is not None and result.numel() == form.shape.numel():
-                storage, normal = StorageWeakRef(result.untyped_storage()), _normal_of_rows(form, left, result)
-                self._add(one, result, Form(storage, form.shape, None, 0, None, normal=normal, rest="mixed"))
+            return self._used_in(left, right)
+        for one in self.followed:  # a layer mixed the heads and may have changed their layout
+            alias = one.alias_of(left)
+            if alias is not None and result.numel() == alias.shape.numel():
+                storage, normal = StorageWeakRef(result.untyped_storage()), _normal_of_rows(alias, left, result)
+                self._add(one, result, Alias(storage, alias.shape, None, 0, None, normal=normal, rest="mixed"))
         return None
 
-    def _made_noise(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
+    def _dropout_mask(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
         self._noise[key_of(result)] = StorageWeakRef(result.untyped_storage())
 
-    def _copied(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
+    def _copy(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
         for one in self.followed:
-            form = one.form_of(args[0])
-            if form is not None:
-                self._add(one, result, copied(form, args[0], result) or changed(form, args[0], result))
+            alias = one.alias_of(args[0])
+            if alias is not None:
+                self._add(one, result, copied(alias, args[0], result) or changed(alias, args[0], result))
 
-    def _dropped(self, func: Any, args: tuple[Any, ...], result: tuple[Tensor, Tensor]) -> None:
+    def _dropout(self, func: Any, args: tuple[Any, ...], result: tuple[Tensor, Tensor]) -> None:
         for one in self.followed:
-            form = one.form_of(args[0])
-            if form is not None:
-                self._add(one, result[0], copied(form, args[0], result[0], dropped=True))
+            alias = one.alias_of(args[0])
+            if alias is not None:
+                self._add(one, result[0], copied(alias, args[0], result[0], dropped=True))
 
-    def _changed(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
+    def _change(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
         noisy = any(self._is_noise(x) for x in args)
         for one in self.followed:
-            before = next((x for x in args if one.all_of(x)), None)
-            form = one.form_of(before)
-            if before is not None and form is not None:
-                if func is not CUT and key_of(result) == key_of(before):
-                    _overwritten(one.all_of(before))
+            before = next((x for x in args if one.aliases_of(x)), None)
+            alias = one.alias_of(before)
+            if before is not None and alias is not None:
+                if func is not SLICE and key_of(result) == key_of(before):
+                    _mark_overwritten(one.aliases_of(before))
                 rest = CHANGES[func]
-                made = copied(form, before, result, dropped=True) if noisy else changed(form, before, result, rest)
-                if func is CUT and made is not None:
-                    made = cut(form, before, made, *_slice_of(args))
+                made = copied(alias, before, result, dropped=True) if noisy else changed(alias, before, result, rest)
+                if func is SLICE and made is not None:
+                    made = sliced(alias, before, made, *_slice_of(args))
                 self._add(one, result, made)
 
-    def _add(self, one: _Followed, result: Tensor, form: Form | None) -> None:
-        """A form was made; a view, or what was changed in place, stands beside others in its storage."""
-        if form is not None and torch._C._has_storage(result):
-            one.forms.setdefault(key_of(result), []).append(form)
+    def _add(self, one: _TrackedSoftmax, result: Tensor, alias: Alias | None) -> None:
+        """Store an alias; a view, or a tensor changed in place, is stored beside others of the same storage."""
+        if alias is not None and torch._C._has_storage(result):
+            one.aliases.setdefault(key_of(result), []).append(alias)
 
-    def _taken(self, left: Tensor, right: Tensor) -> CaughtWeights | None:
+    def _used_in(self, left: Tensor, right: Tensor) -> CapturedWeights | None:
         for one in reversed(self.followed):
-            # A matrix that all samples share is a table, and no values.
-            form = one.form_of(left)
-            if form is not None and form.is_factor(left, -1) and (right.dim() > 2 or len(form.shape) == 2):
-                return self._caught(form, left, left, right)
-            if form is not None:
-                self._note_across(one, form, left, -1)
-            # One column, normalised, is a filter as those of dynamic convolutions.
-            form = None if _is_parameter(left) or (one.turned and right.shape[-1] == 1) else one.form_of(right)
-            if form is not None and form.is_factor(right, -2) and (right.dim() > 2 or len(form.shape) == 2):
-                with Aside():
-                    return self._caught(form, right, right.mT, left.mT)
-            if form is not None:
-                self._note_across(one, form, right, -2)
+            # A matrix that all samples share is a table, not values.
+            alias = one.alias_of(left)
+            if alias is not None and alias.is_factor(left, -1) and (right.dim() > 2 or len(alias.shape) == 2):
+                return self._captured(alias, left, left, right)
+            if alias is not None:
+                self._note_wrong_axis(one, alias, left, -1)
+            # One normalised column is a filter, as in dynamic convolutions.
+            alias = None if _is_parameter(left) or (one.transposed and right.shape[-1] == 1) else one.alias_of(right)
+            if alias is not None and alias.is_factor(right, -2) and (right.dim() > 2 or len(alias.shape) == 2):
+                with Isolated():
+                    return self._captured(alias, right, right.mT, left.mT)
+            if alias is not None:
+                self._note_wrong_axis(one, alias, right, -2)
         return None
 
-    def _note_across(self, one: _Followed, form: Form, factor: Tensor, axis: int) -> None:
-        """A product summed over `axis` of weights, and that is not the axis of the softmax."""
-        if one.across is None and form.fits(factor) and form.is_normal(factor, axis) is False:
-            one.across = self._whose(len(form.shape) > 2 or form.shape[0] == form.shape[1])
+    def _note_wrong_axis(self, one: _TrackedSoftmax, alias: Alias, factor: Tensor, axis: int) -> None:
+        """Note a product that summed over `axis` of the weights, which is not the axis of the softmax."""
+        if one.wrong_axis is None and alias.fits(factor) and alias.is_normal(factor, axis) is False:
+            one.wrong_axis = self._running_module(len(alias.shape) > 2 or alias.shape[0] == alias.shape[1])
 
-    def _caught(self, form: Form, factor: Tensor, taken: Tensor, v: Tensor) -> CaughtWeights:
-        sources = [one for one in self.followed if one.all_of(factor)]
+    def _captured(self, alias: Alias, tensor: Tensor, factor: Tensor, v: Tensor) -> CapturedWeights:
+        sources = [one for one in self.followed if one.aliases_of(tensor)]
         for one in sources:
-            one.taken = True
-            if form.shape[:-1].numel() >= one.rows:  # else other heads or queries may come
+            one.used = True
+            if alias.shape[:-1].numel() >= one.rows:  # else other heads or queries may follow
                 self._forget(one)
-        weights, rows = form.weights(taken), form.rows(taken)
-        lse, sink = (form.lse, form.sink) if len(sources) == 1 else (None, None)
-        seen = form.seen if len(sources) == 1 and rows in (-2, None) else None
-        with Aside():
-            if rows is None and weights.dim() == 2 and taken.shape[-2] == 1:  # of each sample, one query
-                weights, rows, seen = weights[:, None, None], -2, None if seen is None else seen[:, None, None]
+        weights, rows = alias.weights(factor), alias.rows(factor)
+        lse, sink = (alias.lse, alias.sink) if len(sources) == 1 else (None, None)
+        visible = alias.visible if len(sources) == 1 and rows in (-2, None) else None
+        with Isolated():
+            if rows is None and weights.dim() == 2 and factor.shape[-2] == 1:  # one query of each sample
+                weights, rows, visible = weights[:, None, None], -2, None if visible is None else visible[:, None, None]
                 lse, sink = (None if x is None else x[:, None, None] for x in (lse, sink))
             elif rows is not None and rows != -2:
                 weights = weights.movedim(rows, -2)
                 lse, sink = (None if x is None else x.movedim(rows + 1, -1) for x in (lse, sink))
-        told = rows is not None
-        return CaughtWeights(weights, lse, v=v, taken=taken, rows_told=told, rest=form.rest, seen=seen, sink=sink)
+        known = rows is not None
+        return CapturedWeights(
+            weights, lse, v=v, factor=factor, rows_known=known, rest=alias.rest, visible=visible, sink=sink
+        )
 
-    def _give_up(self, one: _Followed) -> None:
-        if one.across is not None and not one.taken:
-            self._across.setdefault(one.across)
-        elif one.whose is not None and not one.taken:
-            self._lost.setdefault(one.whose)
+    def _give_up(self, one: _TrackedSoftmax) -> None:
+        if one.wrong_axis is not None and not one.used:
+            self._wrong_axis.setdefault(one.wrong_axis)
+        elif one.module is not None and not one.used:
+            self._lost.setdefault(one.module)
         self._forget(one)
 
-    def _forget(self, one: _Followed) -> None:
+    def _forget(self, one: _TrackedSoftmax) -> None:
         self.followed.remove(one)
         if not self.followed:
             self._noise.clear()
@@ -247,39 +249,39 @@ class Softmaxes:
         return isinstance(tensor, Tensor) and key_of(tensor) in self._noise
 
 
-_ROLES: dict[int, Callable[..., CaughtWeights | None]] = {
+_ROLES: dict[int, Callable[..., CapturedWeights | None]] = {
     id(func): role
     for funcs, role in (
-        (LEFT_FACTOR, Softmaxes._multiplied),
-        (COPIES, Softmaxes._copied),
-        ({DROPOUT}, Softmaxes._dropped),
-        ({NOISE}, Softmaxes._made_noise),
-        (CHANGES, Softmaxes._changed),
+        (LEFT_FACTOR, SoftmaxTracker._product),
+        (COPIES, SoftmaxTracker._copy),
+        ({DROPOUT}, SoftmaxTracker._dropout),
+        ({NOISE}, SoftmaxTracker._dropout_mask),
+        (CHANGES, SoftmaxTracker._change),
     )
     for func in funcs
 }
-"""By the id of an operator, which hashes slowly: what it may mean for weights."""
+"""What an operator may do to weights. By the id of the operator, because operators hash slowly."""
 
 
 def _slice_of(args: tuple[Any, ...]) -> tuple[int, int | None, int | None]:
-    """The axis, start and end of `aten.slice`, whose arguments may be left out."""
+    """The axis, start and end of `aten.slice`, with its defaults."""
     axis, start, end = (*args[1:4], *(0, None, None)[len(args) - 1 :]) if len(args) < 4 else args[1:4]
     return axis, start, end
 
 
-def _overwritten(forms: list[Form]) -> None:
-    """A storage was written to: what it holds is no copy any more."""
-    for form in forms:
-        if not form.dropped:
-            form.kept = None
+def _mark_overwritten(aliases: list[Alias]) -> None:
+    """Note that a storage was written to: it no longer holds a copy."""
+    for alias in aliases:
+        if not alias.dropped:
+            alias.kept = None
 
 
-def _normal_of_rows(form: Form, left: Tensor, result: Tensor) -> int | None:
-    """The stride of the softmax's axis after a layer, where it is one of those that the rows of `left` count."""
+def _normal_of_rows(alias: Alias, left: Tensor, result: Tensor) -> int | None:
+    """The stride of the softmax's axis after a layer, if the rows of `left` count that axis."""
     step = left.stride(-2)
-    if form.normal is None or not step or form.normal % step or form.is_normal(left, -1):
+    if alias.normal is None or not step or alias.normal % step or alias.is_normal(left, -1):
         return None
-    return form.normal // step * result.stride(-2)
+    return alias.normal // step * result.stride(-2)
 
 
 def _is_parameter(tensor: Tensor) -> bool:
@@ -287,8 +289,8 @@ def _is_parameter(tensor: Tensor) -> bool:
 
 
 def _lse(scores: Tensor, weights: Tensor) -> Tensor:
-    """The largest score, less the log of its weight; −inf where nothing is seen."""
-    if weights.dtype in (torch.float16, torch.bfloat16):  # too coarse a weight
+    """The largest score minus the log of its weight; −inf for a fully masked query."""
+    if weights.dtype in (torch.float16, torch.bfloat16):  # the weight is too coarse
         return scores.float().logsumexp(-1)
     highest = scores.amax(-1).to(weights.dtype)
     return (highest - weights.amax(-1).log()).masked_fill(highest == -torch.inf, -torch.inf)

@@ -1,12 +1,12 @@
-"""Sparse attention put together: blocks, bands and global tokens as one matrix of weights, B H N N.
+"""Sparse attention assembled: blocks, bands and global tokens as one matrix of weights, B H N N.
 
-Such a module cuts queries and keys into pieces, multiplies those that belong together, and makes a softmax of each
-part. Which query and which key each score belongs to is followed here: every tensor that is made of the module's input
-has a second one of whole numbers beside it, its origins, which operators move as they move the first. A softmax of
-scores whose origins are known is written to its places. Origins are kept by storage, so that views need nothing.
+Such a module splits queries and keys into pieces, multiplies matching pieces, and computes a softmax of each part. To
+find the query and key of each score, every tensor computed from the module's input gets a second tensor of integers,
+its origins, which operators move as they move the first. A softmax of scores with known origins is written to its place
+in the matrix. Origins are stored by storage, so that views need no work.
 
-Only modules whose classes are named here are followed. Others that do not attend to keys of their own are refused by
-name, with a reason.
+Only the module classes named here are tracked. Other classes without weights of queries by keys are refused by name,
+with a reason.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,8 +19,8 @@ from torch.utils._pytree import tree_map_only
 
 from regard.capture.aliases import key_of
 from regard.capture.budget import in_bytes
-from regard.capture.captured import CaughtWeights
-from regard.capture.module_names import Place, at_work, given_to
+from regard.capture.captured import CapturedWeights
+from regard.capture.module_names import Place, call_arguments, running_modules
 from regard.capture.unobserved import is_readable
 from regard.messages import say
 
@@ -35,7 +35,7 @@ SPARSE = {
     "LongformerSelfAttention",
     "PegasusXGlobalLocalAttention",
 }
-"""Classes whose pieces can be put together."""
+"""Classes whose pieces can be assembled."""
 
 REFUSED = {
     "NystromformerSelfAttention": "watch-refused-landmarks",
@@ -49,13 +49,13 @@ REFUSED = {
     "Gemma4AudioAttention": "watch-refused-chunks",
     "GraniteSpeechConformerAttention": "watch-refused-chunks",
 }
-"""Classes that make no weights of queries by keys, each with why: landmarks, hashes, chunks."""
+"""Classes that compute no weights of queries by keys, each with the reason: landmarks, hashes, chunks."""
 
 ROLES = {
     **dict.fromkeys(("query", "q", "q_proj", "query_global"), "query"),
     **dict.fromkeys(("key", "k", "k_proj", "key_global"), "key"),
 }
-"""What a projection makes, by its name."""
+"""The role of a projection, by its name."""
 
 WIDTH = 2**24
 """An origin is the number of a token times this, plus the number of a feature."""
@@ -74,42 +74,42 @@ _MOVES = {
     aten.clone.default,
     aten._to_copy.default,
 }
-"""Operators that copy elements to other places: done alike to origins."""
+"""Operators that copy elements: applied to origins in the same way."""
 _HIDES = {aten.masked_fill.Scalar, aten.masked_fill.Tensor}
 
 
 class Origins(NamedTuple):
-    """Of every element of a storage, where it comes from; −1 for what comes from nowhere we know."""
+    """The origin of every element of a storage; −1 if unknown."""
 
-    storage: StorageWeakRef  # held weakly, and so never given to another
+    storage: StorageWeakRef  # a weak reference, so that the key is not reused
     codes: Tensor
     role: str  # "input", "query", "key": tokens; "scores", "weights": pairs of them
 
 
-class Whole(NamedTuple):
-    """The matrix that is being put together, with (B, H, N) and the rows that have been written."""
+class WholeMatrix(NamedTuple):
+    """The matrix that is being assembled, with (B, H, N) and the rows that have been written."""
 
     weights: Tensor  # B·H·N N
     sizes: tuple[int, int, int]
     written: Tensor
 
 
-class Blocks:
-    """Follows the sparse attention of some modules, one call at a time.
+class SparseTracker:
+    """Tracks the sparse attention of some modules, one call at a time.
 
-    tell    is given what was put together, with its module, once the module has gone on
-    refuse  is given a module that could not be put together, and why
+    report  is called with the assembled weights and their module, once the module has finished
+    refuse  is called with a module that could not be assembled, and the reason
     """
 
     def __init__(
         self,
         places: Mapping[int, Place],
-        tell: Callable[[CaughtWeights, Place], None],
+        report: Callable[[CapturedWeights, Place], None],
         refuse: Callable[[Place, str], None],
     ) -> None:
-        self._tell, self._refuse = tell, refuse
+        self._report, self._refuse = report, refuse
         self._projections: dict[int, tuple[Place, str]] = {}
-        """By the address of its weight: whose projection it is, and of what."""
+        """By the address of its weight: the module of a projection, and its role."""
         for place in places.values():
             for name, part in place.module.named_children():
                 if name in ROLES and isinstance(part, nn.Linear) and is_readable(part.weight):
@@ -118,7 +118,7 @@ class Blocks:
         self._input: Tensor | None = None
         self._tokens = (0, 0)  # B N
         self._heads = 0
-        self._whole: Whole | None = None
+        self._whole: WholeMatrix | None = None
         self._origins: dict[int, Origins] = {}
 
     def __bool__(self) -> bool:
@@ -127,7 +127,7 @@ class Blocks:
     # --- operators -----------------------------------------------------------------------------------------
 
     def follow(self, func: Any, args: tuple[Any, ...], result: Any) -> None:
-        """An operator has run."""
+        """Follow one operator."""
         if func in _LINEAR:
             self._project(args[_LINEAR[func]], args[_LINEAR[func] + 1], result)
         elif not self._origins or not isinstance(result, Tensor):
@@ -142,20 +142,20 @@ class Blocks:
             self._move(lambda x, *more: func(x, args[1], -1), args, result)
         elif func in _MOVES:
             self._move(func, args, result)
-        elif self.of(result) is None and result.is_floating_point():
-            self._same(func, args, result)
+        elif self.origins_of(result) is None and result.is_floating_point():
+            self._elementwise(func, args, result)
 
-    def take(self, scores: Tensor, weights: Tensor) -> bool:
-        """A softmax was made; whether it is the sparse module's. Rows of what are no tokens are left out."""
-        codes = self.of(scores, "scores")
+    def add_softmax(self, scores: Tensor, weights: Tensor) -> bool:
+        """Add a softmax. Returns whether it belongs to the sparse module. Rows of unknown origin are left out."""
+        codes = self.origins_of(scores, "scores")
         if codes is None:
-            return self._place is not None and any(module is self._place.module for module in at_work())
+            return self._place is not None and any(module is self._place.module for module in running_modules())
         self._put(weights, codes, "weights")
         self._scatter(weights, codes)
         return True
 
-    def of(self, tensor: Any, *roles: str) -> Tensor | None:
-        """The origins of a tensor, where they are known, and of one of these roles."""
+    def origins_of(self, tensor: Any, *roles: str) -> Tensor | None:
+        """The origins of a tensor, if they are known and of one of these roles."""
         found = self._origins.get(key_of(tensor)) if isinstance(tensor, Tensor) else None
         if found is None or (roles and found.role not in roles):
             return None
@@ -167,7 +167,7 @@ class Blocks:
             return
         place, role = known
         self._begin(place)
-        codes = self.of(x, "input")
+        codes = self.origins_of(x, "input")
         if codes is None:
             codes = self._rows_of_input(x)
         if codes is not None:
@@ -176,8 +176,8 @@ class Blocks:
             self._put(result, torch.where(rows < 0, -1, rows * WIDTH + feature), role)
 
     def _begin(self, place: Place) -> None:
-        """The module computes: what it was called with is where everything comes from."""
-        given = (x for _, x in given_to(place.module))
+        """Start a call of the module: its input defines the origins."""
+        given = (x for _, x in call_arguments(place.module))
         hidden = next((x for x in given if x.dim() == 3 and x.is_floating_point()), None)
         if self._place is not None and place.name == self._place.name and hidden is self._input:
             return
@@ -192,7 +192,7 @@ class Blocks:
     def _rows_of_input(self, x: Tensor) -> Tensor | None:
         """Origins of rows that were copied from the input, in its order or with positions first."""
         hidden = self._input
-        codes = self.of(hidden, "input")
+        codes = self.origins_of(hidden, "input")
         if hidden is None or codes is None or x.numel() != hidden.numel():
             return None
         for one, other in ((hidden, codes), (hidden.transpose(0, 1), codes.transpose(0, 1))):
@@ -201,8 +201,8 @@ class Blocks:
         return None
 
     def _score(self, left: Tensor, right: Tensor, result: Tensor) -> None:
-        """A product of queries with keys, in either order: every score has a query and a key."""
-        rows, columns = self.of(left, "query", "key"), self.of(right, "query", "key")
+        """A product of queries and keys, in either order: every score has a query and a key."""
+        rows, columns = self.origins_of(left, "query", "key"), self.origins_of(right, "query", "key")
         if rows is None or columns is None:
             return
         roles = self._origins[key_of(left)].role, self._origins[key_of(right)].role
@@ -216,40 +216,40 @@ class Blocks:
         self._put(result, codes, "scores")
 
     def _width(self) -> int:
-        """How many features the queries of all heads have."""
+        """The number of features of the queries of all heads."""
         assert self._place is not None
         parts = (part for name, part in self._place.module.named_children() if ROLES.get(name) == "query")
         return next(part.out_features for part in parts if isinstance(part, nn.Linear))
 
     def _move(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
         several = args[0] if isinstance(args[0], list | tuple) else [args[0]]
-        roles = [self._origins[key_of(x)].role for x in several if self.of(x) is not None]
+        roles = [self._origins[key_of(x)].role for x in several if self.origins_of(x) is not None]
         if roles:
             moved = tree_map_only(Tensor, self._codes_or_none, args[0])
             self._put(result, func(moved, *args[1:]) if func not in _COPIES else moved, roles[0])
 
     def _codes_or_none(self, x: Tensor) -> Tensor:
-        codes = self.of(x)
+        codes = self.origins_of(x)
         return torch.full(x.shape, -1, device=x.device) if codes is None else codes
 
     def _write(self, target: Tensor, where: Any, source: Tensor) -> None:
-        """Elements were written into a tensor that may have been new."""
-        codes = self.of(source)
+        """Elements were written into a tensor that may be new."""
+        codes = self.origins_of(source)
         if codes is None:
             return
-        if self.of(target) is None:
+        if self.origins_of(target) is None:
             self._put(target, torch.full(target.shape, -1, device=target.device), self._origins[key_of(source)].role)
-        into = self.of(target)
+        into = self.origins_of(target)
         assert into is not None
         if where is None:
             into.copy_(codes)
         else:
             into.index_put_(tuple(where), codes.to(into.dtype))
 
-    def _same(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
-        """Arithmetic leaves every element in its place."""
+    def _elementwise(self, func: Any, args: tuple[Any, ...], result: Tensor) -> None:
+        """Elementwise operators keep every element in its place."""
         for x in args:
-            codes = self.of(x)
+            codes = self.origins_of(x)
             if codes is not None and x.shape == result.shape:
                 role = self._origins[key_of(x)].role
                 self._put(result, codes, role)
@@ -267,25 +267,25 @@ class Blocks:
     # --- the matrix ----------------------------------------------------------------------------------------
 
     def _scatter(self, weights: Tensor, codes: Tensor) -> None:
-        """Weights to their places. A row that is written again is another one: a global token's."""
+        """Write weights to their places. A row that is written twice is replaced: it belongs to a global token."""
         (B, N), H = self._tokens, self._heads
         if self._whole is None:
             if in_bytes(None, weights) < 4 * B * H * N * N:
                 return
             made = weights.new_zeros((B * H * N, N), dtype=torch.promote_types(weights.dtype, torch.float32))
-            self._whole = Whole(made, (B, H, N), torch.zeros(B * H * N, dtype=torch.bool, device=weights.device))
+            self._whole = WholeMatrix(made, (B, H, N), torch.zeros(B * H * N, dtype=torch.bool, device=weights.device))
         known = codes >= 0
         places = codes[known]
-        again = torch.zeros_like(self._whole.written)
-        again[places // N] = True
-        self._whole.weights[again] = 0
-        self._whole.written[again] = True
+        rewritten = torch.zeros_like(self._whole.written)
+        rewritten[places // N] = True
+        self._whole.weights[rewritten] = 0
+        self._whole.written[rewritten] = True
         self._whole.weights.view(-1).index_put_(
             (places,), weights[known].to(self._whole.weights.dtype), accumulate=True
         )
 
     def flush(self) -> None:
-        """The module has gone on: what was put together is told, if every query has its row."""
+        """End the module's call: report the matrix if every query has its row."""
         place, whole = self._place, self._whole
         self._place, self._input, self._whole, self._heads = None, None, None, 0
         self._origins.clear()
@@ -295,18 +295,18 @@ class Blocks:
             self._refuse(place, say("watch-refused-pieces"))
             return
         B, H, N = whole.sizes
-        self._tell(CaughtWeights(whole.weights.view(B, H, N, N), None, rest="summaries"), place)
+        self._report(CapturedWeights(whole.weights.view(B, H, N, N), None, rest="summaries"), place)
 
 
 _COPIES = {aten.clone.default, aten._to_copy.default}
 
 
 def sparse_places(places: list[Place]) -> dict[int, Place]:
-    """The modules that are followed, by id."""
+    """The modules that are tracked, by id."""
     return {id(place.module): place for place in places if type(place.module).__name__ in SPARSE}
 
 
 def refusal_of(module: nn.Module) -> str | None:
-    """Why a module's softmaxes are no weights of queries by keys; None where they may be."""
+    """Why the softmaxes of a module are not weights of queries by keys; None if they may be."""
     key = REFUSED.get(type(module).__name__)
     return None if key is None else say(key)

@@ -1,4 +1,4 @@
-"""The texts of a running model: which tokens the queries and keys of a call are, for encoder and decoder.
+"""The texts of a running model: which tokens are the queries and keys of a call, for encoder and decoder.
 
 In models that read more than text, hidden states are traced back to the ids that they come from.
 """
@@ -14,45 +14,45 @@ from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from regard.capture.aliases import key_of
-from regard.capture.cache_tracking import Rows, Text
-from regard.capture.captured import Caught, CaughtWeights
-from regard.capture.module_names import Place, given
+from regard.capture.cache_tracking import Text, TokenRows
+from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.module_names import Place, running_arguments
 from regard.capture.padding import PadIds
 from regard.capture.query_positions import sees_last
-from regard.capture.token_labels import Reading, Spelling, laid_out, token_tables
-from regard.records import Kind, Step, following
+from regard.capture.token_labels import TokenIds, TokenSpeller, as_batch, token_tables
+from regard.records import DecodeStep, Kind, next_tokens
 
 aten = torch.ops.aten
 _OTHER_INPUTS = re.compile(
     r"pixel|imag|visual|vision|audio|sound|speech|video|feat|input_values|bbox|points|patch", re.I
 )
 _TEXTS = re.compile(r"ids|mask|src|tgt|source|target|memory|text|token|pos|len|label|cache|past|state", re.I)
-"""Arguments that a model of texts may need besides its first."""
+"""Required arguments, after the first two, that a text model may have."""
 _LEFT = {aten.mm.default: 0, aten.bmm.default: 0, aten.addmm.default: 1, aten.baddbmm.default: 1}
 
 
 class Stream(NamedTuple):
-    """The ids that one embedding was asked for."""
+    """The ids that one embedding looked up."""
 
     ids: Tensor  # B T, or T
 
 
-class _Kept(NamedTuple):
-    storage: StorageWeakRef  # held weakly, and so never given to another
+class _Entry(NamedTuple):
+    storage: StorageWeakRef  # a weak reference, so that the key is not reused
     stream: Stream
 
 
 class Streams:
-    """Is shown every operator of a model that reads more than text."""
+    """Follows every operator of a model that reads more than text."""
 
     def __init__(self, tables: set[int]) -> None:
         self._tables = tables
-        self._kept: dict[int, _Kept] = {}
+        self._entries: dict[int, _Entry] = {}
         self._first: Stream | None = None
-        """Of the operator that ran last, the stream of its first argument that has one."""
+        """The stream of the last operator's first argument that has one."""
 
     def follow(self, func: Any, args: tuple[Any, ...], result: Any) -> None:
-        """An operator has run."""
+        """Follow one operator."""
         if func is aten.embedding.default and args[0].data_ptr() in self._tables:
             self._put(result, Stream(args[1].detach().clone()))
             return
@@ -63,19 +63,19 @@ class Streams:
                 self._pass(one)
 
     def of(self, tensor: Tensor | None) -> Stream | None:
-        """The tokens of a tensor."""
-        found = None if tensor is None else self._kept.get(key_of(tensor))
+        """The stream that a tensor comes from."""
+        found = None if tensor is None else self._entries.get(key_of(tensor))
         return None if found is None else found.stream
 
-    def told(self, caught: Caught | CaughtWeights) -> tuple[Stream | None, Stream | None]:
-        """The tokens of queries and of keys."""
-        if isinstance(caught, CaughtWeights):
-            queries = self.of(caught.taken) or self.of(caught.weights)
+    def of_call(self, captured: CapturedCall | CapturedWeights) -> tuple[Stream | None, Stream | None]:
+        """The streams of the queries and of the keys."""
+        if isinstance(captured, CapturedWeights):
+            queries = self.of(captured.factor) or self.of(captured.weights)
         else:
-            queries = self.of(caught.q)
-        if caught.part:  # a fused layer, of whose input we made q and k again
+            queries = self.of(captured.q)
+        if captured.submodule:  # a fused layer: q and k were recomputed from its input
             return self._first, self._first
-        return queries, self.of(caught.v)
+        return queries, self.of(captured.v)
 
     def _stream(self, func: Any, args: tuple[Any, ...]) -> Stream | None:
         if func in _LEFT:
@@ -97,170 +97,177 @@ class Streams:
             self._put(result, stream)
 
     def _put(self, tensor: Tensor, stream: Stream) -> None:
-        self._kept = {key: one for key, one in self._kept.items() if not one.storage.expired()}
-        self._kept[key_of(tensor)] = _Kept(StorageWeakRef(tensor.untyped_storage()), stream)
+        self._entries = {key: one for key, one in self._entries.items() if not one.storage.expired()}
+        self._entries[key_of(tensor)] = _Entry(StorageWeakRef(tensor.untyped_storage()), stream)
 
 
 def reads_more_than_text(model: nn.Module) -> bool:
-    """Whether a model takes pictures, sounds or features as well, by the names of its arguments and its layers."""
-    words = inspect.signature(type(model).forward).parameters
-    needed = [word for word, one in words.items() if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD]
-    if any(_OTHER_INPUTS.search(word) for word in words) or not all(_TEXTS.search(word) for word in needed[2:]):
+    """Whether a model also takes images, audio or features, by the names of its arguments and its layers."""
+    parameters = inspect.signature(type(model).forward).parameters
+    needed = [
+        name for name, one in parameters.items() if one.default is one.empty and one.kind is one.POSITIONAL_OR_KEYWORD
+    ]
+    if any(_OTHER_INPUTS.search(name) for name in parameters) or not all(_TEXTS.search(name) for name in needed[2:]):
         return True
     return any(isinstance(module, nn.Conv1d | nn.Conv2d | nn.Conv3d) for module in model.modules())
 
 
-class Seen(NamedTuple):
-    """What one attention was about: how it goes on from the call before, its tokens, and which of these are text."""
+class CallTokens(NamedTuple):
+    """The tokens of one attention: its step in the text, its ids and tokens, and which of them are not padding."""
 
-    step: Step | None = None
+    step: DecodeStep | None = None
     ids: np.ndarray | None = None
-    queries: Rows | None = None
-    keys: Rows | None = None
-    written: Rows | None = None
-    text: np.ndarray | None = None
+    query_tokens: TokenRows | None = None
+    key_tokens: TokenRows | None = None
+    written: TokenRows | None = None
+    is_text: np.ndarray | None = None
 
 
-class Sides:
-    """The texts of a model that is running, one for each side."""
+class TextTracker:
+    """The texts of a running model, one for each side."""
 
-    def __init__(self, model: nn.Module, spelling: Spelling, pads: PadIds | None = None) -> None:
-        self._reading = Reading(model)
+    def __init__(self, model: nn.Module, speller: TokenSpeller, pads: PadIds | None = None) -> None:
+        self._token_ids = TokenIds(model)
         self.streams = Streams(token_tables(model)) if reads_more_than_text(model) else None
-        """Where a model reads more than text: which hidden states descend from which ids."""
+        """For models that read more than text: the ids that each hidden state comes from."""
         self._pads = pads or PadIds(model, None)
-        self._spelling = spelling
+        self._speller = speller
         self._texts: dict[str, Text] = {}
-        """By kind; with "/other" for sequences that are no text."""
-        self._moved: Tensor | None = None
+        """By kind; with "/other" for sequences that are not text."""
+        self._reordered: Tensor | None = None
         self._sources: tuple[int, ...] = ()
-        """Of each sample that a decoder writes, the source; () where that is unknown."""
-        self._written: Rows | None = None
-        """What each query of the decoder's last call writes, of a text that was read whole."""
+        """The source of each sample that a decoder generates; () if unknown."""
+        self._written: TokenRows | None = None
+        """The next token of each query of the decoder's last call, for a text that was read whole."""
 
     @property
     def listeners(self) -> dict[Any, Callable[..., None]]:
-        """The operators that tell what is read, and whose text goes on in whose place."""
+        """The operators that show which ids are read and how a cache is reordered, each with its listener."""
         aten = torch.ops.aten
-        return {aten.embedding.default: self._read, aten.index_select.default: self._move}
+        return {aten.embedding.default: self._read, aten.index_select.default: self._reorder}
 
     def _read(self, table: Tensor, ids: Tensor, padding: int = -1, *more: Any) -> None:
-        if self._reading.see(table, ids):
+        if self._token_ids.add(table, ids):
             self._pads.learn(padding)
 
-    def _move(self, x: Tensor, axis: int, index: Tensor) -> None:
-        """Samples of a cache were put in another order: B G S E."""
+    def _reorder(self, x: Tensor, axis: int, index: Tensor) -> None:
+        """Note that the samples of a cache, B G S E, were reordered."""
         if x.dim() == 4 and axis == 0:
-            self._moved = index
+            self._reordered = index
 
-    def told(self, place: Place, kind: Kind, caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) -> Seen:
-        """An attention of B H T S was computed."""
+    def of_call(
+        self, place: Place, kind: Kind, captured: CapturedCall | CapturedWeights, sizes: tuple[int, int, int, int]
+    ) -> CallTokens:
+        """The tokens of an attention of B H T S."""
         B, _, T, S = sizes
-        streams = None if self.streams is None else self.streams.told(caught)
+        streams = None if self.streams is None else self.streams.of_call(captured)
         if kind == "cross":
-            return self._across(B, T, S) if streams is None else self._across_streams(B, T, S, *streams)
+            return self._cross(B, T, S) if streams is None else self._cross_streams(B, T, S, *streams)
         key = kind if streams is None or streams[0] is not None else f"{kind}/other"
         text = self._texts.get(key)
         if text is None:
-            text = self._texts[key] = Text(place.name, self._spelling)
+            text = self._texts[key] = Text(place.name, self._speller)
         if text.leader == place.name:
-            keys = None if kind == "encoder" else _remembered(caught, B)
-            moved = None if self._moved is None or len(self._moved) != B else tuple(self._moved.tolist())
+            keys = None if kind == "encoder" else _cached(captured, B)
+            order = self._reordered
+            reordered = None if order is None or len(order) != B else tuple(order.tolist())
             ids = self._ids(place, B, T) if streams is None else _ids_of(streams[0], B, T)
-            text.advance(keys, B, T, S, ids, moved)
-            if text.step is None and _is_midway(kind, caught, sizes):
-                text.goes_on_after(S - T)
+            text.advance(keys, B, T, S, ids, reordered)
+            if text.step is None and _continues_unobserved(kind, captured, sizes):
+                text.continues_after(S - T)
             self._find_padding(text)
-            self._moved = None
+            self._reordered = None
             if kind != "encoder":
                 self._follow_sources(text)
                 self._written = self._next_tokens(text)
-        if (text.B, text.T) != (B, T):  # not the text, but windows of it, or something shorter made of it
-            return Seen()
-        # A cache that is larger than the text keeps it at its beginning.
+        if (text.B, text.T) != (B, T):  # windows of the text, or a shorter sequence computed from it
+            return CallTokens()
+        # A cache that is larger than the text holds it at its start.
         keys_from = 0 if text.total < S else None
         written = None if kind == "encoder" else self._written
-        read, remembered = text.tokens(T, text.total - T), text.tokens(S, keys_from)
-        return Seen(text.step, text.ids, read, remembered, written, text.text)
+        read, cached = text.tokens(T, text.total - T), text.tokens(S, keys_from)
+        return CallTokens(text.step, text.ids, read, cached, written, text.is_text)
 
     def _find_padding(self, text: Text) -> None:
-        """By the ids of the leader's call; behind the end of a text that is being written, too."""
+        """Find padding by the ids of the leader's call, also after the end of a generated text."""
         if text.ids is None:
-            text.text = None
+            text.is_text = None
         elif text.step is None or not text.step.parents:
-            text.text, text.ended = self._pads.text(text.ids), np.zeros(text.B, bool)
+            text.is_text, text.ended = self._pads.is_text(text.ids), np.zeros(text.B, bool)
         else:
-            text.text, text.ended = self._pads.going_on(text.ids, text.ended[list(text.step.parents)])
+            text.is_text, text.ended = self._pads.continue_text(text.ids, text.ended[list(text.step.parents)])
 
     @property
     def guessed(self) -> bool:
-        """Whether nothing told once which ids, of several tables, are tokens."""
-        return self._reading.guessed
+        """Whether the token ids were once ambiguous among several tables."""
+        return self._token_ids.guessed
 
     def _ids(self, place: Place, B: int, T: int) -> np.ndarray | None:
-        if not self._reading.has_seen_any:
-            return self._reading.guess(given(), B, T)
+        if not self._token_ids.has_seen_any:
+            return self._token_ids.guess(running_arguments(), B, T)
         positions_first = getattr(place.module, "batch_first", None) is False
-        return self._reading.take(B, T, positions_first=positions_first, by=place.name, given=given)
+        return self._token_ids.take(B, T, positions_first=positions_first, by=place.name, given=running_arguments)
 
-    def _across(self, B: int, T: int, S: int) -> Seen:
-        """A decoder looks at what the encoder made of the source."""
+    def _cross(self, B: int, T: int, S: int) -> CallTokens:
+        """Cross-attention: the keys are the tokens of the encoder's source."""
         text = self._texts.get("decoder") or self._texts.get("self")
         if text is None or (text.B, text.T) != (B, T):
-            return Seen(keys=self._source(B, S))
-        return Seen(text.step, text.ids, text.tokens(T, text.total - T), self._source(B, S), self._written)
+            return CallTokens(key_tokens=self._source(B, S))
+        return CallTokens(text.step, text.ids, text.tokens(T, text.total - T), self._source(B, S), self._written)
 
-    def _next_tokens(self, text: Text) -> Rows | None:
-        """Beside an encoder, the decoder is given its text whole, and each query writes the next token.
+    def _next_tokens(self, text: Text) -> TokenRows | None:
+        """The next tokens of a decoder that reads a whole text beside an encoder.
 
-        The last one is known where the model was given labels. A single token is a step: the next call tells.
+        The last one is known if the model was given labels. A single token is a decoding step: the next call shows it.
         """
         if "encoder" not in self._texts or text.T < 2:
             return None
         queries = text.tokens(text.T, text.total - text.T)
-        return None if queries is None else following(queries, self._last_labels(text))
+        return None if queries is None else next_tokens(queries, self._last_labels(text))
 
     def _last_labels(self, text: Text) -> list[str] | None:
-        """What the last query of each sample is to write, where labels were given that its text was made from."""
+        """The token that follows the last query of each sample, if the given labels match the text."""
         if text.ids is None:
             return None
-        for name, tensor in given():
+        for name, tensor in running_arguments():
             if name == "labels" and tuple(tensor.shape) == text.ids.shape and not tensor.is_floating_point():
                 labels = tensor.cpu().numpy()
                 before = labels[:, :-1]
-                if ((before == text.ids[:, 1:]) | (before < 0)).all():  # what is left out of a loss is negative
-                    last = self._spelling.tokens(np.maximum(labels[:, -1], 0).tolist())
-                    return [word if label >= 0 else "" for word, label in zip(last, labels[:, -1], strict=True)]
+                if ((before == text.ids[:, 1:]) | (before < 0)).all():  # positions that a loss ignores are negative
+                    last = self._speller.tokens(np.maximum(labels[:, -1], 0).tolist())
+                    return [token if label >= 0 else "" for token, label in zip(last, labels[:, -1], strict=True)]
         return None
 
-    def _across_streams(self, B: int, T: int, S: int, queries: Stream | None, keys: Stream | None) -> Seen:
-        """The same where a picture may look at a text, or a text at a picture."""
-        seen = self._across(B, T, S)
+    def _cross_streams(self, B: int, T: int, S: int, queries: Stream | None, keys: Stream | None) -> CallTokens:
+        """Cross-attention between images and text, in either direction."""
+        tokens = self._cross(B, T, S)
         if queries is None:
-            seen = Seen()
-        elif seen.queries is None:
+            tokens = CallTokens()
+        elif tokens.query_tokens is None:
             ids = _ids_of(queries, B, T)
-            seen = seen._replace(ids=ids, queries=self._spelt(ids))
+            tokens = tokens._replace(ids=ids, query_tokens=self._tokens_of(ids))
         if keys is None:
-            return seen._replace(keys=None)
-        return seen if seen.keys is not None else seen._replace(keys=self._spelt(_ids_of(keys, B, S)))
+            return tokens._replace(key_tokens=None)
+        if tokens.key_tokens is not None:
+            return tokens
+        return tokens._replace(key_tokens=self._tokens_of(_ids_of(keys, B, S)))
 
-    def _spelt(self, ids: np.ndarray | None) -> Rows | None:
-        words = None if ids is None else self._spelling.words(ids.tolist())
-        return None if words is None else tuple(map(tuple, words))
+    def _tokens_of(self, ids: np.ndarray | None) -> TokenRows | None:
+        rows = None if ids is None else self._speller.tokens_of_rows(ids.tolist())
+        return None if rows is None else tuple(map(tuple, rows))
 
     def _follow_sources(self, text: Text) -> None:
-        """Whose source each sample has now: that of the sample whose text it continues."""
+        """Update the source of each sample: that of the sample whose text it continues."""
         source = self._texts.get("encoder")
         if text.step is not None and text.step.parents:
             self._sources = tuple(self._sources[parent] for parent in text.step.parents) if self._sources else ()
         elif source is not None and source.B and text.B % source.B == 0:
-            # Beams begin beside each other, and all of them look at the same source.
+            # The beams of one sample are adjacent at the start and share its source.
             self._sources = tuple(row // (text.B // source.B) for row in range(text.B))
         else:
             self._sources = ()
 
-    def _source(self, B: int, S: int) -> Rows | None:
+    def _source(self, B: int, S: int) -> TokenRows | None:
         source = self._texts.get("encoder")
         if source is None or source.total != S or len(self._sources) != B or max(self._sources) >= source.B:
             return None
@@ -269,29 +276,31 @@ class Sides:
 
 
 def _ids_of(stream: Stream | None, B: int, T: int) -> np.ndarray | None:
-    """The ids of a sequence of B T; None where it is no text, or only a part of one."""
-    found = None if stream is None else laid_out(stream.ids, B, T)
+    """The ids of a sequence of B T; None if it is not text, or only part of one."""
+    found = None if stream is None else as_batch(stream.ids, B, T)
     return None if found is None else found.cpu().numpy()
 
 
-def _remembered(caught: Caught | CaughtWeights, B: int) -> Tensor | None:
-    """What a cache holds of each key, B G S E: the key, or its value where the model made its own softmax."""
-    if isinstance(caught, Caught):
-        return caught.k
-    v = caught.v if caught.v is None or caught.v.dim() > 2 else caught.v[None]
+def _cached(captured: CapturedCall | CapturedWeights, B: int) -> Tensor | None:
+    """What a cache holds of each key, B G S E: the key, or its value if the model computed its own softmax."""
+    if isinstance(captured, CapturedCall):
+        return captured.k
+    v = captured.v if captured.v is None or captured.v.dim() > 2 else captured.v[None]
     return v.flatten(0, -3).unflatten(0, (B, -1)) if v is not None and v.shape[:-2].numel() % B == 0 else None
 
 
-def _is_midway(kind: Kind, caught: Caught | CaughtWeights, sizes: tuple[int, int, int, int]) -> bool:
-    """Whether there are keys before the first query's own; a cache that has room to spare has it at the end."""
+def _continues_unobserved(
+    kind: Kind, captured: CapturedCall | CapturedWeights, sizes: tuple[int, int, int, int]
+) -> bool:
+    """Whether keys precede those of the first query. Unused space of a cache is at the end, and does not count."""
     B, H, T, S = sizes
     if T >= S or not (kind == "decoder" or (kind == "self" and T == 1)):
         return False
-    if isinstance(caught, CaughtWeights):
-        return bool(caught.weights[..., -1, -1].any())
-    if caught.bias is not None and not sees_last(caught.bias):
+    if isinstance(captured, CapturedWeights):
+        return bool(captured.weights[..., -1, -1].any())
+    if captured.bias is not None and not sees_last(captured.bias):
         return False
-    if caught.mask is None:
+    if captured.mask is None:
         return True
-    seen = caught.mask.bind((B, H), T, S, caught.q).block(slice(T - 1, T), slice(S - 1, S))
-    return seen if isinstance(seen, bool) else bool(seen.any())
+    visible = captured.mask.bind((B, H), T, S, captured.q).block(slice(T - 1, T), slice(S - 1, S))
+    return visible if isinstance(visible, bool) else bool(visible.any())

@@ -1,6 +1,6 @@
-"""Attention that cannot be observed: tensors without numbers, subclasses of Tensor, and errors of our own.
+"""Attention that cannot be observed: tensors without data, subclasses of Tensor, and our own errors.
 
-The model goes on as it does unwatched. What was skipped is kept by module, so that one warning can name it.
+The model runs as without `watch`. What was skipped is stored by module, so that one warning can name it.
 """
 
 from collections.abc import Callable
@@ -12,33 +12,33 @@ from torch._C._functorch import is_functorch_wrapped_tensor
 from regard.messages import Listed, say
 
 
-class Unseen:
+class Unobserved:
     """The modules whose attention was skipped, each with the first reason."""
 
-    def __init__(self, whose: Callable[[bool], str | None] | None = None) -> None:
-        self._whose = whose or (lambda likely: "")
+    def __init__(self, running_module: Callable[[bool], str | None] | None = None) -> None:
+        self._running_module = running_module or (lambda likely: "")
         self.reasons: dict[str, str] = {}
         self.errors: list[Exception] = []
 
     def add(self, reason: str, likely: bool = True) -> None:
-        """The module that is running computed attention, or a softmax that may be; `likely` as in `Softmaxes`."""
-        name = self._whose(likely)
+        """Note that the running module computed attention, or what may be; `likely` as in `SoftmaxTracker`."""
+        name = self._running_module(likely)
         if name is not None:
             self.reasons.setdefault(name, reason)
 
-    def fail(self, error: Exception) -> None:
-        """Observation of the module that is running raised `error`."""
+    def add_error(self, error: Exception) -> None:
+        """Note that observing the running module raised `error`."""
         self.errors.append(error.with_traceback(None))  # a traceback would keep the model's tensors alive
         self.add(f"{type(error).__name__}: {error}".splitlines()[0])
 
 
-def why_unseen(args: tuple[Any, ...], types: Any) -> str | None:
-    """Why the numbers of an operator's arguments cannot be read; None where they can.
+def why_unobservable(args: tuple[Any, ...], types: Any) -> str | None:
+    """Why the data of an operator's arguments cannot be read; None if it can.
 
     types   the subclasses of Tensor among them that handle operators themselves, as PyTorch passes them to a mode
 
     >>> import torch
-    >>> why_unseen((torch.ones(2),), ()) is None, why_unseen((torch.ones(2, device="meta"),), ()) is None
+    >>> why_unobservable((torch.ones(2),), ()) is None, why_unobservable((torch.ones(2, device="meta"),), ()) is None
     (True, False)
     """
     if types:
@@ -53,8 +53,8 @@ def why_unseen(args: tuple[Any, ...], types: Any) -> str | None:
 
 
 def is_readable(tensor: Tensor) -> bool:
-    """Whether the numbers of a tensor on the Python stack can be read: not those that functorch or a mode made."""
-    return type(tensor).__torch_dispatch__ is _PLAIN and why_unseen((tensor,), ()) is None
+    """Whether the data of a tensor on the Python stack can be read: not if functorch or a mode made it."""
+    return type(tensor).__torch_dispatch__ is _PLAIN and why_unobservable((tensor,), ()) is None
 
 
 _PLAIN = Tensor.__torch_dispatch__

@@ -1,4 +1,4 @@
-"""Models on disk: a folder with a configuration and its tensors, written whole and read lazily. No torch, no pickle."""
+"""Models on disk: a folder with config.json and safetensors, written atomically, read lazily. No torch, no pickle."""
 
 from regard.checkpoints.model_folder import Stored, read_model, save_model
 from regard.checkpoints.quantised import Weights, quantise

@@ -1,10 +1,9 @@
-"""A model's folder: config.json says which Transformer, model.safetensors holds its weights. Nothing else is opened.
+"""The model folder: config.json holds the Transformer's configuration, model.safetensors its weights.
 
-    config.json   {"format": "regard-model", "version": 1, "config": {…}}, where … is what `regard.config.to_tree` gives
+    config.json   {"format": "regard-model", "version": 1, "config": {…}}, where … is from `regard.config.to_tree`
 
-Each file is written aside and renamed, so that a stopped write leaves the old one. Both are held against each other
-before a number is read. A run's folder holds its model in a folder of its own. What runs the model, and how other
-people's folders look, is not known here.
+No other file is opened. Each file is written atomically. The weights are checked against the configuration before any
+is read. A run folder holds its model in a subfolder. Independent of model code and of other projects' formats.
 """
 
 import json
@@ -21,20 +20,20 @@ from regard.checkpoints.tensor_file import check_dtypes, write_tensors
 from regard.config import TransformerConfig, from_tree, to_tree
 from regard.config.weights import check_weights
 from regard.errors import FileError, RegardError
-from regard.files.formats import refuse_other_file
+from regard.files.formats import check_file_format
 from regard.files.input import UNLIMITED, check_file, check_inside, read_file
-from regard.files.output import refusal, write_aside
+from regard.files.output import write_atomically, write_error
 
 FORMAT, VERSION = "regard-model", 1
 CONFIG, TENSORS = "config.json", "model.safetensors"
 LARGEST_CONFIG = 2**20
 RUN_MODEL, RUN_RECIPE = "model", "recipe.toml"
-"""What a run's folder is known by."""
+"""A run folder's subfolder with the model, and the file that marks a run folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A model as it lies on disk: `tensors` by name, each read when it is asked for; `tensors.arrays()` for all."""
+    """A model on disk: `tensors` by name, each read on access; `tensors.arrays()` reads all."""
 
     config: TransformerConfig
     tensors: Weights
@@ -45,16 +44,16 @@ def save_model(
 ) -> None:
     """Write a model: its config, and its weights by name, NumPy or torch, each in the dtype it has.
 
-    int8   large matrices as whole numbers with a scale for each row (`quantised.py`): a quarter of float32's size
+    int8   store large matrices as 8-bit integers with a scale per row (`quantised.py`): a quarter of float32's size
 
-    The folder is made where there is none. Raises before anything is written where weights are missing, unexpected, of
-    another shape or no floating-point numbers; FileError where the disk refuses.
+    The folder is created if missing. Raises before anything is written if weights are missing, unexpected, of another
+    shape or not floating-point; FileError if writing fails.
     """
     check_dtypes(tensors)
     check_weights({name: tuple(tensor.shape) for name, tensor in tensors.items()}, config)
     tensors = quantise(tensors) if int8 else tensors
     tree = to_tree(config)
-    from_tree(tree)  # what could not be read again is not written
+    from_tree(tree)  # never write a config that cannot be read
     about = {"format": FORMAT, "version": VERSION, "config": tree}
     text = json.dumps(about, indent=2, allow_nan=False) + "\n"
     if not str(folder):
@@ -67,18 +66,18 @@ def save_model(
     try:
         target.mkdir(exist_ok=True)
     except OSError as error:
-        raise refusal(error, target, 0) from error
+        raise write_error(error, target, 0) from error
 
-    def numbers(aside: Path) -> None:
+    def write_weights(aside: Path) -> None:
         with aside.open("wb") as file:
             write_tensors(file, tensors)
 
-    write_aside(target / TENSORS, numbers, need=sum(tensor.nbytes for tensor in tensors.values()))
-    write_aside(target / CONFIG, lambda aside: aside.write_bytes(text.encode()), need=len(text))
+    write_atomically(target / TENSORS, write_weights, need=sum(tensor.nbytes for tensor in tensors.values()))
+    write_atomically(target / CONFIG, lambda aside: aside.write_bytes(text.encode()), need=len(text))
 
 
 def read_model(folder: str | os.PathLike[str]) -> Stored:
-    """The model that `save_model` wrote. Raises FileError with what was found and what to do, before a weight is read.
+    """A model that `save_model` wrote. Raises FileError for an invalid folder, before any weight is read.
 
     >>> import numpy as np, tempfile
     >>> from regard.config.weights import weight_shapes
@@ -92,8 +91,8 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
     source = Path(folder)
     if not source.is_dir():
         raise FileError("model-not-folder" if source.exists() else "model-no-folder", path=str(source))
-    config = _config(inside(source, CONFIG))
-    tensors = Weights(inside(source, TENSORS))
+    config = _config(file_in_folder(source, CONFIG))
+    tensors = Weights(file_in_folder(source, TENSORS))
     try:
         check_weights(tensors.shapes, config)
     except RegardError as error:
@@ -101,8 +100,8 @@ def read_model(folder: str | os.PathLike[str]) -> Stored:
     return Stored(config, tensors)
 
 
-def model_of(folder: Path) -> Path:
-    """The folder itself, or of a run the one that holds its model. FileError where the run has not finished."""
+def model_folder_of(folder: Path) -> Path:
+    """The model folder: for a run folder its subfolder, else the folder itself. FileError for an unfinished run."""
     if not os.path.lexists(folder / RUN_RECIPE):
         return folder
     if not (folder / RUN_MODEL).is_dir():
@@ -111,16 +110,16 @@ def model_of(folder: Path) -> Path:
     return folder / RUN_MODEL
 
 
-def run_of(folder: Path) -> Path | None:
-    """The run that a folder is, or whose model it is; None for a model that stands alone."""
+def run_folder_of(folder: Path) -> Path | None:
+    """The run folder of a run folder or of its model folder; None for a model without a run."""
     if os.path.lexists(folder / RUN_RECIPE):
         return folder
     place = folder.resolve()
     return place.parent if place.name == RUN_MODEL and os.path.lexists(place.parent / RUN_RECIPE) else None
 
 
-def inside(folder: Path, name: str) -> Path:
-    """A regular file of the folder; FileError where a link leads out of it, or there is no such file."""
+def file_in_folder(folder: Path, name: str) -> Path:
+    """The path of a regular file in the folder. FileError if it is missing or a link out of the folder."""
     path = folder / name
     check_file(path, most=UNLIMITED, within=folder)
     return path
@@ -144,9 +143,9 @@ def _config(path: Path) -> TransformerConfig:
 
 
 def read_json(path: Path) -> Any:
-    """What a small JSON file of the folder holds, read strictly."""
+    """The value of a small JSON file of the folder, parsed strictly."""
     try:
-        refuse_other_file(path, "json")
+        check_file_format(path, "json")
         return parse(read_file(path, most=LARGEST_CONFIG))
     except JsonError as error:
         raise FileError("model-garbled", path=str(path), place=str(error)) from error

@@ -1,22 +1,22 @@
-"""JSON as strictly as a file from elsewhere deserves: no key twice, no NaN, and one kind of error whatever it holds."""
+"""Strict JSON parsing for untrusted files: no duplicate keys, no NaN, and a single type of error."""
 
 import json
 from typing import Any
 
 
 class JsonError(ValueError):
-    """What is not JSON, with the place where it stops making sense; the file that holds it says so in its own words."""
+    """Invalid JSON; the text is the place of the error. Callers convert it to an error about their file."""
 
 
 def parse(content: bytes) -> Any:
-    """The value of UTF-8 JSON.
+    """The value of a JSON text in UTF-8.
 
     >>> parse(b'{"d_model": 8, "d_model": 16}')
     Traceback (most recent call last):
     regard.checkpoints.strict_json.JsonError: d_model
     """
     try:
-        return json.loads(content.decode(), object_pairs_hook=_once, parse_constant=_refused)
+        return json.loads(content.decode(), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
     except JsonError:
         raise
     except json.JSONDecodeError as error:
@@ -25,8 +25,8 @@ def parse(content: bytes) -> Any:
         raise JsonError("JSON") from error
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The last of two equal keys would win silently."""
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs as a dict. Raises JsonError for a duplicate key, of which `json` would silently keep the last."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
@@ -35,5 +35,5 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refused(constant: str) -> Any:
+def _refuse_constant(constant: str) -> Any:
     raise JsonError(constant)

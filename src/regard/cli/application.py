@@ -1,4 +1,4 @@
-"""The commands put together. Help texts and placeholders are keys of `words`; the help page says them."""
+"""The command-line application. Help texts and placeholders are message keys, which the help page resolves."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from regard.cli.explain_command import explain
 from regard.cli.film_command import film
 from regard.cli.generate_command import generate
 from regard.cli.heads_command import heads
-from regard.cli.help_page import page
+from regard.cli.help_page import help_page
 from regard.cli.learn import COMMANDS, learn
 from regard.cli.plot_command import plot
 from regard.cli.see_command import see
@@ -26,10 +26,10 @@ from regard.messages import Listed
 
 
 class Command(TyperCommand):
-    """A command with our help page, that complains in our words about arguments it has no use for."""
+    """A command with our help page and our error message for extra arguments."""
 
     def get_help(self, ctx: Any) -> str:
-        return page(self, ctx)
+        return help_page(self, ctx)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         ctx.allow_extra_args = True
@@ -39,7 +39,7 @@ class Command(TyperCommand):
         return rest
 
     def invoke(self, ctx: Any) -> Any:
-        # Without a current folder no relative path leads anywhere, and torch ends the process while it is imported.
+        # Without a current folder relative paths fail, and importing torch ends the process.
         try:
             os.getcwd()
         except OSError as error:
@@ -48,20 +48,20 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """The commands, with our help page; a name that nobody bears gets the nearest one suggested."""
+    """A group of commands with our help page; the error for an unknown name suggests the nearest one."""
 
     def get_help(self, ctx: Any) -> str:
-        return page(self, ctx)
+        return help_page(self, ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        asked, names = args[0], list(self.commands)
-        if asked not in names:
+        name, names = args[0], list(self.commands)
+        if name not in names:
             from difflib import get_close_matches
 
-            near = get_close_matches(asked, names, n=1)
+            near = get_close_matches(name, names, n=1)
             key = "cli-command-unknown-near" if near else "cli-command-unknown"
             raise UnknownNameError(
-                key, asked=asked, nearest=near[0] if near else "", names=Listed(names), command=ctx.command_path
+                key, asked=name, nearest=near[0] if near else "", names=Listed(names), command=ctx.command_path
             )
         return super().resolve_command(ctx, args)
 
@@ -78,7 +78,7 @@ def application() -> Any:
 def _group(
     help: str, alone: Callable[..., Any], commands: Mapping[str, Callable[..., Any]], path: str = ""
 ) -> typer.Typer:
-    """Commands by name, what they all are for, and what is done without any; `path` stands in their keys of help."""
+    """A group of commands; `alone` runs without a command, and `path` is part of the help keys."""
     context = {"help_option_names": ["--help", "-h"]}
     app = typer.Typer(
         cls=Group,

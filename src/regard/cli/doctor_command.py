@@ -1,4 +1,4 @@
-"""`regard doctor`: what can run here, and why not."""
+"""`regard doctor`: what can run on this machine, and why not."""
 
 from typing import Annotated, Any
 
@@ -21,20 +21,20 @@ def doctor(
 
 
 def report(found: dict[str, Any]) -> str:
-    """The findings as aligned lines."""
-    blocks = [_surroundings(found), _packages(found)]
+    """The report as aligned lines."""
+    blocks = [_environment(found), _packages(found)]
     for kind, answers in found["backends"].items():
         if answers is not None:
             blocks.append([(say(f"doctor-backends-{kind}"), ""), *((f"  {name}", a) for name, a in answers.items())])
     return "\n\n".join(_aligned(block) for block in blocks)
 
 
-def _surroundings(found: dict[str, Any]) -> list[tuple[str, str]]:
-    from regard.memory import spell
+def _environment(found: dict[str, Any]) -> list[tuple[str, str]]:
+    from regard.memory import format_bytes
 
     machine, terminal, spoken = found["machine"], found["terminal"], found["language"]
     memory = machine["memory_free"]
-    free = say("doctor-memory-unknown") if memory is None else say("doctor-memory", free=spell(memory))
+    free = say("doctor-memory-unknown") if memory is None else say("doctor-memory", free=format_bytes(memory))
     if terminal["colors"] is None:
         plain = "doctor-plain-terminal" if terminal["is_terminal"] else "doctor-no-colors"
         colors = say("doctor-no-color-asked" if terminal["no_color"] else plain)

@@ -1,4 +1,4 @@
-"""What can run here: the facts behind `regard doctor`, as plain values. Nothing is shown or changed.
+"""What can run on this machine: the data of `regard doctor`, ready for JSON. Prints and changes nothing.
 
 A package is looked up before it is imported; of the optional ones only torch and matplotlib are imported.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from regard.memory import available_bytes
 from regard.messages import language
 
-# package -> the extra that brings it; None is the core
+# package -> the extra that installs it; None for the core
 PACKAGES: dict[str, str | None] = {
     "numpy": None,
     "rich": None,
@@ -28,7 +28,7 @@ LANGUAGE_VARIABLES = ("REGARD_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
 
 
 def inspect() -> dict[str, Any]:
-    """Everything, ready for JSON."""
+    """The whole report, ready for JSON."""
     from regard import __version__
     from regard.kernels.tiles import cores
 
@@ -47,14 +47,14 @@ def inspect() -> dict[str, Any]:
 
 
 def _language() -> dict[str, str | None]:
-    """Which one, and who said so: `--lang`, a variable of the environment, or nobody (then it is English)."""
-    spoken = language()
+    """The language and its source: `--lang`, an environment variable, or None for the default, English."""
+    chosen = language()
     for name in LANGUAGE_VARIABLES:
         value = os.environ.get(name)
         if value:
-            agrees = value.lower().startswith("zh") == (spoken == "zh")
-            return {"spoken": spoken, "because": f"{name}={value}" if agrees else "--lang"}
-    return {"spoken": spoken, "because": None if spoken == "en" else "--lang"}
+            agrees = value.lower().startswith("zh") == (chosen == "zh")
+            return {"spoken": chosen, "because": f"{name}={value}" if agrees else "--lang"}
+    return {"spoken": chosen, "because": None if chosen == "en" else "--lang"}
 
 
 def _terminal() -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _terminal() -> dict[str, Any]:
 
 
 def _version(name: str) -> str | None:
-    """The installed version; None where there is none, "?" where it does not tell (Triton's nightly builds)."""
+    """The installed version; None where it is not installed, "?" where unknown (nightly builds of Triton)."""
     if not find_spec(name):
         return None
     try:
@@ -81,7 +81,7 @@ def _version(name: str) -> str | None:
 
 
 def _blas() -> str | None:
-    """The library that multiplies NumPy's matrices."""
+    """The BLAS library of NumPy."""
     import numpy as np
 
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
@@ -89,7 +89,7 @@ def _blas() -> str | None:
 
 
 def _torch() -> dict[str, Any] | None:
-    """None where it is not installed; `broken` where it is, and cannot be imported."""
+    """Facts about torch; None where it is not installed, `broken` where it cannot be imported."""
     if not find_spec("torch"):
         return None
     try:
@@ -106,13 +106,13 @@ def _torch() -> dict[str, Any] | None:
 
 
 def _cjk_font() -> dict[str, str | None] | None:
-    """None where matplotlib is not installed; else the font it would draw Chinese with, if there is one."""
+    """The font for Chinese in plots, or None in it; None where matplotlib is not installed."""
     if not find_spec("matplotlib"):
         return None
     from regard.views.fonts import families
 
     first, *others = families()
-    return {"name": first if others else None}  # matplotlib's own, which has no Chinese, comes last
+    return {"name": first if others else None}  # the last is matplotlib's own, which has no Chinese
 
 
 def _numpy_backends() -> dict[str, str]:

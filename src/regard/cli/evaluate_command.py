@@ -1,4 +1,4 @@
-"""`regard evaluate`: what a trained model is worth on text it has not seen: BLEU and chrF, or losses."""
+"""`regard evaluate`: scores of a trained model on unseen text: BLEU and chrF, or losses."""
 
 import math
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.number_options import beam_count
-from regard.cli.streams import put, talk, write_json
+from regard.cli.streams import print_message, put, write_json
 from regard.errors import ArgumentError
-from regard.files.output import check_place, write_output
+from regard.files.output import check_target, write_output
 from regard.messages import Listed, say
 from regard.packages import require_package
 
@@ -42,33 +42,35 @@ def evaluate(
 ) -> None:
     if model is None:
         raise ArgumentError("evaluate-no-model")
-    asked_beams = None if beams is None else beam_count(beams)
+    beam_width = None if beams is None else beam_count(beams)
     require_package("torch", "regard evaluate", extra="train")
     if output is not None:
-        check_place(output)
+        check_target(output)
 
     from regard.language.loading import find_model
-    from regard.recipes.evaluating import Asked
-    from regard.recipes.evaluating import evaluate as judge
+    from regard.recipes.evaluating import EvaluationOptions
+    from regard.recipes.evaluating import evaluate as evaluate_model
 
     splits = tuple(dict.fromkeys(split or ()))
-    how: dict[str, Any] = {"language": language, "skip_bad": skip_bad, "device": device}
+    options: dict[str, Any] = {"language": language, "skip_bad": skip_bad, "device": device}
     results = []
-    for result in judge(find_model(model), Asked(data=data, splits=splits, beams=asked_beams, **how)):
+    for result in evaluate_model(
+        find_model(model), EvaluationOptions(data=data, splits=splits, beams=beam_width, **options)
+    ):
         results.append(result)
         for note in result.notes:
-            talk(note)
+            print_message(note)
     if as_json:
         write_json({"model": model, "sets": [_as_json(result) for result in results]})
     else:
         put(table(results))
     if output is not None:
         _write(output, results)
-        talk(say("saved", file=output))
+        print_message(say("saved", file=output))
 
 
 def table(results: list["Result"]) -> str:
-    """Every score on a line: its set, its name, its value and how it was counted."""
+    """A table with one line for each score: set, metric, value, signature."""
     from regard.views.curves import loss_text
 
     rows: Rows = [tuple(say(f"evaluate-column-{name}") for name in ("set", "metric", "value", "signature"))]
@@ -81,7 +83,7 @@ def table(results: list["Result"]) -> str:
 
 
 def _aligned(rows: Rows) -> str:
-    """Columns side by side, the third one, numbers, to the right."""
+    """The rows with aligned columns; the third, with numbers, is right-aligned."""
     from rich.cells import cell_len
 
     widths = [max(cell_len(row[i]) for row in rows) for i in range(len(rows[0]))]
@@ -105,7 +107,7 @@ def _as_json(result: "Result") -> dict[str, Any]:
 
 
 def _write(path: Path, results: list["Result"]) -> None:
-    """What a translator wrote, a line for each sentence of the one set."""
+    """Write the translations of the one set, a line for each sentence."""
     if len(results) != 1 or results[0].hypotheses is None:
         raise ArgumentError("evaluate-output-one", sets=Listed(result.set for result in results))
     lines = (" ".join(text.splitlines()) for text in results[0].hypotheses)

@@ -1,4 +1,4 @@
-"""`regard explain`: the hand calculation of matrices given on the command line; without arguments, the tutorial's."""
+"""`regard explain`: attention calculated by hand, for matrices of the command line or those of the tutorial."""
 
 import math
 import re
@@ -19,7 +19,7 @@ _NARROW = str.maketrans({"；": ";", "\n": ";", "，": ",", "、": ",", "－": "
 
 
 def read_matrix(text: str, option: str) -> list[list[float]]:
-    """The numbers of a matrix; ArgumentError names the option and the row (from 1) that is wrong.
+    """The numbers of a matrix. Raises ArgumentError with the option and the row, counted from 1.
 
     >>> read_matrix("1 0; 0, 1", "--q"), read_matrix("1，２；-3 4e1", "--q")
     ([[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [-3.0, 40.0]])
@@ -38,7 +38,7 @@ def read_matrix(text: str, option: str) -> list[list[float]]:
 
 
 def read_mask(text: str, option: str) -> list[list[bool]]:
-    """A matrix of 1 (may look) and 0 (may not)."""
+    """A matrix of 1 (visible) and 0 (masked) as booleans."""
     rows = read_matrix(text, option)
     for number, row in enumerate(rows, 1):
         for found in row:
@@ -60,7 +60,7 @@ def _read_row(line: str, number: int, option: str) -> list[float]:
     return row
 
 
-# The numbers of the tutorial "attention from zero", whose answer was worked out wrongly there.
+# The numbers of the tutorial "attention from zero", which gives a wrong result for them.
 TUTORIAL = {"--q": "1 0", "--k": "1 0; 0 1; 1 0", "--v": "10 0; 0 20; 30 0"}
 
 
@@ -86,7 +86,7 @@ def explain(
 
 
 def _matrices(given: dict[str, str | None]) -> dict[str, str]:
-    """All three as given, or the tutorial's."""
+    """All three as given, or those of the tutorial."""
     found = {name: text for name, text in given.items() if text is not None}
     if found and len(found) < len(given):
         missing = Listed(name for name in given if name not in found)
@@ -95,11 +95,11 @@ def _matrices(given: dict[str, str | None]) -> dict[str, str]:
 
 
 def _without_stdin(texts: dict[str, str]) -> dict[str, str]:
-    """The same with `-` replaced by what stdin holds; it can be read only once."""
-    wanting = [name for name, text in texts.items() if text.strip() == "-"]
-    if len(wanting) > 1:
-        raise ArgumentError("cli-stdin-twice", options=Listed(wanting))
-    return {name: read_stdin() if name in wanting else text for name, text in texts.items()}
+    """The texts with `-` replaced by the content of stdin, which can be read only once."""
+    from_stdin = [name for name, text in texts.items() if text.strip() == "-"]
+    if len(from_stdin) > 1:
+        raise ArgumentError("cli-stdin-twice", options=Listed(from_stdin))
+    return {name: read_stdin() if name in from_stdin else text for name, text in texts.items()}
 
 
 def _mask(text: str | None, causal: bool) -> "Mask | None":

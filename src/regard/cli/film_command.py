@@ -1,4 +1,4 @@
-"""`regard film`: a head as it was born, replayed in the terminal or written as an animated picture."""
+"""`regard film`: a head during training, played in the terminal or saved as an animated GIF."""
 
 import os
 import sys
@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from regard.cli.number_options import is_count, whole_number
-from regard.cli.streams import talk, write_json
+from regard.cli.streams import print_message, write_json
 from regard.errors import ArgumentError, FileError
-from regard.files.output import check_place, ending_of
+from regard.files.output import check_target, extension_of
 from regard.messages import say
 
 SLOWEST, FASTEST = 0.1, 60.0
 _SECONDS = 10
-"""How long a film takes where no speed is asked for, within reason."""
+"""The target duration of a film without --speed."""
 
 
 def film(
@@ -28,30 +28,32 @@ def film(
 ) -> None:
     if run is None:
         raise ArgumentError("film-no-run")
-    asked = None if speed is None else _speed(speed)
+    frames_per_second = None if speed is None else _speed(speed)
     number = None if head is None else whole_number("--head", head, least=0)
     if gif is not None:
-        ending_of(gif, ".gif")
-        check_place(gif)
+        extension_of(gif, ".gif")
+        check_target(gif)
 
-    from regard.checkpoints.model_folder import run_of
-    from regard.views.film import read_film, scene, scene_json
+    from regard.checkpoints.model_folder import run_folder_of
+    from regard.views.film import head_film, head_film_json, read_film
 
-    run = run_of(run) or run
+    run = run_folder_of(run) or run
     chosen = int(layer) if layer is not None and is_count(layer) else layer
-    shown = scene(read_film(run), chosen, number)
+    shown = head_film(read_film(run), chosen, number)
     losses = _losses(run)
-    fps = asked or min(15.0, max(2.0, len(shown.steps) / _SECONDS))
+    fps = frames_per_second or min(15.0, max(2.0, len(shown.steps) / _SECONDS))
     if number is None or shown.choices > 1:
         about = {"name": shown.record.name, "head": shown.head, "share": round(100 * shown.change)}
-        talk(say("film-chosen", count=shown.choices, **about) if shown.choices > 1 else say("film-only", **about))
+        print_message(
+            say("film-chosen", count=shown.choices, **about) if shown.choices > 1 else say("film-only", **about)
+        )
     if gif is not None:
         from regard.views.film_gif import save_gif
 
         save_gif(shown, gif, losses, fps=fps)
-        talk(say("saved", file=gif))
+        print_message(say("saved", file=gif))
     if as_json:
-        write_json(scene_json(shown, losses))
+        write_json(head_film_json(shown, losses))
     elif gif is None:
         from regard.views.film import play
 
@@ -59,13 +61,13 @@ def film(
 
 
 def _losses(run: Path) -> dict[int, float]:
-    """The loss of each step. A film can be seen without, so what is wrong with the metrics is only said."""
+    """The loss of each step. A film does not need it, so bad metrics only print a message."""
     from regard.views.curves import METRICS, curve, metrics_in, read_metrics
 
     try:
         lines = read_metrics(run) if os.path.lexists(run / METRICS) else []
     except FileError as error:
-        talk(error.text())
+        print_message(error.text())
         return {}
     if "loss" not in metrics_in(lines):
         return {}

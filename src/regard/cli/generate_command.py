@@ -1,4 +1,4 @@
-"""`regard generate`: go on from a prompt, by chance; the bundled poet writes Tang verse."""
+"""`regard generate`: continue a prompt by sampling; the bundled poet writes Tang poems."""
 
 import re
 from typing import Annotated
@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from regard.cli.number_options import number_from_zero, whole_number
-from regard.cli.streams import one_text, put, read_stdin, talk, write_json
+from regard.cli.streams import join_words, print_message, put, read_stdin, write_json
 from regard.messages import say
 from regard.printable import printable
 
 MODEL = "poet"
 MOST_SHOWN = 48
-"""Characters of a prompt that is written anew: a poem of eight short lines."""
+"""Characters of a prompt that a message quotes: a poem of eight short lines."""
 _ENDS = re.compile(r"(?<=[。！？])(?=[^”’』」）\n])")
 
 
@@ -32,18 +32,18 @@ def generate(
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
     first, texts = whole_number("--seed", seed, least=0), whole_number("--count", count, least=1)
-    warmth = None if temperature is None else number_from_zero("--temperature", temperature)
-    given = one_text(prompt or [])
+    temperature_value = None if temperature is None else number_from_zero("--temperature", temperature)
+    given = join_words(prompt or [])
     if given == "-":
         given = read_stdin().strip()
 
-    from regard.language import load
-    from regard.language.writing import with_marks
+    from regard.language.loading import load
+    from regard.language.writing import with_punctuation
 
     writer = load(model)
     outputs = []
     for at in range(first, first + texts):
-        output = writer.generate(given, form=form, temperature=warmth, seed=at)
+        output = writer.generate(given, form=form, temperature=temperature_value, seed=at)
         if as_json:
             outputs.append({"seed": at, "output": output})
         else:
@@ -52,8 +52,10 @@ def generate(
             put(in_lines(output), flush=True)
     if as_json:
         write_json({"model": writer.name, "prompt": given, "outputs": outputs})
-    if written := with_marks(writer.settings, given, form):
-        talk(say("generate-no-marks", written=written if len(written) <= MOST_SHOWN else f"{written[:MOST_SHOWN]}…"))
+    if written := with_punctuation(writer.settings, given, form):
+        print_message(
+            say("generate-no-marks", written=written if len(written) <= MOST_SHOWN else f"{written[:MOST_SHOWN]}…")
+        )
 
 
 def in_lines(text: str) -> str:

@@ -1,34 +1,22 @@
-"""`regard see --model handmade`: the layer built by hand, whose heads have names. The screen says that it is one."""
+"""`regard see --model handmade`: the layer with weights set by hand, whose heads have names."""
 
 import sys
 from typing import TYPE_CHECKING
 
-from regard.cli.head_choice import record_as_json
+from regard.cli.head_choice import record_as_json, save_files
 from regard.cli.number_options import is_count
-from regard.cli.streams import put, talk, write_json
+from regard.cli.streams import print_message, put, write_json
 from regard.errors import ArgumentError, TooLargeError, UnknownNameError
 from regard.messages import Listed, say
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from regard.trace import Trace
-
 NAME = "handmade"
 MOST_WORDS = 20_000
-"""Time grows with the square of the words; so many take some ten seconds."""
+"""Time is quadratic in the number of words; this number takes about ten seconds."""
 MOST_WORDS_IN_JSON = 1000
-"""Four heads of 1000 × 1000 weights are some 80 MB of text; more is a file's work."""
-
-
-def keep(trace: "Trace", save: "Path | None", html: "Path | None") -> None:
-    """All layers and heads in files, whatever else is shown."""
-    if save is not None:
-        trace.save(save, qk=True)
-        talk(say("saved", file=save))
-    if html is not None:
-        trace.html(html)
-        talk(say("saved", file=html))
+"""Four heads of 1000 × 1000 weights are about 80 MB of text; use --save for more."""
 
 
 def see_handmade(
@@ -41,8 +29,8 @@ def see_handmade(
     html: "Path | None",
     png: "Path | None",
 ) -> None:
-    """Run the layer on the words of the text, and show or write what each head looked at."""
-    from regard.language.handmade import HEADS, look
+    """Run the layer on the words of the text, and show or save the attention of each head."""
+    from regard.language.handmade import HEADS, run_layer
     from regard.text import split_words
 
     heads = _heads(head, HEADS)
@@ -53,14 +41,14 @@ def see_handmade(
         raise TooLargeError("cli-json-too-large", found=len(words), most=MOST_WORDS_IN_JSON)
     if len(words) > MOST_WORDS:
         raise TooLargeError("cli-text-too-long", found=len(words), most=MOST_WORDS)
-    talk(say("see-handmade"))
-    trace = look(words).trace
-    keep(trace, save, html)
+    print_message(say("see-handmade"))
+    trace = run_layer(words).trace
+    save_files(trace, save, html)
     if png is not None:
         from regard.views.plots import save_plot
 
         save_plot(trace, png, head=heads[0] if len(heads) == 1 else None)
-        talk(say("saved", file=png))
+        print_message(say("saved", file=png))
     if as_json:
         names = [HEADS[number] for number in heads]
         records = [record_as_json(record, 0, names, record.weights()[0, heads]) for record in trace]
@@ -78,16 +66,16 @@ def see_handmade(
         put()
         trace.show(width=columns, file=sys.stdout)
         sys.stdout.flush()
-        talk(say("see-more"))
+        print_message(say("see-more"))
 
 
-def _heads(asked: str | None, names: tuple[str, ...]) -> list[int]:
-    """The heads that were asked for: one by number or by name, or all."""
-    if asked in (None, "all"):
+def _heads(head: str | None, names: tuple[str, ...]) -> list[int]:
+    """The requested heads: one by number or name, or all."""
+    if head in (None, "all"):
         return list(range(len(names)))
-    if asked in names:
-        return [names.index(asked)]
-    if is_count(asked) and int(asked) < len(names):
-        return [int(asked)]
+    if head in names:
+        return [names.index(head)]
+    if is_count(head) and int(head) < len(names):
+        return [int(head)]
     heads = Listed(f"{number} ({name})" for number, name in enumerate(names))
-    raise UnknownNameError("cli-head-unknown", asked=asked, heads=heads)
+    raise UnknownNameError("cli-head-unknown", asked=head, heads=heads)

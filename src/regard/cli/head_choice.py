@@ -1,12 +1,15 @@
-"""Which heads `regard see` shows: --kind, --layer and --head, held against what a Trace has; and these as JSON."""
+"""The heads that `regard see` shows: --kind, --layer and --head applied to a Trace; output as JSON and in files."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.cli.number_options import is_count
+from regard.cli.streams import print_message
 from regard.errors import ArgumentError
 from regard.messages import Listed, say
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from regard.records import Record
     from regard.trace import Trace
 
@@ -14,15 +17,15 @@ KINDS = ("encoder", "decoder", "cross")
 ALL, MEAN = "all", "mean"
 
 
-class Asked(NamedTuple):
-    """The three options as they were written, looked at for their form; None where one was not given."""
+class HeadOptions(NamedTuple):
+    """The three options as written; None where one is not given."""
 
     kind: str | None = None
     layer: str | None = None
     head: str | None = None
 
     def check(self) -> None:
-        """What no model could answer is told before one runs."""
+        """Raise ArgumentError for values that are invalid for every model."""
         if self.kind not in (None, *KINDS):
             raise ArgumentError("option-unknown", option="--kind", asked=self.kind, choices=Listed(KINDS))
         for option, value, words in (("--layer", self.layer, (ALL,)), ("--head", self.head, (ALL, MEAN))):
@@ -30,13 +33,13 @@ class Asked(NamedTuple):
                 raise ArgumentError("see-choice", option=option, found=value, words=say("see-or").join(words))
 
 
-class Chosen(NamedTuple):
-    """Records of one kind with the number of their layer, and heads of each.
+class ChosenHeads(NamedTuple):
+    """Records of one kind with the numbers of their layers, and the heads to show.
 
-    heads   those to be drawn in full; None for an overview of all
-    mean    the mean of all heads instead
-    best    the layer and head that this kind of attention is best seen by, if the model's settings say so
-    among   heads among which the one to be drawn was found, as the one with the clearest pattern; else None
+    heads        heads to draw in full; None for an overview of all
+    mean         whether to show the mean of all heads instead
+    best         the layer and head that the model's settings name for this kind of attention, else None
+    candidates   the number of heads among which the shown one has the clearest pattern; else None
     """
 
     layers: list[int]
@@ -44,56 +47,66 @@ class Chosen(NamedTuple):
     heads: list[int] | None
     mean: bool
     best: tuple[int, int] | None
-    among: int | None = None
+    candidates: int | None = None
 
 
-def choose(trace: "Trace", asked: Asked) -> Chosen:
-    """What is asked for; where nothing is, the head that every view of the Trace opens with.
+def choose(trace: "Trace", options: HeadOptions) -> ChosenHeads:
+    """The requested heads; without a request, the head that every view of the Trace opens with.
 
-    That is one of cross-attention, and of self-attention only where there is no other. Raises ArgumentError with what
-    there is.
+    That is a head of cross-attention, or of self-attention if there is no cross-attention. Raises ArgumentError with
+    the available choices.
     """
     from regard.views.opening_head import opening_head
 
-    if asked == Asked() and len(trace):
+    if options == HeadOptions() and len(trace):
         at, head = opening_head(trace, list(trace))
         record = trace[at]
-        alike = [one.name for one in trace if one.kind == record.kind]
-        layer, is_named = alike.index(record.name), trace.opening == (record.name, head)
+        names = [one.name for one in trace if one.kind == record.kind]
+        layer, is_named = names.index(record.name), trace.opening == (record.name, head)
         count = None if is_named else sum(one.shape[1] for one in trace)
-        return Chosen([layer], [record], [head], False, (layer, head) if is_named else None, count)
+        return ChosenHeads([layer], [record], [head], False, (layer, head) if is_named else None, count)
     best = None
-    if trace.opening is not None and (of := trace[trace.opening[0]]).kind == "cross":
-        best = [one.name for one in trace if one.kind == of.kind].index(of.name), trace.opening[1]
+    if trace.opening is not None and (opening := trace[trace.opening[0]]).kind == "cross":
+        best = [one.name for one in trace if one.kind == opening.kind].index(opening.name), trace.opening[1]
     kinds = list(dict.fromkeys(record.kind for record in trace))
     main = "cross" if "cross" in kinds else "decoder"
-    kind = asked.kind or main
+    kind = options.kind or main
     records = [record for record in trace if record.kind == kind]
     if not records:
         raise ArgumentError("see-kind", asked=kind, kinds=Listed(kinds))
     if kind != main:
         best = None
     layers, heads = list(range(len(records))), None
-    if asked.layer is not None and asked.layer != ALL:
-        layers = [_number("--layer", asked.layer, len(records))]
-    elif asked.layer is None and best is not None:
+    if options.layer is not None and options.layer != ALL:
+        layers = [_number("--layer", options.layer, len(records))]
+    elif options.layer is None and best is not None:
         layers = [best[0]]
     H = records[0].shape[1]
-    if asked.head == ALL:
+    if options.head == ALL:
         heads = list(range(H))
-    elif asked.head is not None and asked.head != MEAN:
-        heads = [_number("--head", asked.head, H)]
-    elif asked.layer is asked.head is None and best is not None:
+    elif options.head is not None and options.head != MEAN:
+        heads = [_number("--head", options.head, H)]
+    elif options.layer is options.head is None and best is not None:
         heads = [best[1]]
-    return Chosen(layers, [records[layer] for layer in layers], heads, asked.head == MEAN, best)
+    return ChosenHeads(layers, [records[layer] for layer in layers], heads, options.head == MEAN, best)
 
 
 def record_as_json(record: "Record", layer: int, heads: list[Any], weights: Any) -> dict[str, Any]:
-    """A record as --json writes it; `weights` (H, T, S) has a map for each of the `heads`."""
-    sides = {"queries": record.queries, "written": record.written, "keys": record.keys}
+    """A record as --json prints it; `weights` (H, T, S) has a map for each of the `heads`."""
+    sides = {"queries": record.query_tokens, "written": record.written, "keys": record.key_tokens}
     tokens = {side: list(rows[0]) if rows else None for side, rows in sides.items()}
     about = {"name": record.name, "kind": record.kind, "layer": layer, "heads": heads}
     return about | tokens | {"weights": weights.tolist()}
+
+
+def save_files(trace: "Trace", save: "Path | None", html: "Path | None") -> None:
+    """Save all layers and heads to the requested files."""
+    if save is not None:
+        trace.save(save, qk=True)
+        print_message(say("saved", file=save))
+    if html is not None:
+        trace.html(html)
+        print_message(say("saved", file=html))
 
 
 def _number(option: str, text: str, count: int) -> int:

@@ -1,4 +1,4 @@
-"""`regard heads`: run a model on a text and tell what its heads look at."""
+"""`regard heads`: run a model on a text and show what its heads attend to."""
 
 import shlex
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -7,11 +7,11 @@ import typer
 
 from regard.cli.handmade_view import MOST_WORDS
 from regard.cli.handmade_view import NAME as HANDMADE
-from regard.cli.input_notes import load_reader, tell_of_reading
+from regard.cli.input_notes import load_model, see_text
 from regard.cli.number_options import whole_number
 from regard.cli.see_command import MODEL, first_line
-from regard.cli.see_command import TEXTS as SHORT
-from regard.cli.streams import given_text, one_text, put, talk, write_json
+from regard.cli.see_command import TEXTS as SHORT_TEXTS
+from regard.cli.streams import given_text, join_words, print_message, put, write_json
 from regard.errors import ArgumentError, TooLargeError
 from regard.messages import say
 from regard.printable import printable
@@ -24,14 +24,14 @@ TEXTS = {
     "translation": "He likes tea and she likes tea, too.",
     "text": "床前明月光",
 }
-"""Where no text is given: one that says things twice, so that heads that look for such things are found; for a model
-that reads no more, what `regard see` takes.
+"""The default text by task: with repeated words, so that heads that attend to repetitions are found. If it is too long
+for the model, that of `regard see`.
 """
-SHOWN = 20
+MOST_SHOWN = 20
 
 
-class Ran(NamedTuple):
-    """A model on a text: what to say first, and the Trace."""
+class ModelRun(NamedTuple):
+    """A model run on a text: the first line to print, and the Trace."""
 
     text: str
     output: str | None
@@ -50,25 +50,25 @@ def heads(
 ) -> None:
     from regard.patterns import check_name
 
-    most = SHOWN if count is None else whole_number("--count", count, least=1)
+    most = MOST_SHOWN if count is None else whole_number("--count", count, least=1)
     if find is not None:
         check_name(find)
-    ran = _run(model, given_text(text))
-    found = ran.trace.heads()
+    result = _run(model, given_text(text))
+    found = result.trace.heads()
     if as_json:
-        write_json(_as_json(model, ran, found, find))
+        write_json(_as_json(model, result, found, find))
         return
-    put(ran.line)
+    put(result.line)
     put()
     put(found.text(find, most))
     ranked = list(found) if find is None else found.ranked(find)
     if model != HANDMADE and ranked:
-        talk(_hint(model, one_text(text) if text else ran.text, ran.trace, ranked[0]))
+        print_message(_hint(model, join_words(text) if text else result.text, result.trace, ranked[0]))
 
 
-def _run(model: str, given: str | None) -> Ran:
+def _run(model: str, given: str | None) -> ModelRun:
     if model == HANDMADE:
-        from regard.language.handmade import look
+        from regard.language.handmade import run_layer
         from regard.text import split_words
 
         sentence = say("see-sentence") if given is None else given
@@ -77,38 +77,32 @@ def _run(model: str, given: str | None) -> Ran:
             raise ArgumentError("cli-text-empty")
         if len(words) > MOST_WORDS:
             raise TooLargeError("cli-text-too-long", found=len(words), most=MOST_WORDS)
-        talk(say("see-handmade"))
-        return Ran(sentence, None, " ".join(words), look(words).trace)
-
-    from regard.language.seeing import look as look_at
-
-    reader = load_reader(model)
-    read = TEXTS[reader.settings.task] if given is None else given
+        print_message(say("see-handmade"))
+        return ModelRun(sentence, None, " ".join(words), run_layer(words).trace)
+    reader = load_model(model)
     try:
-        seen = look_at(reader, read)
+        seen = see_text(reader, TEXTS[reader.settings.task] if given is None else given)
     except TooLargeError:
         if given is not None:
             raise
-        read = SHORT[reader.settings.task]
-        seen = look_at(reader, read)
-    tell_of_reading(reader, read, seen.output)
-    return Ran(seen.text, seen.output, first_line(reader, seen), seen.trace)
+        seen = see_text(reader, SHORT_TEXTS[reader.settings.task])
+    return ModelRun(seen.text, seen.output, first_line(reader, seen), seen.trace)
 
 
 def _hint(model: str, text: str, trace: "Trace", head: "Head") -> str:
-    """How to draw the first head of the table on the same text: layers are counted within a kind."""
+    """A hint with the command that draws the first head of the table; layers are counted within a kind."""
     names = trace.select(kind=head.kind).names
     which = {"kind": head.kind, "layer": names.index(head.name), "head": head.head}
     return say("heads-see", model=shlex.quote(model), text=_quoted(text), **which)
 
 
 def _quoted(text: str) -> str:
-    """A text as it is written after a command; - is stdin, and what else begins so would be an option."""
+    """A text quoted for the shell, after -- if it would be read as an option; - is stdin."""
     quoted = shlex.quote(printable(text))
     return f"-- {quoted}" if text.startswith("-") and text != "-" else quoted
 
 
-def _as_json(model: str, ran: Ran, found: "Heads", find: str | None) -> dict[str, Any]:
+def _as_json(model: str, result: ModelRun, found: "Heads", find: str | None) -> dict[str, Any]:
     """Every head in the order of the table, with every score."""
     ranked = list(found) if find is None else found.ranked(find)
     listed = [
@@ -121,4 +115,4 @@ def _as_json(model: str, ran: Ran, found: "Heads", find: str | None) -> dict[str
         }
         for head in ranked
     ]
-    return {"model": model, "text": ran.text, "output": ran.output, "heads": listed}
+    return {"model": model, "text": result.text, "output": result.output, "heads": listed}

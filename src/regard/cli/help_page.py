@@ -1,6 +1,6 @@
-"""The help page, in either language and as wide as the terminal.
+"""The help page of a command, in English or Chinese, fitted to the terminal.
 
-Typer's own page speaks English only and takes a Chinese character for one column wide.
+Typer's own page is in English only and counts a Chinese character as one column.
 """
 
 import re
@@ -13,17 +13,17 @@ from rich.cells import cell_len
 from regard.messages import catalogue, say
 
 WIDEST = 96
-# What every command understands; `entry` takes them before a command is chosen.
+# Options of every command; `entry` removes them before a command is chosen.
 GENERAL = (("--lang zh|en", "help-lang"), ("--debug", "help-debug"))
 
-# A space, or one Chinese character or a run of anything else, with the marks that must not end a line before it and
-# those that must not begin one after it.
+# A space, or one Chinese character or a run of other characters, together with opening punctuation, which must not end
+# a line, and closing punctuation, which must not begin one.
 CHINESE = r"\u2e80-\u9fff\uff00-\uffef“"
 _ATOMS = re.compile(rf" +|[“「（]*(?:[{CHINESE}]|[^ {CHINESE}]+)[，。；：、！？）」”]*")
 
 
-def page(command: Any, context: Any) -> str:
-    """Usage, what the command does, its arguments, options and commands, and examples."""
+def help_page(command: Any, context: Any) -> str:
+    """The help page: usage, description, commands, arguments, options and examples."""
     arguments, options = [], []
     for param in command.get_params(context):
         if param.param_type_name == "argument":
@@ -45,19 +45,19 @@ def page(command: Any, context: Any) -> str:
 
 
 def fold(text: str, width: int) -> list[str]:
-    """Lines of at most so many columns, broken at spaces or between Chinese characters.
+    """The text in lines of at most `width` columns, broken at spaces or between Chinese characters.
 
     >>> fold("attention 是这样计算的。", 14)
     ['attention 是这', '样计算的。']
     """
     text = text.lstrip(" ")
-    return [text[start:end].rstrip() for start, end in pairwise([0, *breaks(text, width), len(text)])]
+    return [text[start:end].rstrip() for start, end in pairwise([0, *line_breaks(text, width), len(text)])]
 
 
-def breaks(text: str, width: int) -> list[int]:
-    """Where a new line begins, so that none has more columns; none begins with a mark that belongs to the one before.
+def line_breaks(text: str, width: int) -> list[int]:
+    """The positions where a new line begins, for at most `width` columns; no line begins with closing punctuation.
 
-    >>> breaks("注意力，和词元。", 8)
+    >>> line_breaks("注意力，和词元。", 8)
     [4]
     """
     places, start = [], 0

@@ -1,24 +1,23 @@
-"""A model that reads, and what is told about it: a text spelled otherwise, and what the model does not know."""
+"""Notes about an input text: corrected spelling, what the model does not know, and lost numbers."""
 
+import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from regard.cli.handmade_view import NAME as HANDMADE
-from regard.cli.streams import talk
+from regard.cli.streams import print_message
 from regard.errors import FileError
 from regard.messages import Listed, say
 from regard.printable import one_line
 
 if TYPE_CHECKING:
-    from regard.language import LanguageModel
+    from regard.language import LanguageModel, Seen
+    from regard.language.input_text import Note
 
 
-NOTHING_UNKNOWN: dict[str, list[str]] = {"unknown": [], "lost_numbers": []}
-"""What `reading_as_json` says of a text that was read as it stands."""
-
-
-def load_reader(name: str) -> "LanguageModel":
-    """The model to be looked at; where there is none, the one built by hand is named among those that there are."""
-    from regard.language import BUNDLED, load
+def load_model(name: str) -> "LanguageModel":
+    """The model of that name; the error for an unknown name also lists `handmade`."""
+    from regard.language.loading import BUNDLED, load
 
     try:
         return load(name)
@@ -28,54 +27,57 @@ def load_reader(name: str) -> "LanguageModel":
         raise FileError(error.key, **error.values | {"names": Listed((*BUNDLED, HANDMADE))}) from error
 
 
-def tell_of_reading(model: "LanguageModel", text: str, output: str | None) -> None:
-    """All of it about one text and its translation; nothing where it was read as it stands."""
-    for sentence in _sentences(model, text, output).values():
-        talk(sentence)
+def see_text(model: "LanguageModel", text: str, output: str | None = None) -> "Seen":
+    """`model.see` with its notes printed as messages instead of warnings."""
+    from regard.language.input_text import InputWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        seen = model.see(text, output=output)
+    print_notes(model, seen.notes)
+    return seen
 
 
-def reading_as_json(model: "LanguageModel", text: str, output: str | None) -> dict[str, list[str]]:
-    """The same for programs: what the model does not know of a text, and the numbers that its translation lacks."""
-    from regard.language.input_text import unknown
-
-    if model.settings.task != "translation":
-        return {}
-    found = unknown(model, text, output)
-    strange = [*found.get("text-strange", []), *found.get("text-unseen", []), *found.get("text-wordless", [])]
-    return {"unknown": strange, "lost_numbers": found.get("text-numbers", [])}
+def print_notes(model: "LanguageModel", notes: "Iterable[Note]") -> None:
+    """Print the notes about a text."""
+    for note in notes:
+        print_message(_message(model, note))
 
 
-class ReadLines:
-    """The same about many lines: the first one of each kind, and how many there were."""
+def notes_as_json(notes: "Iterable[Note]") -> dict[str, list[str]]:
+    """The notes for --json: what the model does not know, and numbers missing in the translation."""
+    found: dict[str, list[str]] = {"unknown": [], "lost_numbers": []}
+    for note in notes:
+        if note.kind != "read-as":
+            found["lost_numbers" if note.kind == "text-numbers" else "unknown"] += note.parts
+    return found
+
+
+class LineNotes:
+    """Notes about many lines: the first of each kind, and their number."""
 
     def __init__(self, model: "LanguageModel") -> None:
         self._model = model
         self._first: dict[str, tuple[int, str]] = {}
         self._count: dict[str, int] = {}
 
-    def add(self, number: int, text: str, output: str) -> None:
-        """A line that was read, and what was made of it."""
-        for kind, sentence in _sentences(self._model, text, output).items():
-            self._first.setdefault(kind, (number, sentence))
-            self._count[kind] = self._count.get(kind, 0) + 1
+    def add(self, number: int, notes: "Iterable[Note]") -> None:
+        """Add the notes about a line."""
+        for note in notes:
+            self._first.setdefault(note.kind, (number, _message(self._model, note)))
+            self._count[note.kind] = self._count.get(note.kind, 0) + 1
 
-    def tell(self) -> None:
-        """Once all have been read."""
+    def print_all(self) -> None:
+        """Print the notes after the last line."""
         for kind, (number, reason) in self._first.items():
             count = self._count[kind]
             if count == 1:
-                talk(say("translate-line", number=number, reason=reason))
+                print_message(say("translate-line", number=number, reason=reason))
             else:
-                talk(say("translate-lines", number=number, reason=reason, count=count))
+                print_message(say("translate-lines", number=number, reason=reason, count=count))
 
 
-def _sentences(model: "LanguageModel", text: str, output: str | None) -> dict[str, str]:
-    """What there is to say, by its kind; of a model that goes on with a text, nothing: it reads what is written."""
-    from regard.language.input_text import read, told, unknown
+def _message(model: "LanguageModel", note: "Note") -> str:
+    from regard.language.input_text import note_message
 
-    if model.settings.task != "translation":
-        return {}
-    reading = read(model, text)
-    found = {"changed": say("read-as", text=one_line(reading.text))} if reading.changed else {}
-    about = unknown(model, text, output).items()
-    return found | {kind: one_line(told(model, pieces, kind)) for kind, pieces in about}
+    return one_line(note_message(model, note))

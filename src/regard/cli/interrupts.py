@@ -1,8 +1,8 @@
-"""Ctrl-C from the first moment of the program to its last: exit 130, and no traceback.
+"""Ctrl-C from start to end of the program: exit code 130 and no traceback.
 
-While modules are being imported, and once the work is done, the process ends at once. In between, KeyboardInterrupt is
-raised so that a command can clean up. This file imports only what Python has loaded already: `signal` would import
-`enum`, and a Ctrl-C during these milliseconds would be a traceback.
+While modules are imported, and after the command is done, the process ends at once. In between, KeyboardInterrupt is
+raised so that a command can clean up. This file imports only modules that Python has loaded already: `signal` imports
+`enum`, and Ctrl-C during these milliseconds would print a traceback.
 """
 
 import _signal  # type: ignore[import-not-found]
@@ -15,75 +15,75 @@ if TYPE_CHECKING:
     from typing import Any
 
 INTERRUPTED = 130
-AGAIN_AFTER = 0.02
-"""Seconds until an interrupt that Python could not raise is raised again."""
+RESEND_AFTER = 0.02
+"""Seconds until an interrupt that Python could not raise is sent again."""
 
-_came = False
+_was_interrupted = False
 _main = 0
 """The thread in which the command runs."""
 
 
-def came() -> bool:
-    """Whether Ctrl-C was pressed while the command ran: an error after it may be a consequence of it.
+def was_interrupted() -> bool:
+    """Whether Ctrl-C was pressed while the command ran: a later error may be its consequence.
 
-    A package whose import is interrupted may raise an ImportError of its own.
+    A package whose import is interrupted may raise its own ImportError.
     """
-    return _came
+    return _was_interrupted
 
 
-def end_at_once() -> bool:
-    """From now on, Ctrl-C ends the process. False where it is not ours to decide: ignored, or not the main thread."""
-    if _signal.getsignal(_signal.SIGINT) not in (_signal.default_int_handler, _leave, _raise):
+def exit_on_interrupt() -> bool:
+    """From now on, Ctrl-C ends the process. Returns False where SIGINT is ignored or this is not the main thread."""
+    if _signal.getsignal(_signal.SIGINT) not in (_signal.default_int_handler, _exit, _raise):
         return False
     try:
-        _signal.signal(_signal.SIGINT, _leave)
+        _signal.signal(_signal.SIGINT, _exit)
     except ValueError:  # not the main thread
         return False
     return True
 
 
 def ignore() -> None:
-    """From now on, Ctrl-C does nothing: the command is interrupted already, and is leaving.
+    """From now on, Ctrl-C does nothing: the command was interrupted already and is ending.
 
-    While Python shuts down, a handler of ours would be replaced by the system's, which ends the process with no code.
+    While Python shuts down, it replaces our handler by the system's, which ends the process without an exit code.
     """
-    if _signal.getsignal(_signal.SIGINT) in (_leave, _raise):
+    if _signal.getsignal(_signal.SIGINT) in (_exit, _raise):
         _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
 
 
 def raise_interrupts() -> None:
-    """From now on, Ctrl-C raises KeyboardInterrupt, also where Python could only have printed it."""
+    """From now on, Ctrl-C raises KeyboardInterrupt, even where Python could only print it."""
     global _main
     _main = _thread.get_ident()
     sys.unraisablehook = _unraisable
     _signal.signal(_signal.SIGINT, _raise)
 
 
-def _leave(number: int, frame: "Any") -> None:
+def _exit(number: int, frame: "Any") -> None:
     os._exit(INTERRUPTED)
 
 
 def _raise(number: int, frame: "Any") -> None:
-    global _came
-    _came = True
+    global _was_interrupted
+    _was_interrupted = True
     raise KeyboardInterrupt
 
 
-def _unraisable(told: "Any") -> None:
-    """An exception in a callback, such as the one with which an import lets go of its lock, is printed and lost.
+def _unraisable(unraisable: "Any") -> None:
+    """Send a lost KeyboardInterrupt again: Python only prints exceptions in callbacks, such as those of import locks.
 
-    A KeyboardInterrupt comes again a moment later instead; a thread raises it, because here it would be lost as well.
+    A thread sends it a moment later, because an exception raised here would be lost as well.
     """
-    if not issubclass(told.exc_type, KeyboardInterrupt):
-        sys.__unraisablehook__(told)
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)
         return
     import time
 
-    def again() -> None:
-        time.sleep(AGAIN_AFTER)
-        if hasattr(_signal, "pthread_kill"):  # which also ends a wait of the main thread
+    def send_again() -> None:
+        time.sleep(RESEND_AFTER)
+        if hasattr(_signal, "pthread_kill"):  # which also wakes the main thread
             _signal.pthread_kill(_main, _signal.SIGINT)
         else:
             _thread.interrupt_main()
 
-    _thread.start_new_thread(again, ())
+    _thread.start_new_thread(send_again, ())

@@ -1,4 +1,4 @@
-"""Numbers as they are written after an option: checked, or told what they should be."""
+"""Validation of numbers in options."""
 
 import math
 
@@ -8,7 +8,7 @@ MOST_BEAMS = 256
 
 
 def is_count(text: str) -> bool:
-    """Whether it is a whole number of a length within reason: `int` refuses thousands of digits.
+    """Whether it is a whole number of at most 18 digits: `int` refuses thousands of digits.
 
     >>> is_count("12"), is_count("-1"), is_count("9" * 5000)
     (True, False, False)

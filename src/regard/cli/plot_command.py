@@ -1,4 +1,4 @@
-"""`regard plot`: the curves of one run or several, in the terminal, as a picture or as numbers."""
+"""`regard plot`: the training curves of one or more runs, in the terminal, as a picture or as JSON."""
 
 import sys
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.streams import talk, write_json
+from regard.cli.streams import print_message, write_json
 from regard.errors import ArgumentError
-from regard.files.output import PICTURES, check_place, ending_of
+from regard.files.output import PICTURES, check_target, extension_of
 from regard.messages import say
 
 if TYPE_CHECKING:
@@ -26,20 +26,20 @@ def plot(
     if not runs:
         raise ArgumentError("plot-no-runs")
     if png is not None:
-        ending_of(png, *PICTURES)
-        check_place(png)
+        extension_of(png, *PICTURES)
+        check_target(png)
 
-    from regard.checkpoints.model_folder import run_of
+    from regard.checkpoints.model_folder import run_folder_of
     from regard.views.curves import curves_of, read_metrics, run_names
 
-    runs = list(dict.fromkeys(run_of(run) or run for run in runs))
-    named = zip(run_names(runs), runs, strict=True)
-    curves = [one for name, run in named for one in curves_of(name, read_metrics(run), metric)]
+    runs = list(dict.fromkeys(run_folder_of(run) or run for run in runs))
+    with_names = zip(run_names(runs), runs, strict=True)
+    curves = [one for name, run in with_names for one in curves_of(name, read_metrics(run), metric)]
     if png is not None:
         from regard.views.curve_plots import save_curves
 
         save_curves(curves, png)
-        talk(say("saved", file=png))
+        print_message(say("saved", file=png))
     if as_json:
         write_json({"curves": [_as_json(one) for one in curves]})
     elif png is None:

@@ -1,4 +1,4 @@
-"""`regard see`: run a model on a text and show where it looks. Which heads are shown is chosen next door."""
+"""`regard see`: run a model on a text and show its attention. `head_choice` chooses the heads."""
 
 import sys
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.handmade_view import NAME as HANDMADE
-from regard.cli.handmade_view import keep, see_handmade
-from regard.cli.head_choice import ALL, Asked, Chosen, choose, record_as_json
-from regard.cli.input_notes import load_reader, reading_as_json, tell_of_reading
+from regard.cli.handmade_view import see_handmade
+from regard.cli.head_choice import ALL, ChosenHeads, HeadOptions, choose, record_as_json, save_files
+from regard.cli.input_notes import load_model, notes_as_json, see_text
 from regard.cli.number_options import whole_number
-from regard.cli.streams import given_text, put, talk, tell_of_file, write_json
+from regard.cli.streams import given_text, hint_at_file, print_message, put, write_json
 from regard.errors import ArgumentError, TooLargeError
-from regard.files.output import PAGES, PICTURES, TRACE, check_place, ending_of
+from regard.files.output import PAGES, PICTURES, TRACE, check_target, extension_of
 from regard.messages import say
 from regard.printable import one_line
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 MODEL = "translator"
 TEXTS = {"translation": "I love you", "text": "床前明月光"}
-"""What is shown where no text is given, by what the model does."""
+"""The default text by the task of the model."""
 MOST_WEIGHTS_IN_JSON = 4_000_000
-"""Some 80 MB of text; more is a file's work."""
+"""About 80 MB of text; use --save for more."""
 
 
 def see(
@@ -46,8 +46,8 @@ def see(
     columns = None if width is None else _columns(width)
     for file, endings in ((save, (TRACE,)), (html, PAGES), (png, PICTURES)):
         if file is not None:
-            ending_of(file, *endings)
-            check_place(file)
+            extension_of(file, *endings)
+            check_target(file)
     if model == HANDMADE:
         if kind is not None or layer is not None:
             raise ArgumentError("see-handmade-one")
@@ -57,42 +57,36 @@ def see(
         sentence = say("see-sentence") if given is None else given
         see_handmade(sentence, head=head, columns=columns, as_json=as_json, save=save, html=html, png=png)
         return
-    asked = Asked(kind, layer, head)
-    asked.check()
-
-    from regard.language.seeing import look
-
-    reader = load_reader(model)
+    options = HeadOptions(kind, layer, head)
+    options.check()
+    reader = load_model(model)
     given = given_text(text)
-    read = TEXTS[reader.settings.task] if given is None else given.strip()
-    seen = look(reader, read, output=output)
-    about = (reader, read, seen.output if output is None else None)
-    tell_of_reading(*about)
-    chosen = choose(seen.trace, asked)
-    keep(seen.trace, save, html)
+    seen = see_text(reader, TEXTS[reader.settings.task] if given is None else given.strip(), output)
+    chosen = choose(seen.trace, options)
+    save_files(seen.trace, save, html)
     if png is not None:
         _save_png(chosen, png)
-        talk(say("saved", file=png))
+        print_message(say("saved", file=png))
     if as_json:
-        write_json(_as_json(reader, seen, chosen, reading_as_json(*about)))
+        write_json(_as_json(reader, seen, chosen))
         return
     put(first_line(reader, seen))
     if png is None:
         named = bool(reader.settings.alignment_heads)
-        _show(chosen, columns, None if asked == Asked() else ALL, named=named)
-        for key in _hints(seen, reader.settings.task, chosen, example=given is None, heads=asked == Asked()):
-            talk(say(key))
-    tell_of_file("see", text)
+        _show(chosen, columns, None if options == HeadOptions() else ALL, named=named)
+        for key in _hints(seen, reader.settings.task, chosen, example=given is None, heads=options == HeadOptions()):
+            print_message(say(key))
+    hint_at_file("see", text)
 
 
 def first_line(reader: "LanguageModel", seen: "Seen") -> str:
-    """What was read and what was written: beside each other, or as one text."""
+    """The text as read and the output: with an arrow for a translation, else as one text."""
     between = " → " if reader.settings.task == "translation" else ""
     return one_line(f"{seen.text}{between}{seen.output}")
 
 
-def _hints(seen: "Seen", task: str, chosen: Chosen, *, example: bool, heads: bool) -> Iterator[str]:
-    """What a newcomer may want to know next; who has chosen heads knows that there are more."""
+def _hints(seen: "Seen", task: str, chosen: ChosenHeads, *, example: bool, heads: bool) -> Iterator[str]:
+    """Message keys of hints about what to try next."""
     from regard.text.segmentation import split_sentences
 
     if task == "translation" and len(split_sentences(seen.text)) > 1:
@@ -103,10 +97,10 @@ def _hints(seen: "Seen", task: str, chosen: Chosen, *, example: bool, heads: boo
         yield "see-more-overview" if chosen.best is None else f"see-more-{task}"
 
 
-def _show(chosen: Chosen, columns: int | None, overview: str | None, *, named: bool) -> None:
-    """The heads that were asked for in full, one after another; without --head all of them at a glance.
+def _show(chosen: ChosenHeads, columns: int | None, overview: str | None, *, named: bool) -> None:
+    """Print the requested heads in full, one after another; without --head an overview of all.
 
-    named   whether the best head is one that the model's settings name
+    named   whether the model's settings name the best head
     """
     from regard.trace import Trace
 
@@ -121,14 +115,14 @@ def _show(chosen: Chosen, columns: int | None, overview: str | None, *, named: b
             put()
             if chosen.best == (layer, head):
                 put(say(f"see-best-{record.kind}" if named else "see-matters", layer=layer, head=head))
-            elif chosen.among is not None:
-                put(say("see-clearest", layer=layer, head=head, count=chosen.among))
+            elif chosen.candidates is not None:
+                put(say("see-clearest", layer=layer, head=head, count=chosen.candidates))
             Trace([record]).show(head=head, width=columns, file=sys.stdout)
     sys.stdout.flush()
 
 
-def _save_png(chosen: Chosen, path: Path) -> None:
-    """The same heads in one picture."""
+def _save_png(chosen: ChosenHeads, path: Path) -> None:
+    """Save the same heads as one picture."""
     from regard.trace import Trace
     from regard.trace.from_weights import mean_of_heads
     from regard.views.plots import save_plot
@@ -138,8 +132,8 @@ def _save_png(chosen: Chosen, path: Path) -> None:
     save_plot(Trace(records), path, head=one)
 
 
-def _as_json(reader: "LanguageModel", seen: "Seen", chosen: Chosen, reading: dict[str, list[str]]) -> dict[str, Any]:
-    """Every weight of the same heads."""
+def _as_json(reader: "LanguageModel", seen: "Seen", chosen: ChosenHeads) -> dict[str, Any]:
+    """The same heads with every weight."""
     count = 1 if chosen.mean else None
     sizes = [(count or len(chosen.heads or range(r.shape[1]))) * r.shape[2] * r.shape[3] for r in chosen.records]
     if sum(sizes) > MOST_WEIGHTS_IN_JSON:
@@ -151,7 +145,8 @@ def _as_json(reader: "LanguageModel", seen: "Seen", chosen: Chosen, reading: dic
         weights = weights.mean(0, keepdims=True) if chosen.mean else weights[heads]
         records.append(record_as_json(record, layer, ["mean"] if chosen.mean else heads, weights))
     about = {"model": reader.name, "text": seen.text, "output": seen.output}
-    return {**about, **reading, "records": records}
+    notes = notes_as_json(seen.notes) if reader.settings.task == "translation" else {}
+    return {**about, **notes, "records": records}
 
 
 def _columns(width: str) -> int:

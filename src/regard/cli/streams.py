@@ -12,28 +12,28 @@ from itertools import islice
 from typing import Any
 
 from regard.errors import FileError, TooLargeError
-from regard.memory import spell
+from regard.memory import format_bytes
 from regard.messages import say
 from regard.printable import escaped_json, printable
 
 LARGEST_STDIN = 2**26
-"""In bytes. What goes on for longer is no text that a command could use, and would fill the memory."""
+"""In bytes. A longer text is of no use to a command and would fill the memory."""
 
 
 def stdin_bytes(most: int = LARGEST_STDIN) -> bytes:
-    """All of stdin. FileError where it is closed, TooLargeError where it has more than `most` bytes."""
+    """All of stdin. Raises FileError where it is closed, TooLargeError where it has more than `most` bytes."""
     if sys.stdin is None:
         raise FileError("stdin-closed")
     if sys.stdin.isatty():
-        talk(say("cli-reading-stdin"))
+        print_message(say("cli-reading-stdin"))
     raw = sys.stdin.buffer.read(most + 1)
     if len(raw) > most:
-        raise TooLargeError("cli-stdin-large", most=spell(most))
+        raise TooLargeError("cli-stdin-large", most=format_bytes(most))
     return raw
 
 
 def read_stdin() -> str:
-    """All of stdin as text; FileError where it is no UTF-8."""
+    """All of stdin as text. Raises FileError where it is not UTF-8."""
     raw = stdin_bytes()
     try:
         return raw.decode("utf-8-sig")
@@ -42,10 +42,10 @@ def read_stdin() -> str:
 
 
 def given_text(text: list[str] | None) -> str | None:
-    """The text as given, or from stdin; None without one. Words without quotes around them are one text."""
+    """The text of the arguments, joined by spaces, or of stdin for "-"; None without arguments."""
     if not text:
         return None
-    joined = one_text(text)
+    joined = join_words(text)
     return read_stdin() if joined == "-" else joined
 
 
@@ -54,10 +54,10 @@ def put(text: str = "", end: str = "\n", *, flush: bool = False) -> None:
     print(printable(text), end=end, flush=flush)
 
 
-def one_text(words: list[str]) -> str:
-    """Words without quotes around them as one text; UTF-8 also where the locale is another, such as C.
+def join_words(words: list[str]) -> str:
+    """The arguments joined by spaces, decoded as UTF-8 even in another locale, such as C.
 
-    There Python reads what it cannot decode as half characters, which no model knows.
+    There Python turns bytes that it cannot decode into surrogates, which no model knows.
     """
     text = " ".join(words)
     try:
@@ -67,33 +67,34 @@ def one_text(words: list[str]) -> str:
 
 
 def write_json(value: Any) -> None:
-    """One line of JSON on stdout: in UTF-8 where that is the encoding of stdout, else in ASCII with escapes."""
+    """Print one line of JSON to stdout, in UTF-8 if that is its encoding, else in ASCII with escapes."""
     try:
         text = escaped_json(json.dumps(value, ensure_ascii=False, allow_nan=False))
         if sys.stdout.encoding and codecs.lookup(sys.stdout.encoding).name != "utf-8":
             raise UnicodeError
-        text.encode()  # half a character, out of an argument that is no UTF-8
+        text.encode()  # raises on a surrogate, from an argument that is not UTF-8
     except (UnicodeError, LookupError):
         text = json.dumps(value, allow_nan=False)
     print(text)
 
 
-def talk(sentence: str) -> None:
-    """Say something that is not data. Where stderr cannot be written, the command goes on without."""
+def print_message(message: str) -> None:
+    """Print a message to stderr. If stderr cannot be written, the command continues without."""
     try:
-        print(printable(sentence), file=sys.stderr, flush=True)
+        print(printable(message), file=sys.stderr, flush=True)
     except (OSError, ValueError):
-        forget(sys.stderr)
+        discard_output(sys.stderr)
 
 
-# --- streams that are closed, or lack characters ----------------------------------------------------------
+# --- closed streams, and missing characters ---------------------------------------------------------------
 
 
 def prepare_streams() -> None:
-    """Make the three streams safe to use, however the program was started.
+    """Make the three streams safe to use, even if one is closed.
 
-    A closed stream is None. `print(file=None)` would write to stdout instead, and the next file that is opened would
-    get the stream's number. So the number is taken; stderr becomes a stream to nowhere; writing to stdout is an error.
+    A closed stream is None. `print(file=None)` would write to stdout instead, and the next file opened would get the
+    descriptor of the stream. So the descriptor is occupied, stderr goes to the null device, and writing to stdout
+    raises.
     """
     for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
         if stream is None:
@@ -101,55 +102,55 @@ def prepare_streams() -> None:
     if sys.stdout is None:
         sys.stdout = _ClosedStdout()
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - for as long as the program runs
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open until the program ends
     codecs.register_error(_ESCAPE, _escape)
-    _escaped.clear()
+    _unencodable.clear()
     for output, errors in ((sys.stdout, _ESCAPE), (sys.stderr, "backslashreplace")):
         with contextlib.suppress(AttributeError, ValueError):
             output.reconfigure(errors=errors)  # type: ignore[union-attr]
 
 
-def forget(stream: Any) -> None:
-    """Send what is still unwritten nowhere: Python would try it again at its end, and complain about it."""
+def discard_output(stream: Any) -> None:
+    """Discard unwritten output: at exit Python would try to write it again and report an error."""
     with contextlib.suppress(Exception):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, stream.fileno())
+        os.close(null_device)
 
 
-def tell_of_escapes() -> None:
-    """Say so where stdout lacked characters of what was written."""
-    if _escaped:
-        talk(say("cli-escaped", encoding=sys.stdout.encoding))
+def report_escapes() -> None:
+    """Print a message if stdout could not encode some characters."""
+    if _unencodable:
+        print_message(say("cli-escaped", encoding=sys.stdout.encoding))
 
 
 _ESCAPE = "regard-escape"
-_escaped: set[str] = set()
-"""The characters that stdout lacked."""
+_unencodable: set[str] = set()
+"""The characters that stdout could not encode."""
 
 
 def _escape(error: UnicodeError) -> tuple[str | bytes, int]:
-    """As "backslashreplace", and remembered."""
+    """As "backslashreplace", and record the characters."""
     if isinstance(error, UnicodeEncodeError):
-        _escaped.update(error.object[error.start : error.end])
+        _unencodable.update(error.object[error.start : error.end])
     return codecs.backslashreplace_errors(error)
 
 
 def _occupy(number: int) -> None:
-    """Open the null device under the number of a stream that is closed."""
+    """Open the null device under the descriptor of a closed stream."""
     with contextlib.suppress(OSError):
         found = os.open(os.devnull, os.O_RDWR)
-        if found != number:  # some other file has that number already
+        if found != number:  # another file has that descriptor already
             os.close(found)
 
 
 class _ClosedStdout(io.TextIOBase):
-    """Stands for a stdout that is closed: what is written to it is an error, and not lost in silence."""
+    """In place of a closed stdout: writing raises instead of losing the text silently."""
 
     encoding = "utf-8"
 
     def write(self, text: str) -> int:
-        """Raises FileError."""
+        """Raise FileError."""
         raise FileError("stdout-closed")
 
     def writable(self) -> bool:
@@ -158,23 +159,23 @@ class _ClosedStdout(io.TextIOBase):
 
 LARGEST_BATCH = 64
 LONGEST_LINE = 2**20
-"""In bytes. What has no end of line for so long is no text, and is not held in memory."""
+"""In bytes. A longer line is not text and is not kept in memory."""
 _CHUNK = 2**16
 
 
 def stdin_batches() -> Iterator[list[str]]:
-    """The lines of stdin, without their ends: those that wait come together, and never the whole of a long file.
+    """The lines of stdin without their ends, in batches of the lines that have arrived, never a whole long file.
 
-    The first line comes alone and batches grow from there, so that the first answer is not the answer to 64.
-    Raises FileError where stdin is closed, is no UTF-8 or has no lines; the lines before such a place come first.
+    The first batch is one line and batches grow from there, so that the first output does not wait for 64 lines.
+    Raises FileError where stdin is closed, is not UTF-8 or has no line ends, after the lines before that place.
     """
     if sys.stdin is None:
         raise FileError("stdin-closed")
     if sys.stdin.isatty():
-        talk(say("cli-reading-stdin"))
+        print_message(say("cli-reading-stdin"))
     size, position = 1, 0
-    for waiting in _waiting():
-        lines = iter(waiting)
+    for arrived in _arrived_lines():
+        lines = iter(arrived)
         while batch := list(islice(lines, size)):
             size = min(4 * size, LARGEST_BATCH)
             texts = []
@@ -190,9 +191,9 @@ def stdin_batches() -> Iterator[list[str]]:
             yield texts
 
 
-def _waiting() -> Iterator[list[bytes]]:
-    """The lines that have come, as soon as any is whole; the last one may lack its end."""
-    stream: Any = sys.stdin.buffer  # typeshed does not know that it is buffered
+def _arrived_lines() -> Iterator[list[bytes]]:
+    """The complete lines that have arrived; the last one may lack its end."""
+    stream: Any = sys.stdin.buffer  # typeshed does not type it as buffered
     rest = b""
     while chunk := stream.read1(_CHUNK):
         *lines, rest = (rest + chunk).split(b"\n")
@@ -204,7 +205,7 @@ def _waiting() -> Iterator[list[bytes]]:
         yield [rest]
 
 
-def tell_of_file(command: str, text: list[str] | None) -> None:
-    """Say how a file is read, where a text was given that is the name of one."""
+def hint_at_file(command: str, text: list[str] | None) -> None:
+    """Print how to read a file, if the text is the name of a file."""
     if text and len(text) == 1 and os.path.isfile(text[0]):
-        talk(say("text-is-file", command=command, file=printable(shlex.quote(text[0]))))
+        print_message(say("text-is-file", command=command, file=printable(shlex.quote(text[0]))))

@@ -1,4 +1,4 @@
-"""`regard train`: a model trained by a recipe; without one, the recipes that there are."""
+"""`regard train`: train a model by a recipe; without a recipe, list the recipes."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from regard.cli.number_options import whole_number
-from regard.cli.streams import put, talk, write_json
+from regard.cli.streams import print_message, put, write_json
 from regard.errors import ArgumentError
 from regard.messages import language, say
 from regard.packages import require_package
@@ -62,7 +62,7 @@ def train(
             device=device,
             seconds=seconds,
             listeners=[] if screen is None else [screen],
-            say_note=talk,
+            say_note=print_message,
         )
     if as_json and is_first:
         write_json({"out": str(out), **ending.figures, "reason": ending.reason})
@@ -71,13 +71,13 @@ def train(
 
 
 def _read(recipe: str, changes: list[str], seed: str | None) -> "Recipe":
-    """The recipe with its changes; --seed is one of them."""
+    """The recipe with its changes, --seed among them."""
     from regard.recipes.recipe import read_recipe
 
     given: dict[str, str] = {}
     for change in changes:
-        key, sign, value = change.partition("=")
-        if not sign or not key.strip():
+        key, equals, value = change.partition("=")
+        if not equals or not key.strip():
             raise ArgumentError("train-set-form", found=change)
         given[key.strip()] = value.strip()
     if seed is not None:
@@ -108,6 +108,6 @@ def _list(as_json: bool) -> None:
     for name, about in found.items():
         put(name.ljust(width) + about)
     sys.stdout.flush()
-    talk(say("train-more"))
+    print_message(say("train-more"))
     if find_spec("torch") is None:
-        talk(say("missing-package", what="regard train", package="torch", extra="train"))
+        print_message(say("missing-package", what="regard train", package="torch", extra="train"))

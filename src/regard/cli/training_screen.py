@@ -15,26 +15,26 @@ from rich.style import Style
 from rich.text import Text
 
 from regard.messages import Language, language, say
-from regard.views.caption import flow
-from regard.views.curves import loss_text, thin
-from regard.views.labels import cut, visible
-from regard.views.terminal import holds
+from regard.views.caption import wrap_pieces
+from regard.views.curves import bin_points, loss_text
+from regard.views.labels import cut, printable_label
+from regard.views.terminal import can_encode
 
 if TYPE_CHECKING:
     from regard.training.journal import Event, Finished, Saved, Started, Stepped, Validated
 
 
 _SPARKS = "▁▂▃▄▅▆▇█"
-_DONE, _TO_DO = "━", "─"
-SIGNS = f"·{_DONE}{_TO_DO}{_SPARKS}"
-"""What a terminal must be able to write for the panel to be drawn on it."""
+_DONE, _REMAINING = "━", "─"
+CHARACTERS = f"·{_DONE}{_REMAINING}{_SPARKS}"
+"""The characters that the terminal must support for the live panel."""
 _SPARK_COLUMNS = 32
 _DIM, _BOLD = Style(dim=True), Style(bold=True)
 
 
 @dataclass(slots=True)
 class State:
-    """The newest of every kind of event, and the recent losses."""
+    """The latest event of each kind, and the recent losses."""
 
     recipe: str
     started: "Started | None" = None
@@ -47,16 +47,16 @@ class State:
 
     @property
     def step(self) -> int:
-        """How far the run is."""
+        """The current step."""
         event = self.finished or self.stepped or self.started
         return event.step if event is not None else 0
 
 
-# --- said once -------------------------------------------------------------------------------------------
+# --- lines printed once ----------------------------------------------------------------------------------
 
 
 def started_lines(state: State, lang: Language) -> list[str]:
-    """What begins, where it goes on from, and which checkpoints could not be used."""
+    """What is trained, the step it continues from, and the checkpoints that were skipped."""
     event = state.started
     assert event is not None
     lines = [
@@ -70,14 +70,14 @@ def started_lines(state: State, lang: Language) -> list[str]:
             steps=f"{event.steps:,}",
         )
     ]
-    lines += [say("training-checkpoint-skipped", lang, reason=visible(reason)) for reason in event.skipped]
+    lines += [say("training-checkpoint-skipped", lang, reason=printable_label(reason)) for reason in event.skipped]
     if event.resumed_from is not None:
         lines.append(say("training-resumed", lang, step=f"{event.resumed_from:,}"))
     return lines
 
 
 def finished_lines(event: "Finished", lang: Language) -> list[str]:
-    """How the run ended, and what came out."""
+    """How the run ended, and its results."""
     lines = [say(f"training-ended-{event.reason}", lang, step=f"{event.step:,}")]
     loss, best, step = (event.figures.get(name) for name in ("valid_loss", "best_valid_loss", "best_step"))
     if loss is not None and best is not None:
@@ -85,51 +85,51 @@ def finished_lines(event: "Finished", lang: Language) -> list[str]:
     return lines
 
 
-def news_line(state: State, lang: Language) -> str:
-    """How it goes, in one plain line."""
+def progress_line(state: State, lang: Language) -> str:
+    """The progress in one plain line."""
     steps = state.started.steps if state.started else state.step
     pieces = [say("training-step", lang, step=f"{state.step:,}", steps=f"{steps:,}")]
-    pieces += [*_course(state, lang), *_pace(state, lang), *_keeping(state, lang)]
+    pieces += [*_loss_parts(state, lang), *_speed_parts(state, lang), *_checkpoint_parts(state, lang)]
     if state.stepped is not None and state.stepped.eta_seconds is not None:
         pieces.append(say("training-left", lang, time=duration(state.stepped.eta_seconds)))
     return say("training-comma", lang).join(pieces)
 
 
-# --- drawn again and again -------------------------------------------------------------------------------
+# --- the live panel --------------------------------------------------------------------------------------
 
 
 def panel(state: State, elapsed: float, width: int, lang: Language) -> Group:
-    """The live panel: none of its lines wider than `width`."""
+    """The live panel, with lines of at most `width` columns."""
     pieces = [say("training-elapsed", lang, time=duration(elapsed))]
     if state.started is None:
-        return Group(*flow([state.recipe, say("training-preparing", lang), *pieces], width))
+        return Group(*wrap_pieces([state.recipe, say("training-preparing", lang), *pieces], width))
     steps = state.started.steps
     if state.stepped is not None and state.stepped.eta_seconds is not None and state.finished is None:
         pieces.append(say("training-left", lang, time=duration(state.stepped.eta_seconds)))
     count = say("training-step", lang, step=f"{state.step:,}", steps=f"{steps:,}")
-    head = flow([state.recipe, count, *pieces], width)
+    head = wrap_pieces([state.recipe, count, *pieces], width)
     head[0].stylize(_BOLD, 0, len(cut(state.recipe, width)))
     lines = [*head, bar(state.step / steps, width)]
     spark = sparkline(state.losses, _SPARK_COLUMNS)
-    course = _course(state, lang)
-    if course and spark:
-        course[0] += f" {spark}"
-    for group in (course, _pace(state, lang), _keeping(state, lang)):
-        lines += flow(group, width)
+    losses = _loss_parts(state, lang)
+    if losses and spark:
+        losses[0] += f" {spark}"
+    for group in (losses, _speed_parts(state, lang), _checkpoint_parts(state, lang)):
+        lines += wrap_pieces(group, width)
     return Group(*lines)
 
 
 def bar(share: float, width: int) -> Text:
-    """How much is done, as wide as it may be."""
-    room = max(4, min(width, 80) - 6)
-    done = min(room, int(max(0.0, share) * room))
+    """A progress bar."""
+    length = max(4, min(width, 80) - 6)
+    done = min(length, int(max(0.0, share) * length))
     line = Text(_DONE * done, Style(color="green"))
-    line.append(_TO_DO * (room - done), _DIM)
+    line.append(_REMAINING * (length - done), _DIM)
     return line.append(f" {min(1.0, max(0.0, share)):4.0%}")
 
 
 def sparkline(values: list[float], columns: int) -> str:
-    """The course of the values in so many characters, from the lowest to the highest; nothing for fewer than two.
+    """The values as a curve of at most `columns` characters, from lowest to highest; empty for fewer than two.
 
     >>> sparkline([4.0, 3.0, 2.0, 1.0], 4)
     '█▆▃▁'
@@ -137,14 +137,14 @@ def sparkline(values: list[float], columns: int) -> str:
     if len(values) < 2:
         return ""
     columns = min(columns, len(values))
-    mean = thin(np.arange(len(values), dtype=float), np.array(values), columns, (0, len(values) - 1)).mean
+    mean = bin_points(np.arange(len(values), dtype=float), np.array(values), columns, (0, len(values) - 1)).mean
     low, high = mean.min(), mean.max()
     levels = (mean - low) / (high - low) * (len(_SPARKS) - 1) if high > low else np.zeros(columns)
     return "".join(_SPARKS[int(level)] for level in levels.round())
 
 
-def _course(state: State, lang: Language) -> list[str]:
-    """Losses."""
+def _loss_parts(state: State, lang: Language) -> list[str]:
+    """The losses."""
     pieces = []
     if state.losses:
         pieces.append(say("training-loss", lang, loss=loss_text(state.losses[-1])))
@@ -154,7 +154,7 @@ def _course(state: State, lang: Language) -> list[str]:
     return pieces
 
 
-def _pace(state: State, lang: Language) -> list[str]:
+def _speed_parts(state: State, lang: Language) -> list[str]:
     """Learning rate and speed."""
     event = state.stepped
     if event is None:
@@ -167,8 +167,8 @@ def _pace(state: State, lang: Language) -> list[str]:
     return pieces
 
 
-def _keeping(state: State, lang: Language) -> list[str]:
-    """The last checkpoint, and what was left out."""
+def _checkpoint_parts(state: State, lang: Language) -> list[str]:
+    """The last checkpoint, and the number of skipped steps."""
     pieces = [say("training-saved", lang, step=f"{state.saved.step:,}")] if state.saved is not None else []
     return [*pieces, say("training-skipped", lang, count=state.skipped)] if state.skipped else pieces
 
@@ -187,9 +187,9 @@ def duration(seconds: float) -> str:
 PER_SECOND = 2
 PLAIN_SECONDS = 10.0
 FIRST_SECONDS = 3.0
-"""Until the first plain line: by then the first steps tell how long the whole run takes on this machine."""
+"""Until the first plain line: by then the first steps give an estimate of the remaining time."""
 RECENT = 400
-"""The losses that the sparkline is made of."""
+"""The number of losses in the sparkline."""
 
 
 class TrainingScreen:
@@ -202,16 +202,20 @@ class TrainingScreen:
         lang: Language | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        talk: Any = _Forgiving(file or sys.stderr)
-        self.console = Console(file=talk, highlight=False, force_jupyter=False)
-        # The thread that draws does not inherit the language that was chosen for this one.
+        stream: Any = _ErrorTolerantStream(file or sys.stderr)
+        self.console = Console(file=stream, highlight=False, force_jupyter=False)
+        # The drawing thread does not inherit the language of this thread.
         self.lang: Language = lang or language()
         self.clock = clock
-        self.state = State(recipe=visible(recipe))
+        self.state = State(recipe=printable_label(recipe))
         self.live: Live | None = None
-        self._began = self._spoke = clock()
-        self._has_news = False
-        if self.console.is_terminal and not self.console.is_dumb_terminal and holds(SIGNS, self.console.encoding):
+        self._started_at = self._last_printed = clock()
+        self._has_printed = False
+        if (
+            self.console.is_terminal
+            and not self.console.is_dumb_terminal
+            and can_encode(CHARACTERS, self.console.encoding)
+        ):
             self.live = Live(
                 console=self.console,
                 refresh_per_second=PER_SECOND,
@@ -230,20 +234,20 @@ class TrainingScreen:
         self.stop()
 
     def stop(self) -> None:
-        """Draw for the last time and give the terminal back; a second time does nothing."""
+        """Draw once more and release the terminal; a second call does nothing."""
         if self.live is not None:
-            self.live.transient = self.state.started is None  # of what never began nothing is left standing
+            self.live.transient = self.state.started is None  # a run that never started leaves nothing on the screen
             self.live.stop()
 
     def __call__(self, event: "Event") -> None:
-        """Keep the event; what will not come again is said at once."""
+        """Store the event; start and end are printed at once."""
         getattr(self, f"_{type(event).__name__.lower()}")(event)
 
     # --- events ------------------------------------------------------------------------------------------
 
     def _started(self, event: "Started") -> None:
         self.state.started = event
-        self._say(started_lines(self.state, self.lang))
+        self._print_lines(started_lines(self.state, self.lang))
 
     def _stepped(self, event: "Stepped") -> None:
         state = self.state
@@ -252,46 +256,46 @@ class TrainingScreen:
             state.skipped += 1
         if event.loss is not None:
             state.losses.append(event.loss)
-            if len(state.losses) > 2 * RECENT:  # a new list: the thread may be reading the old one
+            if len(state.losses) > 2 * RECENT:  # a new list: the drawing thread may be reading the old one
                 state.losses = state.losses[-RECENT:]
-        wait = PLAIN_SECONDS if self._has_news else FIRST_SECONDS
+        wait = PLAIN_SECONDS if self._has_printed else FIRST_SECONDS
         if (
             self.live is None
-            and self.clock() - self._spoke >= wait
-            and (self._has_news or event.eta_seconds is not None)
+            and self.clock() - self._last_printed >= wait
+            and (self._has_printed or event.eta_seconds is not None)
         ):
-            self._news()
+            self._print_progress()
 
     def _validated(self, event: "Validated") -> None:
         self.state.validated = event
         if self.live is None:
-            self._news()
+            self._print_progress()
 
     def _saved(self, event: "Saved") -> None:
         self.state.saved = event
 
     def _finished(self, event: "Finished") -> None:
         self.state.finished = event
-        self.stop()  # the last word stands under the panel
-        self._say(finished_lines(event, self.lang))
+        self.stop()  # the final lines go below the panel
+        self._print_lines(finished_lines(event, self.lang))
 
     # --- writing -----------------------------------------------------------------------------------------
 
-    def _news(self) -> None:
-        self._has_news = True
-        self._spoke = self.clock()
-        self._say([news_line(self.state, self.lang)])
+    def _print_progress(self) -> None:
+        self._has_printed = True
+        self._last_printed = self.clock()
+        self._print_lines([progress_line(self.state, self.lang)])
 
-    def _say(self, lines: list[str]) -> None:
+    def _print_lines(self, lines: list[str]) -> None:
         for line in lines:
             self.console.print(line, soft_wrap=True, markup=False)
 
     def _panel(self) -> Group:
-        return panel(self.state, self.clock() - self._began, self.console.width, self.lang)
+        return panel(self.state, self.clock() - self._started_at, self.console.width, self.lang)
 
 
-class _Forgiving:
-    """A stream that nobody may be reading any more: a run does not end because its screen was closed, or is full."""
+class _ErrorTolerantStream:
+    """A stream that ignores write errors: a run does not end because its terminal was closed or its disk is full."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -300,12 +304,12 @@ class _Forgiving:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """As much as can be."""
+        """Write the text if possible."""
         with suppress(OSError, ValueError):
             return self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Where there is somebody."""
+        """Flush if possible."""
         with suppress(OSError, ValueError):
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""`regard translate`: a text, or the lines of stdin in batches as they come."""
+"""`regard translate`: translate a text, or the lines of stdin in batches as they arrive."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.entry import FILE
-from regard.cli.input_notes import NOTHING_UNKNOWN, ReadLines, reading_as_json, tell_of_reading
+from regard.cli.input_notes import LineNotes, notes_as_json, print_notes
 from regard.cli.number_options import beam_count
-from regard.cli.streams import one_text, put, stdin_batches, talk, tell_of_file, write_json
+from regard.cli.streams import hint_at_file, join_words, print_message, put, stdin_batches, write_json
 from regard.errors import ArgumentError
 from regard.messages import say
 from regard.printable import one_line
 
 if TYPE_CHECKING:
     from regard.language import LanguageModel
+    from regard.language.translating import Translation
 
 MODEL = "translator"
 
@@ -29,53 +30,57 @@ def translate(
 ) -> None:
     if not text:
         raise ArgumentError("translate-no-text")
-    asked = None if beams is None else beam_count(beams)
+    width = None if beams is None else beam_count(beams)
 
-    from regard.language import load
+    from regard.language.loading import load
     from regard.language.translating import translate_each
 
     translator = load(model)
     if text == ["-"]:
-        if _translate_stdin(translator, asked, as_json):
+        if _translate_stdin(translator, width, as_json):
             raise typer.Exit(FILE)
         return
-    given = one_text(text)
-    (output,) = translate_each(translator, [given], beams=asked)
-    if isinstance(output, ArgumentError):
-        raise output
-    tell_of_reading(translator, given, output)
+    given = join_words(text)
+    (found,) = translate_each(translator, [given], beams=width)
+    if isinstance(found, ArgumentError):
+        raise found
+    print_notes(translator, found.notes)
     if as_json:
-        write_json(_as_json(translator, given, output))
+        write_json(_as_json(translator, given, found))
     else:
-        put(output)
-    tell_of_file("translate", text)
+        put(found.output)
+    hint_at_file("translate", text)
 
 
 def _translate_stdin(translator: "LanguageModel", beams: int | None, as_json: bool) -> int:
-    """A line of output for each line of input; how many lines had none to give, and the reason is said."""
+    """Print a line of output for each line of stdin; return the number of lines with an error."""
     from regard.language.input_text import EMPTY
-    from regard.language.translating import translate_each
+    from regard.language.translating import Translation, translate_each
 
-    readings = ReadLines(translator)
+    notes = LineNotes(translator)
     number = bad = 0
     for batch in stdin_batches():
         for text, found in zip(batch, translate_each(translator, batch, beams=beams), strict=True):
             number += 1
-            output: str | None = "" if isinstance(found, ArgumentError) else found
-            if isinstance(found, ArgumentError) and found.key != EMPTY:
-                bad, output = bad + 1, None
-                talk(say("translate-line", number=number, reason=found))
-            elif output:
-                readings.add(number, text, output)
-            if as_json:
-                write_json(_as_json(translator, text, output))
+            translation: Translation | None = None
+            if not isinstance(found, ArgumentError):
+                translation = found
+                notes.add(number, found.notes if found.output else ())
+            elif found.key == EMPTY:
+                translation = Translation("")
             else:
-                put(one_line(output or ""))
+                bad += 1
+                print_message(say("translate-line", number=number, reason=found))
+            if as_json:
+                write_json(_as_json(translator, text, translation))
+            else:
+                put(one_line(translation.output if translation else ""))
         sys.stdout.flush()
-    readings.tell()
+    notes.print_all()
     return bad
 
 
-def _as_json(translator: "LanguageModel", text: str, output: str | None) -> dict[str, Any]:
-    about = {"model": translator.name, "text": text, "output": output}
-    return about | (reading_as_json(translator, text, output) if output else NOTHING_UNKNOWN)
+def _as_json(translator: "LanguageModel", text: str, translation: "Translation | None") -> dict[str, Any]:
+    """A line of --json; `translation` is None for a line with an error."""
+    about = {"model": translator.name, "text": text, "output": None if translation is None else translation.output}
+    return about | notes_as_json(translation.notes if translation and translation.output else ())

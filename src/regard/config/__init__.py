@@ -1,4 +1,4 @@
-"""TransformerConfig and the values it is made of: which Transformer, described and checked, nothing computed."""
+"""TransformerConfig and its parts: the description of a Transformer, checked, without any computation."""
 
 from regard.config.positions import (
     Alibi,

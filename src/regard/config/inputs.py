@@ -1,27 +1,27 @@
-"""What may be put into a Transformer, checked before anything runs: the same for NumPy and for torch.
+"""Checks of a Transformer's inputs, shared by NumPy and torch.
 
-Only shapes, names of types and single numbers come in here; each model reads them off its own kind of array.
+Only shapes, dtype names and single numbers, no arrays: each model reads them from its own array type.
 """
 
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
-from regard.arrays import is_tensor, is_whole, to_numpy
+from regard.arrays import is_integer, is_tensor, to_numpy
 from regard.axes import Shape
 from regard.config.transformer import TransformerConfig
 from regard.errors import ArgumentError, DtypeError, ShapeError
 
 NumberKind = Literal["whole", "float", "bool", "other"]
-"""What kind of number an array holds."""
+"""The kind of an array's dtype."""
 
 
 def check_ids(what: str, shape: Shape, kind: NumberKind, dtype: object, config: TransformerConfig) -> None:
-    """Ids are whole numbers (B, T); without a vocabulary they are vectors (B, T, D).
+    """Raise unless ids are integers (B, T), or without a vocabulary float vectors (B, T, D).
 
     >>> check_ids("ids", (2, 5), "whole", "int64", TransformerConfig.gpt2())
     """
     shape = tuple(shape)
-    if len(shape) > 1 and shape[1] == 0:  # NumPy and torch take [[]] for floating-point numbers
+    if len(shape) > 1 and shape[1] == 0:  # [[]] has a float dtype in NumPy and torch
         raise ShapeError("ids-axes", what=what, found=shape)
     if config.vocab_size is None:
         if kind != "float" or len(shape) != 3 or shape[1] == 0 or shape[2] != config.d_model:
@@ -34,7 +34,7 @@ def check_ids(what: str, shape: Shape, kind: NumberKind, dtype: object, config: 
 
 
 def check_range(what: str, lowest: int, highest: int, size: int, place: Callable[[int], tuple[int, ...]]) -> None:
-    """All from 0 to size − 1; `place` tells where a value stands and is asked only if it is wrong.
+    """Raise unless all values are from 0 to size − 1; `place` finds the index of a wrong value for the message.
 
     >>> check_range("ids", 0, 49, 50, lambda value: (0, 0))
     """
@@ -45,7 +45,7 @@ def check_range(what: str, lowest: int, highest: int, size: int, place: Callable
 
 
 def check_length(what: str, length: int, config: TransformerConfig) -> None:
-    """No more positions than the model has; `length` counts those that a cache holds already.
+    """Raise if `length`, cached columns included, exceeds the model's max_len.
 
     >>> check_length("ids", 1024, TransformerConfig.gpt2())
     """
@@ -54,14 +54,14 @@ def check_length(what: str, length: int, config: TransformerConfig) -> None:
         raise ArgumentError("ids-too-long", what=what, length=length, max_len=config.max_len, excess=excess)
 
 
-def check_room(length: int, max_len: int | None) -> None:
-    """No more columns than a decoding has room for, those that it has read already counted in."""
+def check_capacity(length: int, max_len: int | None) -> None:
+    """Raise if `length`, columns read before included, exceeds the max_len of a Decoding."""
     if max_len is not None and length > max_len:
         raise ArgumentError("decoding-full", length=length, max_len=max_len)
 
 
 def check_sides(config: TransformerConfig, source: object, source_mask: object = None) -> None:
-    """A source where there are two stacks, and only there.
+    """Raise unless a source is given exactly if the model is an encoder-decoder.
 
     >>> check_sides(TransformerConfig.gpt2(), source=None)
     """
@@ -73,13 +73,13 @@ def check_sides(config: TransformerConfig, source: object, source_mask: object =
 
 
 def check_samples(what: str, found: int, wanted: int) -> None:
-    """As many samples as there are already."""
+    """Raise unless the number of samples is the expected one."""
     if found != wanted:
         raise ShapeError("batches-of-source", what=what, found=found, wanted=wanted)
 
 
 def check_segments(shape: Shape, kind: NumberKind, dtype: object, ids: Shape, config: TransformerConfig) -> None:
-    """Segments are whole numbers, one for each id, in a model that tells them apart."""
+    """Raise unless the model has segments and these are integers, one for each id."""
     if config.embeddings.n_segments is None:
         raise ArgumentError("segments-unneeded")
     if kind != "whole" or tuple(shape) != tuple(ids):
@@ -87,26 +87,26 @@ def check_segments(shape: Shape, kind: NumberKind, dtype: object, ids: Shape, co
 
 
 def check_positions(shape: Shape, kind: NumberKind, dtype: object, ids: Shape) -> None:
-    """Positions are whole numbers, (T,) or (B, T)."""
+    """Raise unless positions are integers, (T,) or (B, T)."""
     B, T = ids[:2]
     if kind != "whole" or tuple(shape) not in ((T,), (B, T)):
         raise ShapeError("positions-of-ids", B=B, T=T, shape=tuple(shape), found=dtype)
 
 
 def check_raw_mask(found: Shape, B: int, T: int) -> None:
-    """An array in place of a Mask says by its axes what its rows are; with a row for each sample it does not."""
+    """Raise for a raw mask of two axes whose rows could be samples or queries."""
     if len(found) == 2 and B > 1 and found[0] == B:
         raise ShapeError("mask-two-ways", found=tuple(found), B=B, T=T)
 
 
 def check_keep(shape: Shape, kind: NumberKind, dtype: object, ids: Shape) -> None:
-    """One boolean for each id."""
+    """Raise unless `keep` has one boolean for each id."""
     if kind != "bool" or tuple(shape) != tuple(ids):
         raise ShapeError("keep-shape", wanted=tuple(ids), shape=tuple(shape), found=dtype)
 
 
 def check_decodes(config: TransformerConfig) -> None:
-    """Only a model with a decoder and logits can write a text.
+    """Raise unless the model has a decoder and logits.
 
     >>> check_decodes(TransformerConfig.llama())
     """
@@ -117,7 +117,7 @@ def check_decodes(config: TransformerConfig) -> None:
 
 
 def checked_rows(rows: Any, samples: int | None) -> list[int]:
-    """Each a sample that is being decoded, and at least one; None samples: nothing has been read yet.
+    """The rows as a list of sample indices, at least one; ArgumentError if `samples` is None: nothing was read yet.
 
     >>> checked_rows([1, 0, 0], samples=2)
     [1, 0, 0]
@@ -126,12 +126,12 @@ def checked_rows(rows: Any, samples: int | None) -> list[int]:
         raise ArgumentError("rows-too-early")
     rows = to_numpy(rows).tolist() if is_tensor(rows) else rows
     rows = list(rows) if isinstance(rows, Iterable) else [rows]
-    if not rows or not all(is_whole(row) and 0 <= row < samples for row in rows):
+    if not rows or not all(is_integer(row) and 0 <= row < samples for row in rows):
         raise ArgumentError("rows-out-of-range", last=samples - 1, found=rows)
     return [int(row) for row in rows]
 
 
 def check_crop(length: int, longest: int) -> None:
-    """Back to a length that was there."""
-    if not is_whole(length) or not 0 <= length <= longest:
+    """Raise unless `length` is from 0 to `longest`."""
+    if not is_integer(length) or not 0 <= length <= longest:
         raise ArgumentError("crop-length", value=length, longest=longest)

@@ -1,6 +1,6 @@
-"""How a model is told where a token stands, as values: nothing is computed here, only described and checked.
+"""Settings of the five kinds of positions, and of the scalings of rotary ones, checked but not computed.
 
-Added to the input: Sinusoidal, Learned. Turned into q and k: Rotary. Added to the scores: Alibi, Relative.
+Added to the input: Sinusoidal, Learned. Rotation of q and k: Rotary. Added to the scores: Alibi, Relative.
 """
 
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from regard.position_rules import Pairing, buckets_per_side, check_base, check_c
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sinusoidal:
-    """Sines and cosines of falling frequency, added to the embeddings (Vaswani et al. 2017, section 3.5).
+    """Sines and cosines of decreasing frequency, added to the embeddings (Vaswani et al. 2017, section 3.5).
 
-    pairing   "pairs" puts sine and cosine side by side, as the paper; "halves" all sines first, as Marian
+    pairing   "pairs" interleaves sines and cosines, as the paper; "halves" puts all sines first, as Marian
     """
 
     base: float = 10_000.0
@@ -43,7 +43,7 @@ class LinearScaling:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NtkScaling:
-    """A larger base, so that the slowest wave is `factor` times as long and the fastest stays as it is."""
+    """A larger base: the lowest frequency is divided by `factor`, the highest is unchanged."""
 
     factor: float
 
@@ -53,11 +53,11 @@ class NtkScaling:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class YarnScaling:
-    """Slow waves divided by `factor`, fast ones kept, a ramp between; q · k sharpened (Peng et al. 2023).
+    """Low frequencies divided by `factor`, high ones unchanged, a ramp between; softmax sharpened (Peng et al. 2023).
 
     original_len   the length the model was trained for
-    fast, slow     waves that turn more often than `fast` times in that length are kept; less than `slow`, divided
-    sharpness      what cosines and sines are multiplied by; None for the paper's 0.1 ln(factor) + 1
+    fast, slow     more than `fast` rotations in that length: unchanged; fewer than `slow`: divided
+    sharpness      the factor of cosines and sines; None for the paper's 0.1 ln(factor) + 1
     """
 
     factor: float
@@ -76,8 +76,8 @@ class YarnScaling:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Llama3Scaling:
-    """As Llama 3.1 does it: waves longer than original_len / slow divided by `factor`, shorter than
-    original_len / fast kept, between them a mixture."""
+    """As in Llama 3.1: wavelengths above original_len / slow are multiplied by `factor`, those below
+    original_len / fast are unchanged, with interpolation between."""
 
     factor: float
     original_len: int
@@ -95,9 +95,9 @@ Scaling = LinearScaling | NtkScaling | YarnScaling | Llama3Scaling
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rotary:
-    """q and k turned by an angle that grows with the position (Su et al. 2021).
+    """q and k rotated by an angle proportional to the position (Su et al. 2021).
 
-    pairing   which numbers are turned together: "halves" i and i + E/2, as Llama; "pairs" neighbours, as GPT-J
+    pairing   which numbers form a pair: "halves" i and i + E/2, as Llama; "pairs" neighbours, as GPT-J
     scaling   for texts longer than the model was trained for
     """
 
@@ -119,7 +119,7 @@ class Rotary:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Alibi:
-    """Scores lowered in proportion to the distance, a slope per head (Press et al. 2021)."""
+    """Scores lowered in proportion to the distance, with a slope per head (Press et al. 2021)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

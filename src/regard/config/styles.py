@@ -1,4 +1,4 @@
-"""What the four families do differently, as small values: norms, attention, biases, both ends of the model."""
+"""Settings in which model families differ: norm, attention, biases, embeddings and output layer."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -12,11 +12,11 @@ Window = int | None | tuple[int | None, ...]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Norm:
-    """How and where activations are normed.
+    """The kind and the place of norms.
 
-    kind    "layer" (mean and variance) or "rms" (length alone)
-    place   "pre": x + f(norm(x)), today's models; "post": norm(x + f(x)), the 2017 paper and BERT
-    final   one more norm after the last layer; pre-norm needs it, or nothing bounds what leaves the stack
+    kind    "layer" (mean and variance) or "rms" (root mean square)
+    place   "pre": x + f(norm(x)), as most current models; "post": norm(x + f(x)), the 2017 paper and BERT
+    final   one more norm after the last layer; needed with pre-norm, where nothing else bounds the output
     """
 
     kind: Literal["layer", "rms"] = "layer"
@@ -29,19 +29,19 @@ class Norm:
         _check_choice("norm.place", self.place, ("pre", "post"))
         if not (is_number(self.eps) and self.eps >= 0):
             raise ArgumentError("eps-value", value=self.eps)
-        _check_switches(self, "final")
+        _check_bools(self, "final")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AttentionStyle:
-    """What is done to scores, beside the formula of 2017.
+    """Variations of scaled dot-product attention.
 
-    scale     what q · k is multiplied by; None for 1/√d_head, T5 has 1.0
-    softcap   scores bounded to ± so much; None for no bound
+    scale     the factor of q · k; None for 1/√d_head, 1.0 in T5
+    softcap   scores bounded to ± this value; None for no bound
     window    a token sees itself and the window − 1 before it (in an encoder also after it); None for no bound.
-              Several are taken in turn by the layers: (4096, None) is local, global, local, …
-    qk_norm   the queries and keys of each head normed before they meet
-    dropout   on the weights, in training
+              A tuple is repeated over the layers: (4096, None) is local, global, local, …
+    qk_norm   norm the queries and keys of each head
+    dropout   of the attention weights, in training
     """
 
     scale: float | None = None
@@ -61,16 +61,16 @@ class AttentionStyle:
             if window is not None:
                 check_counts(window=(window, 1))
         check_dropout(self.dropout)
-        _check_switches(self, "qk_norm")
+        _check_bools(self, "qk_norm")
 
     def window_of(self, layer: int) -> int | None:
-        """The window of the layer with that number."""
+        """The window of that layer."""
         return self.window[layer % len(self.window)] if isinstance(self.window, tuple) else self.window
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Biases:
-    """Which parts have a bias. `attention` is that of W_q, W_k and W_v, `attention_output` that of W_o."""
+    """Which parts have a bias. `attention` is for W_q, W_k and W_v, `attention_output` for W_o."""
 
     attention: bool = True
     attention_output: bool = True
@@ -79,7 +79,7 @@ class Biases:
     output: bool = False
 
     def __post_init__(self) -> None:
-        _check_switches(self, "attention", "attention_output", "feed_forward", "norm", "output")
+        _check_bools(self, "attention", "attention_output", "feed_forward", "norm", "output")
 
     @classmethod
     def none(cls) -> "Biases":
@@ -91,10 +91,10 @@ class Biases:
 class Embeddings:
     """From ids to vectors.
 
-    scaled              × √d_model, so that the vectors do not drown in the positions added to them
-    norm                normed once positions are added, as BERT
-    n_segments          a learned vector for each of so many kinds of sentence, as BERT's two; None for none
-    source_vocab_size   a vocabulary of its own for the encoder's side; None for one that both sides share
+    scaled              × √d_model, so that the vectors are not small beside the positions added to them
+    norm                norm after positions are added, as BERT
+    n_segments          the number of segments, each with a learned vector, 2 in BERT; None for none
+    source_vocab_size   the size of the encoder's own vocabulary; None for a shared vocabulary
     """
 
     scaled: bool = False
@@ -107,16 +107,16 @@ class Embeddings:
             value = getattr(self, name)
             if value is not None:
                 check_counts(**{name: (value, 1)})
-        _check_switches(self, "scaled", "norm")
+        _check_bools(self, "scaled", "norm")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Output:
-    """From vectors to one score per token of the vocabulary.
+    """From vectors to logits.
 
-    tied        the embedding's own rows are what vectors are compared with
-    scaled      × 1/√d_model before the comparison, as T5 where it is tied
-    transform   linear, activation and norm first, as BERT's masked-word head
+    tied        the output layer uses the embedding's weight
+    scaled      vectors × 1/√d_model first, as T5 with tied weights
+    transform   linear, activation and norm first, as BERT's masked-language head
     """
 
     tied: bool = True
@@ -124,17 +124,17 @@ class Output:
     transform: bool = False
 
     def __post_init__(self) -> None:
-        _check_switches(self, "tied", "scaled", "transform")
+        _check_bools(self, "tied", "scaled", "transform")
 
 
 def check_dropout(value: float) -> None:
-    """A share of at least 0 and less than 1."""
+    """Raise ArgumentError unless 0 ≤ value < 1."""
     if not (is_number(value) and 0 <= value < 1):
         raise ArgumentError("dropout-value", value=value)
 
 
-def _check_switches(style: object, *names: str) -> None:
-    """Each is True or False: "no" would count as yes."""
+def _check_bools(style: object, *names: str) -> None:
+    """Raise ArgumentError unless each is a bool: the string "no" would count as True."""
     for name in names:
         if not isinstance(getattr(style, name), bool):
             where = f"{type(style).__name__}.{name}"

@@ -1,6 +1,6 @@
-"""TransformerConfig: everything that distinguishes one Transformer from another, checked once and then frozen.
+"""TransformerConfig: the complete description of a Transformer, checked once and then frozen.
 
-It describes; it computes nothing and knows neither NumPy nor torch. `SIZES` has the sizes that are known by name.
+No computation; independent of NumPy and torch. `SIZES` has the named sizes of each preset.
 """
 
 from dataclasses import dataclass, fields
@@ -101,11 +101,11 @@ SIZES: dict[str, dict[str, Size]] = {
 
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu", "swiglu", "geglu", "geglu_tanh"]
-Bend = Literal["relu", "gelu", "gelu_tanh", "silu"]
-GATES: dict[str, Bend] = {"swiglu": "silu", "geglu": "gelu", "geglu_tanh": "gelu_tanh"}
-"""Gated feed-forwards, and the activation inside: f(x W_gate) ∘ x W_up instead of f(x W_up)."""
+ActivationName = Literal["relu", "gelu", "gelu_tanh", "silu"]
+GATES: dict[str, ActivationName] = {"swiglu": "silu", "geglu": "gelu", "geglu_tanh": "gelu_tanh"}
+"""Gated feed-forwards, and the activation f of the gate: f(x W_gate) ∘ x W_up instead of f(x W_up)."""
 Side = Literal["encoder", "decoder"]
-ELSEWHERE = {
+OTHER_LIBRARY_NAMES = {
     "hidden_size": "d_model",
     "n_embd": "d_model",
     "embed_dim": "d_model",
@@ -126,13 +126,13 @@ ELSEWHERE = {
     "rope_theta": "positions",
     "tie_word_embeddings": "output",
 }
-"""What other libraries call our fields, for those who come from there."""
+"""Field names of other libraries and ours, for the message about an unknown field."""
 
 
-def bent_by(activation: Activation) -> Bend:
-    """The function that bends; of a gated feed-forward, the one inside.
+def inner_activation(activation: Activation) -> ActivationName:
+    """The activation function; of a gated feed-forward, the one of the gate.
 
-    >>> bent_by("relu"), bent_by("swiglu")
+    >>> inner_activation("relu"), inner_activation("swiglu")
     ('relu', 'silu')
     """
     return GATES.get(activation, activation)  # type: ignore[arg-type]
@@ -140,19 +140,19 @@ def bent_by(activation: Activation) -> Bend:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TransformerConfig:
-    """One Transformer: which stacks it has, how large they are, and what they do differently.
+    """The stacks of a Transformer, their sizes, and the settings of their parts.
 
-    A preset takes changes by name (and `n_layers` for every stack it has); what is not changed stays as in its `size`,
-    d_ff and n_kv_heads too.
+    A preset takes changes by name (`n_layers` changes every stack); all other fields keep the values of its `size`,
+    also d_ff and n_kv_heads.
 
     vocab_size         None for a model without embeddings and output layer: vectors in, vectors out
-    n_encoder_layers   None for no encoder; likewise for the decoder. One of them, or both
-    max_len            how many positions there are; None for no end (Learned positions have one)
-    n_kv_heads         fewer heads for keys and values than for queries; None for as many
+    n_encoder_layers   None for no encoder; likewise n_decoder_layers. At least one is needed
+    max_len            the number of positions; None for no limit (Learned positions need one)
+    n_kv_heads         the number of key/value heads; None for n_heads
     d_head             the width of a head; None for d_model / n_heads
-    positions          None for none
-    output             None for vectors in place of logits
-    dropout            on embeddings, in the feed-forward and on what each sub-layer adds; in training only
+    positions          None for no positions
+    output             None for vectors instead of logits
+    dropout            of embeddings, of the feed-forward and of each sub-layer's output; in training only
 
     >>> TransformerConfig.gpt2(n_layers=2).kind, TransformerConfig.paper_2017().kind
     ('decoder', 'encoder-decoder')
@@ -187,13 +187,13 @@ class TransformerConfig:
 
     @property
     def kind(self) -> Literal["encoder", "decoder", "encoder-decoder"]:
-        """Which stacks there are."""
+        """The stacks of the model."""
         if self.n_decoder_layers is None:
             return "encoder"
         return "decoder" if self.n_encoder_layers is None else "encoder-decoder"
 
     def layers_of(self, side: Side) -> int:
-        """How many layers a stack has; 0 where there is none."""
+        """The number of layers of a stack; 0 if the model does not have it."""
         return (self.n_encoder_layers if side == "encoder" else self.n_decoder_layers) or 0
 
     @property
@@ -203,7 +203,7 @@ class TransformerConfig:
 
     @property
     def key_value_heads(self) -> int:
-        """G, the heads of keys and values."""
+        """G, the number of key/value heads."""
         return self.n_heads if self.n_kv_heads is None else self.n_kv_heads
 
     # --- presets -----------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ class TransformerConfig:
 
     @classmethod
     def bert(cls, size: str = "base", **changes: Any) -> "TransformerConfig":
-        """Devlin et al. 2018: an encoder, post-norm, GELU, learned positions, two kinds of sentence."""
+        """Devlin et al. 2018: an encoder, post-norm, GELU, learned positions, two segments."""
         return _preset(
             "bert",
             size,
@@ -235,7 +235,7 @@ class TransformerConfig:
 
     @classmethod
     def gpt2(cls, size: str = "124M", **changes: Any) -> "TransformerConfig":
-        """Radford et al. 2019: a decoder, pre-norm, GELU in its tanh form, learned positions."""
+        """Radford et al. 2019: a decoder, pre-norm, GELU with the tanh approximation, learned positions."""
         return _preset(
             "gpt2", size, changes, activation="gelu_tanh", positions=Learned(), norm=Norm(place="pre", final=True)
         )
@@ -244,7 +244,7 @@ class TransformerConfig:
     def llama(cls, size: str = "1B", **changes: Any) -> "TransformerConfig":
         """Touvron et al. 2023: a decoder, pre-norm with RMSNorm, SwiGLU, rotary positions, no biases.
 
-        Heads are grouped and waves scaled where the release of that size does so.
+        Grouped heads and scaled positions as in the release of that size.
         """
         return _preset(
             "llama",
@@ -256,9 +256,9 @@ class TransformerConfig:
         )
 
 
-def _preset(name: str, size: str, changes: dict[str, Any], **style: Any) -> TransformerConfig:
-    """A preset's style and size with the caller's changes on top; `n_layers` means every stack that it has."""
-    table = SIZES[name]
+def _preset(preset: str, size: str, changes: dict[str, Any], **style: Any) -> TransformerConfig:
+    """A preset's style and size, overridden by the caller's changes; `n_layers` sets every stack of the preset."""
+    table = SIZES[preset]
     if not isinstance(size, str) or size not in table:
         raise ArgumentError("unknown-choice", name="size", value=size, choices=Listed(table))
     values = style | table[size]
@@ -267,15 +267,15 @@ def _preset(name: str, size: str, changes: dict[str, Any], **style: Any) -> Tran
         changes = dict.fromkeys(stacks, changes["n_layers"]) | changes
         del changes["n_layers"]
     known = [field.name for field in fields(TransformerConfig)]
-    for asked in changes:
-        if asked not in known:
-            nearest = ELSEWHERE.get(asked) or get_close_matches(asked, [*known, "n_layers"], n=1, cutoff=0.0)[0]
-            raise UnknownNameError("config-unknown", asked=asked, nearest=nearest)
+    for name in changes:
+        if name not in known:
+            nearest = OTHER_LIBRARY_NAMES.get(name) or get_close_matches(name, [*known, "n_layers"], n=1, cutoff=0.0)[0]
+            raise UnknownNameError("config-unknown", asked=name, nearest=nearest)
     return TransformerConfig(**(values | changes))
 
 
 def _check_kinds(config: TransformerConfig) -> None:
-    """Each part is of the class that it must be: a string where a Norm belongs would fail much later."""
+    """Raise unless each part has the right class: a string instead of a Norm would fail much later."""
     for name, kinds in (
         ("positions", (*get_args(Positions), type(None))),
         ("norm", (Norm,)),
@@ -322,7 +322,7 @@ def _check_parts(config: TransformerConfig) -> None:
 
 
 def check_head_count(d_model: int, n_heads: int) -> None:
-    """IndivisibleError, with the nearest widths and head counts, unless n_heads divides d_model.
+    """Raise IndivisibleError, with the nearest widths and head counts, unless n_heads divides d_model.
 
     >>> check_head_count(1600, 25)
     """
@@ -338,7 +338,7 @@ def check_head_count(d_model: int, n_heads: int) -> None:
 
 
 def check_groups(n_heads: int, n_kv_heads: int) -> None:
-    """Each key/value head serves equally many query heads."""
+    """Raise ShapeError unless n_kv_heads divides n_heads."""
     check_counts(n_heads=(n_heads, 1), n_kv_heads=(n_kv_heads, 1))
     if n_heads % n_kv_heads:
         dividing = Listed(n for n in range(1, n_heads + 1) if n_heads % n == 0)

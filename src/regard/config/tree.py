@@ -1,7 +1,7 @@
-"""A TransformerConfig as a tree of plain values that JSON can hold, and back. Every field is written, defaults too.
+"""Conversion of a TransformerConfig to a tree of JSON values and back. Every field is written, defaults too.
 
-Where one of several kinds may stand, "is" says which; no name leads to an import. A tree comes from outside, so every
-key, type and size is looked at before a config is made of it. How a file is opened is not known here.
+If a field may hold one of several classes, the key "is" names it; no name leads to an import. A tree is untrusted
+input: every key, type and size is checked before a config is built. File access is in `checkpoints`.
 """
 
 from collections.abc import Sequence
@@ -39,9 +39,9 @@ KINDS: dict[str, type] = {
     "yarn": YarnScaling,
     "llama3": Llama3Scaling,
 }
-_WORD_OF = {kind: word for word, kind in KINDS.items()}
+_NAME_OF = {kind: name for name, kind in KINDS.items()}
 
-MOST: dict[str, int] = {
+LARGEST_SIZES: dict[str, int] = {
     "n_encoder_layers": 1024,
     "n_decoder_layers": 1024,
     "d_model": 2**17,
@@ -56,9 +56,9 @@ MOST: dict[str, int] = {
     "n_buckets": 2**10,
     "max_distance": 2**16,
 }
-"""Sizes beyond which a tree is refused: no model has them, and what is computed from them might never end."""
-_MOST_OF_ANYTHING = 2**31
-_END_OF_NUMBERS = 1e300  # a whole number beyond float's range would raise an error that is not ours; so would NaN
+"""The largest accepted sizes: no model exceeds them, and computation with larger ones might never end."""
+_LARGEST_INTEGER = 2**31
+_LARGEST_FLOAT = 1e300  # a larger integer would raise OverflowError; NaN fails this comparison too
 
 _JSON = {NoneType: "null", dict: "object", list: "list", tuple: "list"}
 
@@ -71,20 +71,20 @@ def to_tree(config: TransformerConfig) -> dict[str, Any]:
     >>> to_tree(TransformerConfig.llama("135M"))["positions"]
     {'is': 'rotary', 'base': 100000.0, 'pairing': 'halves', 'scaling': None}
     """
-    return _written(config)
+    return _to_json(config)
 
 
-def _written(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if is_dataclass(value):
-        word = {"is": _WORD_OF[type(value)]} if type(value) in _WORD_OF else {}
-        return word | {field.name: _written(getattr(value, field.name)) for field in fields(value)}
+        tag = {"is": _NAME_OF[type(value)]} if type(value) in _NAME_OF else {}
+        return tag | {field.name: _to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):
-        return [_written(part) for part in value]
+        return [_to_json(part) for part in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
 def from_tree(tree: Any) -> TransformerConfig:
-    """The config that `to_tree` wrote. Raises our errors with the place, whatever the tree holds.
+    """The config that `to_tree` wrote. Any invalid tree raises a RegardError with the path of the wrong value.
 
     >>> config = TransformerConfig.llama()
     >>> from_tree(to_tree(config)) == config
@@ -94,7 +94,7 @@ def from_tree(tree: Any) -> TransformerConfig:
 
 
 def _read(found: Any, hint: Any, place: str) -> Any:
-    """What was found, as the type hint of its field wants it."""
+    """The value found, converted to the type hint of its field."""
     if get_origin(hint) is Literal:
         return _read_choice(found, get_args(hint), place)
     kinds = get_args(hint) or (hint,)
@@ -105,20 +105,20 @@ def _read(found: Any, hint: Any, place: str) -> Any:
     if isinstance(found, list) and several is not None:
         return tuple(_read(part, get_args(several)[0], f"{place}[{i}]") for i, part in enumerate(found))
     if type(found) is int and int in kinds:
-        most = MOST.get(place.rpartition(".")[2], _MOST_OF_ANYTHING)
+        most = LARGEST_SIZES.get(place.rpartition(".")[2], _LARGEST_INTEGER)
         if abs(found) > most:
             raise ArgumentError("tree-large", place=place, most=most)
         return found
-    if type(found) in (int, float) and float in kinds and abs(found) < _END_OF_NUMBERS:
+    if type(found) in (int, float) and float in kinds and abs(found) < _LARGEST_FLOAT:
         return float(found)
     if type(found) in (bool, NoneType) and type(found) in kinds:
         return found
-    raise _wrong(found, kinds, place)
+    raise _type_error(found, kinds, place)
 
 
 def _read_choice(found: Any, choices: Sequence[str], place: str) -> str:
     if not isinstance(found, str):
-        raise _wrong(found, (str,), place)
+        raise _type_error(found, (str,), place)
     if found not in choices:
         raise ArgumentError("unknown-choice", name=place, value=found[:40], choices=Listed(choices))
     return found
@@ -127,7 +127,7 @@ def _read_choice(found: Any, choices: Sequence[str], place: str) -> str:
 def _read_object(found: dict[Any, Any], classes: list[Any], place: str) -> Any:
     chosen, tag = classes[0], []
     if len(classes) > 1:
-        chosen = KINDS[_read_choice(found.get("is"), [_WORD_OF[kind] for kind in classes], f"{place}.is")]
+        chosen = KINDS[_read_choice(found.get("is"), [_NAME_OF[kind] for kind in classes], f"{place}.is")]
         tag = ["is"]
     hints = _hints(chosen)
     known = [*tag, *hints]
@@ -142,13 +142,13 @@ def _read_object(found: dict[Any, Any], classes: list[Any], place: str) -> Any:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    """The fields of a dataclass and what may stand in them."""
+    """The fields of a dataclass and their type hints."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
-def _wrong(found: Any, kinds: tuple[Any, ...], place: str) -> ArgumentError:
+def _type_error(found: Any, kinds: tuple[Any, ...], place: str) -> ArgumentError:
     wanted = ("object" if is_dataclass(kind) else _JSON.get(get_origin(kind) or kind, kind.__name__) for kind in kinds)
-    # Only what is surely short is spelt out: Python refuses to write a number of a million digits.
-    spelt = shortened(found) if isinstance(found, str | float) else _JSON.get(type(found), type(found).__name__)
-    return ArgumentError("tree-type", place=place, wanted=Listed(dict.fromkeys(wanted)), found=spelt)
+    # Only short values are shown: Python raises for the repr of an integer with a million digits.
+    shown = shortened(found) if isinstance(found, str | float) else _JSON.get(type(found), type(found).__name__)
+    return ArgumentError("tree-type", place=place, wanted=Listed(dict.fromkeys(wanted)), found=shown)

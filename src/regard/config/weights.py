@@ -1,7 +1,7 @@
-"""Which weights a Transformer has: their names and shapes, told by its config alone.
+"""The names and shapes of a Transformer's weights, computed from its config.
 
 The names are those of `models.Transformer`'s state_dict, the shapes those of `nn.Linear` (out, in). Files, the NumPy
-forward and the torch modules are all held against this one list; there is no array here.
+model and the torch modules are all checked against this list. No arrays here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ Shapes = dict[str, Shape]
 
 
 def weight_shapes(config: TransformerConfig) -> Shapes:
-    """The shape of every weight by its name, in the order in which they are used.
+    """The shape of every weight by name, in the order of use.
 
     >>> shapes = weight_shapes(TransformerConfig.gpt2())
     >>> shapes["decoder.layers.0.feed_forward.up.weight"]
@@ -31,7 +31,7 @@ def weight_shapes(config: TransformerConfig) -> Shapes:
 
 
 def check_weights(found: Mapping[str, Shape], config: TransformerConfig) -> None:
-    """Raise where weights are missing, unexpected, or of another shape; the first few are named.
+    """Raise if weights are missing, unexpected, or of another shape; the message names the first few.
 
     >>> check_weights(weight_shapes(TransformerConfig.bert()), TransformerConfig.bert())
     """
@@ -44,7 +44,7 @@ def check_weights(found: Mapping[str, Shape], config: TransformerConfig) -> None
 
 
 def check_weight_names(found: Iterable[str], config: TransformerConfig) -> None:
-    """Raise where weights are missing or unexpected, without a look at any of them."""
+    """Raise if weights are missing or unexpected; shapes are not checked."""
     wanted, names = weight_shapes(config), list(found)
     there = set(names)
     missing = [name for name in wanted if name not in there]
@@ -67,7 +67,7 @@ def _embeddings(config: TransformerConfig) -> Shapes:
 def _stack(side: str, n_layers: int, config: TransformerConfig) -> Shapes:
     shapes: Shapes = {}
     if isinstance(config.positions, Learned):
-        assert config.max_len is not None  # the config sees to it
+        assert config.max_len is not None  # checked by the config
         shapes[f"{side}.positions.table"] = (config.max_len, config.d_model)
     if isinstance(config.positions, Relative):
         shapes[f"{side}.positions.table"] = (config.positions.n_buckets, config.n_heads)
@@ -130,7 +130,7 @@ def _linear(name: str, n_out: int, n_in: int, bias: bool) -> Shapes:
 
 
 def _norm(name: str, width: int, config: TransformerConfig) -> Shapes:
-    """RMSNorm never moves its mean, so it has no bias whatever `biases` says."""
+    """RMSNorm has no bias, whatever `biases` says."""
     bias = config.norm.kind == "layer" and config.biases.norm
     return _pair(name, (width,), (width,) if bias else None)
 

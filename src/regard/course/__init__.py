@@ -1,7 +1,7 @@
 """Practice: exercises, their graders, lessons and questions.
 
-`check` is the door for notebooks: `regard.course.check("self-attention", compute_qkv, self_attention)`. Nothing is
-loaded before it is used.
+`check` is the entry point for notebooks: `regard.course.check("self-attention", compute_qkv, self_attention)`.
+Submodules are imported on first use.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,14 +1,14 @@
-"""The vocabulary of the course: an exercise, the calls that try it, the slips it knows, the sheet typed by hand.
+"""Data classes of the course: an exercise, its test calls, its known mistakes, and answer sheets.
 
-Values only. Nothing here runs a learner's code, compares a number or says a sentence; a folder under `exercises/`
-is written in these words, and `grading/` reads them.
+Values only: this module runs no learner code, compares no numbers and formats no messages. The folders under
+`exercises/` define these values, and `grading/` reads them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from regard.messages import Language, Words
+from regard.messages import Language, Message
 
 if TYPE_CHECKING:
     import numpy as np  # the list of exercises is read without it
@@ -17,37 +17,37 @@ Kind = Literal["code", "bug", "sheet"]
 Track = Literal["numpy", "torch"]
 
 
-# --- what tries a learner's code ---------------------------------------------------------------------------
+# --- test calls --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Made:
-    """How to make the instance that is called: arguments of the class, then parameters handed in by name."""
+class Instance:
+    """How to construct the instance to call: arguments of the class, then parameters set by name."""
 
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     state: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters by their name in the state dict ("W_q.weight"), so that no random start decides a verdict."""
+    """Parameters by their name in the state dict ("W_q.weight"), so that verdicts do not depend on random values."""
     training: bool = False
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of the learner's function, or of an instance of the learner's class when `made` is given."""
+    """One call of the learner's function, or of an instance of the learner's class when `instance` is given."""
 
     target: str
     args: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     about: str = ""
-    """What this call tries: a key of task.toml's [cases], or "…" of a general "case-…" in `words`. Empty for a plain
+    """What this call tests: a key of task.toml's [cases], or "…" of a general "case-…" message. Empty for a plain
     call."""
-    made: Made | None = None
+    instance: Instance | None = None
     gradients: bool = False
-    """Whether the gradients of sum(out * c) are compared too; c is fixed by the shape of out."""
+    """Whether to compare the gradients of sum(out * c) too; c depends only on the shape of out."""
 
 
 def call(target: str, *args: Any, about: str = "", **kwargs: Any) -> Call:
-    """A plain call, written as it would be typed.
+    """A plain call, written like the call itself.
 
     >>> call("softmax", [0.0, 0.0], axis=-1).kwargs
     {'axis': -1}
@@ -55,82 +55,82 @@ def call(target: str, *args: Any, about: str = "", **kwargs: Any) -> Call:
     return Call(target, args, kwargs, about)
 
 
-# --- what is known about wrong answers ---------------------------------------------------------------------
+# --- known mistakes ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Slip:
-    """A known wrong answer: the solution with some text replaced, or a text of its own."""
+class Mistake:
+    """A known wrong program: the solution with some text replaced, or a separate source."""
 
     id: str
-    """A key of task.toml's [slips], or one of `diagnosing.GENERAL`."""
+    """A key of task.toml's [slips], or one of `diagnosis.GENERAL`."""
     swaps: tuple[tuple[str, str], ...] = ()
-    """(old, new): each `old` stands in the solution, and all its places are replaced."""
+    """(old, new): each `old` occurs in the solution, and every occurrence is replaced."""
     source: str | None = None
 
     def text(self, solution: str) -> str:
         """The wrong program.
 
-        >>> Slip("no-scale", swaps=((" / root", ""),)).text("scores / root")
+        >>> Mistake("no-scale", swaps=((" / root", ""),)).text("scores / root")
         'scores'
         """
         text = solution if self.source is None else self.source
         for old, new in self.swaps:
             if old not in text:
-                raise ValueError(f"slip {self.id}: {old!r} does not stand in the solution")
+                raise ValueError(f"mistake {self.id}: {old!r} is not in the solution")
             text = text.replace(old, new)
         return text
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far a number may be from the expected one: |got - expected| ≤ atol + rtol · |expected|."""
+    """The allowed error of a number: |got - expected| ≤ atol + rtol · |expected|."""
 
     rtol: float = 1e-6
     atol: float = 1e-8
 
 
 TOLERANCES: Mapping[Track, Tolerance] = {"numpy": Tolerance(1e-6, 1e-8), "torch": Tolerance(1e-4, 1e-5)}
-"""What is asked where an exercise says nothing: torch exercises are calculated in float32."""
+"""Defaults for exercises without a tolerance of their own: torch exercises are computed in float32."""
 
 
 @dataclass(frozen=True)
 class Grader:
-    """How one exercise tries code; `GRADER` in the grader.py of its folder."""
+    """How one coding exercise is tested; `GRADER` in the grader.py of its folder."""
 
     cases: Callable[["np.random.Generator"], Sequence[Call]]
-    """Fresh calls: small, not square, not saturated, corners included."""
-    slips: Sequence[Slip]
-    weights_too: bool = False
-    """Whether `out` is right beside `(out, weights)`, whichever of them the solution returns."""
+    """Fresh calls: small, not square, softmax not saturated, edge cases included."""
+    mistakes: Sequence[Mistake]
+    weights_optional: bool = False
+    """Whether both `out` and `(out, weights)` are accepted, whichever of them the solution returns."""
     tolerance: Tolerance | None = None
     """None: that of the exercise's track."""
 
 
-# --- sheets typed by hand ----------------------------------------------------------------------------------
+# --- answer sheets -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Field:
-    """One answer on a sheet: a number, a list or matrix of numbers, a word, or a list of words."""
+    """One answer on an answer sheet: a number, a list or matrix of numbers, a word, or a list of words."""
 
     name: str
     expected: Any
     tolerance: float = 0.0
-    """Largest absolute distance of a number."""
+    """Largest allowed absolute error of a number."""
     step: str = ""
-    """A key of task.toml's [cases]: the step that this answer belongs to."""
-    also: tuple[Any, ...] = ()
-    """Other answers that are as right as the expected one: a head nearly as good, steps in another order."""
+    """A key of task.toml's [cases]: the step this answer belongs to."""
+    alternatives: tuple[Any, ...] = ()
+    """Other accepted answers: a head nearly as good, steps in another order."""
     total: float | None = None
-    """What the numbers sum to, where that can be said: 1 for a row of weights."""
+    """The sum that the numbers must have, if any: 1 for a row of weights."""
 
 
 @dataclass(frozen=True)
-class SheetSlip:
-    """Wrong answers that people give: `answers(seed)` holds, by field, what they would type.
+class SheetMistake:
+    """A common mistake on an answer sheet: `answers(seed)` holds the resulting answers, by field.
 
-    It is told by the first wrong answer of a sheet; fields it does not name are answered rightly.
+    It is recognised by the first wrong answer of a sheet; fields it does not name are answered correctly.
     """
 
     id: str
@@ -139,17 +139,17 @@ class SheetSlip:
 
 @dataclass(frozen=True)
 class Sheet:
-    """How one answer sheet is made and judged; `SHEET` in the grader.py of its folder."""
+    """How one answer sheet is created and graded; `SHEET` in the grader.py of its folder."""
 
     make: Callable[[int, Language], str]
     """The empty sheet as TOML, with `seed = …` in it."""
     fields: Callable[[int], Sequence[Field]]
-    slips: Sequence[SheetSlip]
+    mistakes: Sequence[SheetMistake]
     reveal: Callable[[int, Language], str] | None = None
-    """What is shown once the answers are right: the picture that was to be foretold."""
+    """What to show once all answers are right: the picture to predict."""
     remark: Callable[[int, str, Any, Language], str | None] | None = None
-    """What can be told of a wrong answer that is no known slip, by seed, field and what was typed (of words their
-    letters alone, in capitals)."""
+    """A remark on a wrong answer that matches no known mistake, from the seed, the field and the typed answer (of
+    words, only the letters in upper case)."""
 
 
 # --- an exercise -------------------------------------------------------------------------------------------
@@ -163,28 +163,28 @@ class Entry:
     kind: Kind
     track: Track
     lesson: int
-    title: Words
+    title: Message
 
 
 @dataclass(frozen=True)
 class Exercise(Entry):
-    """A row with all that stands in its folder."""
+    """An entry with the contents of its folder."""
 
-    task: Words
+    task: Message
     hints: Mapping[Language, tuple[str, ...]]
-    cases: Mapping[str, Words]
-    slips: Mapping[str, Words]
+    cases: Mapping[str, Message]
+    mistakes: Mapping[str, Message]
     stub: str
     solution: str
     grader: Grader | None
     """None for a sheet."""
     sheet: Sheet | None
     """None for code."""
-    alone: frozenset[str] = frozenset()
-    """Slips whose sentence says that something else is right ("out is right, but …"): never told beside another."""
+    exclusive: frozenset[str] = frozenset()
+    """Mistakes whose message says that the rest is right ("out is right, but …"): never reported with another one."""
 
     @property
     def tolerance(self) -> Tolerance:
-        """What the grader asks, or what its track does."""
-        asked = None if self.grader is None else self.grader.tolerance
-        return TOLERANCES[self.track] if asked is None else asked
+        """The tolerance of the grader, or the default of the track."""
+        own = None if self.grader is None else self.grader.tolerance
+        return TOLERANCES[self.track] if own is None else own

@@ -1,4 +1,4 @@
-"""`check("softmax", softmax)` in a notebook: the source of the given function, sent to the same grader."""
+"""`check("softmax", softmax)` in a notebook: sends the source of the given function to the grader."""
 
 import ast
 import builtins
@@ -23,27 +23,27 @@ from regard.errors import ArgumentError
 from regard.messages import Listed
 
 MOST = 10_000
-"""Numbers and texts that a constant may hold."""
+"""Largest number of elements in a constant."""
 LONGEST = 100_000
-"""Characters of one text or number."""
+"""Largest length of one string, in characters."""
 
 _KINDS = "biufcU"
-"""Arrays of truth values, numbers and texts."""
+"""NumPy dtype kinds that can be written as constants: booleans, numbers and strings."""
 
 
 def as_constant(value: Any) -> str | None:
-    """An expression that gives the value back, `numpy` imported; None where there is none.
+    """A Python expression that evaluates to the value, given `import numpy`; None if there is none.
 
     >>> as_constant([1, -float("inf"), "a"]), as_constant(np.float32(0.5)), as_constant(object())
     ("[1, float('-inf'), 'a']", "numpy.dtype('float32').type(0.5)", None)
     """
     try:
-        return _written(value, iter(range(MOST)), 0)
-    except _UnfitError:
+        return _expression(value, iter(range(MOST)), 0)
+    except _NotConstantError:
         return None
 
 
-class _UnfitError(Exception):
+class _NotConstantError(Exception):
     pass
 
 
@@ -55,13 +55,13 @@ _BRACKETS: tuple[tuple[type, str, str], ...] = (
 )
 
 
-def _written(value: Any, left: Iterator[int], depth: int) -> str:
+def _expression(value: Any, left: Iterator[int], depth: int) -> str:
     kind = type(value)
     if next(left, None) is None or depth > 50:
-        raise _UnfitError
+        raise _NotConstantError
     if value is None or value is Ellipsis or kind is bool:
         return repr(value)
-    if kind is int and value.bit_length() <= 10_000:  # Python reads no number of more than 4,300 digits
+    if kind is int and value.bit_length() <= 10_000:  # Python parses no integer of more than 4,300 digits
         return repr(value)
     if (kind is str or kind is bytes) and len(value) <= LONGEST:
         return repr(value)
@@ -71,10 +71,10 @@ def _written(value: Any, left: Iterator[int], depth: int) -> str:
         return f"complex({_float(value.real)}, {_float(value.imag)})"
     for known, opening, closing in _BRACKETS:
         if kind is known:
-            parts = [_written(part, left, depth + 1) for part in value]
+            parts = [_expression(part, left, depth + 1) for part in value]
             return f"{opening}{', '.join(parts)}{closing if parts else closing.removeprefix(',')}"
     if kind is dict:
-        pairs = [(_written(key, left, depth + 1), _written(part, left, depth + 1)) for key, part in value.items()]
+        pairs = [(_expression(key, left, depth + 1), _expression(part, left, depth + 1)) for key, part in value.items()]
         return "{" + ", ".join(f"{key}: {part}" for key, part in pairs) + "}"
     is_scalar = issubclass(kind, np.generic) and is_native(kind)
     from_numpy = kind is np.ndarray or is_scalar or issubclass(kind, np.dtype)
@@ -82,16 +82,16 @@ def _written(value: Any, left: Iterator[int], depth: int) -> str:
 
 
 def is_native(kind: type) -> bool:
-    """Whether a type is written in C, so that asking its values runs nothing of a notebook's.
+    """Whether a type is implemented in C, so that inspecting its values runs no code of the notebook.
 
     >>> is_native(np.float64), is_native(type("Mine", (np.float64,), {}))
     (True, False)
     """
-    return not type.__dict__["__flags__"].__get__(kind) & 1 << 9  # what every class statement sets
+    return not type.__dict__["__flags__"].__get__(kind) & 1 << 9  # Py_TPFLAGS_HEAPTYPE, set by every class statement
 
 
 def _float(value: float) -> str:
-    """Infinities and NaN have no literal of their own."""
+    """A float as an expression; infinities and NaN have no literal."""
     return repr(value) if value - value == 0 else f"float({repr(value)!r})"
 
 
@@ -100,35 +100,35 @@ def _of_numpy(value: Any, left: Iterator[int], depth: int) -> str:
     if issubclass(kind, np.dtype):
         return f"numpy.dtype({_dtype(value)!r})"
     if kind is not np.ndarray and not issubclass(kind, np.generic):
-        raise _UnfitError
+        raise _NotConstantError
     dtype = _dtype(value.dtype)
     if kind is not np.ndarray:
-        return f"numpy.dtype({dtype!r}).type({_written(value.item(), left, depth + 1)})"
+        return f"numpy.dtype({dtype!r}).type({_expression(value.item(), left, depth + 1)})"
     if value.size > MOST:
-        raise _UnfitError
-    numbers = _written(value.ravel().tolist(), left, depth + 1)
+        raise _NotConstantError
+    numbers = _expression(value.ravel().tolist(), left, depth + 1)
     return f"numpy.array({numbers}, dtype={dtype!r}).reshape({value.shape!r})"
 
 
 def _dtype(dtype: Any) -> str:
-    """A dtype by name; neither objects, dates, fields, nor numbers wider than Python's."""
+    """The name of a dtype; not supported: objects, dates, structured dtypes, numbers wider than Python's."""
     native = dtype.newbyteorder("=")
     widest = {"c": 16, "U": 4 * LONGEST}.get(native.kind, 8)
     if native.kind not in _KINDS or native.itemsize > widest:
-        raise _UnfitError
+        raise _NotConstantError
     return native.str if native.kind == "U" else native.name
 
 
 def _of_torch(value: Any, left: Iterator[int], depth: int) -> str:
-    """A dtype, or a tensor of numbers on the CPU that nothing is to be learnt of."""
+    """A dtype, or a dense CPU tensor that does not require gradients."""
     torch = sys.modules.get("torch")
     if torch is not None and type(value) is torch.dtype:
         return f"__import__('torch').{str(value).removeprefix('torch.')}"
     if torch is None or type(value) is not torch.Tensor or value.requires_grad or value.layout != torch.strided:
-        raise _UnfitError
+        raise _NotConstantError
     if value.device.type != "cpu" or value.is_quantized or value.numel() > MOST:
-        raise _UnfitError
-    numbers, dtype = _written(value.flatten().tolist(), left, depth + 1), _of_torch(value.dtype, left, depth)
+        raise _NotConstantError
+    numbers, dtype = _expression(value.flatten().tolist(), left, depth + 1), _of_torch(value.dtype, left, depth)
     return f"__import__('torch').tensor({numbers}, dtype={dtype}).reshape({tuple(value.shape)!r})"
 
 
@@ -136,28 +136,28 @@ _Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def check(id: str, *answers: Any, seed: int | None = None) -> Verdict:
-    """Judge functions or classes as `regard learn check` judges a file: prints the verdict and returns it.
+    """Grade functions or classes as `regard learn check` grades a file: print the verdict and return it.
 
-    A function under another name than the task's is taken for the one that is asked. A sheet is given as its text.
+    A function may have another name than in the task. An answer sheet is given as its text.
     """
     if not issubclass(type(id), str):
         raise ArgumentError("check-id", type=type_name(id))
-    asked, seed = exercise(id), _seed(seed)
+    task, seed = exercise(id), _seed(seed)
     if not answers:
-        raise ArgumentError("check-nothing", id=asked.id, names=Listed(_targets(asked)) or "text")
-    if asked.sheet is not None:
+        raise ArgumentError("check-nothing", id=task.id, names=Listed(_targets(task)) or "text")
+    if task.sheet is not None:
         if not issubclass(type(answers[0]), str):
-            raise ArgumentError("check-sheet", id=asked.id)
+            raise ArgumentError("check-sheet", id=task.id)
         text = answers[0]
     else:
-        text = program(asked, *answers)
-    verdict = grade(asked, text, seed=seed)
+        text = program(task, *answers)
+    verdict = grade(task, text, seed=seed)
     print(verdict)
     return verdict
 
 
 def _seed(seed: Any) -> int | None:
-    """A seed as the command line takes it: a whole number, 0 or more."""
+    """A seed as on the command line: an integer, 0 or more."""
     if seed is None:
         return None
     is_whole = issubclass(type(seed), int | np.integer) and type(seed) is not bool
@@ -167,63 +167,63 @@ def _seed(seed: Any) -> int | None:
     return operator.index(seed)
 
 
-def program(asked: Exercise, *answers: Any) -> str:
-    """One text that defines all that is given, with what it uses, under the names of the task."""
+def program(task: Exercise, *answers: Any) -> str:
+    """A program that defines the given answers and everything they use, under the names of the task."""
     parts: dict[str, str] = {}
-    names = [_gathered(answer, parts) for answer in answers]
-    free = [target for target in _targets(asked) if target not in names]
-    if len(names) < len(free):  # the one that bears the exercise's name was meant
-        free.sort(key=lambda target: target != asked.id.replace("-", "_"))
-    others = [name for name in names if name not in _targets(asked)]
+    names = [_add_definition(answer, parts) for answer in answers]
+    free = [target for target in _targets(task) if target not in names]
+    if len(names) < len(free):  # an exercise's own name takes precedence
+        free.sort(key=lambda target: target != task.id.replace("-", "_"))
+    others = [name for name in names if name not in _targets(task)]
     aliases = [f"{target} = {name}" for target, name in zip(free, others, strict=False)]
     return "\n\n".join([*parts.values(), *aliases]) + "\n"
 
 
-def _targets(asked: Exercise) -> list[str]:
-    """The names that a task asks for, in the order in which they are tried."""
-    calls = asked.grader.cases(np.random.default_rng(0)) if asked.grader else ()
+def _targets(task: Exercise) -> list[str]:
+    """The names that the task requires, in the order of its tests."""
+    calls = task.grader.cases(np.random.default_rng(0)) if task.grader else ()
     return list(dict.fromkeys(call.target for call in calls))
 
 
-# --- what a definition needs --------------------------------------------------------------------------------
+# --- dependencies of a definition ---------------------------------------------------------------------------
 
 
-def _gathered(answer: Any, parts: dict[str, str]) -> str:
-    """Add the source of a function or class after what it uses; its name."""
+def _add_definition(answer: Any, parts: dict[str, str]) -> str:
+    """Add the source of a function or class after its dependencies; return its name."""
     found = _definition(answer)
     if found is None:
-        raise ArgumentError("check-no-source", what=_called(answer))
+        raise ArgumentError("check-no-source", what=_display_name(answer))
     name, text = found
     if name in parts:
         return name
-    parts[name] = ""  # on its way: a function may call itself, or one that calls it
-    around = _surroundings(answer)
+    parts[name] = ""  # in progress: functions may be recursive, also mutually
+    names_around = _visible_names(answer)
     for used in dict.fromkeys(_used(compile(text, "<source>", "exec"))):
-        if used in around and used not in parts:
-            _add(used, around[used], around, parts)
+        if used in names_around and used not in parts:
+            _add(used, names_around[used], names_around, parts)
     del parts[name]
     parts[name] = text
     return name
 
 
-def _called(value: Any) -> str:
-    """A name for a value in a sentence: its own, where it has one for sure, else that of its type."""
+def _display_name(value: Any) -> str:
+    """The name of a value for a message: its own if it has a reliable one, otherwise the name of its type."""
     if issubclass(type(value), type):
         return str(type.__dict__["__qualname__"].__get__(value))
     named = getattr(value, "__qualname__", None) or getattr(value, "__name__", None) if is_native(type(value)) else None
     return named if type(named) is str else type_name(value)
 
 
-def _add(name: str, value: Any, around: Mapping[str, Any], parts: dict[str, str]) -> None:
-    """What stands for one name that a definition uses."""
+def _add(name: str, value: Any, names_around: Mapping[str, Any], parts: dict[str, str]) -> None:
+    """Add the code that defines one name used by a definition."""
     if value is _EMPTY:
         raise ArgumentError("check-no-value", name=name)
     if issubclass(type(value), ModuleType):
         parts[name] = f"import {_of_module(value, '__name__')} as {name}"
-    elif home := _home(value, around.get("__name__")):
-        parts[name] = f"from {home} import {_called(value).rpartition('.')[2]} as {name}"
+    elif home := _import_source(value, names_around.get("__name__")):
+        parts[name] = f"from {home} import {_display_name(value).rpartition('.')[2]} as {name}"
     elif _definition(value) is not None:
-        own = _gathered(value, parts)
+        own = _add_definition(value, parts)
         if own != name:
             parts[name] = f"{name} = {own}"
     elif (text := as_constant(value)) is not None:
@@ -233,21 +233,21 @@ def _add(name: str, value: Any, around: Mapping[str, Any], parts: dict[str, str]
 
 
 def _of_module(module: ModuleType, name: str) -> Any:
-    """A name of a module, as it stands there: a module may answer for names that it does not have."""
+    """An attribute from a module's own dict: a module's `__getattr__` may invent names."""
     names: dict[str, Any] = ModuleType.__getattribute__(module, "__dict__")
     return names.get(name)
 
 
-def _home(value: Any, own: Any) -> str | None:
-    """The module that a function or class can be imported from, where that is not the notebook itself."""
-    name = _called(value).rpartition(".")[2]
+def _import_source(value: Any, own: Any) -> str | None:
+    """The module from which a function or class can be imported; None for the notebook itself."""
+    name = _display_name(value).rpartition(".")[2]
     if issubclass(type(value), type):
         named = type.__dict__["__module__"].__get__(value)
     elif is_native(type(value)) and type(getattr(value, "__name__", None)) is str:
         named = getattr(value, "__module__", None)
     else:
         return None
-    for candidate in (named, *_LIBRARIES):  # PyTorch's own functions do not say where they are from
+    for candidate in (named, *_LIBRARIES):  # PyTorch's built-in functions have no __module__
         home = sys.modules.get(candidate) if type(candidate) is str else None
         if home is not None and candidate not in (own, "__main__") and _of_module(home, name) is value:
             return candidate
@@ -258,7 +258,7 @@ _LIBRARIES = ("numpy", "torch", "torch.nn.functional")
 
 
 def _used(code: CodeType) -> Iterator[str]:
-    """Names that a program looks up outside of its functions."""
+    """Global names that the code uses."""
     for step in dis.get_instructions(code):
         if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") and not hasattr(builtins, step.argval):
             yield step.argval
@@ -268,27 +268,27 @@ def _used(code: CodeType) -> Iterator[str]:
 
 
 _EMPTY = object()
-"""Stands for a name of a function around, which has no value yet."""
+"""The value of a closure variable that is not assigned yet."""
 
 
-def _surroundings(answer: Any) -> dict[str, Any]:
-    """The names around a definition: its notebook's, and those of a function that it was made in."""
+def _visible_names(answer: Any) -> dict[str, Any]:
+    """The names that a definition can use: globals of the notebook, and variables of the enclosing function."""
     function = next(_functions(answer))
-    around = {name: value for name, value in function.__globals__.items() if type(name) is str}
+    names_around = {name: value for name, value in function.__globals__.items() if type(name) is str}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         if name != "__class__":
             try:
-                around[name] = cell.cell_contents
+                names_around[name] = cell.cell_contents
             except ValueError:
-                around[name] = _EMPTY
-    return around
+                names_around[name] = _EMPTY
+    return names_around
 
 
-# --- where a definition stands ------------------------------------------------------------------------------
+# --- the source of a definition -----------------------------------------------------------------------------
 
 
 def _functions(answer: Any) -> Iterator[FunctionType]:
-    """The function itself, or those of a class: they know the file they came from."""
+    """The function itself, or the functions of a class: their code objects name their file."""
     is_class = issubclass(type(answer), type)
     found = tuple(type.__dict__["__dict__"].__get__(answer).values()) if is_class else (_unwrapped(answer),)
     for value in found:
@@ -299,7 +299,7 @@ def _functions(answer: Any) -> Iterator[FunctionType]:
 
 
 def _unwrapped(value: Any) -> Any:
-    """What functools.wraps or a cache was put around; of other objects nothing is asked."""
+    """The function inside functools.wraps or a cache. Other objects are returned unchanged."""
     for _ in range(100):
         is_function = type(value) is FunctionType or type(value) is functools._lru_cache_wrapper
         if not is_function or "__wrapped__" not in vars(value):
@@ -309,9 +309,9 @@ def _unwrapped(value: Any) -> Any:
 
 
 def _definition(answer: Any) -> tuple[str, str] | None:
-    """The name and text of a definition, as it stands in its file or cell; None where there is none.
+    """The name and source text of a definition in its file or cell; None if there is none.
 
-    Not by inspect.getsource, which finds no classes in notebooks.
+    inspect.getsource does not find classes in notebooks.
     """
     for function in _functions(answer):
         code = function.__code__
@@ -322,14 +322,14 @@ def _definition(answer: Any) -> tuple[str, str] | None:
                 continue
             text = textwrap.dedent("".join(lines[_start(node) - 1 : node.end_lineno]))
             compile(text, "<source>", "exec")
-        except (SyntaxError, ValueError):  # the file has changed since, or was none of Python's
+        except (SyntaxError, ValueError):  # the file has changed since, or is not Python
             continue
         return node.name if isinstance(node, _Definition) else ast.unparse(node.targets[0]), text
     return None
 
 
 def _node(tree: ast.Module, kind: type | None, code: CodeType) -> _Definition | ast.Assign | None:
-    """The statement that defines the class, or the function of that code; for a lambda, its assignment."""
+    """The statement that defines the class or the function with this code; for a lambda, its assignment."""
     for node in ast.walk(tree):
         match node:
             case ast.ClassDef(name=name) if kind is not None and name == name_of(kind):

@@ -1,7 +1,6 @@
-"""The calls that the example of a task makes: a check runs what the learner has read.
+"""The calls in the example of a task, added to the tests of its grader.
 
-The lines after the prompt are run here once, with the solution, and each call of a function that the exercise asks for
-is written down.
+The lines after the prompt run once with the solution, and each call of a tested function is recorded.
 """
 
 import re
@@ -20,7 +19,7 @@ _LINE = re.compile(r"^ {4}(?:>>>|\.\.\.)(?: (.*))?$", re.MULTILINE)
 
 
 def example_calls(task: str, solution: str, targets: Sequence[str]) -> tuple[Call, ...]:
-    """The calls of `targets` in the example, in their order.
+    """The calls of `targets` in the example, in order.
 
     >>> example_calls(f"    {'>' * 3} f(2)", "def f(x): return x * x", ["f"])[0].args
     (2,)
@@ -45,12 +44,12 @@ def example_calls(task: str, solution: str, targets: Sequence[str]) -> tuple[Cal
 
 
 def with_examples(grader: Grader, task: str, solution: str) -> Grader:
-    """The grader with the calls of the task's example before its own. They are found when first asked for."""
+    """The grader with the calls of the task's example before its own. They are collected on first use."""
     own = grader.cases
 
     @cache
     def printed() -> tuple[Call, ...]:
-        targets = dict.fromkeys(call.target for call in own(np.random.default_rng(0)) if call.made is None)
+        targets = dict.fromkeys(call.target for call in own(np.random.default_rng(0)) if call.instance is None)
         return example_calls(task, solution, list(targets))
 
     def cases(rng: np.random.Generator) -> Sequence[Call]:

@@ -1,5 +1,5 @@
-"""attend: one call for attention, NumPy or torch; backends: who could do it, and why not; attend_within: for models."""
+"""Attention calls for NumPy and torch: `attend`, `attend_in_model` for models, and `backends`, which can run a call."""
 
-from regard.dispatch.backend_choice import attend, attend_within, backends
+from regard.dispatch.backend_choice import attend, attend_in_model, backends
 
-__all__ = ["attend", "attend_within", "backends"]
+__all__ = ["attend", "attend_in_model", "backends"]

@@ -1,21 +1,53 @@
 """`attend`, `backends` and `attend_in_model`: the only place that chooses a backend.
 
-`attend_in_model` is what models call: it records nothing and checks less, because a model calls it many times a token.
+Models call `attend_in_model`. It records nothing and checks less, because a model calls it many times per token.
 """
 
 import math
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from regard.arrays import Array, is_tensor
-from regard.dispatch.call import Call, receive
-from regard.dispatch.guard import guarded
+from regard.dispatch.call import AttentionCall, make_call
+from regard.dispatch.guard import run_guarded
 from regard.dispatch.numpy_backends import Answer, Answers, Backend
-from regard.dispatch.recording import record_of, require_room_for
+from regard.dispatch.recording import make_record, require_memory_for
 from regard.errors import BackendError, UnknownNameError
 from regard.messages import Listed
-from regard.records import Kind, See, Statistics
+from regard.records import Kind, Record, See, Statistics
+
+A = TypeVar("A")
+"""The caller's type of array."""
 
 
+@overload
+def attend(
+    q: A,
+    k: A,
+    v: A,
+    mask: Any = None,
+    bias: Any = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    dropout: float = 0.0,
+    backend: str = "auto",
+    see: None = None,
+    kind: Kind = "self",
+) -> A: ...
+@overload
+def attend(
+    q: A,
+    k: A,
+    v: A,
+    mask: Any = None,
+    bias: Any = None,
+    scale: float | None = None,
+    softcap: float | None = None,
+    dropout: float = 0.0,
+    backend: str = "auto",
+    *,
+    see: See,
+    kind: Kind = "self",
+) -> tuple[A, Record]: ...
 def attend(
     q: Array,
     k: Array,
@@ -29,12 +61,12 @@ def attend(
     see: See | None = None,
     kind: Kind = "self",
 ) -> Any:
-    """softmax(q kᵀ · scale + bias) v over what `mask` allows; with `see`, also the Record of what was looked at.
+    """Attention: softmax(q kᵀ · scale + bias) v over the keys that `mask` makes visible; with `see`, also a Record.
 
     NumPy in, NumPy out; torch in, torch out. q (…, T, E), k (…, S, E), v (…, S, Ev), two axes and up; from four up,
-    k and v may have fewer heads than q. `mask` is a Mask or a boolean array, True = may look; `bias` is added to the
-    scores; `softcap` bounds them before that: softcap · tanh(score / softcap). `kind` is that of the Record; with
-    "cross", queries and keys are two texts, so that keys which a mask hides say nothing of queries.
+    k and v may have fewer heads than q. `mask` is a Mask or a boolean array, True = visible; `bias` is added to the
+    scores; `softcap` bounds them before that: softcap · tanh(score / softcap). `kind` is the kind of the Record; with
+    "cross", queries and keys are two texts, so masked keys do not imply that queries are padding.
 
     >>> import numpy as np
     >>> from regard import Mask, See
@@ -43,12 +75,12 @@ def attend(
     >>> record.map[0, 0].round(2).tolist()
     [[1.0, 0.0, 0.0], [0.36, 0.64, 0.0], [0.26, 0.26, 0.47]]
     """
-    call = receive(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see, kind=kind)
+    call = make_call(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see, kind=kind)
     chosen = choose(call, backend)
-    require_room_for(call, chosen.scratch(call))
-    out, found = computed(call, chosen)
+    require_memory_for(call, chosen.scratch(call))
+    out, found = run_backend(call, chosen)
     out = out.reshape(*call.sizes.lead, call.sizes.T, call.sizes.Ev)
-    return out if see is None else (out, record_of(call, found).changed(kind=kind))
+    return out if see is None else (out, make_record(call, found).changed(kind=kind))
 
 
 def backends(
@@ -62,7 +94,7 @@ def backends(
     dropout: float = 0.0,
     see: See | None = None,
 ) -> Answers:
-    """What every backend says about this call: yes, or its reason. The first yes is what `attend` takes.
+    """Whether each backend can run this call: yes, or the reason why not. `attend` uses the first yes.
 
     >>> import numpy as np
     >>> x = np.eye(3)
@@ -70,26 +102,26 @@ def backends(
       blocked    no dropout here; reference can
     → reference  yes (builds the whole T × S matrix)
     """
-    call = receive(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see)
-    said = [(one.name, one.answer(call)) for one in _all(call)]
-    answers = Answers({name: str(answer) for name, answer in said})
-    answers.chosen = next((name for name, answer in said if answer.yes), None)
+    call = make_call(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=see)
+    found = [(one.name, one.answer(call)) for one in _all(call)]
+    answers = Answers({name: str(answer) for name, answer in found})
+    answers.chosen = next((name for name, answer in found if answer.yes), None)
     return answers
 
 
-def computed(call: Call, chosen: Backend, trusted: bool = False) -> tuple[Array, Statistics]:
-    """The chosen backend's answer, guarded; if `trusted`, only where something is hidden and may be looked at."""
+def run_backend(call: AttentionCall, chosen: Backend, trusted: bool = False) -> tuple[Array, Statistics]:
+    """Run the chosen backend, guarded. If `trusted`, guard only masked calls, and only where values may be read."""
     if not call.is_torch:
-        return chosen.run(call) if trusted and call.bound is None else guarded(call, chosen)
+        return chosen.run(call) if trusted and call.bound is None else run_guarded(call, chosen)
     from regard.dispatch.overflow import may_branch
     from regard.functional.attention import without_autocast
 
     with without_autocast(call.q):  # the dtypes are chosen already
         unguarded = trusted and (call.bound is None or not may_branch(call.q))
-        return chosen.run(call) if unguarded else guarded(call, chosen)
+        return chosen.run(call) if unguarded else run_guarded(call, chosen)
 
 
-def _all(call: Call) -> tuple[Backend, ...]:
+def _all(call: AttentionCall) -> tuple[Backend, ...]:
     if call.is_torch:
         from regard.dispatch.torch_backends import BACKENDS
 
@@ -99,10 +131,10 @@ def _all(call: Call) -> tuple[Backend, ...]:
     return NUMPY_BACKENDS
 
 
-def choose(call: Call, name: str) -> Backend:
-    """The backend of that name if it can do the call; for "auto" the first that can."""
+def choose(call: AttentionCall, name: str) -> Backend:
+    """The backend of that name if it can run the call; for "auto" the first that can."""
     every = _all(call)
-    first = next(one for one in every if one.answer(call).yes)  # the last one can do anything
+    first = next(one for one in every if one.answer(call).yes)  # the last one can run any call
     if name == "auto":
         return first
     named = next((one for one in every if one.name == name), None)
@@ -115,7 +147,7 @@ def choose(call: Call, name: str) -> Backend:
     return named
 
 
-def attend_within(
+def attend_in_model(
     q: Array,
     k: Array,
     v: Array,
@@ -130,21 +162,21 @@ def attend_within(
 ) -> Array:
     """`attend` for a model's own activations: four axes in, B H T Ev out, and no Record.
 
-    The guard against hidden garbage is left out where nothing is hidden, and where it may not look at values (on a
-    GPU, and in a traced graph) and would have to work on every call. What a model hides from its queries it has
-    computed itself, from the same weights as everything else.
+    The guard against masked non-finite values is skipped where nothing is masked, and where values may not be read
+    (on a GPU, and in a traced graph) so that it would cost time on every call. The model has computed its masked keys
+    and values itself, from the same weights as everything else.
     """
-    if mask is None and bias is None and softcap is None and not dropout and _fit_at_a_glance(q, k, v):
-        # Nothing but softmax(q kᵀ) v, thousands of times a text: the first backend's yes need not be asked for.
+    if mask is None and bias is None and softcap is None and not dropout and _clearly_valid(q, k, v):
+        # Only softmax(q kᵀ) v, thousands of times per text: choosing a backend is not needed.
         from regard.functional.fused import sdpa
 
         return sdpa(q, k, v, scale=1 / math.sqrt(q.shape[-1]) if scale is None else scale)
-    call = receive(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout)
-    return computed(call, choose(call, "auto"), trusted=True)[0]
+    call = make_call(q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout)
+    return run_backend(call, choose(call, "auto"), trusted=True)[0]
 
 
-def _fit_at_a_glance(q: Array, k: Array, v: Array) -> bool:
-    """Whether these are tensors that surely go together; what may be wrong is left to those who can say so."""
+def _clearly_valid(q: Array, k: Array, v: Array) -> bool:
+    """Whether these tensors certainly form a valid call; any other call is checked by `make_call`."""
     if not (is_tensor(q) and is_tensor(k) and is_tensor(v) and q.ndim == k.ndim == v.ndim == 4):
         return False
     (B, H, _, E), (samples, G, _, width) = q.shape, k.shape

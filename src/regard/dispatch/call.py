@@ -1,4 +1,4 @@
-"""The door: an attention call as people write it, looked at once and laid out as B H T E for every backend."""
+"""`AttentionCall`: the validated arguments of one attention call, arranged as B H T E for every backend."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from regard.arrays import Array, is_tensor, to_kind_of
+from regard.arrays import Array, convert_like, is_tensor
 from regard.axes import Sizes, attention_sizes, check_bias
 from regard.errors import ArgumentError, DtypeError
 from regard.masks import BoundMask, Mask
@@ -19,7 +19,7 @@ from regard.records import Kind, See
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class AttentionCall:
     """One attention call. q B H T E, k B G S E, v B G S Ev; `bias` broadcasts to B H T S."""
 
     q: Array
@@ -34,28 +34,28 @@ class Call:
     dropout: float = 0.0
     see: See | None = None
     padding: Padding | None = None
-    """Only where something is to be seen."""
+    """Only with `see`."""
 
     @property
     def is_torch(self) -> bool:
         return is_tensor(self.q)
 
-    def may_see(self, flagged: Array) -> Array:
-        """… B H T (or 1, where all rows see alike): which queries may look at a flagged key, … B H S."""
+    def any_visible(self, flagged: Array) -> Array:
+        """… B H T (or 1, where all rows agree): whether a flagged key, … B H S, is visible to each query."""
         return flagged.any(-1)[..., None] if self.bound is None else self.bound.sees(flagged)
 
     @property
     def options(self) -> dict[str, Any]:
-        """What a kernel takes beside q, k and v, by name."""
+        """The keyword arguments of a kernel."""
         return {"mask": self.bound, "bias": self.bias, "scale": self.scale, "softcap": self.softcap}
 
     @property
-    def seeing(self) -> dict[str, Any]:
-        """The same for a kernel that gives statistics."""
+    def options_with_see(self) -> dict[str, Any]:
+        """The keyword arguments of a kernel that returns statistics."""
         return {**self.options, "see": self.see, "padding": self.padding}
 
 
-def receive(
+def make_call(
     q: Array,
     k: Array,
     v: Array,
@@ -67,15 +67,15 @@ def receive(
     dropout: float = 0.0,
     see: See | None = None,
     kind: Kind = "self",
-) -> Call:
-    """Check everything that can be wrong with a call, then lay it out. Raises our errors, with values and the fix."""
-    _check_kinds(q, k, v)
+) -> AttentionCall:
+    """Validate the arguments of a call and arrange them. Raises RegardErrors with the values and the fix."""
+    _check_array_types(q, k, v)
     if is_tensor(q):
         from regard.dispatch.torch_backends import autocast
 
         q, k, v = autocast(q, k, v)
     else:
-        # Subclasses such as np.matrix have their own idea of axes; foreign bytes are not what BLAS reads.
+        # Subclasses such as np.matrix treat axes differently; BLAS reads only the native byte order.
         q, k, v = (np.asarray(x, dtype=x.dtype.newbyteorder("=")) for x in (q, k, v))
     sizes = attention_sizes(q.shape, k.shape, v.shape)
     _check_dtypes(q, k, v)
@@ -90,7 +90,7 @@ def receive(
     bound = None if mask is None else mask.bind(sizes.lead, sizes.T, sizes.S, q)
     bias = None if bias is None else _four_axes_of_bias(bias, sizes, q)
     shape = (sizes.B, sizes.H, sizes.T, sizes.S)
-    return Call(
+    return AttentionCall(
         q=_as_four_axes(q, sizes.B, sizes.H),
         k=_as_four_axes(k, sizes.B, sizes.G),
         v=_as_four_axes(v, sizes.B, sizes.G),
@@ -110,15 +110,15 @@ def _as_four_axes(x: Array, B: int, heads: int) -> Array:
     return x if x.ndim == 4 else x.reshape(B, heads, *x.shape[-2:])
 
 
-def _check_kinds(q: Array, k: Array, v: Array) -> None:
+def _check_array_types(q: Array, k: Array, v: Array) -> None:
     tensors = [is_tensor(x) for x in (q, k, v)]
     if not all(tensors):
         for name, x, tensor in zip("qkv", (q, k, v), tensors, strict=True):
             if not tensor and not isinstance(x, np.ndarray):
                 raise DtypeError("not-an-array", name=name, found=type(x).__name__)
         if any(tensors):
-            spelled = {name: "torch" if tensor else "NumPy" for name, tensor in zip("qkv", tensors, strict=True)}
-            raise DtypeError("mixed-kinds", **spelled)
+            types = {name: "torch" if tensor else "NumPy" for name, tensor in zip("qkv", tensors, strict=True)}
+            raise DtypeError("mixed-kinds", **types)
     elif not q.device == k.device == v.device:
         raise ArgumentError("devices-differ", q=q.device, k=k.device, v=v.device)
 
@@ -148,7 +148,7 @@ def _check_numbers(scale: float | None, softcap: float | None, dropout: float) -
 
 
 def _four_axes_of_bias(bias: Any, sizes: Sizes, like: Array) -> Array:
-    bias = to_kind_of(bias, like)
+    bias = convert_like(bias, like)
     if not _is_float(bias.dtype):
         raise DtypeError("bias-dtype", dtype=bias.dtype)
     check_bias(bias.shape, sizes)

@@ -1,8 +1,8 @@
-"""Nothing hidden leaks, whatever it holds: kept here, once, for every backend.
+"""The guard that keeps masked NaN and Inf out of the output, once for every backend.
 
-A fast kernel multiplies a weight of 0 with a hidden value, and 0 · NaN is NaN. So the arrays are read once, under 1 %
-of a call of 1,024 tokens, and only if something is not finite: the bad rows are set to zero, the kernel runs on what
-is left, and the queries that may look at something bad, or are bad themselves, get NaN. Nobody else can tell.
+A fast kernel multiplies a weight of 0 with a masked value, and 0 · NaN is NaN. So the arrays are checked once, under
+1 % of a call of 1,024 tokens. If something is not finite, the bad rows are set to zero and the kernel runs on the
+rest. Queries that are bad themselves, or to which a bad key or value is visible, get NaN. No other query changes.
 """
 
 from collections.abc import Callable
@@ -12,20 +12,20 @@ import numpy as np
 
 from regard.arrays import Array
 from regard.axes import bin_count, bin_width
-from regard.dispatch.call import Call
+from regard.dispatch.call import AttentionCall
 from regard.dispatch.numpy_backends import Backend
 from regard.records import Statistics, Top
 
 
-def guarded(call: Call, backend: Backend) -> tuple[Array, Statistics]:
-    """The backend's answer to the call, with rule 3 of the design kept."""
-    run, told = backend.run, _whether_tame(call)
-    if told is not None:
-        answer = run(call)  # meanwhile
-        if told():
-            return answer
-        del answer  # its memory is wanted
-    elif _surely_tame(call.q, call.k, call.v):
+def run_guarded(call: AttentionCall, backend: Backend) -> tuple[Array, Statistics]:
+    """Run the backend so that masked values never change the output (rule 3 of the design)."""
+    run, check = backend.run, _start_finite_check(call)
+    if check is not None:
+        result = run(call)  # while the GPU checks
+        if check():
+            return result
+        del result  # frees its memory
+    elif _surely_finite(call.q, call.k, call.v):
         return run(call)
     bad_q, bad_k, bad_v = (_bad_rows(x) for x in (call.q, call.k, call.v))
     clean = replace(
@@ -36,34 +36,36 @@ def guarded(call: Call, backend: Backend) -> tuple[Array, Statistics]:
     )
     huge = _huge_rows(clean)
     flags = [bad_k, bad_k | ~bad_k, bad_v] if huge is None else [bad_k, bad_k | ~bad_k, bad_v, huge[1]]
-    # All asked at once: a mask may have to look through T × S for an answer.
-    sees_bad_key, sees_any, sees_bad_value, *sees_huge = call.may_see(_for_queries(flags, call))  # B H T each
+    # One call for all flags: a mask may have to evaluate T × S for it.
+    bad_key_visible, any_key_visible, bad_value_visible, *huge_visible = call.any_visible(
+        _per_query_head(flags, call)
+    )  # B H T each
     if huge is None:
         out, found = run(clean)
     else:
-        from regard.dispatch.overflow import despite_huge
+        from regard.dispatch.overflow import run_despite_huge
 
-        out, found = despite_huge(clean, run, huge, looking=sees_huge[0] | (huge[0] & sees_any))
-    no_weights = sees_bad_key | (bad_q & sees_any)
-    no_output = no_weights | sees_bad_value
+        out, found = run_despite_huge(clean, run, huge, affected=huge_visible[0] | (huge[0] & any_key_visible))
+    no_weights = bad_key_visible | (bad_q & any_key_visible)
+    no_output = no_weights | bad_value_visible
     return _fill(out, no_output[..., None], np.nan), _without(found, no_weights, call)
 
 
-def _whether_tame(call: Call) -> Callable[[], bool] | None:
+def _start_finite_check(call: AttentionCall) -> Callable[[], bool] | None:
     if not call.is_torch:
         return None
-    from regard.dispatch.overflow import whether_tame
+    from regard.dispatch.overflow import start_finite_check
 
-    return whether_tame(call)
+    return start_finite_check(call)
 
 
-def _surely_tame(*arrays: Array) -> bool:
-    """Whether nothing in them can go wrong: everything finite and, for torch, not huge."""
+def _surely_finite(*arrays: Array) -> bool:
+    """Whether everything in them is finite and, for torch, not huge."""
     if isinstance(arrays[0], np.ndarray):
         return all(bool(np.isfinite(x).all()) for x in arrays)
-    from regard.dispatch.overflow import surely_tame
+    from regard.dispatch.overflow import surely_finite
 
-    return surely_tame(arrays)
+    return surely_finite(arrays)
 
 
 def _bad_rows(x: Array) -> Array:
@@ -74,7 +76,7 @@ def _bad_rows(x: Array) -> Array:
     return bad_rows(x)
 
 
-def _huge_rows(call: Call) -> tuple[Array, Array] | None:
+def _huge_rows(call: AttentionCall) -> tuple[Array, Array] | None:
     if not call.is_torch:
         return None
     from regard.dispatch.overflow import huge_rows
@@ -82,14 +84,14 @@ def _huge_rows(call: Call) -> tuple[Array, Array] | None:
     return huge_rows(call)
 
 
-def _for_queries(flags: list[Array], call: Call) -> Array:
-    """Flags of keys, B G S each, in one array and for the heads of queries: n B H S."""
-    served = call.sizes.H // max(1, call.sizes.G)
+def _per_query_head(flags: list[Array], call: AttentionCall) -> Array:
+    """Flags of keys, B G S each, stacked and repeated for the query heads: n B H S."""
+    group_size = call.sizes.H // max(1, call.sizes.G)
     if not call.is_torch:
-        return np.stack(flags).repeat(served, axis=-2)
+        return np.stack(flags).repeat(group_size, axis=-2)
     import torch
 
-    return torch.stack(flags).repeat_interleave(served, dim=-2)
+    return torch.stack(flags).repeat_interleave(group_size, dim=-2)
 
 
 def _fill(x: Array, where: Array, value: float) -> Array:
@@ -98,28 +100,28 @@ def _fill(x: Array, where: Array, value: float) -> Array:
     return x.masked_fill(where, value)
 
 
-def _without(found: Statistics, rows: Array, call: Call) -> Statistics:
-    """Statistics with the rows (B H T) that have no weights as NaN; so is whatever sums over them. Padding is not."""
+def _without(found: Statistics, rows: Array, call: AttentionCall) -> Statistics:
+    """Statistics with NaN for the rows (B H T) without weights and for every sum over them; padding is left out."""
     if call.padding is not None and call.padding.queries is not None:
         rows = rows & call.padding.queries[:, None]
 
-    def lost(x: Array | None, where: Array) -> Array | None:
+    def nan_at(x: Array | None, where: Array) -> Array | None:
         return None if x is None else _fill(x, where, np.nan)
 
     top = found.top
     return Statistics(
-        map=None if found.map is None else lost(found.map, _any_in_bins(rows, call)[..., None]),
-        lse=lost(found.lse, rows),
-        entropy=lost(found.entropy, rows),
-        received=lost(found.received, rows.any(-1)[..., None]),
-        top=None if top is None else Top(top.indices, lost(top.weights, rows[..., None])),
-        sink=lost(found.sink, rows.any(-1)),
-        distance=lost(found.distance, rows.any(-1)[..., None]),
+        map=None if found.map is None else nan_at(found.map, _any_in_bins(rows, call)[..., None]),
+        lse=nan_at(found.lse, rows),
+        entropy=nan_at(found.entropy, rows),
+        received=nan_at(found.received, rows.any(-1)[..., None]),
+        top=None if top is None else Top(top.indices, nan_at(top.weights, rows[..., None])),
+        sink=nan_at(found.sink, rows.any(-1)),
+        distance=nan_at(found.distance, rows.any(-1)[..., None]),
     )
 
 
-def _any_in_bins(rows: Array, call: Call) -> Array:
-    """B H R: the bins of the map that hold one of the rows."""
+def _any_in_bins(rows: Array, call: AttentionCall) -> Array:
+    """B H R: the row bins of the map that contain one of the rows."""
     assert call.see is not None
     assert call.see.map is not None
     T = call.sizes.T

@@ -1,4 +1,4 @@
-"""What a backend is, and the backends for NumPy arrays: blocked (fast), then reference (the definition)."""
+"""`Backend` and `Answer`, and the backends for NumPy arrays: blocked (fast), then reference (the definition)."""
 
 from collections.abc import Callable
 from math import prod
@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from regard.arrays import Array
-from regard.dispatch.call import Call
+from regard.dispatch.call import AttentionCall
 from regard.kernels import blocked
-from regard.memory import require
+from regard.memory import require_bytes
 from regard.messages import say
 from regard.records import Statistics
 from regard.reference import log_sum_exp, statistics_of
@@ -18,71 +18,71 @@ from regard.reference.exponentials import computing_dtype, softmax
 
 
 class Answer(NamedTuple):
-    """Yes, perhaps with a remark; or no, with the reason. The words are a key, to be said in any language."""
+    """Yes, perhaps with a remark; or no, with the reason. `key` names the message of the remark or reason."""
 
     yes: bool
     key: str | None = None
     values: dict[str, Any] = {}  # noqa: RUF012 - a NamedTuple's default, never written to
 
     def __str__(self) -> str:
-        words = say(self.key, **self.values) if self.key else ""
+        text = say(self.key, **self.values) if self.key else ""
         if not self.yes:
-            return words
-        return say("backend-yes-but", remark=words) if words else say("backend-yes")
+            return text
+        return say("backend-yes-but", remark=text) if text else say("backend-yes")
 
 
 YES = Answer(True)
 
 
 class Backend(NamedTuple):
-    """One way to compute attention. `scratch` is how many bytes a call takes beside what it gives, if that is much."""
+    """One implementation of attention. `scratch` is the temporary memory of a call in bytes; 0 where it is small."""
 
     name: str
-    answer: Callable[[Call], Answer]
-    run: Callable[[Call], tuple[Array, Statistics]]
-    scratch: Callable[[Call], int] = lambda _: 0
+    answer: Callable[[AttentionCall], Answer]
+    run: Callable[[AttentionCall], tuple[Array, Statistics]]
+    scratch: Callable[[AttentionCall], int] = lambda _: 0
 
 
 class Answers(dict[str, str]):
-    """What every backend says about a call, first choice first: its name, and yes or its reason. Prints as a table."""
+    """The answer of every backend to a call, first choice first: name -> yes or the reason. Prints as a table."""
 
     chosen: str | None = None
 
     def __str__(self) -> str:
         width = max(len(name) for name in self)
-        return "\n".join(f"{'→' if n == self.chosen else ' '} {n:<{width}}  {words}" for n, words in self.items())
+        return "\n".join(f"{'→' if n == self.chosen else ' '} {n:<{width}}  {text}" for n, text in self.items())
 
 
-def _blocked_answer(call: Call) -> Answer:
+def _blocked_answer(call: AttentionCall) -> Answer:
     return Answer(False, "no-dropout", {"backend": "reference"}) if call.dropout else YES
 
 
-def _blocked(call: Call) -> tuple[Array, Statistics]:
-    return blocked.attention(call.q, call.k, call.v, **call.seeing)
+def _blocked(call: AttentionCall) -> tuple[Array, Statistics]:
+    return blocked.attention(call.q, call.k, call.v, **call.options_with_see)
 
 
-def _reference(call: Call) -> tuple[Array, Statistics]:
+def _reference(call: AttentionCall) -> tuple[Array, Statistics]:
     sizes = call.sizes
     shape = (sizes.B, sizes.H, sizes.T, sizes.S)
-    # Scores, weights and the mask's matrix live at once.
-    require(3 * prod(shape) * computing_dtype(call.q).itemsize, key="weights-too-large", shape=shape)
+    # Scores, weights and the dense mask are in memory at the same time.
+    require_bytes(3 * prod(shape) * computing_dtype(call.q).itemsize, key="weights-too-large", shape=shape)
     mask = None
     if call.bound is not None and sizes.T and sizes.S:
-        seen = call.bound.block(slice(0, sizes.T), slice(0, sizes.S))
-        mask = np.broadcast_to(seen, shape)
+        visible = call.bound.block(slice(0, sizes.T), slice(0, sizes.S))
+        mask = np.broadcast_to(visible, shape)
     scores = attention_scores(call.q, call.k, mask, call.bias, call.scale, call.softcap)
     weights = softmax(scores)
     found = Statistics()
     if call.see is not None:
         found = statistics_of(weights, log_sum_exp(scores), call.see, scores, call.padding)
     if call.dropout:
-        # NumPy's global generator, as torch has its own: np.random.seed makes it repeatable.
+        # NumPy's global generator, as torch uses its own: np.random.seed makes it reproducible.
         kept = np.random.random(weights.shape) >= call.dropout
         weights = np.where(kept, weights / (1 - call.dropout), 0).astype(weights.dtype)
     return weighted_sum(weights, call.q, call.v, mask), found
 
 
-def rectangle(call: Call, lse: Array, rows: slice, cols: slice) -> Array:
+def rectangle(call: AttentionCall, lse: Array, rows: slice, cols: slice) -> Array:
     """Exact weights of rows × cols."""
     return blocked.rectangle(call.q, call.k, lse, rows, cols, **call.options)
 

@@ -1,4 +1,4 @@
-"""From what a backend found to the Record that the caller gets."""
+"""`make_record`: the Record of a call, from the statistics that a backend returned."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -8,13 +8,13 @@ import numpy as np
 
 from regard.arrays import Array, is_tracing
 from regard.axes import bin_count
-from regard.dispatch.call import Call
-from regard.memory import free_beside, require
-from regard.records import WORTH_ASKING, Record, Statistics
+from regard.dispatch.call import AttentionCall
+from regard.memory import free_gpu_bytes, require_bytes
+from regard.records import CHECK_MEMORY_FROM, Record, Statistics
 
 
-def require_room_for(call: Call, scratch: int = 0) -> None:
-    """Raise TooLargeError where the Record, and so many bytes that are needed on the way, would not fit."""
+def require_memory_for(call: AttentionCall, scratch: int = 0) -> None:
+    """Raise TooLargeError where the Record and `scratch` bytes of temporary memory would not fit."""
     see, sizes = call.see, call.sizes
     if see is None or is_tracing():
         return
@@ -24,12 +24,12 @@ def require_room_for(call: Call, scratch: int = 0) -> None:
     if see.top:
         numbers += 3 * sizes.T * min(see.top, sizes.S)
     need = 4 * sizes.B * sizes.H * numbers + scratch
-    if need > 4 * WORTH_ASKING:
-        require(need, key="record-too-large", free=free_beside(call.q))
+    if need > 4 * CHECK_MEMORY_FROM:
+        require_bytes(need, key="record-too-large", free=free_gpu_bytes(call.q))
 
 
-def record_of(call: Call, found: Statistics) -> Record:
-    """A Record of the call; with `See(qk=True)` copies of what weights come from, out of reach of later changes."""
+def make_record(call: AttentionCall, found: Statistics) -> Record:
+    """The Record of the call; with `See(qk=True)` it keeps copies of q, k, mask and bias, safe from later changes."""
     assert call.see is not None
     sizes = call.sizes
     record = Record(
@@ -41,7 +41,7 @@ def record_of(call: Call, found: Statistics) -> Record:
         top=found.top,
         sink=found.sink,
         distance=found.distance,
-        values=_lengths(call) if call.see.values else None,
+        value_norms=_value_norms(call) if call.see.values else None,
         padding=call.padding,
     )
     if not call.see.qk:
@@ -75,7 +75,7 @@ def record_of(call: Call, found: Statistics) -> Record:
     return replace(record, rectangle=rectangle, kept=parts)
 
 
-def _rectangle(call: Call, lse: Array, rows: slice, cols: slice) -> Array:
+def _rectangle(call: AttentionCall, lse: Array, rows: slice, cols: slice) -> Array:
     if call.is_torch:
         from regard.dispatch.torch_backends import rectangle
 
@@ -85,8 +85,8 @@ def _rectangle(call: Call, lse: Array, rows: slice, cols: slice) -> Array:
     return numpy_rectangle(call, lse, rows, cols)
 
 
-def _lengths(call: Call) -> Array:
-    """How long each value is, for every head that looks at it, B H S."""
+def _value_norms(call: AttentionCall) -> Array:
+    """The norm of each value vector, for every query head, B H S."""
     v, heads = call.v, call.sizes.H // max(1, call.sizes.G)  # B G S Ev, and heads to a group
     if call.is_torch:
         v = v.detach()

@@ -1,5 +1,5 @@
-"""The backends for torch tensors: sdpa (PyTorch's fused kernel), triton (ours for a GPU, with statistics), chunked (the
-same from torch operations, anywhere), eager (the whole matrix).
+"""The backends for torch tensors: sdpa (PyTorch's fused kernel), triton (our GPU kernel, with statistics), chunked (the
+same with torch operations, on any device), eager (the whole matrix).
 """
 
 from dataclasses import replace
@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from regard.dispatch.call import Call
+from regard.dispatch.call import AttentionCall
 from regard.dispatch.numpy_backends import YES, Answer, Backend
 from regard.functional.attention import attention_scores, attention_weights, autocast_is_on, weighted_sum
 from regard.functional.exponentials import computing_dtype, log_sum_exp
@@ -20,13 +20,13 @@ from regard.kernels import chunked
 from regard.kernels.triton.support import refusal, scratch_for
 from regard.masks import Mask
 from regard.masks.rules import Dense
-from regard.memory import free_beside, require
+from regard.memory import free_gpu_bytes, require_bytes
 from regard.padding import Padding, without_rows
 from regard.records import See, Statistics
 
 
 def autocast(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The three as autocast would have them, where it is on: PyTorch's own rule, applied before any backend."""
+    """q, k and v in the dtype of autocast, where it is on: PyTorch's own rule, applied before any backend."""
     if not autocast_is_on(q):
         return q, k, v
     dtype = torch.get_autocast_dtype(q.device.type)
@@ -34,9 +34,9 @@ def autocast(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return q, k, v
 
 
-def _sdpa_answer(call: Call) -> Answer:
+def _sdpa_answer(call: AttentionCall) -> Answer:
     if call.see is not None or call.softcap is not None:
-        able = next(one.name for one in BACKENDS[1:] if one.answer(call).yes)  # the last one can do anything
+        able = next(one.name for one in BACKENDS[1:] if one.answer(call).yes)  # the last one can run any call
         return Answer(False, "no-softcap" if call.see is None else "no-statistics", {"backend": able})
     if call.dropout:
         return Answer(True, "whole-matrix-dropout")
@@ -45,26 +45,26 @@ def _sdpa_answer(call: Call) -> Answer:
     return YES
 
 
-def _sdpa(call: Call) -> tuple[Tensor, Statistics]:
+def _sdpa(call: AttentionCall) -> tuple[Tensor, Statistics]:
     if _sdpa_answer(call) is not YES and not torch.compiler.is_compiling():
-        _require_room(call, "matrix-too-large")
+        _require_memory(call, "matrix-too-large")
     out = sdpa(call.q, call.k, call.v, mask=call.bound, bias=call.bias, scale=call.scale, dropout=call.dropout)
     return out, Statistics()
 
 
-def _triton_answer(call: Call) -> Answer:
+def _triton_answer(call: AttentionCall) -> Answer:
     about: dict[str, Any] = {"mask": call.bound, "bias": call.bias, "see": call.see, "padding": call.padding}
     reason = refusal(call.q, call.k, call.v, dropout=call.dropout, **about)
     return YES if reason is None else Answer(False, *reason)
 
 
-def _triton(call: Call) -> tuple[Tensor, Statistics]:
-    from regard.kernels.triton.attention import attention  # not before it is needed: it imports Triton
+def _triton(call: AttentionCall) -> tuple[Tensor, Statistics]:
+    from regard.kernels.triton.attention import attention  # inside the function: it imports Triton
 
-    return attention(call.q, call.k, call.v, **call.seeing)
+    return attention(call.q, call.k, call.v, **call.options_with_see)
 
 
-def _chunked_answer(call: Call) -> Answer:
+def _chunked_answer(call: AttentionCall) -> Answer:
     if call.dropout:
         return Answer(False, "no-dropout", {"backend": "eager"})
     if call.see is not None and call.see.differentiable and wants_gradient(call.q, call.k, call.v):
@@ -77,21 +77,21 @@ def _chunked_answer(call: Call) -> Answer:
     return YES
 
 
-def _chunked(call: Call) -> tuple[Tensor, Statistics]:
-    return chunked.attention(call.q, call.k, call.v, **call.seeing)
+def _chunked(call: AttentionCall) -> tuple[Tensor, Statistics]:
+    return chunked.attention(call.q, call.k, call.v, **call.options_with_see)
 
 
-def _eager(call: Call) -> tuple[Tensor, Statistics]:
+def _eager(call: AttentionCall) -> tuple[Tensor, Statistics]:
     sizes = call.sizes
     shape = (sizes.B, sizes.H, sizes.T, sizes.S)
     if not torch.compiler.is_compiling():
-        _require_room(call, "weights-too-large")
+        _require_memory(call, "weights-too-large")
     mask = None
     if call.bound is not None:
-        seen = call.bound.block(slice(0, sizes.T), slice(0, sizes.S))
-        if isinstance(seen, bool):
-            seen = torch.full((), seen, device=call.q.device)
-        mask = Mask(Dense(seen.expand(shape)), "eager")
+        visible = call.bound.block(slice(0, sizes.T), slice(0, sizes.S))
+        if isinstance(visible, bool):
+            visible = torch.full((), visible, device=call.q.device)
+        mask = Mask(Dense(visible.expand(shape)), "eager")
     scores = attention_scores(call.q, call.k, mask, call.bias, call.scale, call.softcap)
     weights = attention_weights(scores)
     found = Statistics()
@@ -106,37 +106,39 @@ def _eager(call: Call) -> tuple[Tensor, Statistics]:
 
 
 def _differentiable(scores: Tensor, weights: Tensor, see: See, padding: Padding | None) -> Statistics:
-    """The statistics, with gradients through map, LSE and entropy; a row that sees nothing passes none on.
+    """The statistics, with gradients through map, LSE and entropy; a fully masked row passes no gradient.
 
     H = ln Σ exp x − Σ w x, where x are the scores below their largest: −Σ w ln w has an infinite slope at w = 0.
     """
     if padding is not None:
         scores = without_rows(scores, padding.queries, -torch.inf, axes=1)
         weights = without_rows(weights, padding.queries, 0, axes=1)
-    hidden = scores == -torch.inf
-    nothing = hidden.all(-1)  # B H T
-    wild = ~(hidden | scores.isfinite()).all(-1)  # these rows are NaN, and send none to the keys they share
-    shift = scores.detach().amax(-1) if scores.shape[-1] else scores.new_zeros(nothing.shape)
+    masked = scores == -torch.inf
+    fully_masked = masked.all(-1)  # B H T
+    not_finite = ~(masked | scores.isfinite()).all(-1)  # these rows are NaN, and pass no gradient to shared keys
+    shift = scores.detach().amax(-1) if scores.shape[-1] else scores.new_zeros(fully_masked.shape)
     shift = shift.masked_fill(shift.isinf(), 0)
-    below = (scores - shift[..., None]).masked_fill((nothing | wild)[..., None], 0)
-    total = log_sum_exp(below)  # before it is hidden where it is nothing: its slope there would be NaN
+    below = (scores - shift[..., None]).masked_fill((fully_masked | not_finite)[..., None], 0)
+    total = log_sum_exp(below)  # filled only afterwards where fully masked: the slope there would be NaN
     others = replace(see, map=None, entropy=False)
     rest = statistics_of(weights.detach(), total.detach(), others, scores.detach(), padding)
-    mean = (weights * below.masked_fill(hidden, 0)).sum(-1)
+    mean = (weights * below.masked_fill(masked, 0)).sum(-1)
     return rest._replace(
         map=pooled_map(weights, see.map) if see.map else None,
-        lse=(total + shift).masked_fill(nothing, -torch.inf).masked_fill(wild, nan) if see.lse or see.qk else None,
-        entropy=(total - mean).masked_fill(nothing, 0).masked_fill(wild, nan) if see.entropy else None,
+        lse=(total + shift).masked_fill(fully_masked, -torch.inf).masked_fill(not_finite, nan)
+        if see.lse or see.qk
+        else None,
+        entropy=(total - mean).masked_fill(fully_masked, 0).masked_fill(not_finite, nan) if see.entropy else None,
     )
 
 
-def _require_room(call: Call, key: str) -> None:
-    """Scores, weights and a mask's matrix live at once."""
+def _require_memory(call: AttentionCall, key: str) -> None:
+    """Raise TooLargeError unless scores, weights and a dense mask fit into memory at the same time."""
     shape = (call.sizes.B, call.sizes.H, call.sizes.T, call.sizes.S)
-    require(3 * computing_dtype(call.q).itemsize * prod(shape), key=key, shape=shape, free=free_beside(call.q))
+    require_bytes(3 * computing_dtype(call.q).itemsize * prod(shape), key=key, shape=shape, free=free_gpu_bytes(call.q))
 
 
-def rectangle(call: Call, lse: Tensor, rows: slice, cols: slice) -> Tensor:
+def rectangle(call: AttentionCall, lse: Tensor, rows: slice, cols: slice) -> Tensor:
     """Exact weights of rows × cols."""
     if refusal(call.q, call.k, call.v, mask=call.bound, bias=call.bias) is None:
         from regard.kernels.triton import exact_weights
@@ -148,7 +150,7 @@ def rectangle(call: Call, lse: Tensor, rows: slice, cols: slice) -> Tensor:
 
 
 def wants_gradient(*tensors: Tensor) -> bool:
-    """Whether autograd is to remember what is done with them."""
+    """Whether autograd records operations on them."""
     return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
 
 

@@ -1,7 +1,7 @@
-"""Evaluation: how good a trained model is, in numbers that mean the same elsewhere.
+"""Evaluation of trained models with standard metrics.
 
-Translations are scored with BLEU and chrF, language models by the loss on text they have not seen. Nothing is trained
-here, and nothing is known of recipes and commands.
+Translations are scored with BLEU and chrF, language models by their loss on unseen text. Independent of recipes and
+commands.
 """
 
 from importlib.util import find_spec
@@ -17,9 +17,9 @@ from regard.evaluation.scores import (
     chrf,
     paper_bleu,
     sacre_bleu,
-    taking_keep,
     text_loss,
     tokenizer_for,
+    with_source_mask,
 )
 from regard.evaluation.translation import (
     Languages,
@@ -44,9 +44,9 @@ __all__ = [
     "paper_bleu",
     "sacre_bleu",
     "split_set",
-    "taking_keep",
     "text_loss",
     "tokenizer_for",
     "translate",
     "translate_lines",
+    "with_source_mask",
 ]

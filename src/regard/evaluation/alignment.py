@@ -1,7 +1,7 @@
-"""Word alignment: how well a head's attention tells which word became which, measured against links made by hand.
+"""Word alignment: how well a head's attention links source and target words, compared with links made by hand.
 
-A character of Chinese is a word here. It knows words, the pieces that a tokenizer made of them, and the weights between
-these; which model was looked at, and how, it does not know.
+Each Chinese character counts as a word. Works on words, their tokens and the attention weights between them;
+independent of the model.
 """
 
 import os
@@ -25,13 +25,13 @@ from regard.trace import Trace
 Link = tuple[int, int]
 """A word of the source and one of the target, both counted from 0."""
 
-Reading = Literal["read", "written"]
-"""Which row of the weights is a word's: the one that has read it, or the one before, which writes it."""
+RowChoice = Literal["read", "written"]
+"""Which row of the weights belongs to a token: the one that has it as input, or the one before, which predicts it."""
 
 LARGEST_FILE = 2**26
 
 CONTROL = {*PAD, *BOS, *EOS}
-"""Labels of tokens that stand for no text."""
+"""Labels of tokens without text."""
 
 
 class Aligned(NamedTuple):
@@ -44,12 +44,12 @@ class Aligned(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The source as people write it."""
+        """The source as plain text."""
         return re.sub(r" (?=[.,;:?!])", "", " ".join(self.source))
 
     @property
     def output(self) -> str:
-        """The target as people write it: characters, nothing between them."""
+        """The target as plain text: characters without spaces."""
         return "".join(self.target)
 
 
@@ -62,9 +62,9 @@ class Head(NamedTuple):
 
 
 def read_aligned(path: str | os.PathLike[str]) -> list[Aligned]:
-    """The pairs of a file: words, characters, and links such as `0-0` (sure) and `2?1` (possible), between tabs.
+    """The pairs of a file: words, characters, and links such as `0-0` (sure) and `2?1` (possible), separated by tabs.
 
-    Empty lines and those that start with # are passed over. FileError names the first bad line.
+    Empty lines and lines that start with # are ignored. FileError names the first bad line.
     """
     try:
         lines = read_file(Path(path), most=LARGEST_FILE).decode().splitlines()
@@ -80,7 +80,7 @@ def read_aligned(path: str | os.PathLike[str]) -> list[Aligned]:
 
 
 def _pair(line: str) -> Aligned | None:
-    """What a line says; None where it makes no sense, or has no sure link."""
+    """The pair on a line; None if it is invalid or has no sure link."""
     columns = [column.split() for column in line.split("\t")]
     if len(columns) != 3:
         return None
@@ -102,13 +102,13 @@ def _pair(line: str) -> Aligned | None:
 
 
 def word_weights(
-    weights: np.ndarray, queries: Sequence[str], keys: Sequence[str], pair: Aligned, reading: Reading = "read"
+    weights: np.ndarray, queries: Sequence[str], keys: Sequence[str], pair: Aligned, row_choice: RowChoice = "read"
 ) -> np.ndarray:
-    """Weights between pieces (…, T, S) as weights between words (…, J, I + 1): the last column is for no word.
+    """Weights between tokens (…, T, S) as weights between words (…, J, I + 1); the last column stands for no word.
 
-    A word of the source receives what all of its pieces receive together; a word of the target looks as its pieces do
-    on average. A piece that two words share is divided by its characters. What goes to control tokens, and to a space
-    that is a piece by itself, goes to no word.
+    A source word receives the sum of the weights on its tokens; a target word's row is the mean over its tokens. A
+    token that two words share is divided by its characters. Weight on control tokens, and on a token that is only a
+    space, goes to the last column.
 
     >>> pair = Aligned(("I", "sang"), ("我", "唱"), frozenset({(0, 0), (1, 1)}), frozenset({(0, 0), (1, 1)}))
     >>> rows = np.array([[0, 0, 0, 1], [0.75, 0, 0.25, 0], [0.25, 0.5, 0.25, 0]])
@@ -116,20 +116,20 @@ def word_weights(
     array([[0.75, 0.25, 0.  ],
            [0.25, 0.75, 0.  ]])
     """
-    columns = _common(keys, pair.source)  # S I
+    columns = _shared_characters(keys, pair.source)  # S I
     lengths = columns.sum(1, keepdims=True)
     columns = np.hstack([columns / np.maximum(lengths, 1), lengths == 0])  # S I+1
-    rows = _common(queries, pair.target).T  # J T
-    if reading == "written":
+    rows = _shared_characters(queries, pair.target).T  # J T
+    if row_choice == "written":
         rows = np.pad(rows[:, 1:], ((0, 0), (0, 1)))
     rows = rows / np.maximum(rows.sum(1, keepdims=True), 1)
     return rows @ weights @ columns
 
 
-def _common(pieces: Sequence[str], words: Sequence[str]) -> np.ndarray:
-    """How many characters each piece has of each word, P W: none for a control token."""
-    spelled = ["" if piece in CONTROL else _folded(piece) for piece in pieces]
-    wanted = [_folded(word) for word in words]
+def _shared_characters(pieces: Sequence[str], words: Sequence[str]) -> np.ndarray:
+    """The number of characters that each token shares with each word, (tokens, words); 0 for a control token."""
+    spelled = ["" if piece in CONTROL else _normalised(piece) for piece in pieces]
+    wanted = [_normalised(word) for word in words]
     if "".join(spelled) != "".join(wanted):
         raise ArgumentError("alignment-spelling", pieces=" ".join(pieces), words=" ".join(words))
     piece_of = np.repeat(np.arange(len(spelled)), [len(piece) for piece in spelled])
@@ -139,16 +139,16 @@ def _common(pieces: Sequence[str], words: Sequence[str]) -> np.ndarray:
     return counts
 
 
-def _folded(text: str) -> str:
-    """The text without spaces, case and full width, which a tokenizer may have taken away."""
+def _normalised(text: str) -> str:
+    """The text without spaces, case and full width, which a tokenizer may have removed."""
     return "".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def links(weights: np.ndarray) -> set[Link]:
-    """The link of each word of the target: to where it looks hardest, in what `word_weights` gave (J, I + 1).
+    """The links of the target words, each to the source word with the largest of its `word_weights` (J, I + 1).
 
-    A row that looks hardest at no word, or at nothing at all, has no link. Leaving control tokens out instead would
-    link words by what little they look at beside them, which no picture shows.
+    A row whose maximum is in the last column, or 0, has no link. Ignoring control tokens instead would link words by
+    small remaining weights, which no picture shows.
 
     >>> sorted(links(np.array([[0.7, 0.2, 0.1], [0.3, 0.2, 0.5]])))
     [(0, 0)]
@@ -158,12 +158,14 @@ def links(weights: np.ndarray) -> set[Link]:
     return {(int(i), j) for j, i in enumerate(best) if i < last and weights[j, i] > 0}
 
 
-def head_links(record: Record, pair: Aligned, reading: Reading = "read") -> list[set[Link]]:
-    """The links of each head of a labelled record. ArgumentError where its tokens do not spell the pair."""
-    if record.queries is None or record.keys is None:
+def head_links(record: Record, pair: Aligned, row_choice: RowChoice = "read") -> list[set[Link]]:
+    """The links of each head of a labelled record. Raises ArgumentError if its tokens do not spell the pair."""
+    if record.query_tokens is None or record.key_tokens is None:
         raise ArgumentError("alignment-trace", text=pair.text)
     weights = to_numpy(record.weights())[0]  # H T S
-    return [links(each) for each in word_weights(weights, record.queries[0], record.keys[0], pair, reading)]
+    return [
+        links(each) for each in word_weights(weights, record.query_tokens[0], record.key_tokens[0], pair, row_choice)
+    ]
 
 
 # --- from links to a number -------------------------------------------------------------------------------
@@ -185,11 +187,11 @@ def alignment_error_rate(found: Iterable[tuple[Aligned, set[Link]]]) -> float:
     return 1 - right / size if size else 0.0
 
 
-def best_heads(seen: Iterable[tuple[Aligned, Trace]], reading: Reading = "read") -> list[Head]:
-    """Every head of cross-attention by its alignment error rate over the set, best first.
+def best_heads(seen: Iterable[tuple[Aligned, Trace]], row_choice: RowChoice = "read") -> list[Head]:
+    """Every cross-attention head with its alignment error rate over the set, best first.
 
-    Each Trace is of one run over its pair, as `LanguageModel.see(pair.text, output=pair.output)` has it: labelled, and
-    a record for each layer. ArgumentError where one is not, or its tokens do not spell the pair.
+    Each Trace is of one forward pass over its pair, as from `LanguageModel.see(pair.text, output=pair.output)`:
+    labelled, with one record per layer. Raises ArgumentError otherwise, or if its tokens do not spell the pair.
     """
     found: dict[tuple[int, int], list[tuple[Aligned, set[Link]]]] = defaultdict(list)
     for pair, trace in seen:
@@ -197,17 +199,17 @@ def best_heads(seen: Iterable[tuple[Aligned, Trace]], reading: Reading = "read")
         if not len(records):
             raise ArgumentError("alignment-trace", text=pair.text)
         for layer, record in enumerate(records):
-            for head, each in enumerate(head_links(record, pair, reading)):
+            for head, each in enumerate(head_links(record, pair, row_choice)):
                 found[layer, head].append((pair, each))
     heads = [Head(layer, head, alignment_error_rate(each)) for (layer, head), each in found.items()]
     return sorted(heads, key=lambda head: (head.error, head))
 
 
-# --- what a head must beat --------------------------------------------------------------------------------
+# --- baselines --------------------------------------------------------------------------------------------
 
 
 def diagonal(pair: Aligned) -> set[Link]:
-    """The links of one who goes through both sentences at an even pace.
+    """The links along the diagonal: each target word to the source word at the same relative position.
 
     >>> sorted(diagonal(Aligned(("I", "sang"), ("我", "唱", "了"), frozenset(), frozenset())))
     [(0, 0), (1, 1), (1, 2)]
@@ -217,7 +219,7 @@ def diagonal(pair: Aligned) -> set[Link]:
 
 
 def chance_error_rate(pairs: Iterable[Aligned]) -> float:
-    """The expected alignment error rate where each word of the target is linked to any of the source by lot."""
+    """The expected alignment error rate if each target word is linked to a random source word."""
     right = size = 0.0
     for pair in pairs:
         right += (len(pair.sure) + len(pair.possible)) / len(pair.source)

@@ -1,6 +1,6 @@
-"""Whether a regulated Chinese poem keeps its form: how long its lines are, and whether it rhymes.
+"""The form of a regulated Chinese poem: the length of its lines, and whether it rhymes.
 
-All of it is counted on plain text, whoever wrote it. Meaning, tones and parallels are not judged here.
+Works on any plain text. Meaning, tones and parallelism are not checked.
 """
 
 import re
@@ -14,16 +14,16 @@ LINE_ENDS = "，。？！；"
 
 
 class Form(NamedTuple):
-    """So many characters in each of so many lines."""
+    """A verse form: the number of characters per line and the number of lines."""
 
     characters: int
     lines: int
 
 
 FORMS = {"五绝": Form(5, 4), "七绝": Form(7, 4), "五律": Form(5, 8), "七律": Form(7, 8)}
-"""The forms that have a name."""
+"""The named verse forms."""
 
-# Finals that rhyme, by what stands behind the medial; ü is v as in pypinyin, and zhi, ci and their like have -i.
+# Groups of finals that rhyme: equal after the medial. ü is v as in pypinyin; syllables such as zhi and ci have -i.
 _RHYMES = (
     "a ia ua",
     "o uo",
@@ -57,7 +57,7 @@ def lines_of(poem: str) -> list[str]:
 
 
 def form_of(poem: str) -> str | None:
-    """The name of the form whose number of lines and characters this poem has; None where it has none of these.
+    """The name of the poem's form, by its number of lines and characters; None if it has none of them.
 
     >>> form_of("白日依山尽，黄河入海流。欲穷千里目，更上一层楼。"), form_of("前不见古人，后不见来者。")
     ('五绝', None)
@@ -67,7 +67,7 @@ def form_of(poem: str) -> str | None:
 
 
 def right_lines(poem: str, form: Form) -> float:
-    """The share of lines that have the form's length; lines that are missing, or too many, are wrong ones.
+    """The share of lines with the form's length; missing and extra lines count as wrong.
 
     >>> right_lines("白日依山尽，黄河入海。欲穷千里目，更上一层楼。", FORMS["五绝"])
     0.75
@@ -80,10 +80,10 @@ def right_lines(poem: str, form: Form) -> float:
 def rhymes(poem: str) -> bool:
     """Whether lines 2 and 4 end in the same final of modern Mandarin, and not in the same character.
 
-    Finals are the same if they sound alike from the vowel that carries them to the end: 山 shān, 天 tiān and 远 yuǎn
-    rhyme, so do 心 xīn and 门 mén, 青 qīng and 生 shēng; but 诗 shī and 西 xī do not, nor 东 dōng and 生 shēng, nor
-    雨 yǔ and 鼓 gǔ. These are the 18 rhymes of 中华新韵 (1941). Tones do not count. A character read in several ways
-    rhymes if one of them does. Poems that rhymed in Tang times may no longer: of real ones, too, only a share does.
+    Finals rhyme if they sound alike from the main vowel to the end: 山 shān, 天 tiān and 远 yuǎn rhyme, so do 心 xīn
+    and 门 mén, 青 qīng and 生 shēng; but 诗 shī and 西 xī do not, nor 东 dōng and 生 shēng, nor 雨 yǔ and 鼓 gǔ. These
+    are the 18 rhymes of 中华新韵 (1941). Tones do not count. A character with several readings rhymes if one of them
+    does. Poems that rhymed in Tang times may no longer do so: only a share of the real ones does.
 
     >>> rhymes("床前明月光，疑是地上霜。举头望明月，低头思故乡。"), rhymes("明月，青山。流水，白云。")
     (True, False)
@@ -98,7 +98,7 @@ def _rhymes_of(character: str) -> frozenset[int]:
 
 
 def _finals(character: str) -> Iterator[str]:
-    """The finals of every reading."""
+    """The finals of every reading of a character."""
     package = _pypinyin()
     style = {"heteronym": True, "errors": "ignore"}
     for syllable in (each for found in package.pinyin(character, package.Style.NORMAL, **style) for each in found):

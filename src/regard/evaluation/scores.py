@@ -15,12 +15,12 @@ from regard.masks import Mask
 from regard.training.batches import IGNORED, Data
 
 References = Sequence[str] | Sequence[Sequence[str]]
-"""One reference for each line, or several for each."""
+"""One or several references for each line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A number by its name, and how sacreBLEU counted it: None for what it did not."""
+    """A named number with sacreBLEU's signature; None if sacreBLEU did not compute it."""
 
     name: str
     value: float
@@ -28,16 +28,16 @@ class Score:
 
 
 def paper_bleu(hypotheses: Sequence[str], references: References) -> Score:
-    """BLEU-4 of lower-cased text that is tokenised already, as multi-bleu.perl and fairseq count it.
+    """BLEU-4 of lower-cased, tokenised text, as computed by multi-bleu.perl and fairseq.
 
-    Nothing is smoothed: without a common 4-gram in the whole corpus it is 0. Papers on Multi30k print this number.
+    Without smoothing: it is 0 if the corpus has no common 4-gram. Papers on Multi30k report this number.
 
     >>> round(paper_bleu(["a dog runs fast ."], ["A dog runs very fast ."]).value, 2)
     0.0
     >>> round(paper_bleu(["a dog runs fast now ."], ["A dog runs fast ."]).value, 2)
     53.73
     """
-    # force: sacreBLEU otherwise warns that the text looks tokenised, which is what this number is about.
+    # force: without it sacreBLEU warns that the text looks tokenised, which is intended here.
     how = {"tokenize": "none", "lowercase": True, "smooth_method": "none", "force": True}
     return _scored("bleu", _metrics("paper_bleu").BLEU(**how), hypotheses, references)
 
@@ -45,7 +45,7 @@ def paper_bleu(hypotheses: Sequence[str], references: References) -> Score:
 def sacre_bleu(
     hypotheses: Sequence[str], references: References, *, lowercase: bool = False, language: str = "en"
 ) -> Score:
-    """BLEU of plain, detokenised text, tokenised by sacreBLEU alike for everyone; Chinese by characters.
+    """BLEU of plain, detokenised text with sacreBLEU's own tokenizer; Chinese by characters.
 
     >>> sacre_bleu(["小明在看书。"], ["小明在看书。"], language="zh").signature.rpartition("|version")[0]
     'nrefs:1|case:mixed|eff:no|tok:zh|smooth:exp'
@@ -55,12 +55,12 @@ def sacre_bleu(
 
 
 def tokenizer_for(language: str) -> str:
-    """sacreBLEU's name for how it splits text of a language: Chinese by characters, any other as mteval-v13a does."""
+    """sacreBLEU's tokenizer for a language: characters for Chinese, mteval-v13a for any other."""
     return "zh" if language.startswith("zh") else "13a"
 
 
 def chrf(hypotheses: Sequence[str], references: References, *, lowercase: bool = False) -> Score:
-    """chrF2: how many characters in a row are common, whatever the words are; spaces do not count.
+    """chrF2: the F-score of common character n-grams; spaces do not count.
 
     >>> chrf(["小明在看书。"], ["小明在看书。"]).value
     100.0
@@ -82,7 +82,7 @@ def _scored(name: str, metric: Any, hypotheses: Sequence[str], references: Refer
 
 
 def _streams(hypotheses: Sequence[str], references: References) -> list[list[str | None]]:
-    """The first references of all lines, then the second ones, …; None where a line has no more."""
+    """The first references of all lines, then the second ones, …; None if a line has no more."""
     lines = [[line] if isinstance(line, str) else list(line) for line in references]
     if len(lines) != len(hypotheses):
         raise ArgumentError("scores-count", hypotheses=len(hypotheses), references=len(lines))
@@ -95,19 +95,19 @@ def _streams(hypotheses: Sequence[str], references: References) -> list[list[str
     return [[line[at] if at < len(line) else None for line in lines] for at in range(most)]
 
 
-GivesLogits = Callable[..., Tensor]
-"""From a batch's inputs, by name, to logits (B, T, W)."""
+LogitsFunction = Callable[..., Tensor]
+"""A function from a batch's inputs, by name, to logits (B, T, W)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextLoss:
-    """Negative log-likelihood of a text in nats, and what it is divided by.
+    """Negative log-likelihood of a text in nats, and the counts by which it is divided.
 
-    `solved` of the `examples` (rows of batches) were foreseen without a mistake: as each token is predicted from the
-    right ones before it, these are just those that the model, taking the likeliest id each time, would write itself.
+    `solved` of the `examples` (rows of batches) are predicted without a mistake. Each token is predicted from the
+    correct ones before it, so greedy decoding would produce exactly these examples.
 
-    >>> told = TextLoss(nats=8 * math.log(2), tokens=4, examples=1, solved=0, bytes=2, characters=1)
-    >>> round(told.perplexity, 6), told.bits_per_byte, told.bits_per_character
+    >>> loss = TextLoss(nats=8 * math.log(2), tokens=4, examples=1, solved=0, bytes=2, characters=1)
+    >>> round(loss.perplexity, 6), loss.bits_per_byte, loss.bits_per_character
     (4.0, 4.0, 8.0)
     """
 
@@ -125,28 +125,28 @@ class TextLoss:
 
     @property
     def perplexity(self) -> float:
-        """Among how many equally likely tokens the model might as well choose; infinite beyond what a float holds."""
+        """exp(loss), the number of equally likely tokens with the same loss; infinite if it overflows a float."""
         return math.inf if self.loss > 709 else math.exp(self.loss)
 
     @property
     def bits_per_byte(self) -> float | None:
-        """Comparable between tokenizers; None where nobody counted the bytes."""
+        """Comparable between tokenizers; None if the bytes were not counted."""
         return None if self.bytes is None else self.nats / math.log(2) / self.bytes
 
     @property
     def bits_per_character(self) -> float | None:
-        """The same for characters, of which Chinese has one where UTF-8 has three bytes."""
+        """The same per character; a Chinese character has three bytes in UTF-8."""
         return None if self.characters is None else self.nats / math.log(2) / self.characters
 
 
 @torch.no_grad()
-def text_loss(model: GivesLogits, data: Data, *, text: str | None = None, device: Any = None) -> TextLoss:
-    """The loss over one epoch of `data`: built with shuffle=False, it predicts each token once.
+def text_loss(model: LogitsFunction, data: Data, *, text: str | None = None, device: Any = None) -> TextLoss:
+    """The loss over one epoch of `data`; data built with shuffle=False predicts each token once.
 
-    text   what the tokens spell, for bits per byte and per character. The first token of blocks, which has nothing
-           before it, is not predicted, but its bytes count
+    text   the text of the tokens, for bits per byte and per character. The very first token has no context and is not
+           predicted, but its bytes count
 
-    Sums are float64, logarithms float32 at least. ArgumentError where nothing is predicted.
+    Sums are float64, logarithms at least float32. Raises ArgumentError if nothing is predicted.
     """
     nats, tokens, examples, solved = 0.0, 0, 0, 0
     for index in range(data.batches_per_epoch):
@@ -166,11 +166,13 @@ def text_loss(model: GivesLogits, data: Data, *, text: str | None = None, device
     return TextLoss(nats, tokens, examples, solved, len(text.encode("utf-8", "surrogatepass")), len(text))
 
 
-def translated(model: GivesLogits, ids: Tensor, source: Tensor, source_keep: Tensor, **options: Any) -> Tensor:
-    """Logits of a Transformer with an encoder, whose source is padded: `source_keep`, as PairBatches gives it."""
+def translation_logits(
+    model: LogitsFunction, ids: Tensor, source: Tensor, source_keep: Tensor, **options: Any
+) -> Tensor:
+    """Logits of an encoder-decoder Transformer; `source_keep`, as in PairBatches, is False for padding."""
     return model(ids, source, source_mask=Mask.from_keep(source_keep), **options)
 
 
-def taking_keep(model: GivesLogits) -> GivesLogits:
-    """The model as one that takes a batch's inputs, `source_keep` among them."""
-    return partial(translated, model)
+def with_source_mask(model: LogitsFunction) -> LogitsFunction:
+    """The model as a function of a batch's inputs, with `source_keep` converted to a mask."""
+    return partial(translation_logits, model)

@@ -1,4 +1,4 @@
-"""Translation quality: a trained model read from its folder, test sets read, translated by beam search and scored."""
+"""Translation quality: reads a trained model and test sets, translates by beam search, and computes scores."""
 
 import os
 from collections.abc import Sequence
@@ -6,10 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from regard.checkpoints.model_folder import RUN_MODEL, RUN_RECIPE, inside, model_of, read_json, run_of
+from regard.checkpoints.model_folder import (
+    RUN_MODEL,
+    RUN_RECIPE,
+    file_in_folder,
+    model_folder_of,
+    read_json,
+    run_folder_of,
+)
 from regard.errors import FileError
 from regard.evaluation.scores import Score, chrf, paper_bleu, sacre_bleu
-from regard.generation.beams import BATCH_TOKENS, Translates, search_many
+from regard.generation.beams import BATCH_TOKENS, TranslationModel, search_many
 from regard.models import Transformer
 from regard.text import preparation
 from regard.text.corpus import Corpus, read_lines
@@ -21,14 +28,14 @@ if TYPE_CHECKING:
 
 
 class Sources(NamedTuple):
-    """Lines as an encoder reads them, each with its eos; a line without words is []. `cut` were longer than that."""
+    """Lines as ids, each with its eos; an empty line is []. `cut` is the number of truncated lines."""
 
     ids: list[list[int]]
     cut: int
 
 
 def translate_lines(
-    model: Translates,
+    model: TranslationModel,
     tokenizer: "Tokenizer",
     lines: Sequence[str],
     *,
@@ -37,10 +44,9 @@ def translate_lines(
     batch_tokens: int = BATCH_TOKENS,
     device: Any = None,
 ) -> list[str]:
-    """The likeliest translation that beam search finds for each line; an empty line for an empty one.
+    """The best translation by beam search for each line; an empty line for an empty one.
 
-    Raises FileError with the line's number where one is longer than the model. A torch model is moved to `device`, or
-    stays where it is.
+    FileError gives the number of a line that is too long for the model. A torch model is moved to `device`, if given.
     """
     sources = encode_sources(tokenizer, lines, model.config.max_len)
     model = model if device is None else model.to(device)  # type: ignore[attr-defined]
@@ -56,9 +62,9 @@ def encode_sources(
     numbers: Sequence[int] | None = None,
     cut: bool = False,
 ) -> Sources:
-    """Lines as ids and an eos. One longer than `max_len` is refused with its number, or cut and counted.
+    """Lines as ids with an eos. A line longer than `max_len` raises FileError or, with `cut`, is truncated and counted.
 
-    numbers   of the lines in their file, where these are not 1, 2, …
+    numbers   the line numbers in the file, if they are not 1, 2, …
     """
     eos = tokenizer.special("eos")
     too_long = 0
@@ -74,7 +80,7 @@ def encode_sources(
 
 
 def translate(
-    model: Translates,
+    model: TranslationModel,
     tokenizer: "Tokenizer",
     sources: Sequence[list[int]],
     *,
@@ -82,22 +88,22 @@ def translate(
     length_penalty: float = 1.0,
     batch_tokens: int = BATCH_TOKENS,
 ) -> list[str]:
-    """The same for lines that are ids already, as `encode_sources` gives them."""
+    """The same for lines as ids, as returned by `encode_sources`."""
     bos, eos = tokenizer.special("bos"), tokenizer.special("eos")
     how: dict[str, Any] = {"beams": beams, "length_penalty": length_penalty, "batch_tokens": batch_tokens}
     return [tokenizer.decode(ids) for ids in search_many(model, sources, bos=bos, eos=eos, **how)]
 
 
 MODEL, TOKENIZER, RECIPE, RUN = RUN_MODEL, "tokenizer.json", RUN_RECIPE, "run.json"
-"""What the files of a run are called."""
+"""The names of a run's files."""
 SETTINGS = "generation_config.json"
 
 
-class Trained(NamedTuple):
-    """What a run left behind.
+class TrainedModel(NamedTuple):
+    """A trained model with its tokenizer.
 
-    run        its folder, with its recipe; None where a model's folder stands alone
-    language   that a translator writes, if the model's own settings say so
+    run        the run folder with the recipe; None for a model without a run
+    language   the target language, if the model's settings name it
     """
 
     model: Transformer
@@ -106,22 +112,22 @@ class Trained(NamedTuple):
     language: str | None
 
 
-def read_trained(folder: str | os.PathLike[str]) -> Trained:
-    """The model of a run's folder, of its `model` folder, or of any folder that holds a model and its tokenizer.
+def read_trained(folder: str | os.PathLike[str]) -> TrainedModel:
+    """The model of a run folder, of its `model` folder, or of any folder with a model and its tokenizer.
 
-    Raises FileError with what is missing: a run that has not finished has no model yet.
+    FileError names what is missing: an unfinished run has no model yet.
     """
     given = Path(folder)
     if not given.is_dir():
         raise FileError("model-not-folder" if given.exists() else "model-no-folder", path=str(given))
-    run, place = run_of(given), model_of(given)
-    return Trained(Transformer.read(place), Tokenizer.read(place / TOKENIZER, within=place), run, _language(place))
+    run, place = run_folder_of(given), model_folder_of(given)
+    return TrainedModel(Transformer.read(place), Tokenizer.read(place / TOKENIZER, within=place), run, _language(place))
 
 
 def _language(folder: Path) -> str | None:
     if not os.path.lexists(folder / SETTINGS):
         return None
-    match read_json(inside(folder, SETTINGS)):
+    match read_json(file_in_folder(folder, SETTINGS)):
         case {"target_language": str(language)}:
             return language
     return None
@@ -129,7 +135,7 @@ def _language(folder: Path) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Languages:
-    """From which language to which; `tokenised` where the model reads and writes what `moses.prepare` makes."""
+    """Source and target language; `tokenised` if the model's text is tokenised by `preparation.moses_tokenised`."""
 
     source: str
     target: str
@@ -138,9 +144,9 @@ class Languages:
 
 @dataclass(frozen=True, slots=True)
 class PairSet:
-    """Sentences as the model reads them, with references: `written` as it writes them, `plain` as people do.
+    """Source sentences as model input, with references: `written` in the model's form, `plain` as plain text.
 
-    `lines` are the numbers of the sentences in their file.
+    `lines` are the line numbers of the sentences in their file.
     """
 
     name: str
@@ -151,11 +157,11 @@ class PairSet:
     languages: Languages
 
     def scores(self, hypotheses: Sequence[str]) -> list[Score]:
-        """What these are worth; those scores for which there are references."""
+        """The scores for which there are references."""
         target = self.languages.target
         found = [] if self.written is None else [paper_bleu(hypotheses, self.written)]
         if self.plain is not None:
-            lowercase = self.languages.tokenised  # the model has never seen a capital letter
+            lowercase = self.languages.tokenised  # the model was trained on lower-cased text
             texts = preparation.moses_detokenised(list(hypotheses), target) if self.languages.tokenised else hypotheses
             found.append(sacre_bleu(texts, self.plain, lowercase=lowercase, language=target))
             found.append(chrf(texts, self.plain, lowercase=lowercase))
@@ -163,7 +169,7 @@ class PairSet:
 
 
 def language_of(references: Sequence[str]) -> str:
-    """Which language they are in, as far as it changes how they are counted: Chinese, or any other, called English.
+    """The language of the references for scoring: "zh" for Chinese, "en" for any other.
 
     >>> language_of(["我爱你。", "谢谢！"]), language_of(["Ich liebe dich."])
     ('zh', 'en')
@@ -172,7 +178,7 @@ def language_of(references: Sequence[str]) -> str:
 
 
 def pair_set(corpus: Corpus, languages: Languages) -> PairSet:
-    """A set of plain pairs; what translates the same sentence stands together, so that it is translated once."""
+    """A set of plain pairs. References of the same source sentence are grouped, so that it is translated once."""
     grouped: dict[str, list[str]] = {}
     first: dict[str, int] = {}
     for source, target, line in zip(*corpus.columns, corpus.lines, strict=True):
@@ -188,12 +194,12 @@ def pair_set(corpus: Corpus, languages: Languages) -> PairSet:
 
 
 def split_set(folder: Path, split: str, languages: Languages, *, pattern: str, raw: str | None) -> PairSet:
-    """A set of parallel files, line by line, found by its split's name.
+    """A set of parallel files, line by line, found by the name of the split.
 
-    pattern   where tokenised files are, such as "tok/{split}.lc.norm.tok.{lang}"; made from raw ones where not there
-    raw       where plain files are, such as "{split}.{lang}"
+    pattern   path of the tokenised files, such as "tok/{split}.lc.norm.tok.{lang}"; missing ones come from `raw`
+    raw       path of the plain files, such as "{split}.{lang}"
 
-    FileError where neither kind is there, or source and references have different lengths.
+    Raises FileError if neither exists, or if source and references differ in length.
     """
 
     def place(template: str, lang: str) -> Path:

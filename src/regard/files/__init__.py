@@ -1,1 +1,1 @@
-"""Files: how they are opened for reading, how they are written, and which format they have."""
+"""Safe reading and atomic writing of files, and recognition of file formats."""

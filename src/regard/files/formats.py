@@ -1,7 +1,7 @@
-"""File formats recognised by their first bytes, and the size of a safetensors header.
+"""File formats recognised by their first bytes, and limits on the header of a safetensors file.
 
-A file of the wrong format is named in the error, so that the reader knows what was given. The header of a safetensors
-file is measured before it is parsed.
+An error about a file of the wrong format names its actual format. The header of a safetensors file is checked against
+limits before it is parsed.
 """
 
 import re
@@ -12,9 +12,9 @@ from regard.errors import FileError
 from regard.files.input import UNLIMITED, open_file
 
 HEAD = 512
-"""Bytes from the beginning of a file that tell what it is."""
+"""The number of bytes at the beginning of a file from which its format is recognised."""
 
-Wanted = Literal["weights", "json", "tokenizer", "trace"]
+ExpectedFormat = Literal["weights", "json", "tokenizer", "trace"]
 
 _STARTS: dict[str, tuple[bytes, ...]] = {
     "gguf": (b"GGUF", b"lmgg", b"tjgg", b"algg"),
@@ -31,19 +31,19 @@ _PAGES = (b"<!doctype", b"<html", b"<head", b"<?xml", b"<error", b"<!--")
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 
 
-def kind_of(head: bytes) -> str | None:
-    """The format of a file that begins with these bytes; None where that cannot be told.
+def format_of(head: bytes) -> str | None:
+    """The format of a file that begins with these bytes; None if unknown.
 
-    >>> kind_of(b"GGUF\\x03\\0\\0\\0"), kind_of(b"version https://git-lfs.github.com/spec/v1\\n"), kind_of(b"?!")
+    >>> format_of(b"GGUF\\x03\\0\\0\\0"), format_of(b"version https://git-lfs.github.com/spec/v1\\n"), format_of(b"?!")
     ('gguf', 'lfs', None)
     """
     if not head:
         return "empty"
-    # Before pickle: a header of 640 bytes begins with the same two.
+    # Before pickle: a safetensors header of 640 bytes begins with the same two bytes.
     if head[8:9] == b"{" and int.from_bytes(head[:8], "little") < 2**40:
         return "safetensors"
     if head.startswith(_ZIP):
-        return _archive(head)
+        return _archive_format(head)
     for kind, starts in _STARTS.items():
         if head.startswith(starts):
             return kind
@@ -59,25 +59,25 @@ def kind_of(head: bytes) -> str | None:
         return "sentencepiece"
     if len(head) >= 16 and not head.strip(b"\0"):
         return "zeros"
-    return _text(head)
+    return _text_format(head)
 
 
-def _archive(head: bytes) -> str:
-    """What a zip archive holds, by the name of its first file."""
+def _archive_format(head: bytes) -> str:
+    """The format of a zip archive, by the name of its first file."""
     name = head[30 : 30 + int.from_bytes(head[26:28], "little")]
     if name.endswith((b"data.pkl", b"/version", b".format_version", b"/byteorder")) or b"/.data/" in name:
         return "torch"
     return "numpy" if name.endswith(b".npy") else "compressed"
 
 
-def _text(head: bytes) -> str | None:
+def _text_format(head: bytes) -> str | None:
     words = head.removeprefix(b"\xef\xbb\xbf").lstrip().lower()
     if words.startswith(b"version https://git-lfs"):
         return "lfs"
     if words.startswith(_PAGES):
         return "page"
     try:
-        head[:-4].decode()  # the last character may be cut
+        head[:-4].decode()  # the last character may be incomplete
     except UnicodeDecodeError:
         return None
     if any(sign < 32 and sign not in b"\t\n\r\f" for sign in head):
@@ -87,7 +87,7 @@ def _text(head: bytes) -> str | None:
     return "text" if len(head) >= 8 else None
 
 
-_RIGHT: dict[Wanted, tuple[str, ...]] = {
+_ACCEPTED: dict[ExpectedFormat, tuple[str, ...]] = {
     "weights": ("safetensors",),
     "trace": ("safetensors",),
     "json": ("json", "text"),
@@ -95,45 +95,45 @@ _RIGHT: dict[Wanted, tuple[str, ...]] = {
 }
 
 
-def refuse_other(path: Path, head: bytes, wanted: Wanted) -> None:
-    """FileError that names the format of a file which begins with these bytes, where it is not the wanted one."""
-    kind = kind_of(head)
-    if kind is not None and kind not in _RIGHT[wanted]:
+def check_format(path: Path, head: bytes, wanted: ExpectedFormat) -> None:
+    """FileError that names the format of a file with these first bytes, if it is not the wanted one."""
+    kind = format_of(head)
+    if kind is not None and kind not in _ACCEPTED[wanted]:
         raise FileError(f"other-{wanted}", path=str(path), reason=FileError(f"kind-{kind}"))
 
 
-def refuse_other_file(path: Path, wanted: Wanted, *, within: Path | None = None) -> None:
-    """The same for a file, of any size: a model of gigabytes in the place of a small file is named, too."""
+def check_file_format(path: Path, wanted: ExpectedFormat, *, within: Path | None = None) -> None:
+    """The same check for a file of any size, so that a large model given instead of a small file is recognised."""
     with open_file(path, most=UNLIMITED, within=within) as file:
-        refuse_other(path, file.read(HEAD), wanted)
+        check_format(path, file.read(HEAD), wanted)
 
 
 MOST_AXES = 8
 LARGEST_SIZE = 2**31 - 1
 """Of one axis."""
 
-# One walk whatever the bytes: nothing is tried twice, and a string that does not end goes to the end.
+# One pass for any bytes, without backtracking; an unterminated string extends to the end.
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\Z|\\\Z)', re.DOTALL)
 
 
 class Excess(NamedTuple):
-    """What there is too much of, how much, and the most there may be."""
+    """What exceeds a limit: its place, its count and the limit."""
 
     place: str
     found: int
     most: int
 
 
-def parts_in(header: bytes, sign: bytes, most: int) -> int:
-    """How often a sign of JSON stands in the header outside of strings; counted exactly only where that matters."""
+def count_outside_strings(header: bytes, sign: bytes, most: int) -> int:
+    """The number of times `sign` occurs in a JSON header outside strings; an upper bound if that is within `most`."""
     if (found := header.count(sign)) <= most:
         return found
     return _STRING.sub(b'""', header).count(sign)
 
 
-def excess(header: bytes, most_objects: int, most_lists: int, most_values: int) -> Excess | None:
-    """What the header has too much of, if anything: objects, lists, or values after a comma."""
+def find_excess(header: bytes, most_objects: int, most_lists: int, most_values: int) -> Excess | None:
+    """The first limit that the header exceeds, if any: objects, lists, or values after a comma."""
     for place, sign, most in (("{", b"{", most_objects), ("[", b"[", most_lists), (",", b",", most_values)):
-        if (found := parts_in(header, sign, most)) > most:
+        if (found := count_outside_strings(header, sign, most)) > most:
             return Excess(f"header, '{place}'", found, most)
     return None

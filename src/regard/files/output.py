@@ -1,4 +1,4 @@
-"""A file written whole or not at all, under a name that fits; one that is locked; what the system said if not."""
+"""Atomic writing of files, checks of output paths, file locks, and errors for failed writes."""
 
 import errno
 import os
@@ -12,12 +12,12 @@ from pathlib import Path
 
 from regard.errors import ArgumentError, FileError, RegardError, TooLargeError
 from regard.files.input import BINARY, open_descriptor, refuse_special
-from regard.memory import spell
+from regard.memory import format_bytes
 from regard.messages import Listed
 
 TRACE = ".safetensors"
 PICTURES = (".png", ".svg", ".pdf")
-"""Endings of the pictures that matplotlib writes for us."""
+"""Extensions of the pictures that matplotlib writes."""
 PAGES = (".html", ".htm")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -25,8 +25,8 @@ if sys.platform == "win32":
     import msvcrt
 
     def try_lock(descriptor: int) -> None:
-        """Lock an open file until it is closed, however that comes; BlockingIOError where somebody else has it."""
-        # What is locked cannot be read there, so the byte locked is one far behind whatever the file holds.
+        """Lock an open file until it is closed. Raises BlockingIOError if another process holds the lock."""
+        # Windows forbids reading locked bytes, so lock a byte far behind the content.
         os.lseek(descriptor, 2**30, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -38,29 +38,29 @@ else:
     import fcntl
 
     def try_lock(descriptor: int) -> None:
-        """Lock an open file until it is closed, however that comes; BlockingIOError where somebody else has it."""
+        """Lock an open file until it is closed. Raises BlockingIOError if another process holds the lock."""
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def open_lock(path: Path) -> int:
-    """A descriptor of the file that is locked, made where there is none; no link, and nothing but a regular file.
+    """A descriptor of a lock file, created if missing. Links and files that are not regular are refused.
 
-    Raises FileError, and TooLargeError where the disk is full.
+    Raises FileError, and TooLargeError if the disk is full.
     """
     try:
         return open_descriptor(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0))
     except OSError as error:
-        raise refusal(error, path, 0) from error
+        raise write_error(error, path, 0) from error
 
 
 # --- writing ---------------------------------------------------------------------------------------------
 
 
 def write_output(target: Path, content: bytes) -> None:
-    """Write a file that a person has named: a picture, a page, lines.
+    """Write a file that the user named: a picture, a page, lines of text.
 
-    A regular file, or a new one, is written as `write_aside` does. A pipe, a terminal and what else a person may name
-    instead of a file, such as /dev/stdout, is written into and stays what it is. Raises as `write_aside`.
+    A regular or new file is written atomically, as by `write_atomically`. A pipe, a terminal or another stream, such as
+    /dev/stdout, is written into. Raises the same errors as `write_atomically`.
     """
     with _writing_to(target, len(content)):
         descriptor = _open_stream(target)
@@ -70,17 +70,17 @@ def write_output(target: Path, content: bytes) -> None:
             _write_into(descriptor, [content])
 
 
-def write_aside(
+def write_atomically(
     target: Path, write: Callable[[Path], object], *also: type[Exception], need: int, into_streams: bool = False
 ) -> None:
-    """Let `write` make a new file beside the target, then put it in its place: a stopped write leaves the old one.
+    """Let `write` create a temporary file beside the target, then rename it: an interrupted write leaves the old file.
 
-    need          bytes that will be written, for what is said where the disk is full
-    into_streams  the target is one that a person has named, and may be a pipe or a terminal, as in `write_output`
+    need          bytes that will be written, for the message about a full disk
+    into_streams  the user named the target, and it may be a pipe or a terminal, as in `write_output`
 
-    A link stays a link: what it leads to is written. A new file may be read by whom the umask says, one that was there
-    by whom it could be. FileError where the target is a folder, a FIFO, a device or a socket, the system refuses, or
-    one of the exceptions `also` comes; TooLargeError where the disk is full.
+    A link is kept and its target is written. A new file gets permissions by the umask, an existing one keeps its own.
+    Raises FileError if the target is a folder, FIFO, device or socket, if the system refuses, or if one of the
+    exceptions `also` is raised; TooLargeError if the disk is full.
     """
     with _writing_to(target, need, *also):
         descriptor = _open_stream(target) if into_streams else None
@@ -91,24 +91,24 @@ def write_aside(
 
 
 def write_new(target: Path, content: bytes) -> bool:
-    """Write a file that is not there yet, whole or not at all; False where there is one, which is left as it is.
+    """Write a new file atomically. Returns False, and changes nothing, if a file exists.
 
-    FileError where what is there is no regular file; raises as `write_aside` otherwise.
+    Raises FileError if something other than a regular file exists there; otherwise like `write_atomically`.
     """
     with _writing_to(target, len(content)):
         if os.path.lexists(target):
             _check_regular(target)
             return False
-        aside = _aside_of(target)
+        aside = _temporary_path(target)
         try:
-            mode = _make(aside)
+            mode = _create_private(aside)
             aside.write_bytes(content)
             aside.chmod(mode)
             try:
-                os.link(aside, target)  # which, unlike a rename, fails where somebody else was quicker
+                os.link(aside, target)  # unlike a rename, it fails if another process created the file first
             except FileExistsError:
                 return False
-            except OSError:  # a drive without hard links
+            except OSError:  # a file system without hard links
                 os.rename(aside, target)
         finally:
             _remove(aside)
@@ -117,7 +117,7 @@ def write_new(target: Path, content: bytes) -> bool:
 
 @contextmanager
 def _writing_to(target: Path, need: int, *also: type[Exception]) -> Iterator[None]:
-    """What the system says while a file is written, in our words."""
+    """Convert system errors during a write to FileError and TooLargeError."""
     _check_name(target)
     refusals: tuple[type[Exception], ...] = (OSError, *also)
     try:
@@ -125,7 +125,7 @@ def _writing_to(target: Path, need: int, *also: type[Exception]) -> Iterator[Non
     except RegardError:
         raise
     except refusals as error:
-        raise refusal(error, target, need) from error
+        raise write_error(error, target, need) from error
 
 
 def _check_name(target: Path) -> None:
@@ -136,18 +136,18 @@ def _check_name(target: Path) -> None:
 
 
 def _replace(target: Path, write: Callable[[Path], object]) -> None:
-    """A new file in the place of the one that the target is, or leads to. Raises OSError and FileError."""
-    place = real_place(target)
+    """Replace the target, or the file that it links to. Raises OSError and FileError."""
+    place = resolve_target(target)
     before = place.stat() if place.exists() else None
-    if before is not None and not os.access(place, os.W_OK):  # a rename would not ask
+    if before is not None and not os.access(place, os.W_OK):  # a rename ignores the file's permissions
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(place))
-    aside = _aside_of(place)
+    aside = _temporary_path(place)
     try:
-        mode = _make(aside)
+        mode = _create_private(aside)
         write(aside)
         if before is not None:
             mode = stat.S_IMODE(before.st_mode) & 0o777
-            with suppress(OSError, AttributeError):  # of another owner: root writes, and may give it back
+            with suppress(OSError, AttributeError):  # a file of another owner: root keeps its owner
                 os.chown(aside, before.st_uid, before.st_gid)
         aside.chmod(mode)
         os.replace(aside, place)
@@ -155,8 +155,8 @@ def _replace(target: Path, write: Callable[[Path], object]) -> None:
         _remove(aside)
 
 
-def real_place(target: Path) -> Path:
-    """Where a regular file is or will be, links followed; FileError where something else is there."""
+def resolve_target(target: Path) -> Path:
+    """The path of a regular or new file with links resolved. FileError if something else is there."""
     place = Path(os.path.realpath(target)) if target.is_symlink() else target
     if os.path.lexists(place):
         _check_regular(place)
@@ -166,18 +166,18 @@ def real_place(target: Path) -> Path:
 def _check_regular(path: Path) -> None:
     try:
         refuse_special(path, path.stat().st_mode)
-    except FileNotFoundError:  # a link to nothing
+    except FileNotFoundError:  # a broken link
         raise FileError("file-unwritable", path=str(path), reason=os.strerror(errno.EEXIST)) from None
 
 
-def _aside_of(place: Path) -> Path:
-    return place.with_name(f".{place.name[:40]}.{os.urandom(4).hex()}")  # a name may have 255 bytes, no more
+def _temporary_path(place: Path) -> Path:
+    return place.with_name(f".{place.name[:40]}.{os.urandom(4).hex()}")  # a name has at most 255 bytes
 
 
-def _make(aside: Path) -> int:
-    """An empty file that only its owner may read; what a new file there may be by the umask.
+def _create_private(aside: Path) -> int:
+    """Create an empty file that only its owner can read. Returns the permissions of a new file by the umask.
 
-    The umask cannot be read without being changed, and for all threads.
+    The umask cannot be read without changing it for all threads.
     """
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666)
     try:
@@ -189,7 +189,7 @@ def _make(aside: Path) -> int:
 
 
 def _remove(aside: Path) -> None:
-    with suppress(OSError):  # what stopped us is the news
+    with suppress(OSError):  # must not hide the first error
         aside.unlink(missing_ok=True)
 
 
@@ -197,7 +197,7 @@ def _remove(aside: Path) -> None:
 
 
 def _open_stream(target: Path) -> int | None:
-    """A descriptor to write into where the target is no regular file; None where it is one, or nothing yet.
+    """A descriptor to write into if the target is not a regular file; None if it is one or does not exist.
 
     Raises FileError and OSError.
     """
@@ -208,10 +208,10 @@ def _open_stream(target: Path) -> int | None:
     if (ours := _our_stream(found)) is not None:
         return os.dup(ours)
     if stat.S_ISREG(found.st_mode):
-        # One that /proc/self/fd leads to, and that has no name any more: it is nowhere to be put in place of.
+        # A deleted file that is reached by /proc/self/fd has no name, so it cannot be replaced.
         real = Path(os.path.realpath(target))
-        lost = not real.exists() or not os.path.samestat(real.stat(), found)
-        return os.open(target, os.O_WRONLY | os.O_TRUNC) if lost else None
+        is_deleted = not real.exists() or not os.path.samestat(real.stat(), found)
+        return os.open(target, os.O_WRONLY | os.O_TRUNC) if is_deleted else None
     _refuse_devices(target, found)
     try:
         descriptor = os.open(target, os.O_WRONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
@@ -224,12 +224,12 @@ def _open_stream(target: Path) -> int | None:
 
 
 def _our_stream(found: os.stat_result) -> int | None:
-    """The descriptor of our own stdout or stderr where it is that file.
+    """The descriptor of our own stdout or stderr if it is that file.
 
-    Also of a regular file: whoever has opened it for us goes on writing there, so that it is not put aside.
+    Also for a regular file: the process that opened it continues to write there, so it must not be replaced.
     """
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed, or none of the system's
+        with suppress(OSError, ValueError, AttributeError):  # closed, or without a descriptor
             if os.path.samestat(os.fstat(stream.fileno()), found):
                 stream.flush()
                 return stream.fileno()
@@ -237,9 +237,9 @@ def _our_stream(found: os.stat_result) -> int | None:
 
 
 def _refuse_devices(target: Path, found: os.stat_result) -> None:
-    """FileError where the target is no file, no pipe, and no device that keeps nothing or is our terminal.
+    """FileError unless the target is a pipe, the terminal, or a device that stores nothing.
 
-    What other devices hold, or do when they are opened, is not ours to change.
+    Writing to any other device could destroy data or have effects.
     """
     known = []
     for name in ("/dev/null", "/dev/zero", "/dev/full", "/dev/tty"):
@@ -251,7 +251,7 @@ def _refuse_devices(target: Path, found: os.stat_result) -> None:
 
 
 def _pieces(write: Callable[[Path], object]) -> Iterator[bytes]:
-    """What `write` puts in a file, a piece at a time."""
+    """The content that `write` writes to a file, in pieces."""
     with tempfile.TemporaryDirectory(prefix="regard-") as folder:
         made = Path(folder, "output")
         write(made)
@@ -260,7 +260,7 @@ def _pieces(write: Callable[[Path], object]) -> Iterator[bytes]:
 
 
 def _write_into(descriptor: int, pieces: Iterable[bytes]) -> None:
-    """All of them; then the descriptor is closed."""
+    """Write all pieces, then close the descriptor."""
     try:
         for piece in pieces:
             rest = memoryview(piece)
@@ -270,40 +270,42 @@ def _write_into(descriptor: int, pieces: Iterable[bytes]) -> None:
         os.close(descriptor)
 
 
-# --- when the system says no -----------------------------------------------------------------------------
+# --- errors of the system --------------------------------------------------------------------------------
 
 
-def refusal(error: Exception, path: Path, need: int) -> RegardError:
-    """What to say when `need` bytes could not be written: TooLargeError if the disk is full, else FileError."""
+def write_error(error: Exception, path: Path, need: int) -> RegardError:
+    """The error for `need` bytes that could not be written: TooLargeError if the disk is full, else FileError."""
     if not is_out_of_space(error):
         return FileError("file-unwritable", path=str(path), reason=reason_of(error))
-    return TooLargeError("disk-full", path=str(path), need=spell(need), free=_free(path), reason=reason_of(error))
+    return TooLargeError(
+        "disk-full", path=str(path), need=format_bytes(need), free=_free(path), reason=reason_of(error)
+    )
 
 
 def is_out_of_space(error: BaseException) -> bool:
-    """Whether the disk, a quota or the limit on the size of a file has no room; libraries in Rust tell it in words."""
+    """Whether the disk is full, or a quota or file size limit is reached. Rust libraries report it only as text."""
     if isinstance(error, OSError):
         return error.errno in _FULL
     return any(f"(os error {number})" in str(error) for number in _FULL)
 
 
 def _free(path: Path) -> str:
-    """The room on the disk of a file; none on what is no disk."""
+    """The free space on the disk of a file; 0 for a device."""
     with suppress(OSError):
         if path.exists() and not path.is_file() and not path.is_dir():
-            return spell(0)
+            return format_bytes(0)
         folder = next(one for one in (path, *path.parents) if one.is_dir())
-        return spell(shutil.disk_usage(folder).free)
+        return format_bytes(shutil.disk_usage(folder).free)
     return "?"
 
 
 # --- names -----------------------------------------------------------------------------------------------
 
 
-def ending_of(target: Path, *endings: str) -> str:
-    """Which of the endings the name has; the first where it has none. ArgumentError where it promises another file.
+def extension_of(target: Path, *endings: str) -> str:
+    """The extension of the name; the first of `endings` if it has none. ArgumentError for any other extension.
 
-    >>> ending_of(Path("a.SVG"), ".png", ".svg"), ending_of(Path("a"), ".png", ".svg")
+    >>> extension_of(Path("a.SVG"), ".png", ".svg"), extension_of(Path("a"), ".png", ".svg")
     ('.svg', '.png')
     """
     found = target.suffix.lower() or endings[0]
@@ -313,19 +315,19 @@ def ending_of(target: Path, *endings: str) -> str:
     return found
 
 
-def check_place(target: Path) -> None:
-    """FileError where no file can be there; asked first by whoever has much to do before it is written."""
+def check_target(target: Path) -> None:
+    """FileError if no file can be written there. For a check before a long computation."""
     _check_name(target)
     if not target.parent.is_dir():
         raise FileError("file-no-folder", path=str(target), folder=str(target.parent))
-    with suppress(OSError):  # nothing is there yet, or it is told when the file is written
+    with suppress(OSError):  # nothing is there yet, or the write itself will fail with the error
         found = target.stat()
         if _our_stream(found) is None:
             _refuse_devices(target, found)
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of what the system said, without the path that our own sentence names."""
+    """The first line of the system's message, without the path, which our own message names."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,6 +1,6 @@
-"""The PyTorch twins of `reference`: the same names, arguments and corners, differentiable by autograd.
+"""The PyTorch versions of `reference`: the same names, arguments and edge cases, differentiable by autograd.
 
-`sdpa` has no twin: it is PyTorch's fused kernel, called so that it keeps our rules.
+`sdpa` has no NumPy version: it calls PyTorch's fused kernel under the rules of the reference.
 """
 
 from importlib.util import find_spec
@@ -17,10 +17,11 @@ from regard.functional.heads import linear, merge_heads, multi_head_attention, s
 from regard.functional.norms import layer_norm, rms_norm
 from regard.functional.position_wise import feed_forward, gated_feed_forward, gelu, relu, silu
 from regard.functional.positions import (
-    Turns,
+    Rotations,
     alibi_bias,
     alibi_bias_at,
     alibi_slopes,
+    apply_rotations,
     learned_at,
     learned_positions,
     relative_bias,
@@ -28,21 +29,21 @@ from regard.functional.positions import (
     relative_position_buckets,
     rotary_angles,
     rotary_frequencies,
-    rotary_turns,
     rotate,
+    rotations_at,
     sinusoidal_at,
     sinusoidal_positions,
-    turn,
 )
-from regard.functional.statistics import distance, entropy, pooled_map, received, sink, statistics_of, strongest
+from regard.functional.statistics import distance, entropy, pooled_map, received, sink, statistics_of, top_keys
 from regard.projections import Projections
 
 __all__ = [
     "Projections",
-    "Turns",
+    "Rotations",
     "alibi_bias",
     "alibi_bias_at",
     "alibi_slopes",
+    "apply_rotations",
     "attention_scores",
     "distance",
     "entropy",
@@ -65,8 +66,8 @@ __all__ = [
     "rms_norm",
     "rotary_angles",
     "rotary_frequencies",
-    "rotary_turns",
     "rotate",
+    "rotations_at",
     "scaled_dot_product_attention",
     "sdpa",
     "silu",
@@ -76,6 +77,5 @@ __all__ = [
     "softmax",
     "split_heads",
     "statistics_of",
-    "strongest",
-    "turn",
+    "top_keys",
 ]

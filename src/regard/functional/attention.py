@@ -1,7 +1,7 @@
-"""Scaled dot-product attention in PyTorch, eager: the twin of `reference.attention`, weights and all.
+"""Scaled dot-product attention and its weights in eager PyTorch: the counterpart of `reference.attention`.
 
-Differentiable by autograd, with the corners of the reference. Rows that end as NaN are kept out of the products,
-so that a row nobody uses cannot poison the gradients of its neighbours: NaN times a zero gradient would be NaN.
+Differentiable by autograd, with the edge cases of the reference. Rows that become NaN are kept out of the products,
+so that an unused row cannot make the gradients of other rows NaN: NaN times a zero gradient is NaN.
 """
 
 import math
@@ -45,90 +45,90 @@ def attention_scores(
     scale: float | None = None,
     softcap: float | None = None,
 ) -> Tensor:
-    """The scores that softmax sees, (…, T, S): -inf where a query may not look, NaN rows where it met NaN or Inf."""
+    """The input of softmax, (…, T, S): -inf where masked; a NaN row for a query that sees NaN or Inf."""
     sizes = attention_sizes(q.shape, k.shape, k.shape)
     if bias is not None:
         check_bias(bias.shape, sizes)
-    keys = serve_all_heads(k, sizes)
-    bad_keys = ~keys.isfinite().all(-1)  # … S
-    bad_queries = ~q.isfinite().all(-1)  # … T
+    keys = repeat_kv_heads(k, sizes)
+    nonfinite_keys = ~keys.isfinite().all(-1)  # … S
+    nonfinite_queries = ~q.isfinite().all(-1)  # … T
     exact = computing_dtype(q)
     factor = 1 / math.sqrt(sizes.E) if scale is None else scale
-    clean_q = q.masked_fill(bad_queries[..., None], 0).to(exact) * factor
-    clean_k = keys.masked_fill(bad_keys[..., None], 0).to(exact)
+    clean_q = q.masked_fill(nonfinite_queries[..., None], 0).to(exact) * factor
+    clean_k = keys.masked_fill(nonfinite_keys[..., None], 0).to(exact)
     with without_autocast(q):
         scores = clean_q @ clean_k.mT  # … T S, float32 at least, autocast or not
     if softcap is not None:
         scores = softcap * torch.tanh(scores / softcap)
     if bias is not None:
         scores = (scores + bias).to(exact)
-    allowed = allowed_matrix(mask, sizes, q)
-    if allowed is None:
-        met_bad = bad_keys.any(-1, keepdim=True) | bad_queries
+    visible = visible_matrix(mask, sizes, q)
+    if visible is None:
+        nonfinite_rows = nonfinite_keys.any(-1, keepdim=True) | nonfinite_queries
     else:
-        scores = scores.masked_fill(~allowed, -torch.inf)
-        met_bad = (allowed & bad_keys[..., None, :]).any(-1) | (bad_queries & allowed.any(-1))
-    return scores.masked_fill(met_bad[..., None], torch.nan)
+        scores = scores.masked_fill(~visible, -torch.inf)
+        nonfinite_rows = (visible & nonfinite_keys[..., None, :]).any(-1) | (nonfinite_queries & visible.any(-1))
+    return scores.masked_fill(nonfinite_rows[..., None], torch.nan)
 
 
 def attention_weights(scores: Tensor) -> Tensor:
-    """Softmax of the scores; a row with NaN or +inf in it becomes NaN and passes no gradient on."""
+    """Softmax of the scores; a row with NaN or +inf becomes NaN and has no gradient."""
     if not scores.shape[-1]:
         return scores
     highest = scores.detach().amax(-1, keepdim=True)  # NaN if any score is
-    lost, nothing = ~(highest < torch.inf), highest == -torch.inf
-    special = lost | nothing
-    # Filling copies T × S numbers, so it is done only where it may be needed: a traced graph cannot look.
+    nonfinite, masked = ~(highest < torch.inf), highest == -torch.inf
+    special = nonfinite | masked
+    # Filling copies T × S numbers, so it is done only if needed; a traced graph cannot check and always fills.
     if not torch.compiler.is_compiling() and not special.any():
         return torch.softmax(scores, -1)
     weights = torch.softmax(scores.masked_fill(special, 0), -1)
-    return weights.masked_fill(nothing, 0).masked_fill(lost, torch.nan)
+    return weights.masked_fill(masked, 0).masked_fill(nonfinite, torch.nan)
 
 
 def weighted_sum(weights: Tensor, q: Tensor, v: Tensor, mask: MaskLike = None) -> Tensor:
-    """The weights' mean of the values, (…, T, Ev), in the dtype of q."""
+    """The weighted sum of the values, (…, T, Ev), in the dtype of q."""
     sizes = attention_sizes(q.shape, (*v.shape[:-1], q.shape[-1]), v.shape)
-    values = serve_all_heads(v, sizes)
-    bad_values = ~values.isfinite().all(-1)  # … S
-    lost = weights.detach().amax(-1).isnan() if weights.shape[-1] else weights.sum(-1).isnan()  # … T
-    clean = values.masked_fill(bad_values[..., None], 0).to(weights.dtype)
-    allowed = allowed_matrix(mask, sizes, q)
-    here = bad_values[..., None, :]
-    met_bad = here.any(-1) if allowed is None else (allowed & here).any(-1)
-    # Hidden weights are 0 already; filling them keeps an infinite gradient, from a huge hidden value, from them.
-    if allowed is not None and weights.requires_grad:
-        weights = weights.masked_fill(~allowed, 0)
-    if torch.compiler.is_compiling() or lost.any():
-        weights = weights.masked_fill(lost[..., None], 0)
+    values = repeat_kv_heads(v, sizes)
+    nonfinite_values = ~values.isfinite().all(-1)  # … S
+    nan_rows = weights.detach().amax(-1).isnan() if weights.shape[-1] else weights.sum(-1).isnan()  # … T
+    clean = values.masked_fill(nonfinite_values[..., None], 0).to(weights.dtype)
+    visible = visible_matrix(mask, sizes, q)
+    nonfinite = nonfinite_values[..., None, :]
+    nonfinite_rows = nonfinite.any(-1) if visible is None else (visible & nonfinite).any(-1)
+    # Masked weights are 0 already; filling also stops an infinite gradient from a huge masked value.
+    if visible is not None and weights.requires_grad:
+        weights = weights.masked_fill(~visible, 0)
+    if torch.compiler.is_compiling() or nan_rows.any():
+        weights = weights.masked_fill(nan_rows[..., None], 0)
     with without_autocast(q):
         output = weights @ clean  # … T Ev
-    return output.masked_fill((lost | met_bad)[..., None], torch.nan).to(q.dtype)
+    return output.masked_fill((nan_rows | nonfinite_rows)[..., None], torch.nan).to(q.dtype)
 
 
 def without_autocast(q: Tensor) -> AbstractContextManager[None]:
-    """Where autocast would turn the products into half precision, it is off."""
+    """A context without autocast, which would compute the products in half precision."""
     return torch.autocast(q.device.type, enabled=False) if autocast_is_on(q) else nullcontext()
 
 
 def autocast_is_on(q: Tensor) -> bool:
-    """Whether autocast is on where q lies; some devices have none."""
+    """Whether autocast is on for the device of q; some devices have none."""
     device = q.device.type
-    # The two that surely have it are not asked: torch 2.11 cannot trace the question.
+    # No query for the two devices that always have it: torch 2.11 cannot trace `is_autocast_available`.
     available = device in ("cpu", "cuda") or torch.amp.is_autocast_available(device)
     return available and torch.is_autocast_enabled(device)
 
 
-def allowed_matrix(mask: MaskLike, sizes: Sizes, like: Tensor) -> Tensor | None:
-    """Who may look where, broadcastable to the scores; None for everyone everywhere."""
+def visible_matrix(mask: MaskLike, sizes: Sizes, like: Tensor) -> Tensor | None:
+    """The mask as booleans, True = visible, broadcastable to the scores; None if nothing is masked."""
     if mask is None:
         return None
     bound = Mask.of(mask).bind(sizes.lead, sizes.T, sizes.S, like)
-    seen = bound.block(slice(0, sizes.T), slice(0, sizes.S))
-    if isinstance(seen, bool):
-        return torch.full((), seen, device=like.device).expand(sizes.scores)
-    return seen.expand(sizes.B, sizes.H, sizes.T, sizes.S).reshape(sizes.scores)
+    visible = bound.block(slice(0, sizes.T), slice(0, sizes.S))
+    if isinstance(visible, bool):
+        return torch.full((), visible, device=like.device).expand(sizes.scores)
+    return visible.expand(sizes.B, sizes.H, sizes.T, sizes.S).reshape(sizes.scores)
 
 
-def serve_all_heads(x: Tensor, sizes: Sizes) -> Tensor:
-    """Each key/value head, repeated for the query heads it serves."""
+def repeat_kv_heads(x: Tensor, sizes: Sizes) -> Tensor:
+    """Repeat each key/value head for the query heads of its group."""
     return x if sizes.G == sizes.H else x.repeat_interleave(sizes.H // sizes.G, dim=-3)

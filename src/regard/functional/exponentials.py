@@ -1,4 +1,4 @@
-"""Softmax, with a row that has nothing to choose from defined as zero. Twin of `reference.softmax`."""
+"""Softmax and log-sum-exp in PyTorch: the counterpart of `reference.exponentials`. Softmax of all -inf is 0."""
 
 import torch
 from torch import Tensor
@@ -14,13 +14,13 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     if not x.is_floating_point():
         x = x.double()
     scores = x.to(computing_dtype(x))
-    nothing = (scores == -torch.inf).all(dim=axis, keepdim=True)
-    weights = torch.softmax(scores.masked_fill(nothing, 0), dim=axis).masked_fill(nothing, 0)
+    masked = (scores == -torch.inf).all(dim=axis, keepdim=True)
+    weights = torch.softmax(scores.masked_fill(masked, 0), dim=axis).masked_fill(masked, 0)
     return weights.to(x.dtype)
 
 
 def log_sum_exp(x: Tensor, axis: int = -1) -> Tensor:
-    """The logarithm of the sum of exponentials along `axis`; -inf where there is nothing to sum."""
+    """The logarithm of the sum of exponentials along `axis`; -inf for an empty axis."""
     scores = x.to(computing_dtype(x))
     if scores.shape[axis] == 0:
         return scores.sum(dim=axis) - torch.inf

@@ -1,4 +1,4 @@
-"""Multi-head and grouped-query attention in PyTorch: the twin of `reference.heads`."""
+"""Multi-head and grouped-query attention in PyTorch: the counterpart of `reference.heads`."""
 
 from torch import Tensor
 
@@ -29,7 +29,7 @@ def multi_head_attention(
 ) -> tuple[Tensor, Tensor]:
     """Output (…, T, D) and weights (…, H, T, S) for q (…, T, D), k and v (…, S, D)."""
     p = projections
-    if q.ndim == 2:  # one sample: its heads must not be taken for samples
+    if q.ndim == 2:  # one sample: add a batch axis, or heads would count as samples
         output, weights = multi_head_attention(q[None], k[None], v[None], p, n_heads, n_kv_heads, mask, bias)
         return output[0], weights[0]
     n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
@@ -44,5 +44,5 @@ def multi_head_attention(
 
 
 def linear(x: Tensor, W: Tensor, b: Tensor | None = None) -> Tensor:
-    """x W + b. `nn.Linear` keeps the transpose of this W."""
+    """x W + b. `nn.Linear` stores the transpose of this W."""
     return x @ W if b is None else x @ W + b

@@ -1,4 +1,4 @@
-"""LayerNorm and RMSNorm in PyTorch: the twins of `reference.norms`. Autograd does their backward."""
+"""LayerNorm and RMSNorm in PyTorch: the counterparts of `reference.norms`, differentiable by autograd."""
 
 import math
 
@@ -26,7 +26,7 @@ def layer_norm(
     x = floats(x)
     if all(part is None or part.dtype == x.dtype for part in (weight, bias)):
         return F.layer_norm(x, x.shape[-1:], weight, bias, eps)
-    # A half-precision model may keep its norms in float32; PyTorch's kernels take the mix on some devices.
+    # A half-precision model may have norms in float32; PyTorch's kernels accept mixed dtypes only on some devices.
     y = F.layer_norm(x.to(computing_dtype(x)), x.shape[-1:], eps=eps)
     y = y if weight is None else y * weight
     y = y if bias is None else y + bias
@@ -48,7 +48,7 @@ def rms_norm(x: Tensor, weight: Tensor | None = None, eps: float = 1e-6) -> Tens
     wide = x.to(computing_dtype(x))
     if x.is_cuda:
         n = F.rms_norm(wide, x.shape[-1:], eps=eps).to(x.dtype)
-    else:  # the formula: PyTorch has a kernel for GPUs only, and what it does instead takes twice as long for one row
+    else:  # the formula: PyTorch has a kernel for GPUs only, and its CPU fallback takes twice as long for one row
         n = (wide * (wide.square().mean(-1, keepdim=True) + eps).rsqrt()).to(x.dtype)
     return n if weight is None else (n * weight).to(x.dtype)
 

@@ -1,4 +1,4 @@
-"""The feed-forward layer, plain and gated, and its activations in PyTorch: the twins of `reference.position_wise`."""
+"""Feed-forward, plain and gated, and its activations in PyTorch: the counterparts of `reference.position_wise`."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -27,7 +27,7 @@ def relu(x: Tensor) -> Tensor:
 
 
 def gelu(x: Tensor, approximate: Approximate = "none") -> Tensor:
-    """x Φ(x), with Φ the normal distribution function; `approximate="tanh"` is the form GPT-2 learned with.
+    """x Φ(x), with Φ the normal distribution function; `approximate="tanh"` is the approximation used by GPT-2.
 
     >>> import torch
     >>> [round(y, 4) for y in gelu(torch.tensor([-1.0, 0.0, 1.0])).tolist()]
@@ -60,15 +60,15 @@ ACTIVATIONS: dict[ActivationName, ActivationFunction] = {
 }
 
 
-def activation_called(name: ActivationName) -> ActivationFunction:
-    """The activation of that name; ArgumentError with the choices where there is none."""
+def get_activation(name: ActivationName) -> ActivationFunction:
+    """The activation of that name; ArgumentError with the choices if there is none."""
     if name not in ACTIVATIONS:
         raise ArgumentError("unknown-choice", name="activation", value=name, choices=Listed(ACTIVATIONS))
     return ACTIVATIONS[name]
 
 
 def floats(x: Tensor) -> Tensor:
-    """`x`, as float64 if it holds whole numbers."""
+    """`x`, converted to float64 if it is an integer tensor."""
     return x if x.is_floating_point() else x.double()
 
 
@@ -90,8 +90,8 @@ def feed_forward(
     D = _columns("W_2", W_2, F, x)
     for name, b, wanted in (("b_1", b_1, (F,)), ("b_2", b_2, (D,))):
         if b is not None and tuple(b.shape) != wanted:
-            raise _misfit(name, b, wanted, x)
-    f = activation_called(activation)
+            raise _shape_error(name, b, wanted, x)
+    f = get_activation(activation)
     hidden = linear(floats(x), W_1, b_1)  # … F
     return linear(f(hidden), W_2, b_2)
 
@@ -113,9 +113,9 @@ def gated_feed_forward(
     D = _width(x)
     F = _columns("W_gate", W_gate, D, x)
     if tuple(W_up.shape) != (D, F):
-        raise _misfit("W_up", W_up, (D, F), x)
+        raise _shape_error("W_up", W_up, (D, F), x)
     _columns("W_down", W_down, F, x)
-    f = activation_called(activation)
+    f = get_activation(activation)
     x = floats(x)
     hidden = f(linear(x, W_gate)) * linear(x, W_up)  # … F
     return linear(hidden, W_down)
@@ -128,11 +128,11 @@ def _width(x: Tensor) -> int:
 
 
 def _columns(name: str, W: Tensor, rows: int, x: Tensor) -> int:
-    """How many columns W has, once it has as many rows as it must and is not empty."""
+    """The number of columns of W; ShapeError unless it has `rows` rows and at least one column."""
     if W.ndim != 2 or W.shape[0] != rows or W.shape[1] == 0:
-        raise _misfit(name, W, f"({rows}, ≥ 1)", x)
+        raise _shape_error(name, W, f"({rows}, ≥ 1)", x)
     return W.shape[1]
 
 
-def _misfit(name: str, found: Tensor, wanted: Shape | str, x: Tensor) -> ShapeError:
+def _shape_error(name: str, found: Tensor, wanted: Shape | str, x: Tensor) -> ShapeError:
     return ShapeError("part-shape", name=name, wanted=wanted, found=tuple(found.shape), x=tuple(x.shape))

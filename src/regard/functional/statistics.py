@@ -1,4 +1,4 @@
-"""What can be read off the weights, in PyTorch: the twin of `reference.statistics`."""
+"""Statistics of attention weights in PyTorch: the counterpart of `reference.statistics`."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from regard.records import See, Statistics, Top
 
 
 def pooled_map(weights: Tensor, bins: int) -> Tensor:
-    """The weights (…, T, S) in at most `bins` × `bins` bins: summed over keys, averaged over queries that see any."""
+    """The weights (…, T, S) pooled to at most `bins` × `bins`: summed over keys, averaged over queries."""
     T, S = weights.shape[-2:]
     high, wide = bin_width(T, bins), bin_width(S, bins)
     R, C = bin_count(T, bins), bin_count(S, bins)
@@ -19,77 +19,77 @@ def pooled_map(weights: Tensor, bins: int) -> Tensor:
     if high == 1:  # nothing to average
         return by_bin
     by_bin = by_bin.unflatten(-2, (R, high))  # … R high C
-    looking = (by_bin.sum(-1) != 0).sum(-1, keepdim=True)  # NaN counts as looking
-    return by_bin.sum(-2) / looking.clamp(min=1)
+    unmasked = (by_bin.sum(-1) != 0).sum(-1, keepdim=True)  # NaN counts as not masked
+    return by_bin.sum(-2) / unmasked.clamp(min=1)
 
 
 def entropy(weights: Tensor, sink_mass: Tensor | None = None) -> Tensor:
-    """−Σ w ln w along the keys, in nats; what went to no key, (…, T), counts as one key more."""
+    """−Σ w ln w along the keys, in nats; `sink_mass`, (…, T), counts as one more key."""
     found = torch.special.entr(weights.clamp_min(0)).sum(-1) + 0.0  # never -0
     return found if sink_mass is None else found + torch.special.entr(sink_mass.clamp_min(0))
 
 
 def received(weights: Tensor) -> Tensor:
-    """How much attention each key received: the column sums, (…, S)."""
+    """The total weight of each key: the column sums, (…, S)."""
     return weights.sum(-2)
 
 
-def strongest(weights: Tensor, k: int, scores: Tensor | None = None) -> Top:
-    """The k strongest keys of each query, the stronger first, of equal ones the earlier; k at most S.
+def top_keys(weights: Tensor, k: int, scores: Tensor | None = None) -> Top:
+    """The k keys of largest weight of each query, in descending order, ties by position; k at most S.
 
-    `scores`, -inf where hidden, also tell keys apart whose weights are too small to differ: hidden ones come last.
+    `scores`, -inf where masked, also order keys whose weights are too small to differ: masked keys come last.
 
-    >>> strongest(torch.tensor([0.0, 0.25, 0.5, 0.25]), 3)
+    >>> top_keys(torch.tensor([0.0, 0.25, 0.5, 0.25]), 3)
     Top(indices=tensor([2, 1, 3]), weights=tensor([0.5000, 0.2500, 0.2500]))
     """
-    indices = _highest(weights if scores is None else scores, k)
+    indices = _top(weights if scores is None else scores, k)
     return Top(indices, weights.gather(-1, indices))
 
 
-def _highest(x: Tensor, k: int) -> Tensor:
-    """Where the k highest numbers of each row stand, the higher first, of equal ones the earlier."""
+def _top(x: Tensor, k: int) -> Tensor:
+    """The indices of the k largest numbers of each row, in descending order, ties by position."""
     S = x.shape[-1]
-    if torch.compiler.is_compiling():  # a traced graph cannot ask for equal ones
-        return _first_highest(x, min(k, S))
+    if torch.compiler.is_compiling():  # a traced graph cannot test for ties
+        return _top_with_ties(x, min(k, S))
     values, indices = x.topk(min(k + 1, S), dim=-1)
-    # `topk` takes equal ones as they come: these rows, mostly none, are done again.
-    equal = ~(values[..., :-1] > values[..., 1:]).all(-1)
+    # `topk` orders ties arbitrarily: rows with ties, usually none, are recomputed.
+    ties = ~(values[..., :-1] > values[..., 1:]).all(-1)
     indices = indices[..., :k].contiguous()
-    if equal.any():
-        indices[equal] = _first_highest(x[equal], min(k, S))
+    if ties.any():
+        indices[ties] = _top_with_ties(x[ties], min(k, S))
     return indices
 
 
-def _first_highest(x: Tensor, k: int) -> Tensor:
-    """The same, whatever is equal."""
+def _top_with_ties(x: Tensor, k: int) -> Tensor:
+    """The same, also with ties."""
     S = x.shape[-1]
     if not k:
         return x.new_empty(x.shape, dtype=torch.int64)
     least = x.topk(k, dim=-1).values[..., -1:]
     above = x > least
     level = ~(above | (x < least))  # NaN too
-    taken = above | (level & (level.cumsum(-1) <= k - above.sum(-1, keepdim=True)))  # k of each row
-    places = torch.where(taken, torch.arange(S, device=x.device), S).topk(k, dim=-1, largest=False).values
+    chosen = above | (level & (level.cumsum(-1) <= k - above.sum(-1, keepdim=True)))  # k of each row
+    places = torch.where(chosen, torch.arange(S, device=x.device), S).topk(k, dim=-1, largest=False).values
     order = x.gather(-1, places).sort(dim=-1, descending=True, stable=True).indices
     return places.gather(-1, order)
 
 
 def sink(weights: Tensor, first: Tensor | None = None) -> Tensor:
-    """The mean weight of the first key, (…), over the queries that see any; 0 where none does.
+    """The mean weight of the first key, (…), over the queries that are not fully masked; 0 if all are.
 
-    first   B, which key that is in each sample of B H T S; None for key 0
+    first   B, the index of the first key in each sample of B H T S; None for key 0
     """
     own = weights[..., :1]
     if first is not None and weights.shape[-1]:
         own = weights.gather(-1, first[:, None, None, None].expand(*weights.shape[:-1], 1))
     total = own.sum((-2, -1))
-    return total if weights.shape[-2] == 1 else total / _looking(weights)
+    return total if weights.shape[-2] == 1 else total / _unmasked_queries(weights)
 
 
 def distance(weights: Tensor, offsets: Tensor | None = None) -> Tensor:
-    """The share of the weight at distance 0, 1, 2–3, 4–7, … of query and key, (…, D).
+    """The share of the weight at distance 0, 1, 2–3, 4–7, …, (…, D).
 
-    offsets   B, the key at which query 0 of each sample of B H T S stands; None for S − T
+    offsets   B, the key position of query 0 in each sample of B H T S; None for S − T
     """
     T, S = weights.shape[-2:]
     D = distance_count(T, S)
@@ -97,15 +97,15 @@ def distance(weights: Tensor, offsets: Tensor | None = None) -> Tensor:
         return _distance_from(weights, offsets, D)
     here = torch.arange(S - T, S, device=weights.device)[:, None]
     far = (here - torch.arange(S, device=weights.device)).abs()  # T S
-    edges = 2 ** torch.arange(D - 1, device=weights.device)  # distances from which on the next bin begins
+    edges = 2 ** torch.arange(D - 1, device=weights.device)  # the first distance of each next bin
     bins = torch.bucketize(far, edges, right=True).flatten()
     shares = weights.new_zeros((*weights.shape[:-2], D)).index_add_(-1, bins, weights.flatten(-2))
-    shares = shares + 0 * weights.sum((-2, -1))[..., None]  # who met NaN has no distance, not even a far one
-    return shares / _looking(weights)[..., None]
+    shares = shares + 0 * weights.sum((-2, -1))[..., None]  # a NaN weight makes every bin NaN
+    return shares / _unmasked_queries(weights)[..., None]
 
 
 def _distance_from(weights: Tensor, offsets: Tensor, D: int) -> Tensor:
-    """The same where each sample has its own offset."""
+    """The same, with an offset per sample."""
     B, H, T, S = weights.shape
     places = torch.arange(T, device=weights.device) + offsets[:, None]  # B T
     far = (places[..., None] - torch.arange(S, device=weights.device)).abs()  # B T S
@@ -113,11 +113,11 @@ def _distance_from(weights: Tensor, offsets: Tensor, D: int) -> Tensor:
     shares = weights.new_zeros((B, H, D))
     shares.scatter_add_(-1, bins.flatten(1)[:, None].expand(B, H, T * S), weights.flatten(-2))
     shares = shares + 0 * weights.sum((-2, -1))[..., None]
-    return shares / _looking(weights)[..., None]
+    return shares / _unmasked_queries(weights)[..., None]
 
 
-def _looking(weights: Tensor) -> Tensor:
-    """How many queries see any key, 1 at least; NaN counts as looking."""
+def _unmasked_queries(weights: Tensor) -> Tensor:
+    """The number of queries that are not fully masked, at least 1; NaN counts as not masked."""
     return (weights.sum(-1) != 0).sum(-1).clamp(min=1)
 
 
@@ -129,10 +129,10 @@ def statistics_of(
     padding: Padding | None = None,
     sink_mass: Tensor | None = None,
 ) -> Statistics:
-    """Everything that `see` asks for; `scores` as for `strongest`.
+    """The statistics that `see` requests; `scores` as in `strongest`.
 
-    Queries that are padding count as queries that see nothing, and the first key is the first of the text.
-    `sink_mass`, B H T, is what went to no key.
+    Padding queries count as fully masked, and the first key is the first of the text. `sink_mass`, B H T, is the
+    weight given to no key.
     """
     first = offsets = None
     if padding is not None:
@@ -145,7 +145,7 @@ def statistics_of(
         lse=lse if see.lse or see.qk else None,
         entropy=entropy(weights, sink_mass) if see.entropy else None,
         received=received(weights) if see.received else None,
-        top=strongest(weights, see.top, scores) if see.top else None,
+        top=top_keys(weights, see.top, scores) if see.top else None,
         sink=sink(weights, first) if see.sink else None,
         distance=distance(weights, offsets) if see.distance else None,
         sink_mass=sink_mass,

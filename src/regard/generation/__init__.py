@@ -1,7 +1,7 @@
-"""Generation: a prompt is read, then ids are picked one after the other, or many at once with beams.
+"""Text generation: reads a prompt, then picks ids one by one, or searches with beams.
 
-The room knows token ids and `Decoding`, nothing else: no text, no weights, no torch. The same code drives the models
-of `regard.reference` and of `regard.models`.
+Works on token ids and the protocol `Decoding` only: no text, no weights, no torch. The same code serves the models of
+`regard.reference` and `regard.models`.
 """
 
 from regard.generation.beams import Beam, beam_search, search_many

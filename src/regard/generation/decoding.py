@@ -1,6 +1,6 @@
-"""Decoding: what a model remembers of a text while it goes on with it, as generation sees it.
+"""The protocols between generation and a model: `Decoding`, a batch of texts with their caches, and the model itself.
 
-A protocol and nothing more: caches, layers and arrays are the model's own affair.
+How a model implements caches, layers and arrays is its own concern.
 """
 
 from collections.abc import Callable
@@ -10,36 +10,36 @@ from regard.arrays import Array
 
 
 class Decoding(Protocol):
-    """A batch of texts that a model has begun to read. The first `step` sets the number of samples, B."""
+    """A batch of texts that a model is decoding. The first `step` sets the number of samples, B."""
 
     @property
     def vocab_size(self) -> int:
-        """How many ids there are, W."""
+        """The number of ids, W."""
 
     @property
     def max_len(self) -> int | None:
-        """How many columns it can hold; None for no limit."""
+        """The largest number of columns; None for no limit."""
 
     @property
     def length(self) -> int:
-        """How many columns it has read."""
+        """The number of columns read so far."""
 
     def step(self, ids: Array, keep: Array | None = None) -> Array:
-        """Read ids (B, T), NumPy's or the model's own kind, and give the logits (B, W) after the last column.
+        """Read ids (B, T), a NumPy array or of the model's array type, and return the logits (B, W) after them.
 
-        keep (B, T) is False where a shorter text was filled up on its left; None means that all ids count.
+        keep (B, T) is False for padding on the left of a shorter text; None means no padding.
         """
 
     def select(self, rows: list[int]) -> None:
-        """Go on with these samples in this order: reordered, repeated or dropped."""
+        """Continue with these samples in this order; samples may be reordered, repeated or dropped."""
 
     def crop(self, length: int) -> None:
-        """Forget what was read after the first `length` columns."""
+        """Remove everything after the first `length` columns from the cache."""
 
 
-class Begins(Protocol):
-    """A model: `begin(source=None, *, source_mask=None, …)` gives a Decoding that has read nothing yet."""
+class GenerationModel(Protocol):
+    """A model: `begin(source=None, *, source_mask=None, …)` returns an empty Decoding."""
 
     @property
     def begin(self) -> Callable[..., Decoding]:
-        """Begin a batch; the source, where there is one, is encoded once, here."""
+        """Begin a batch; a source is encoded once, here."""

@@ -1,4 +1,4 @@
-"""Generation one token at a time: `generate`, `stream`, and `Session`, which keeps the cache of a known prefix."""
+"""Generation one token at a time: `generate`, `stream`, and `Session`, which reuses the cache of a common prefix."""
 
 from collections.abc import Iterator
 from itertools import takewhile
@@ -8,19 +8,34 @@ import numpy as np
 
 from regard.arrays import Array, is_tensor, to_numpy
 from regard.errors import ArgumentError
-from regard.generation.decoding import Begins, Decoding
-from regard.generation.prompt_reading import Batch, Reader, begun, check_begun, check_chunk, read
-from regard.generation.prompts import Ids, Rows, check_ids, check_room, ends_of, rows_of
-from regard.generation.sampling import GREEDY, Pick, Picker, check_logits, check_not_sampling, doubt_about, is_elsewhere
+from regard.generation.decoding import Decoding, GenerationModel
+from regard.generation.prompt_reading import (
+    BatchReader,
+    Reader,
+    begin_decoding,
+    check_chunk,
+    check_no_begin_options,
+    read,
+)
+from regard.generation.prompts import Ids, PromptRows, check_ids, check_length, eos_ids, parse_prompts
+from regard.generation.sampling import (
+    GREEDY,
+    Pick,
+    Picker,
+    check_logits,
+    check_not_sampling,
+    is_on_other_device,
+    nan_if_invalid,
+)
 from regard.position_rules import check_counts
 
 
 class Session:
-    """What a Decoding of one sample has read: `session = Session(model.begin())`, then `generate(session, ids, …)`."""
+    """A Decoding of one sample and its ids: `session = Session(model.begin())`, then `generate(session, ids, …)`."""
 
     def __init__(self, decoding: Decoding) -> None:
         self.decoding = decoding
-        self._read: list[Array] = []  # as they came, so that reading on waits for no device
+        self._read: list[Array] = []  # not converted, so that no step waits for the device
 
     @property
     def ids(self) -> list[int]:
@@ -28,26 +43,26 @@ class Session:
         return [int(id) for part in self._read for id in to_numpy(part).ravel()]
 
     def read(self, ids: Any, chunk: int | None = None) -> Array:
-        """Read `ids` after forgetting what differs from them; the logits after the last one, (1, W).
+        """Read `ids` and return the logits after the last one, (1, W). The cache of a common prefix is reused.
 
-        What was read before and is the same again is not read twice, except the last id: its logits are the answer.
+        The last id is always read again: its logits are the result.
         """
-        rows = rows_of(ids, "ids")
-        text = one_text(rows)
+        rows = parse_prompts(ids, "ids")
+        text = single_text(rows)
         check_chunk(chunk)
         check_ids(rows, self.decoding.vocab_size, "ids")
-        check_room(self.decoding, len(text))
+        check_length(self.decoding, len(text))
         shared = self._keep(text)
-        return read(self.step, Rows([text[shared:]], rows.alone), chunk)
+        return read(self.step, PromptRows([text[shared:]], rows.is_single), chunk)
 
     def step(self, ids: Array, keep: Array | None = None) -> Array:
-        """Read ids (1, T) after the others."""
+        """Read ids (1, T) after the previous ones."""
         logits = self.decoding.step(ids, keep)
-        self._read.append(ids if is_tensor(ids) else np.array(ids))  # a copy: callers may use their array again
+        self._read.append(ids if is_tensor(ids) else np.array(ids))  # a copy: the caller may change its array
         return logits
 
     def _keep(self, ids: list[int]) -> int:
-        """Forget what differs from `ids`, and its last; how many are left."""
+        """Crop the cache to its common prefix with `ids`, without the last id. Returns the length of the prefix."""
         known = self.ids
         pairs = zip(known, ids[:-1], strict=False)
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -56,15 +71,15 @@ class Session:
         return shared
 
 
-def one_text(rows: Rows) -> list[int]:
-    """The only text there is, or an ArgumentError."""
+def single_text(rows: PromptRows) -> list[int]:
+    """The only text; ArgumentError if there are several."""
     if len(rows.ids) != 1:
         raise ArgumentError("session-one", found=len(rows.ids))
     return rows.ids[0]
 
 
 def generate(
-    model: Begins | Decoding | Session,
+    model: GenerationModel | Decoding | Session,
     prompts: Any,
     *,
     sources: Any = None,
@@ -74,18 +89,18 @@ def generate(
     chunk: int | None = None,
     **begin_options: Any,
 ) -> list[Any]:
-    """The ids that the model adds to each prompt: at most `max_new`, up to an `eos`, which is left out.
+    """The ids that the model appends to each prompt: at most `max_new`, up to an `eos`, which is left out.
 
-    model     what writes; a Session, to go on where an earlier call with the same beginning stopped (one prompt); or a
-              Decoding that was begun before, from its start: what it has compiled, and the source, is used again
-    prompts   one list of ids, which gives one list; or several of any lengths, which give a list each. Do not pad
-              them: filling would be read as text
-    sources   for a model with an encoder: as many as prompts, of any lengths
+    model     a model; a Session, which reuses the cache of an earlier call with the same prefix (one prompt); or a
+              Decoding, which is restarted and reuses its compiled code and its source
+    prompts   one list of ids, which returns one list; or several of any lengths, which return a list each. Do not pad
+              them: padding would be read as text
+    sources   for a model with an encoder: one per prompt, of any lengths
     pick      GREEDY, or Sampling(…)
     eos       the id, or the ids, that end a text
-    chunk     read the prompts this many columns at a time
+    chunk     the number of prompt columns read at a time
 
-    What else is given goes to `model.begin`. Raises ArgumentError before anything runs, and where logits are NaN.
+    Other options go to `model.begin`. Raises ArgumentError before the model runs, and if logits are NaN.
 
     >>> from regard.config import TransformerConfig
     >>> from regard.config.weights import weight_shapes
@@ -98,13 +113,13 @@ def generate(
     run = _begin(
         model, prompts, sources=sources, max_new=max_new, pick=pick, eos=eos, chunk=chunk, options=begin_options
     )
-    columns = list(run.columns(watched=bool(run.eos)))  # all of them, before anyone asks for values
-    texts = [_until(text, run.eos) for text in zip(*(to_numpy(ids).tolist() for ids in columns), strict=True)]
-    return texts[0] if run.rows.alone else texts
+    columns = list(run.columns(checked=bool(run.eos)))  # all steps run before values are copied from the device
+    texts = [_before_eos(text, run.eos) for text in zip(*(to_numpy(ids).tolist() for ids in columns), strict=True)]
+    return texts[0] if run.rows.is_single else texts
 
 
 def stream(
-    model: Begins | Decoding | Session,
+    model: GenerationModel | Decoding | Session,
     prompts: Any,
     *,
     sources: Any = None,
@@ -114,59 +129,59 @@ def stream(
     chunk: int | None = None,
     **begin_options: Any,
 ) -> Iterator[Any]:
-    """What `generate` gives, while it comes: for one flat prompt its ids, else one list per step with an id per row.
+    """The ids of `generate`, one step at a time: for one flat prompt its ids, else a list per step with an id per row.
 
-    A row that has ended has None; the stream ends when all have. Arguments are looked at now, not when the first id is
-    asked for. Whoever stops early has lost nothing: a session knows exactly what was read.
+    A finished row yields None; the stream ends when all rows are finished. Arguments are checked at the call, not at
+    the first id. The caller may stop early: a session records exactly what was read.
     """
     run = _begin(
         model, prompts, sources=sources, max_new=max_new, pick=pick, eos=eos, chunk=chunk, options=begin_options
     )
-    return _told(run)
+    return _stream(run)
 
 
-def _told(run: "_Run") -> Iterator[Any]:
+def _stream(run: "_Generation") -> Iterator[Any]:
     ended: set[int] = set()
-    for column in run.columns(watched=True):
+    for column in run.columns(checked=True):
         ids = to_numpy(column).tolist()
         ended |= {row for row, id in enumerate(ids) if id in run.eos}
         if len(ended) == len(ids):
             return
-        yield ids[0] if run.rows.alone else [None if row in ended else id for row, id in enumerate(ids)]
+        yield ids[0] if run.rows.is_single else [None if row in ended else id for row, id in enumerate(ids)]
 
 
-def _until(text: tuple[int, ...], eos: tuple[int, ...]) -> list[int]:
-    """A text up to its end."""
+def _before_eos(text: tuple[int, ...], eos: tuple[int, ...]) -> list[int]:
+    """The ids before the first eos."""
     end = next((at for at, id in enumerate(text) if id in eos), len(text))
     return list(text[:end])
 
 
-class _Run(NamedTuple):
-    """One request, looked at and ready to go."""
+class _Generation(NamedTuple):
+    """One checked call of `generate` or `stream`."""
 
     reader: Reader
-    rows: Rows
+    rows: PromptRows
     picker: Picker
     max_new: int
     eos: tuple[int, ...]
     chunk: int | None
 
-    def columns(self, watched: bool) -> Iterator[Array]:
-        """The picked ids, (B,), step after step. Unless `watched`, they stay on the model's device and nobody waits."""
+    def columns(self, checked: bool) -> Iterator[Array]:
+        """The picked ids, (B,), of each step. Unless `checked`, they stay on the device and no step waits for it."""
         logits = self.reader.read(self.rows.ids, self.chunk)
         ended = np.zeros(len(self.rows.ids), dtype=bool)
-        doubt: Any = 0
+        invalid: Any = 0
         for left in reversed(range(self.max_new)):
-            if watched or not is_elsewhere(logits):
+            if checked or not is_on_other_device(logits):
                 check_logits(logits)
-            else:  # remembered where the logits are, and asked for once, at the end
-                doubt = doubt + doubt_about(logits)
+            else:  # accumulated on the device, and checked once at the end
+                invalid = invalid + nan_if_invalid(logits)
                 if left == 0:
-                    check_logits(doubt[:, None])
+                    check_logits(invalid[:, None])
             ids = self.picker(logits)
             if self.eos:
-                values = np.where(ended, 0, to_numpy(ids))  # a text that has ended goes on as anything: nobody sees it
-                ids = values if ended.any() else ids  # what need not change stays on its device
+                values = np.where(ended, 0, to_numpy(ids))  # a finished row continues with id 0, which is not returned
+                ids = values if ended.any() else ids  # unchanged ids stay on their device
                 ended |= np.isin(values, self.eos)
             yield ids
             if left == 0 or ended.all():
@@ -175,7 +190,7 @@ class _Run(NamedTuple):
 
 
 def _begin(
-    model: Begins | Decoding | Session,
+    model: GenerationModel | Decoding | Session,
     prompts: Any,
     *,
     sources: Any,
@@ -184,9 +199,9 @@ def _begin(
     eos: Ids,
     chunk: int | None,
     options: dict[str, Any],
-) -> _Run:
-    """Everything that can be wrong is found here: first what needs no model, then what its vocabulary decides."""
-    rows = rows_of(prompts)
+) -> _Generation:
+    """Check all arguments, first those that need no model, and begin the decoding."""
+    rows = parse_prompts(prompts)
     check_counts(max_new=(max_new, 1))
     check_chunk(chunk)
     if isinstance(pick, type) or not callable(getattr(pick, "start", None)):
@@ -196,13 +211,15 @@ def _begin(
         _check_session(rows, sources, options)
         reader = model
     else:
-        reader = Batch(begun(model, sources, len(rows.ids), options, ("sources", "max_new", "pick", "eos", "chunk")))
-    ends = ends_of(eos, reader.decoding, rows, max_new)
-    return _Run(reader, rows, pick.start(rows.ids, reader.decoding.vocab_size), max_new, ends, chunk)
+        reader = BatchReader(
+            begin_decoding(model, sources, len(rows.ids), options, ("sources", "max_new", "pick", "eos", "chunk"))
+        )
+    ends = eos_ids(eos, reader.decoding, rows, max_new)
+    return _Generation(reader, rows, pick.start(rows.ids, reader.decoding.vocab_size), max_new, ends, chunk)
 
 
-def _check_session(rows: Rows, sources: Any, options: dict[str, Any]) -> None:
-    """A Session takes one prompt, and nothing that is decided when a model begins."""
-    one_text(rows)
+def _check_session(rows: PromptRows, sources: Any, options: dict[str, Any]) -> None:
+    """ArgumentError unless there is one prompt and no option of `begin`."""
+    single_text(rows)
     check_not_sampling(options)
-    check_begun(sources, options)
+    check_no_begin_options(sources, options)

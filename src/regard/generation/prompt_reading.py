@@ -1,4 +1,4 @@
-"""Reading what is already there: a model begun on its sources, and a batch of prompts read in one go or in chunks."""
+"""Prefill: begins a model's decoding on its sources, and reads a batch of prompts at once or in chunks."""
 
 import inspect
 from collections.abc import Callable
@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 from regard.arrays import Array
 from regard.errors import ArgumentError
-from regard.generation.decoding import Begins, Decoding
-from regard.generation.prompts import Rows, check_ids, check_room, left_padded, right_padded, rows_of
+from regard.generation.decoding import Decoding, GenerationModel
+from regard.generation.prompts import PromptRows, check_ids, check_length, left_padded, parse_prompts, right_padded
 from regard.generation.sampling import check_not_sampling
 from regard.masks import Mask
 from regard.messages import Listed
@@ -15,58 +15,58 @@ from regard.position_rules import check_counts
 
 
 def prefill(decoding: Decoding, prompts: Any, chunk: int | None = None) -> Array:
-    """Read prompts of any lengths as one batch, `chunk` columns at a time, and give the logits after them, (B, W).
+    """Read prompts of any lengths as one batch, `chunk` columns at a time, and return the logits after them, (B, W).
 
-    Shorter prompts are filled up on the left, so that all end together; what is filled in does not count. A decoding
-    that has already read something takes equally long prompts only. Chunks bound the memory that a long prompt takes,
-    and change nothing else. Raises ArgumentError before anything is read.
+    Shorter prompts are padded on the left; padding is masked. A decoding that is not empty takes only prompts of equal
+    length. Chunks limit the memory for a long prompt and do not change the result. Raises ArgumentError before anything
+    is read.
     """
-    rows = rows_of(prompts)
+    rows = parse_prompts(prompts)
     check_chunk(chunk)
     check_ids(rows, decoding.vocab_size)
     shortest, longest, length = rows.shortest, rows.longest, decoding.length
     if length and shortest < longest:
         raise ArgumentError("prefill-ragged", shortest=shortest, longest=longest, length=length)
-    check_room(decoding, longest, already=length)
+    check_length(decoding, longest, already=length)
     return read(decoding.step, rows, chunk)
 
 
 class Reader(Protocol):
-    """Reads prompts, then id after id: a `Batch`, or a `Session`, which knows what it has read."""
+    """Reads prompts, then one id per step: a `BatchReader`, or a `Session`, which records what it has read."""
 
     @property
     def decoding(self) -> Decoding:
-        """What remembers."""
+        """The decoding with its cache."""
 
     def read(self, prompts: Any, /, chunk: int | None = None) -> Array:
-        """Read prompts and give the logits after them, (B, W)."""
+        """Read prompts and return the logits after them, (B, W)."""
 
     def step(self, ids: Array) -> Array:
-        """Read one more id of each, (B, 1), and give the logits after it."""
+        """Read one more id per sample, (B, 1), and return the logits after it."""
 
 
-class Batch(NamedTuple):
-    """A Decoding as a Reader of prompts of any lengths."""
+class BatchReader(NamedTuple):
+    """A Reader that reads a batch of prompts of any lengths with a Decoding."""
 
     decoding: Decoding
 
     def read(self, prompts: Any, chunk: int | None = None) -> Array:
-        """As `prefill` does."""
+        """Read prompts with `prefill`."""
         return prefill(self.decoding, prompts, chunk)
 
     def step(self, ids: Array) -> Array:
-        """As the decoding does."""
+        """Take one step of the decoding."""
         return self.decoding.step(ids)
 
 
 def check_chunk(chunk: int | None) -> None:
-    """How many columns are read at a time: at least one; None for all."""
+    """ArgumentError unless the number of columns read at a time is at least 1, or None for all."""
     if chunk is not None:
         check_counts(chunk=(chunk, 1))
 
 
-def read(step: Callable[[Array, Array | None], Array], rows: Rows, chunk: int | None) -> Array:
-    """Prompts that have been looked at, read by `step`."""
+def read(step: Callable[[Array, Array | None], Array], rows: PromptRows, chunk: int | None) -> Array:
+    """Read checked prompts with `step`; the logits after them."""
     ids, keep = left_padded(rows.ids)  # B T
     width = chunk or rows.longest
     for start in range(0, rows.longest, width):
@@ -75,47 +75,50 @@ def read(step: Callable[[Array, Array | None], Array], rows: Rows, chunk: int | 
     return logits
 
 
-def begun(model: Any, sources: Any, samples: int, options: dict[str, Any], beside: tuple[str, ...] = ()) -> Decoding:
-    """The Decoding of a model, on its sources where there are any, as ragged as they come; or the one that was given.
+def begin_decoding(
+    model: Any, sources: Any, samples: int, options: dict[str, Any], own_options: tuple[str, ...] = ()
+) -> Decoding:
+    """Begin the decoding of a model on its sources, of any lengths, if there are any. A given Decoding is restarted.
 
-    options   for `begin`; `beside` are those that the caller takes itself, named where one is unknown
+    options       for `begin`
+    own_options   the caller's own options, listed in the error about an unknown one
     """
-    begins = callable(getattr(model, "begin", None))
-    if isinstance(model, type) or not (begins or hasattr(model, "crop")):
+    is_model = callable(getattr(model, "begin", None))
+    if isinstance(model, type) or not (is_model or hasattr(model, "crop")):
         raise ArgumentError("model-begins", found=type(model).__name__)
-    if not begins:
-        return _again(model, sources, options)
-    _check_options(model, options, beside)
+    if not is_model:
+        return _restarted(model, sources, options)
+    _check_options(model, options, own_options)
     if sources is None:
-        return _begun(model, options)
-    if getattr(sources, "ndim", 0) >= 2:  # a batch already, of ids or of vectors: the model's to judge
+        return _begin(model, options)
+    if getattr(sources, "ndim", 0) >= 2:  # already a batch, of ids or of vectors: the model checks it
         batch, keep = sources, None
     else:
-        batch, keep = right_padded(rows_of(sources, "sources").ids)
+        batch, keep = right_padded(parse_prompts(sources, "sources").ids)
     if len(batch) != samples:
         raise ArgumentError("sources-count", found=len(batch), wanted=samples)
     if keep is not None:
         mask, given = Mask.from_keep(keep), options.get("source_mask")
         options = {**options, "source_mask": mask if given is None else mask & given}
-    return _begun(model, options, batch)
+    return _begin(model, options, batch)
 
 
-def _again(decoding: Decoding, sources: Any, options: dict[str, Any]) -> Decoding:
-    """A Decoding that was begun before, from its start: what it has compiled and made room for is used again."""
-    check_begun(sources, options)
+def _restarted(decoding: Decoding, sources: Any, options: dict[str, Any]) -> Decoding:
+    """An existing Decoding, cropped to its start: its compiled code and its memory are reused."""
+    check_no_begin_options(sources, options)
     decoding.crop(0)
     return decoding
 
 
-def check_begun(sources: Any, options: dict[str, Any]) -> None:
-    """Nothing may be given that is decided when a model begins."""
+def check_no_begin_options(sources: Any, options: dict[str, Any]) -> None:
+    """ArgumentError if sources or options of `begin` are given for a decoding that has already begun."""
     given = options if sources is None else ["sources", *options]
     if given:
         raise ArgumentError("session-begun", names=Listed(given))
 
 
-def _begun(model: Begins, options: dict[str, Any], *source: Any) -> Decoding:
-    """What `begin` gives; where it speaks of a source, here they are called sources."""
+def _begin(model: GenerationModel, options: dict[str, Any], *source: Any) -> Decoding:
+    """The result of `begin`. Errors about its `source` are converted to errors about our `sources`."""
     try:
         return model.begin(*source, **options)
     except ArgumentError as error:
@@ -126,13 +129,13 @@ def _begun(model: Begins, options: dict[str, Any], *source: Any) -> Decoding:
         raise
 
 
-def _check_options(model: Begins, options: dict[str, Any], beside: tuple[str, ...]) -> None:
-    """Each option is one that `begin` takes; its first argument, the source, comes from `sources`."""
-    taken = inspect.signature(model.begin).parameters
-    if any(each.kind is each.VAR_KEYWORD for each in taken.values()):
+def _check_options(model: GenerationModel, options: dict[str, Any], own_options: tuple[str, ...]) -> None:
+    """ArgumentError for an option that `begin` does not accept. Its first argument is the source."""
+    parameters = inspect.signature(model.begin).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return
-    known = list(taken)[1:]
+    known = list(parameters)[1:]
     unknown = {name: value for name, value in options.items() if name not in known}
     check_not_sampling(unknown)
     if unknown:
-        raise ArgumentError("begin-option", name=next(iter(unknown)), known=Listed((*beside, *known)))
+        raise ArgumentError("begin-option", name=next(iter(unknown)), known=Listed((*own_options, *known)))

@@ -1,6 +1,6 @@
-"""Prompts as people give them, looked at before anything runs: which ids, how many texts, is there room.
+"""Parsing and checking of prompts before a model runs: ids, number of texts, lengths.
 
-Lists, lists of lists and arrays become plain rows of ints. Nothing here runs a model.
+Lists, lists of lists and arrays become lists of ints. No model runs here.
 """
 
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from regard.arrays import is_tensor, is_whole, to_numpy
+from regard.arrays import is_integer, is_tensor, to_numpy
 from regard.errors import ArgumentError
 from regard.generation.decoding import Decoding
 
@@ -16,11 +16,11 @@ Ids: TypeAlias = int | Iterable[int] | None
 """One id, several, or none."""
 
 
-class Rows(NamedTuple):
-    """Texts as ids; `alone` where one was given flat, so that one flat answer goes back."""
+class PromptRows(NamedTuple):
+    """Texts as ids; `is_single` if one flat prompt was given, so that one flat result is returned."""
 
     ids: list[list[int]]
-    alone: bool
+    is_single: bool
 
     @property
     def longest(self) -> int:
@@ -33,29 +33,29 @@ class Rows(NamedTuple):
         return min(len(row) for row in self.ids)
 
 
-def rows_of(given: Any, name: str = "prompts") -> Rows:
-    """What was given as rows of ints, or an ArgumentError that says what is wrong with it.
+def parse_prompts(given: Any, name: str = "prompts") -> PromptRows:
+    """The prompts as rows of ints. Raises ArgumentError for anything else.
 
-    >>> rows_of([[1, 2], [3]]), rows_of(np.array([1, 2]))
-    (Rows(ids=[[1, 2], [3]], alone=False), Rows(ids=[[1, 2]], alone=True))
+    >>> parse_prompts([[1, 2], [3]]), parse_prompts(np.array([1, 2]))
+    (PromptRows(ids=[[1, 2], [3]], is_single=False), PromptRows(ids=[[1, 2]], is_single=True))
     """
     given = _plain(given, name)
-    alone = bool(given) and all(is_whole(each) for each in given)
-    rows = [given] if alone else [_plain(row, f"{name}[{i}]") for i, row in enumerate(given)]
+    is_single = bool(given) and all(is_integer(each) for each in given)
+    rows = [given] if is_single else [_plain(row, f"{name}[{i}]") for i, row in enumerate(given)]
     if not rows:
         raise ArgumentError("prompt-empty", where=name)
     for i, row in enumerate(rows):
-        where = name if alone else f"{name}[{i}]"
+        where = name if is_single else f"{name}[{i}]"
         if len(row) == 0:
             raise ArgumentError("prompt-empty", where=where)
         for at, value in enumerate(row):
-            if not is_whole(value):
+            if not is_integer(value):
                 raise ArgumentError("prompt-kind", where=f"{where}[{at}]", found=repr(value))
-    return Rows([[int(value) for value in row] for row in rows], alone)
+    return PromptRows([[int(value) for value in row] for row in rows], is_single)
 
 
 def _plain(given: Any, where: str) -> list[Any]:
-    """A list of what was given; arrays must hold whole numbers, which their dtype alone tells."""
+    """The given value as a list; an array must have an integer dtype."""
     if is_tensor(given) or isinstance(given, np.ndarray):
         array = to_numpy(given)
         if array.dtype.kind not in "iu" or array.ndim not in (1, 2):
@@ -67,7 +67,7 @@ def _plain(given: Any, where: str) -> list[Any]:
 
 
 def left_padded(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray | None]:
-    """One batch (B, T) whose texts end together, and which of it counts: None where all of it does.
+    """A batch (B, T) padded on the left, and a boolean array that is False for padding; None without padding.
 
     >>> ids, keep = left_padded([[5, 6], [7]])
     >>> ids.tolist(), keep.tolist()
@@ -78,7 +78,7 @@ def left_padded(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def right_padded(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray | None]:
-    """One batch (B, S) whose texts begin together, as an encoder reads them, and which of it counts.
+    """A batch (B, S) padded on the right, as for an encoder, and a boolean array that is False for padding.
 
     >>> right_padded([[5, 6], [7]])[0].tolist()
     [[5, 6], [7, 0]]
@@ -90,37 +90,37 @@ def right_padded(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray | None]:
     return ids, None if keep.all() else keep
 
 
-def check_ids(rows: Rows, vocab_size: int, name: str = "prompts") -> None:
-    """Every id is in the vocabulary, or an ArgumentError that says which is not, and where."""
+def check_ids(rows: PromptRows, vocab_size: int, name: str = "prompts") -> None:
+    """ArgumentError with the place of an id that is not in the vocabulary."""
     for i, row in enumerate(rows.ids):
         if min(row) >= 0 and max(row) < vocab_size:
             continue
         at = next(at for at, id in enumerate(row) if not 0 <= id < vocab_size)
-        where = name if rows.alone else f"{name}[{i}]"
+        where = name if rows.is_single else f"{name}[{i}]"
         raise ArgumentError("prompt-id", where=f"{where}[{at}]", value=row[at], last=vocab_size - 1, W=vocab_size)
 
 
-def ends_of(eos: Ids, decoding: Decoding, rows: Rows, max_new: int) -> tuple[int, ...]:
-    """The ids that end a text, once these, the prompts and what is generated are known to fit the decoding."""
+def eos_ids(eos: Ids, decoding: Decoding, rows: PromptRows, max_new: int) -> tuple[int, ...]:
+    """The ids that end a text. Raises ArgumentError if they, the prompts or `max_new` do not fit the decoding."""
     check_ids(rows, decoding.vocab_size)
-    check_room(decoding, rows.longest, max_new)
+    check_length(decoding, rows.longest, max_new)
     return special_ids(eos, "eos", decoding.vocab_size)
 
 
 def special_ids(given: Ids, name: str, vocab_size: int) -> tuple[int, ...]:
-    """One id, several or none as a tuple, each of them in the vocabulary."""
+    """One id, several or none as a tuple. Raises ArgumentError for an id outside the vocabulary."""
     plain: Any = to_numpy(given).tolist() if is_tensor(given) or isinstance(given, np.ndarray) else given
     several = () if plain is None else tuple(plain) if isinstance(plain, Iterable) else (plain,)
     for id in several:
-        if not (is_whole(id) and 0 <= id < vocab_size):
+        if not (is_integer(id) and 0 <= id < vocab_size):
             raise ArgumentError("special-id", name=name, value=id, last=vocab_size - 1, W=vocab_size)
     return tuple(int(id) for id in several)
 
 
-def check_room(decoding: Decoding, length: int, max_new: int = 1, already: int = 0) -> None:
-    """There are positions for `length` ids after those `already` read, and for what is generated.
+def check_length(decoding: Decoding, length: int, max_new: int = 1, already: int = 0) -> None:
+    """ArgumentError if `length` ids after those `already` read, and the generated ones, exceed the model's positions.
 
-    The last new id is given out and never read, so n ids with max_new more need n + max_new − 1 positions.
+    The last new id is returned but never read, so n ids with max_new more need n + max_new − 1 positions.
     """
     limit, length = decoding.max_len, already + length
     if limit is None or length + max_new - 1 <= limit:

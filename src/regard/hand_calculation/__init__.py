@@ -1,12 +1,12 @@
-"""explain: attention calculated by hand, every step with its numbers, its shape and a sentence.
+"""`explain`: attention calculated by hand, every step with its numbers, shape and a sentence.
 
-    calculation  the numbers, in float64, in the order in which one would write them down
-    sheet        Step and Steps, what `explain` gives back
-    telling      what is worth saying about the numbers of each step
-    numbers      how numbers and matrices are written
-    script       the same calculation as NumPy code that can be pasted
+    calculation      the numbers, in float64, in the order of a calculation on paper
+    steps            Step and Steps, the result of `explain`
+    explanations     the lines that explain the numbers of each step
+    number_format    text of numbers and matrices
+    numpy_code       the same calculation as NumPy code to paste
 
-One head at a time, and never for speed: `dispatch` is for that, and nothing here knows of it.
+One head at a time, for reading, not for speed. Independent of `dispatch`.
 """
 
 from typing import Any
@@ -21,8 +21,8 @@ __all__ = ["Step", "Steps", "explain"]
 def explain(q: Any, k: Any, v: Any, mask: Mask | Any = None, *, scale: float | None = None) -> Steps:
     """The hand calculation of softmax(Q Kᵀ / √E) V, step by step.
 
-    q (T, E), k (S, E), v (S, Ev): NumPy, torch or nested lists. `mask` is a Mask or boolean, True = may look.
-    `scale` takes the place of 1/√E. Everything is calculated in float64 and rounded only when shown.
+    q (T, E), k (S, E), v (S, Ev): NumPy, torch or nested lists. `mask` is a Mask or boolean, True = visible.
+    `scale` replaces 1/√E. Everything is calculated in float64 and rounded only when shown.
 
     >>> steps = explain([[1, 0]], [[1, 0], [0, 1], [1, 0]], [[10, 0], [0, 20], [30, 0]])
     >>> steps["weights"].values.round(5).tolist()

@@ -1,8 +1,8 @@
 """The numbers of the hand calculation, one array per step, in float64.
 
-The order is the one a person writes down: scores first, then scaled, masked, softmax in its parts, output.
-The corners are those of `reference`: a query that may look nowhere gets zeros, what is hidden reaches nobody,
-and a query that meets NaN or Inf gets a row of NaN. Nothing here knows how the numbers are shown.
+The order is that of a calculation on paper: scores, scaled, masked, softmax in its parts, output. The edge cases
+are those of `reference`: a fully masked query gets zeros, masked keys have no effect, and a query that sees NaN or
+Inf gets a row of NaN. Formatting is in `number_format`.
 """
 
 import math
@@ -15,22 +15,22 @@ from regard.arrays import is_tensor, to_numpy
 from regard.axes import attention_sizes
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.masks import Mask
-from regard.memory import require
+from regard.memory import require_bytes
 from regard.reference.attention import weighted_sum
 
 TABLES = 8
-"""How many T × S arrays of float64 are alive at once, scratch included."""
+"""The number of T × S arrays of float64 in memory at once, temporaries included."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Calculation:
-    """Every array of one calculation. `masked` is None where there was nothing to hide."""
+    """Every array of one calculation. `masked` is None without a mask."""
 
     q: np.ndarray  # T E
     k: np.ndarray  # S E
     v: np.ndarray  # S Ev
     scale: float | None
-    """As it was given; None is 1/√E."""
+    """The `scale` argument; None for 1/√E."""
     allowed: np.ndarray  # T S
     scores: np.ndarray  # T S
     scaled: np.ndarray  # T S
@@ -44,34 +44,34 @@ class Calculation:
 
     @property
     def before_softmax(self) -> np.ndarray:
-        """The scores that softmax sees."""
+        """The input of softmax."""
         return self.scaled if self.masked is None else self.masked
 
     @property
-    def blind(self) -> np.ndarray:
-        """Which queries may look nowhere, (T,)."""
+    def fully_masked(self) -> np.ndarray:
+        """Which queries are fully masked, (T,)."""
         return np.logical_not(self.allowed.any(axis=1))
 
     @property
-    def met_nonfinite(self) -> np.ndarray:
-        """Which queries hold or may look at a key that holds NaN or Inf, (T,)."""
-        return meets_nonfinite(self.q, self.k, self.allowed)
+    def sees_nonfinite(self) -> np.ndarray:
+        """Which queries contain NaN or Inf or see a key that does, (T,)."""
+        return queries_seeing_nonfinite(self.q, self.k, self.allowed)
 
 
 def calculate(q: Any, k: Any, v: Any, mask: Any, scale: float | None) -> Calculation:
-    """Read the arguments, refuse what does not fit, and do the calculation."""
+    """Check the arguments and do the calculation."""
     q, k, v = (_matrix(x, name) for x, name in ((q, "q"), (k, "k"), (v, "v")))
-    _two_axes(q, k, v)
+    _check_axes(q, k, v)
     sizes = attention_sizes(q.shape, k.shape, v.shape)
     if scale is not None and not math.isfinite(scale):
         raise ArgumentError("scale-value", value=scale)
-    require(TABLES * 8 * sizes.T * sizes.S, key="explain-too-large", T=sizes.T, S=sizes.S)
+    require_bytes(TABLES * 8 * sizes.T * sizes.S, key="explain-too-large", T=sizes.T, S=sizes.S)
     allowed = _allowed(mask, sizes.T, sizes.S)
-    # Overflow and NaN are shown as the numbers they are; a warning would only repeat it.
+    # Overflow and NaN are visible in the numbers; no NumPy warning is needed.
     with np.errstate(over="ignore", invalid="ignore"):
         scores = q @ k.T
         scaled = scores / np.sqrt(sizes.E) if scale is None else scores * float(scale)
-        masked = _masked(scaled, q, k, allowed) if mask is not None or _nonfinite(q, k, v) else None
+        masked = _masked(scaled, q, k, allowed) if mask is not None or _any_nonfinite(q, k, v) else None
         before = scaled if masked is None else masked
         highest = before.max(axis=1, keepdims=True, initial=-np.inf)
         shifted = before - np.where(highest == -np.inf, 0, highest)
@@ -86,28 +86,28 @@ def calculate(q: Any, k: Any, v: Any, mask: Any, scale: float | None) -> Calcula
     )  # fmt: skip
 
 
-def meets_nonfinite(q: np.ndarray, k: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Which queries meet NaN or Inf: in themselves, or in a key they may look at. (T,)"""
-    bad_queries, bad_keys = ~np.isfinite(q).all(axis=1), ~np.isfinite(k).all(axis=1)
-    met: np.ndarray = (allowed & bad_keys).any(axis=1) | (bad_queries & allowed.any(axis=1))
-    return met
+def queries_seeing_nonfinite(q: np.ndarray, k: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Which queries contain NaN or Inf or see a key that does, (T,)."""
+    nonfinite_queries, nonfinite_keys = ~np.isfinite(q).all(axis=1), ~np.isfinite(k).all(axis=1)
+    seeing: np.ndarray = (allowed & nonfinite_keys).any(axis=1) | (nonfinite_queries & allowed.any(axis=1))
+    return seeing
 
 
 def _masked(scaled: np.ndarray, q: np.ndarray, k: np.ndarray, allowed: np.ndarray) -> np.ndarray:
     masked = np.where(allowed, scaled, -np.inf)
-    masked[meets_nonfinite(q, k, allowed)] = np.nan
+    masked[queries_seeing_nonfinite(q, k, allowed)] = np.nan
     return masked
 
 
-def _nonfinite(*arrays: np.ndarray) -> bool:
+def _any_nonfinite(*arrays: np.ndarray) -> bool:
     return not all(np.isfinite(x).all() for x in arrays)
 
 
 def _matrix(x: Any, name: str) -> np.ndarray:
-    """`x` as float64 in memory of its own, row by row, as the pasted code will have it."""
+    """A copy of `x` as float64 in C order, as in the generated code."""
     try:
         array = to_numpy(x)
-    except ValueError:  # NumPy's own word for rows of different lengths
+    except ValueError:  # NumPy's error for rows of different lengths
         raise ShapeError("explain-ragged", name=name) from None
     if array.dtype.kind not in "biuf":
         raise DtypeError("explain-numbers", name=name, dtype=array.dtype)
@@ -115,7 +115,7 @@ def _matrix(x: Any, name: str) -> np.ndarray:
         return np.array(array, dtype=np.float64, order="C")
 
 
-def _two_axes(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
+def _check_axes(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
     axes = max(q.ndim, k.ndim, v.ndim)
     if axes > 2:
         zeros = ", ".join(["0"] * (axes - 2))
@@ -125,10 +125,10 @@ def _two_axes(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> None:
 
 
 def _allowed(mask: Any, T: int, S: int) -> np.ndarray:
-    """Who may look where, T S."""
+    """The mask as booleans, True = visible, T S."""
     if mask is None:
         return np.ones((T, S), dtype=bool)
     if not isinstance(mask, Mask) and not is_tensor(mask):
         mask = np.asarray(mask)
-    seen = Mask.of(mask).bind((), T, S).block(slice(0, T), slice(0, S))
-    return np.array(np.broadcast_to(seen, (1, 1, T, S))[0, 0])
+    visible = Mask.of(mask).bind((), T, S).block(slice(0, T), slice(0, S))
+    return np.array(np.broadcast_to(visible, (1, 1, T, S))[0, 0])

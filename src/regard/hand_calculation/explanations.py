@@ -1,7 +1,7 @@
-"""What is worth saying about the numbers of each step: sums spelled out, and where people stumble.
+"""The lines that explain the numbers of each step: sums written out, and notes on common errors.
 
-Every function takes the calculation and a language and gives lines. Long stories are cut after a few lines,
-and the last line then says how many were left out.
+Every function takes the calculation and a language and yields lines. A long list is cut after a few lines; the
+last line then gives the number of lines left out.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,24 +14,24 @@ from regard.hand_calculation.number_format import factor, spell, total, vector
 from regard.messages import Language, Listed, say
 
 LINES = 12
-"""At most so many sums are spelled out per step."""
+"""The largest number of sums written out per step."""
 
 Lines = Iterator[str]
 
 
 def details(key: str, c: Calculation, lang: Language | None) -> tuple[str, ...]:
-    """The lines that belong to the step called `key`."""
-    return tuple(TELLERS[key](c, lang)) if key in TELLERS else ()
+    """The lines of the step `key`."""
+    return tuple(EXPLAINERS[key](c, lang)) if key in EXPLAINERS else ()
 
 
 def _scores(c: Calculation, lang: Language | None) -> Lines:
     E = c.q.shape[1]
 
-    def one(i: int, j: int) -> str:
+    def line(i: int, j: int) -> str:
         terms = (f"{factor(a)}·{factor(b)}" for a, b in zip(c.q[i], c.k[j], strict=True))
         return f"q{i}·k{j} = {total(terms, E)} = {spell(c.scores[i, j])}"
 
-    return _each_cell(c, one, lang)
+    return _each_cell(c, line, lang)
 
 
 def _scaled(c: Calculation, lang: Language | None) -> Lines:
@@ -40,25 +40,25 @@ def _scaled(c: Calculation, lang: Language | None) -> Lines:
     else:
         by = f"· {factor(c.scale)}"
 
-    def one(i: int, j: int) -> str:
+    def line(i: int, j: int) -> str:
         return f"{spell(c.scores[i, j])} {by} = {spell(c.scaled[i, j])}"
 
-    return _each_cell(c, one, lang)
+    return _each_cell(c, line, lang)
 
 
 def _masked(c: Calculation, lang: Language | None) -> Lines:
-    blind, broken = c.blind, c.met_nonfinite
+    fully_masked, nonfinite = c.fully_masked, c.sees_nonfinite
 
     def lines() -> Lines:
-        for i, seen in enumerate(c.allowed):
-            if blind[i]:
+        for i, visible in enumerate(c.allowed):
+            if fully_masked[i]:
                 yield say("hand-blind", lang, row=i)
-            elif broken[i]:
+            elif nonfinite[i]:
                 yield say("hand-not-finite", lang, row=i)
-            elif seen.all():
+            elif visible.all():
                 yield say("hand-sees-all", lang, row=i)
             else:
-                yield say("hand-sees", lang, row=i, seen=_names(seen), hidden=_names(~seen))
+                yield say("hand-sees", lang, row=i, seen=_names(visible), hidden=_names(~visible))
 
     return _cut(lines(), len(c.allowed), lang)
 
@@ -75,10 +75,10 @@ def _shifted(c: Calculation, lang: Language | None) -> Lines:
 
 
 def _powers(c: Calculation, lang: Language | None) -> Lines:
-    def one(i: int, j: int) -> str:
+    def line(i: int, j: int) -> str:
         return f"exp({spell(c.shifted[i, j])}) = {spell(c.powers[i, j])}"
 
-    return _each_cell(c, one, lang)
+    return _each_cell(c, line, lang)
 
 
 def _sums(c: Calculation, lang: Language | None) -> Lines:
@@ -94,32 +94,32 @@ def _sums(c: Calculation, lang: Language | None) -> Lines:
 
 def _weights(c: Calculation, lang: Language | None) -> Lines:
     S = c.weights.shape[1]
-    nothing = c.sums[:, 0] == 0
+    zero_sum = c.sums[:, 0] == 0
 
     def lines() -> Lines:
         for i, row in enumerate(c.weights):
-            if nothing[i]:
+            if zero_sum[i]:
                 yield say("hand-weights-zero", lang, row=i)
             else:
                 divided = zip(c.powers[i], row, strict=True)
                 yield from (f"{spell(power)} / {spell(c.sums[i, 0])} = {spell(w)}" for power, w in divided)
 
-    yield from _cut(lines(), int(np.where(nothing, 1, S).sum()), lang)
-    seen = c.before_softmax > -np.inf
-    for i, j in islice(np.argwhere(seen & (c.before_softmax == 0) & (c.weights > 0)), 1):
+    yield from _cut(lines(), int(np.where(zero_sum, 1, S).sum()), lang)
+    visible = c.before_softmax > -np.inf
+    for i, j in islice(np.argwhere(visible & (c.before_softmax == 0) & (c.weights > 0)), 1):
         yield say("hand-zero-score", lang, row=i, column=j, weight=spell(c.weights[i, j]))
-    for i, j in islice(np.argwhere(seen & (c.weights == 0)), 1):
+    for i, j in islice(np.argwhere(visible & (c.weights == 0)), 1):
         yield say("hand-underflow", lang, row=i, column=j, score=spell(c.before_softmax[i, j]))
 
 
 def _output(c: Calculation, lang: Language | None) -> Lines:
-    S, blind = c.v.shape[0], c.blind
+    S, fully_masked = c.v.shape[0], c.fully_masked
 
     def lines() -> Lines:
         for i, row in enumerate(c.weights):
             if c.sums[i, 0] == 0:
-                # Scores can also be -inf because they overflowed; then the query may look, and finds nothing.
-                yield say("hand-output-zero" if blind[i] else "hand-output-nothing", lang, row=i)
+                # Scores can also be -inf by overflow; then the query is not masked.
+                yield say("hand-output-zero" if fully_masked[i] else "hand-output-nothing", lang, row=i)
             else:
                 terms = (f"{spell(weight)}·{vector(c.v[j])}" for j, weight in enumerate(row))
                 yield say("hand-row", lang, row=i, sum=f"{total(terms, S)} = {vector(c.output[i])}")
@@ -127,7 +127,7 @@ def _output(c: Calculation, lang: Language | None) -> Lines:
     return _cut(lines(), len(c.weights), lang)
 
 
-TELLERS: dict[str, Callable[[Calculation, Language | None], Lines]] = {
+EXPLAINERS: dict[str, Callable[[Calculation, Language | None], Lines]] = {
     "scores": _scores,
     "scaled": _scaled,
     "masked": _masked,
@@ -139,14 +139,14 @@ TELLERS: dict[str, Callable[[Calculation, Language | None], Lines]] = {
 }
 
 
-def _each_cell(c: Calculation, one: Callable[[int, int], str], lang: Language | None) -> Lines:
-    """One line for each query and key, as far as there is room."""
+def _each_cell(c: Calculation, line: Callable[[int, int], str], lang: Language | None) -> Lines:
+    """One line for each query and key, cut if there are too many."""
     T, S = c.scores.shape
-    return _cut((one(i, j) for i in range(T) for j in range(S)), T * S, lang)
+    return _cut((line(i, j) for i in range(T) for j in range(S)), T * S, lang)
 
 
 def _cut(lines: Lines, count: int, lang: Language | None) -> Lines:
-    """The first lines of `count`, and how many more there are."""
+    """The first of `count` lines, and a line with the number left out."""
     shown = count if count <= LINES else LINES // 2
     yield from islice(lines, shown)
     if count > shown:
@@ -154,7 +154,7 @@ def _cut(lines: Lines, count: int, lang: Language | None) -> Lines:
 
 
 def _names(chosen: np.ndarray) -> Listed:
-    """The chosen keys by name; of many, the first ones.
+    """The names of the chosen keys; the first ones if there are many.
 
     >>> _names(np.array([True, False, True]))
     ('k0', 'k2')

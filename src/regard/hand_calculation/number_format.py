@@ -1,7 +1,7 @@
-"""How numbers, sums and matrices are written: short, aligned, and never more rounded than they look.
+"""Text of numbers, sums and matrices: short and aligned; a rounded number shows that it is rounded.
 
-Only plain ASCII stands inside a grid, so that its columns line up in every terminal, in Chinese ones too,
-where characters such as ∞ and … may be two cells wide.
+A grid contains only ASCII, so that its columns line up in every terminal: in Chinese ones characters such as ∞ and
+… may be two cells wide.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,16 +9,16 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 WHOLE = 8
-"""A matrix with at most so many rows or columns is shown whole along that axis."""
+"""The largest number of rows or columns that is shown completely."""
 EDGE = 3
-"""Of a larger one, so many are shown at either end."""
+"""The number shown at each end of a larger one."""
 TERMS = 4
-"""A sum of more terms than this is shown by its first and last ones."""
+"""A longer sum shows only its first and last terms."""
 GAP = "..."
 
 
 def spell(x: float) -> str:
-    """A number, rounded for display; one that four decimals write exactly stands without spare zeros.
+    """A number, rounded for display; one that is exact with four decimals has no trailing zeros.
 
     >>> [spell(x) for x in (1.0, 0.5, 2 / 3, 16.04447, 0.99999, -0.0, 3e-7, -float("inf"))]
     ['1', '0.5', '0.6667', '16.0445', '1.0000', '0', '3.000e-07', '-inf']
@@ -33,7 +33,7 @@ def spell(x: float) -> str:
 
 
 def factor(x: float) -> str:
-    """A number as it stands in a product: in brackets where it has a sign."""
+    """A number as a factor of a product: negative numbers in brackets."""
     text = spell(x)
     return f"({text})" if text.startswith("-") else text
 
@@ -48,7 +48,7 @@ def vector(row: Sequence[float] | np.ndarray) -> str:
 
 
 def total(terms: Iterable[str], count: int) -> str:
-    """Terms with + between them; the middle ones of a long sum are left out."""
+    """Terms joined by +; a long sum without its middle terms."""
     shown = list(terms)
     if count > TERMS:
         shown = [*shown[: TERMS - 2], GAP, shown[-1]]
@@ -56,7 +56,7 @@ def total(terms: Iterable[str], count: int) -> str:
 
 
 def grid(values: np.ndarray, rows: str, columns: str | None = None) -> list[str]:
-    """A matrix in aligned columns; rows are called `rows`0, `rows`1 …, columns alike where they have a name.
+    """A matrix in aligned columns; rows are named `rows`0, `rows`1 …, and columns likewise if `columns` is given.
 
     >>> print(*grid(np.array([[1, 0.25], [-2, 1]]), "q", "k"), sep="\\n")
         k0    k1
@@ -74,11 +74,11 @@ def grid(values: np.ndarray, rows: str, columns: str | None = None) -> list[str]
             cells = (GAP if c is None else spell(values[r, c]) for c in across)
             table.append([f"{rows}{r}", *cells])
     widths = [max(len(line[at]) for line in table) for at in range(len(across) + 1)] if table else []
-    return ["  ".join(_placed(cell, at, widths) for at, cell in enumerate(line)) for line in table]
+    return ["  ".join(_aligned(cell, at, widths) for at, cell in enumerate(line)) for line in table]
 
 
 def corners(length: int) -> list[int | None]:
-    """Which of `length` places are shown; None stands for those left out.
+    """The indices that are shown of `length`; None marks the gap.
 
     >>> corners(3), corners(20)
     ([0, 1, 2], [0, 1, 2, None, 17, 18, 19])
@@ -88,5 +88,5 @@ def corners(length: int) -> list[int | None]:
     return [*range(EDGE), None, *range(length - EDGE, length)]
 
 
-def _placed(cell: str, at: int, widths: list[int]) -> str:
+def _aligned(cell: str, at: int, widths: list[int]) -> str:
     return cell.ljust(widths[at]) if at == 0 else cell.rjust(widths[at])

@@ -1,7 +1,7 @@
-"""The calculation as NumPy code: numbers as literals, nothing of regard's, the same result to the last bit.
+"""The calculation as NumPy code: numbers as literals, no import of regard, bit-identical results.
 
-The lines are those of `calculation`. A line that a plain case does not need (a mask, a row that may look
-nowhere, NaN) is written only where the numbers ask for it, so that the plain case reads like the formula.
+The lines are those of `calculation`. Lines for special cases (a mask, a fully masked query, NaN) are written only
+if the numbers need them, so that the plain case reads like the formula.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from regard.messages import Language, say
 
 
 def script(c: Calculation, lang: Language | None = None) -> str:
-    """Python source that calculates `weights` and `output` anew and prints them."""
+    """Python source that recomputes `weights` and `output` and prints them."""
     return "\n".join([*_inputs(c, lang), "", *_scores(c, lang), "", *_softmax(c, lang), "", *_output(c, lang)])
 
 
@@ -33,7 +33,7 @@ def _inputs(c: Calculation, lang: Language | None) -> Iterator[str]:
 
 
 def _overflows(c: Calculation) -> bool:
-    """Whether NumPy would warn on the way: something is not finite that is not simply hidden."""
+    """Whether NumPy would warn: a number is not finite, other than the -inf of masked scores."""
     arrays = (c.q, c.k, c.v, c.scores, c.scaled, c.output)
     lost = np.isfinite(c.before_softmax) & ~np.isfinite(c.shifted)
     return bool(lost.any()) or not all(np.isfinite(x).all() for x in arrays)
@@ -49,7 +49,7 @@ def _scores(c: Calculation, lang: Language | None) -> Iterator[str]:
     if c.masked is None:
         return
     yield "masked = np.where(may_look, scaled, -np.inf)"
-    if c.met_nonfinite.any():
+    if c.sees_nonfinite.any():
         yield ""
         yield _comment("script-not-finite", lang)
         yield "bad_queries, bad_keys = ~np.isfinite(Q).all(axis=1), ~np.isfinite(K).all(axis=1)"
@@ -60,7 +60,7 @@ def _scores(c: Calculation, lang: Language | None) -> Iterator[str]:
 def _softmax(c: Calculation, lang: Language | None) -> Iterator[str]:
     before = "scaled" if c.masked is None else "masked"
     yield _comment("script-softmax", lang)
-    # NumPy has no maximum of nothing, unless told what to start from.
+    # The maximum of an empty axis needs `initial`.
     start = "" if c.scores.shape[1] else ", initial=-np.inf"
     yield f"highest = {before}.max(axis=1, keepdims=True{start})"
     if (c.highest == -np.inf).any():
@@ -92,7 +92,7 @@ def _output(c: Calculation, lang: Language | None) -> Iterator[str]:
 
 
 def _literal(name: str, values: np.ndarray) -> Iterator[str]:
-    """`name = np.array(...)`, a row a line, each number written so that it is read back exactly."""
+    """`name = np.array(...)`, a row a line, each number in a form that is read back exactly."""
     if values.size == 0:
         yield f"{name} = np.zeros({values.shape}{', dtype=bool' if values.dtype == bool else ''})"
         return

@@ -1,6 +1,6 @@
-"""Step and Steps: the calculation as something to read, to index and to send on.
+"""Step and Steps: the calculation as text, as a sequence of steps, and as JSON.
 
-Words come from `words`, lines of numbers from `telling`, code from `script`; here they are put in order.
+Sentences come from `messages`, lines of numbers from `explanations`, code from `numpy_code`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ ORDER: dict[str, tuple[str, str, str, str | None]] = {
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One step: its numbers, and what there is to say about them. `symbol` is its name in the code, too."""
+    """One step: its numbers and their explanation. `symbol` is also its name in the code."""
 
     key: str
     symbol: str
@@ -47,20 +47,20 @@ class Step:
         return self.values.shape
 
     def title(self, lang: Language | None = None) -> str:
-        """What is calculated, as a formula and in words."""
-        return say(f"hand-{self.key}-title", lang, **self._facts())
+        """The title: what is calculated, as a formula and in words."""
+        return say(f"hand-{self.key}-title", lang, **self._values_for_text())
 
     def sentence(self, lang: Language | None = None) -> str:
-        """Why, in one sentence."""
+        """One sentence that explains the step."""
         c, key = self.calculation, self.key
         if key == "scaled" and c.scale is not None:
             key = "scaled-given"
         elif key == "weights" and (c.sums == 0).any():
             key = "weights-some-zero"
-        return say(f"hand-{key}", lang, **self._facts())
+        return say(f"hand-{key}", lang, **self._values_for_text())
 
     def details(self, lang: Language | None = None) -> tuple[str, ...]:
-        """The sums spelled out, one line each; of a large calculation the first ones."""
+        """The sums written out, one line each; only the first ones of a large calculation."""
         return details(self.key, self.calculation, lang)
 
     def text(self, lang: Language | None = None) -> str:
@@ -71,7 +71,7 @@ class Step:
         body = "\n\n".join("\n".join(f"   {line}" for line in block) for block in blocks if block)
         return f"{self.title(lang)}  ({shape})\n{body}"
 
-    def _facts(self) -> dict[str, Any]:
+    def _values_for_text(self) -> dict[str, Any]:
         c = self.calculation
         E = c.q.shape[1]
         by = f"/ √{E}" if c.scale is None else f"· {spell(c.scale)}"
@@ -81,7 +81,7 @@ class Step:
 
 
 class Steps(Sequence[Step]):
-    """All steps in order: indexed by number or by key, read as text, pasted as code."""
+    """All steps in order, indexed by number or by key; also as text and as code."""
 
     def __init__(self, calculation: Calculation) -> None:
         self._calculation = calculation
@@ -107,11 +107,11 @@ class Steps(Sequence[Step]):
         return "\n\n".join([f"{head}\n{sizes}", *body, say("hand-foot", lang)])
 
     def code(self, lang: Language | None = None) -> str:
-        """The same as NumPy code that needs nothing else and gives the same numbers, to the last bit."""
+        """The calculation as self-contained NumPy code with bit-identical results."""
         return script(self._calculation, lang)
 
     def to_dict(self, lang: Language | None = None) -> dict[str, Any]:
-        """Everything, ready for JSON; numbers it cannot write are the strings "inf", "-inf" and "nan"."""
+        """All steps as JSON values; non-finite numbers are the strings "inf", "-inf" and "nan"."""
         steps = [
             {
                 "key": step.key,
@@ -120,7 +120,7 @@ class Steps(Sequence[Step]):
                 "sentence": step.sentence(lang),
                 "details": list(step.details(lang)),
                 "shape": list(step.shape),
-                "values": _plain(step.values),
+                "values": _json_rows(step.values),
             }
             for step in self._steps
         ]
@@ -130,8 +130,8 @@ class Steps(Sequence[Step]):
             "scale": c.scale,
             "allowed": c.allowed.tolist(),
             "steps": steps,
-            "weights": _plain(self.weights),
-            "output": _plain(self.output),
+            "weights": _json_rows(self.weights),
+            "output": _json_rows(self.output),
         }
 
     @overload
@@ -171,5 +171,5 @@ def _steps(c: Calculation) -> Iterator[Step]:
             yield Step(key, symbol, values, c)
 
 
-def _plain(values: np.ndarray) -> list[list[float | str]]:
+def _json_rows(values: np.ndarray) -> list[list[float | str]]:
     return [[float(x) if np.isfinite(x) else str(float(x)) for x in row] for row in values]

@@ -1,5 +1,5 @@
-"""Fast attention, one folder an implementation: blocked (NumPy and threads), chunked (torch operations).
+"""Fast attention with statistics, one package per implementation: blocked (NumPy), chunked (torch), triton (GPU).
 
-Both take B H T E arrays that `dispatch` has already looked at, walk the score matrix in blocks of rows, and take
-the statistics of a block while it is still in the cache. Nothing T × S is ever made.
+The kernels take B H T E arrays that `dispatch` has validated, compute the scores in blocks, and collect the statistics
+of a block while it is in fast memory. No T × S array is allocated.
 """

@@ -1,4 +1,4 @@
-"""How kernels cut the score matrix into pieces, and when an LSE is too coarse to compute weights from."""
+"""Splitting of the score matrix into blocks and bins, and the test for an LSE too imprecise to compute weights from."""
 
 import math
 import os
@@ -10,18 +10,18 @@ from regard.axes import bin_count, bin_width, distance_count
 from regard.records import See
 
 SCORES_AT_A_TIME = 2**20
-"""Scores in one block of rows: 4 MiB of float32, which stays near a core while it is read several times."""
+"""Scores in one block of rows: 4 MiB of float32, small enough to stay in a core's cache over several passes."""
 
-COLUMNS_PER_QUESTION = 256
-"""A mask is asked about so many keys at once, where it does not know beforehand."""
+KEYS_PER_MASK_BLOCK = 256
+"""Number of keys for which a mask is evaluated at once where its values are not known in advance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """The bins of a map along both axes."""
+    """The bins of a map: `height` queries by `width` keys each, R rows by C columns of them."""
 
-    high: int
-    wide: int
+    height: int
+    width: int
     R: int
     C: int
 
@@ -32,18 +32,18 @@ class Bins:
         return cls(bin_width(T, see.map), bin_width(S, see.map), bin_count(T, see.map), bin_count(S, see.map))
 
 
-def by_distance(diagonals: Array, S: int, offset: int | None = None) -> list[Array]:
-    """Sums along the diagonals (…, T + S − 1), lower left first, as sums by distance: 0, 1, 2–3, 4–7, …
+def sums_by_distance(diagonals: Array, S: int, offset: int | None = None) -> list[Array]:
+    """Sums by distance 0, 1, 2–3, 4–7, …, from sums along the diagonals (…, T + S − 1), lower left first.
 
-    offset   the key at which query 0 stands; None for S − T
+    offset   the key position of query 0; None for S − T
     """
     T = diagonals.shape[-1] - S + 1
-    middle = S - 1 if offset is None else max(0, T - 1 + offset)  # where each query meets its own key
-    sums = [diagonals[..., middle : middle + 1].sum(-1)]
+    center = S - 1 if offset is None else max(0, T - 1 + offset)  # the diagonal of each query and its own key
+    sums = [diagonals[..., center : center + 1].sum(-1)]
     for b in range(1, distance_count(T, S)):
         near, far = 2 ** (b - 1), 2**b
-        below = diagonals[..., max(0, middle - far + 1) : max(0, middle - near + 1)]
-        sums.append(below.sum(-1) + diagonals[..., middle + near : middle + far].sum(-1))
+        before = diagonals[..., max(0, center - far + 1) : max(0, center - near + 1)]
+        sums.append(before.sum(-1) + diagonals[..., center + near : center + far].sum(-1))
     return sums
 
 
@@ -59,19 +59,19 @@ def block_of(x: Array, rows: slice, cols: slice) -> Array:
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of CPU cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
-def rows_per_block(T: int, S: int, most: int, high: int | None = None) -> int:
-    """How many rows to take at a time: at most `most`, fewer when they are long, whole bins where bins are lower.
+def rows_per_block(T: int, S: int, max_rows: int, height: int | None = None) -> int:
+    """The rows of a block: at most `max_rows`, fewer if rows are long, a multiple of `height` if that is smaller.
 
-    Never fewer than sixteen, however long they are.
+    Never fewer than sixteen, however long the rows are.
     """
-    rows = max(16, min(most, SCORES_AT_A_TIME // max(1, S), max(1, T)))
-    return rows if high is None or high > rows else rows // high * high
+    rows = max(16, min(max_rows, SCORES_AT_A_TIME // max(1, S), max(1, T)))
+    return rows if height is None or height > rows else rows // height * height
 
 
 def row_blocks(start: int, stop: int, step: int) -> Iterator[slice]:
@@ -80,27 +80,27 @@ def row_blocks(start: int, stop: int, step: int) -> Iterator[slice]:
         yield slice(first, min(stop, first + step))
 
 
-def units_of_work(heads: int, T: int, grain: int, workers: int) -> list[tuple[int, int, int]]:
-    """(head, first row, last row) pieces: a head each, cut further when heads are too few to keep everyone busy.
+def units_of_work(heads: int, T: int, multiple: int, workers: int) -> list[tuple[int, int, int]]:
+    """(head, first row, last row) pieces of work: one per head, more when there are too few heads for the workers.
 
-    Cuts fall on multiples of `grain`, so that no two pieces share a bin of the map.
+    Pieces begin at multiples of `multiple`, so that no two pieces share a bin of the map.
     """
     parts = 1 if heads >= 2 * workers else -(-2 * workers // max(1, heads))
     rows = -(-T // parts)
-    rows = max(1, -(-rows // grain)) * grain
+    rows = max(1, -(-rows // multiple)) * multiple
     return [(head, r.start, r.stop) for head in range(heads) for r in row_blocks(0, T, rows)]
 
 
-COARSE = 1e-4
-"""Of a weight exp(score − LSE) no larger part may be lost because both are rounded."""
+MAX_ROUNDING_ERROR = 1e-4
+"""The largest relative error of a weight exp(score − LSE) that rounding of the two may cause."""
 
 
-def is_coarse(lse: Array, eps: float) -> bool:
-    """Whether any is so far from 0 that it was rounded to too few digits; -inf is of a row that sees nothing.
+def is_imprecise(lse: Array, eps: float) -> bool:
+    """Whether any LSE is so far from 0 that its rounding error is too large; -inf, a fully masked row, does not count.
 
     >>> import numpy as np
-    >>> [is_coarse(np.array([3.0, far]), 2.0**-23) for far in (-800, 900, -np.inf, -3.4e38)]
+    >>> [is_imprecise(np.array([3.0, far]), 2.0**-23) for far in (-800, 900, -np.inf, -3.4e38)]
     [False, True, False, True]
     """
-    far = abs(lse)
-    return bool(((far * eps > COARSE) & (far < math.inf)).any())
+    size = abs(lse)
+    return bool(((size * eps > MAX_ROUNDING_ERROR) & (size < math.inf)).any())

@@ -1,15 +1,15 @@
-"""Models that read text, and the object that runs them.
+"""Language models: loading, translating, generating text, and recording their attention.
 
-`load` gives a LanguageModel: one of the two that come with regard, or any folder. `handmade` is one attention layer
-whose weights nobody trained. NumPy is enough for all of it. Names are fetched when used, so that who only looks at
-`handmade` does not wait for `tokenizers`.
+`load` returns a LanguageModel: a bundled one, or one from a folder. `handmade` is one attention layer with weights set
+by hand. All of it works with NumPy alone. Names are imported on first use, so that `handmade` does not import
+`tokenizers`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # public name -> the module that holds it
-_HOMES = {
+_MODULES = {
     "BUNDLED": "loading",
     "LanguageModel": "model",
     "Seen": "seeing",
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'regard.language' has no attribute {name!r}")
-    value = getattr(import_module(f"regard.language.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"regard.language.{_MODULES[name]}"), name)
     globals()[name] = value
     return value

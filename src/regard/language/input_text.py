@@ -1,13 +1,13 @@
-"""A text prepared for a model: normalised, checked for script, with notes on what the model does not know.
+"""Input text prepared for a model: normalised, checked for script, and searched for what the model does not know.
 
-Also what a translation lost: numbers of the text that it lacks.
+Also numbers of the text that are missing in its translation.
 """
 
 import re
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from functools import cache
 from math import inf
@@ -18,7 +18,7 @@ from regard.errors import ArgumentError, FileError
 from regard.files.input import read_file
 from regard.files.output import reason_of
 from regard.messages import Listed, say
-from regard.text.normalise import spelled, tidy
+from regard.text.normalise import correct_spelling, tidy
 from regard.text.segmentation import main_script
 from regard.text.tokenizer import Tokenizer
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from regard.language.model import LanguageModel
 
 
-WORDS = "words.txt"
+WORDS_FILE = "words.txt"
 LARGEST_FILE = 2**24
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*")
-"""A word with its apostrophes; digits are no part of one."""
+"""A word with its apostrophes, without digits."""
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words of a text in small letters.
+    """The words of a text in lower case.
 
     >>> sorted(words_of("It's 5 o'clock. It is!"))
     ['is', 'it', "it's", "o'clock"]
@@ -42,7 +42,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def read_words(path: Path) -> frozenset[str]:
-    """The words in a file; FileError where it is no list of words."""
+    """The words in a file. Raises FileError where it is not UTF-8."""
     content = read_file(path, most=LARGEST_FILE, within=path.parent)
     try:
         return frozenset(content.decode().lower().split())
@@ -51,7 +51,7 @@ def read_words(path: Path) -> frozenset[str]:
 
 
 def is_known(word: str, words: frozenset[str]) -> bool:
-    """Whether the model has read the word; a letter alone, and 's after a word, say nothing.
+    """Whether the word is in `words`; single letters are, and 's at the end is ignored.
 
     >>> is_known("Tom's", frozenset({"tom"})), is_known("quokka", frozenset({"tom"}))
     (True, False)
@@ -62,21 +62,21 @@ def is_known(word: str, words: frozenset[str]) -> bool:
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _DIGITS = {
-    sign: value
-    for value, signs in enumerate(("零〇", "一", "二两", "三", "四", "五", "六", "七", "八", "九"))
-    for sign in signs
+    character: value
+    for value, characters in enumerate(("零〇", "一", "二两", "三", "四", "五", "六", "七", "八", "九"))
+    for character in characters
 }
 _UNITS = {"十": 10, "百": 100, "千": 1000}
-_GREAT = {"万": 10**4, "亿": 10**8}
-_CHINESE = re.compile(rf"[{''.join(_DIGITS)}{''.join(_UNITS)}{''.join(_GREAT)}]+")
-# Begun only at the first digit, and never tried again with fewer: a million digits must not take a million tries.
+_LARGE_UNITS = {"万": 10**4, "亿": 10**8}
+_CHINESE_NUMBER = re.compile(rf"[{''.join(_DIGITS)}{''.join(_UNITS)}{''.join(_LARGE_UNITS)}]+")
+# Starts at the first digit only and does not backtrack: time is linear on a million digits.
 _MIXED = re.compile(r"(?<!\d)(\d++(?:\.\d++)?+)([十百千万亿]+)")
 LONGEST = 40
-"""Digits that are compared as a value; longer numbers as they are written."""
+"""Digits of a number that is compared by value; longer ones are compared as text."""
 
 
 def lost_numbers(text: str, output: str) -> list[str]:
-    """The numbers of a text, as they stand there, that are not in its translation.
+    """The numbers of a text, as written there, that are missing in its translation.
 
     >>> lost_numbers("Call 12345 at 10:45", "125在10点45分打电话")
     ['12345']
@@ -89,13 +89,13 @@ def lost_numbers(text: str, output: str) -> list[str]:
         value = _value(number)
         if there[value]:
             there[value] -= 1
-        elif not _in_parts(number, there):
+        elif not _take_parts(number, there):
             lost.append(number)
     return lost
 
 
-def _in_parts(number: str, there: "Counter[object]") -> bool:
-    """Whether each part of 3.30 or 1,5 stands there by itself: a time, a list; then these are taken."""
+def _take_parts(number: str, there: "Counter[object]") -> bool:
+    """Whether each part of 3.30 or 1,5 is a number in the translation (a time, a list); removes these from `there`."""
     parts = [_value(part) for part in re.split(r"[.,]", number)]
     if len(parts) < 2 or any(there[part] < count for part, count in Counter(parts).items()):
         return False
@@ -113,42 +113,42 @@ def _value(number: str) -> object:
 
 
 def _values(output: str) -> "Counter[object]":
-    """Every number in a translation, in whichever way it is written. A number may be read in several ways."""
+    """Every number in a translation, in digits or Chinese characters. A number may have several readings."""
     plain = unicodedata.normalize("NFKC", output)
     found: Counter[object] = Counter(_value(number) for number in _NUMBER.findall(plain))
     for number, units in _MIXED.findall(plain):
         value = Decimal(number) if len(number) <= LONGEST else Decimal(0)
         for unit in units:
-            value *= (_UNITS | _GREAT)[unit]
+            value *= (_UNITS | _LARGE_UNITS)[unit]
         found[value.normalize()] += 1
-    for written in _CHINESE.findall(plain):
-        found.update(_chinese(written[:LONGEST]))
+    for written in _CHINESE_NUMBER.findall(plain):
+        found.update(_chinese_values(written[:LONGEST]))
     return found
 
 
-def _chinese(written: str) -> list[object]:
-    """The values that Chinese characters may write: 二〇二四 digit by digit, 一百零五 by units, 十 also within 十一.
+def _chinese_values(written: str) -> list[object]:
+    """The possible values of a number in Chinese characters: 二〇二四 digit by digit, 一百零五 by units.
 
-    >>> sorted(_chinese("二十三")), sorted(_chinese("二〇二四"))
+    >>> sorted(_chinese_values("二十三")), sorted(_chinese_values("二〇二四"))
     ([Decimal('23')], [Decimal('2024')])
     """
-    if all(sign in _DIGITS for sign in written):
-        values = [int("".join(str(_DIGITS[sign]) for sign in written))]
+    if all(character in _DIGITS for character in written):
+        values = [int("".join(str(_DIGITS[character]) for character in written))]
         # 三四 is also "three or four".
-        values += [_DIGITS[sign] for sign in written] if 1 < len(written) < 4 else []
+        values += [_DIGITS[character] for character in written] if 1 < len(written) < 4 else []
     else:
         total = part = 0
         digit: int | None = None
-        for sign in written:
-            if sign in _DIGITS:
-                digit = _DIGITS[sign]
-            elif sign in _UNITS:
-                part += (1 if digit is None else digit) * _UNITS[sign]
+        for character in written:
+            if character in _DIGITS:
+                digit = _DIGITS[character]
+            elif character in _UNITS:
+                part += (1 if digit is None else digit) * _UNITS[character]
                 digit = None
             else:
-                section, great = part + (digit or 0), _GREAT[sign]
-                # 一亿零五万: 万 counts what stands after 亿 alone.
-                total = total + section * great if total >= 10**8 > great else (total + section) * great
+                section, large = part + (digit or 0), _LARGE_UNITS[character]
+                # 一亿零五万: 万 multiplies only what follows 亿.
+                total = total + section * large if total >= 10**8 > large else (total + section) * large
                 part, digit = 0, None
         values = [total + part + (digit or 0)]
     return [Decimal(value).normalize() for value in values]
@@ -156,136 +156,142 @@ def _chinese(written: str) -> list[object]:
 
 EMPTY = "translate-empty"
 _OTHER_SCRIPTS = re.compile("[^\\W\\d_A-Za-zªºÀ-ɏḀ-ỿ]+")
-# Begun only where such a thing can begin, so that a million letters without a space take no longer than they should.
-_NO_WORDS = re.compile(r"(?<!\S)(?=\S*\w(?:://|@)\w|www\.)\S++|(?<!\d)\d++ ?[+*=<>^×÷] ?\d++")
-"""Addresses, and what is calculated."""
-_LETTERS = 2.5
-"""Letters in a token: less where most words are French, German or none at all; of dev.tsv in 2 sentences of 1,002."""
-_SHOWN = 5
+# Starts only where an address or a sum can start: time is linear on a million letters without a space.
+_NOT_WORDS = re.compile(r"(?<!\S)(?=\S*\w(?:://|@)\w|www\.)\S++|(?<!\d)\d++ ?[+*=<>^×÷] ?\d++")
+"""Addresses and sums."""
+_LETTERS_PER_TOKEN = 2.5
+"""Letters per token: fewer where most words are not English; so in 2 of the 1,002 sentences of dev.tsv."""
+_MOST_LISTED = 5
 _FEW = 64
-"""Tokens of a vocabulary that can be named in one sentence."""
+"""Tokens of a vocabulary that one message can list."""
 
 
-class Reading(NamedTuple):
-    """A text as the model reads it, whether that is another than was given, and what it does not know of it.
-
-    strange   what is no English
-    unseen    words that the model never read while it was trained; empty where its folder does not list its words
-    """
+class InputText(NamedTuple):
+    """A text as the model reads it, and the given text with plain characters only."""
 
     text: str
-    changed: bool
-    strange: tuple[str, ...] = ()
-    unseen: tuple[str, ...] = ()
+    plain: str
 
 
-def read(model: "LanguageModel", text: str) -> Reading:
-    """How a text is read; ArgumentError if nothing of it can be."""
-    found, plain = readable(model, text), tidy(text)
-    strange, unseen = _unknown(model, plain) if _english(model) else ([], [])
-    return Reading(found, found != plain, tuple(strange), tuple(unseen))
+class Note(NamedTuple):
+    """A note about an input text: a message key and the parts of the text.
 
-
-def warn_of_strange(model: "LanguageModel", text: str | Sequence[str], output: str | Sequence[str]) -> None:
-    """One warning of each kind for what the model does not know of a text, or of several, and for lost numbers."""
-    texts, outputs = ([each] if isinstance(each, str) else each for each in (text, output))
-    found: dict[str, dict[str, None]] = {}
-    for given, written in zip(texts, outputs, strict=True):
-        if _english(model) and tidy(given):
-            for kind, pieces in unknown(model, given, written).items():
-                found.setdefault(kind, {}).update(dict.fromkeys(pieces))
-    for kind, every in found.items():
-        warnings.warn(told(model, list(every), kind), stacklevel=3)  # at the line that called the LanguageModel
-
-
-def unknown(model: "LanguageModel", text: str, output: str | None) -> dict[str, list[str]]:
-    """What to tell about a text, by the key of its sentence: strange pieces, unseen words, no word, lost numbers.
-
-    `output` is the model's translation; None where there is none.
+    kind   "read-as": the text with corrected spelling; "text-strange": parts that are not English; "text-unseen": words
+           that are not in the training text; "text-wordless": a text without words; "text-numbers": lost numbers
     """
-    reading = read(model, text)
-    found = {"text-strange": list(reading.strange), "text-unseen": list(reading.unseen)}
-    if _english(model) and not any(character.isalnum() for character in text):
-        found["text-wordless"] = [tidy(text)]
-    found["text-numbers"] = [] if output is None or not _english(model) else lost_numbers(tidy(text), output)
-    return {kind: pieces for kind, pieces in found.items() if pieces}
+
+    kind: str
+    parts: tuple[str, ...]
 
 
-def told(model: "LanguageModel", pieces: Sequence[str], kind: str = "text-strange") -> str:
-    """The sentence about what a model does not know, or has lost."""
-    return say(kind, name=model.name, found=Listed.few(map(_beginning, pieces), _SHOWN))
+class InputWarning(UserWarning):
+    """A warning about an input text; the notes of a result hold the same."""
 
 
-def check_text(text: Any) -> None:
-    """A str, or an ArgumentError."""
-    if not isinstance(text, str):
-        raise ArgumentError("text-kind", found=type(text).__name__)
-
-
-def readable(model: "LanguageModel", text: str) -> str:
-    """The text as the model reads it; ArgumentError if nothing is left."""
+def read_input(model: "LanguageModel", text: str) -> InputText:
+    """The text as the model reads it. Raises ArgumentError where nothing is left."""
     check_text(text)
     plain = tidy(text)
     if not plain:
         raise ArgumentError(EMPTY)
-    if _english(model):
+    if _reads_english(model):
         _check_script(model, plain)
-    found = _written(model, plain)
+    found = _in_known_spelling(model, plain)
     if not found:
-        raise _unreadable(model, _beginning(plain))
-    return found
+        raise _unreadable_error(model, _shortened(plain))
+    return InputText(found, plain)
+
+
+def input_notes(model: "LanguageModel", given: InputText, output: str | None) -> tuple[Note, ...]:
+    """The notes about a text and the model's translation; None for one that the model did not write."""
+    found = {"read-as": [given.text] if given.text != given.plain else []}
+    if _reads_english(model):
+        found["text-strange"], found["text-unseen"] = _find_unknown(model, given)
+        found["text-wordless"] = [] if any(map(str.isalnum, given.plain)) else [given.plain]
+        found["text-numbers"] = [] if output is None else lost_numbers(given.plain, output)
+    return tuple(Note(kind, tuple(parts)) for kind, parts in found.items() if parts)
+
+
+def note_message(model: "LanguageModel", note: Note) -> str:
+    """The message of a note."""
+    if note.kind == "read-as":
+        return say(note.kind, text=note.parts[0])
+    return say(note.kind, name=model.name, found=Listed.few(map(_shortened, note.parts), _MOST_LISTED))
+
+
+def warn_about_input(model: "LanguageModel", notes: Iterable[Note]) -> None:
+    """One InputWarning of each kind, for all texts together; corrected spelling gives none."""
+    found: dict[str, dict[str, None]] = {}
+    for note in notes:
+        if note.kind != "read-as":
+            found.setdefault(note.kind, {}).update(dict.fromkeys(note.parts))
+    for kind, parts in found.items():
+        message = note_message(model, Note(kind, tuple(parts)))
+        warnings.warn(message, InputWarning, stacklevel=3)  # at the line that called the LanguageModel
+
+
+def check_text(text: Any) -> None:
+    """Raise ArgumentError unless the text is a str."""
+    if not isinstance(text, str):
+        raise ArgumentError("text-kind", found=type(text).__name__)
 
 
 def _check_script(model: "LanguageModel", plain: str) -> None:
-    """ArgumentError where most letters are of another script than the Latin one: it is told which."""
+    """Raise ArgumentError with the script where most letters are not Latin."""
     script = main_script(plain)
     if script == "han" and model.settings.target_language != "zh":
         return
     if script == "han":
-        raise ArgumentError("translate-chinese", found=_beginning(plain))
+        raise ArgumentError("translate-chinese", found=_shortened(plain))
     if script is not None and script != "latin":
-        named = ArgumentError(f"script-{script}")  # as a value, it is told in the language of the sentence
-        raise ArgumentError("translate-script", found=_beginning(plain), script=named, name=model.name)
+        named = ArgumentError(f"script-{script}")  # as a value, it is written in the language of the message
+        raise ArgumentError("translate-script", found=_shortened(plain), script=named, name=model.name)
 
 
-def _unreadable(model: "LanguageModel", found: str) -> ArgumentError:
-    """With the characters that the model knows, where these are few: a puzzle's letters, or its digits."""
-    if _english(model) or model.tokenizer.vocab_size > _FEW:
+def _unreadable_error(model: "LanguageModel", found: str) -> ArgumentError:
+    """The error, with the characters that the model knows if these are few (the letters or digits of a puzzle)."""
+    if _reads_english(model) or model.tokenizer.vocab_size > _FEW:
         return ArgumentError("translate-unreadable", found=found)
     pieces = model.tokenizer.pieces(range(model.tokenizer.vocab_size))
     return ArgumentError("translate-unreadable-few", found=found, known=" ".join(p for p in pieces if len(p) == 1))
 
 
-def _written(model: "LanguageModel", plain: str) -> str:
-    """In characters that the model knows, and in the spelling that it learnt."""
-    known = tidy(without_unknown(model.tokenizer, plain))
-    return spelled(known, cache(lambda word: cost(model.tokenizer, word))) if _english(model) else known
+def _in_known_spelling(model: "LanguageModel", plain: str) -> str:
+    """A tidy text in characters that the model knows and, for English, with corrected spelling."""
+    known = without_unknown(model.tokenizer, plain)
+    if known != plain:
+        known = tidy(known)
+    if not _reads_english(model):
+        return known
+    return correct_spelling(known, cache(lambda word: count_tokens(model.tokenizer, word)))
 
 
-def _english(model: "LanguageModel") -> bool:
+def _reads_english(model: "LanguageModel") -> bool:
     return model.settings.source_language == "en"
 
 
-def _beginning(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= 20 else f"{text[:20]}…"
 
 
-def cost(tokenizer: Tokenizer, word: str) -> float:
-    """How many tokens a word takes; infinitely many where one of them is <unk>."""
+def count_tokens(tokenizer: Tokenizer, word: str) -> float:
+    """The number of tokens of a word; infinity where one of them is <unk>."""
     ids = tokenizer.encode(word)
     return inf if tokenizer.unknown in ids else len(ids)
 
 
-def _unknown(model: "LanguageModel", plain: str) -> tuple[list[str], list[str]]:
-    """What is no English (other scripts, addresses, sums, words if most are unknown), and single words never read.
+def _find_unknown(model: "LanguageModel", given: InputText) -> tuple[list[str], list[str]]:
+    """The parts that are not English (other scripts, addresses, sums, words if most are unknown), and unseen words.
 
-    Where the words are not listed that the model has read, those count as unknown that come in small pieces.
+    Where the model's words are not listed, words that are split into short tokens count as unknown.
     """
-    certain = [piece for pattern in (_OTHER_SCRIPTS, _NO_WORDS) for piece in pattern.findall(plain)]
-    rest = _written(model, _OTHER_SCRIPTS.sub(" ", _NO_WORDS.sub(" ", plain)))
+    certain = [part for pattern in (_OTHER_SCRIPTS, _NOT_WORDS) for part in pattern.findall(given.plain)]
+    rest = given.text
+    if certain:
+        rest = _in_known_spelling(model, tidy(_OTHER_SCRIPTS.sub(" ", _NOT_WORDS.sub(" ", given.plain))))
     words = WORD.findall(rest)
-    given = {word.lower(): word for word in WORD.findall(plain)}  # as typed, before any capital was put right
-    new = [given.get(word.lower(), word) for word in (_unseen if model.words else _in_small_pieces)(model, words)]
+    typed = {word.lower(): word for word in WORD.findall(given.plain)}  # before spelling was corrected
+    new = [typed.get(word.lower(), word) for word in (_unseen if model.words else _in_small_pieces)(model, words)]
     if 2 * len(new) > len(words) and (len(words) > 1 or not model.words):
         return list(dict.fromkeys(certain + new)), []
     return list(dict.fromkeys(certain)), list(dict.fromkeys(new)) if model.words else []
@@ -297,11 +303,13 @@ def _unseen(model: "LanguageModel", words: list[str]) -> list[str]:
 
 def _in_small_pieces(model: "LanguageModel", words: list[str]) -> list[str]:
     tokens = map(len, model.tokenizer.encode_all(words))
-    return [word for word, count in zip(words, tokens, strict=True) if count > 1 and len(word) < _LETTERS * count]
+    return [
+        word for word, count in zip(words, tokens, strict=True) if count > 1 and len(word) < _LETTERS_PER_TOKEN * count
+    ]
 
 
 def without_unknown(tokenizer: Tokenizer, text: str) -> str:
-    """The text without the characters that the tokenizer could only read as <unk>; é becomes e where it knows that."""
+    """The text without the characters that the tokenizer encodes as <unk>; é becomes e where that is known."""
     if tokenizer.unknown is None or tokenizer.unknown not in tokenizer.encode(text):
         return text
     bare = {c: unicodedata.normalize("NFD", c)[0] for c in unknown_characters(tokenizer, text) if c != "\n"}
@@ -310,9 +318,9 @@ def without_unknown(tokenizer: Tokenizer, text: str) -> str:
 
 
 def unknown_characters(tokenizer: Tokenizer, text: str) -> list[str]:
-    """Those characters, each once, in their order."""
+    """The characters that the tokenizer encodes as <unk>, each once, in order."""
     if tokenizer.unknown is None:
-        tokenizer.encode(text)  # says at once what it has no ids for
+        tokenizer.encode(text)  # raises where a character has no id
         return []
     characters = list(dict.fromkeys(text))
     return [c for c, ids in zip(characters, tokenizer.encode_all(characters), strict=True) if tokenizer.unknown in ids]

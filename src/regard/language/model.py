@@ -1,6 +1,6 @@
-"""LanguageModel: a model with its tokenizer and its settings, and what people do with it.
+"""LanguageModel: a model with its tokenizer and its settings.
 
-Each of its verbs is a file of its own: `translating`, `writing`, `seeing`. How a model computes is not known here.
+Its methods are implemented in `translating`, `writing` and `seeing`. Independent of how the model computes.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """A model that reads text; `regard.load` makes one.
+    """A model that reads text; `regard.load` returns one.
 
-    name, folder   what it is called, and where it lies
+    name, folder   its name and its folder
     model          `reference.Transformer`, or `models.Transformer` with backend="torch"
-    words          those that it read while it was trained, in small letters; empty where its folder does not list them
+    words          the words of its training text in lower case; empty where its folder does not list them
     """
 
     name: str
@@ -35,13 +35,13 @@ class LanguageModel:
 
     @property
     def config(self) -> TransformerConfig:
-        """Which Transformer it is."""
+        """The configuration of the Transformer."""
         config: TransformerConfig = self.model.config
         return config
 
     @property
     def longest(self) -> int:
-        """How many tokens it reads at once, at most."""
+        """The most tokens that it reads at once."""
         limit = self.config.max_len
         return self.settings.longest if limit is None else min(limit, self.settings.longest)
 
@@ -57,20 +57,20 @@ class LanguageModel:
     def translate(
         self, text: str | Sequence[str], *, beams: int | None = None, length_penalty: float | None = None
     ) -> str | list[str]:
-        """The translation of a text of any length, sentence by sentence; of several, quicker together.
+        """The translation of a text of any length, sentence by sentence; a list of texts is faster than one by one.
 
-        beams, length_penalty   of the search; the model's own settings unless told
+        beams, length_penalty   of the search; by default the model's own settings
 
-        In a list an empty text has an empty translation. ArgumentError where there is nothing to read, where it is in
-        another script and the model reads English, and of a model that does not translate. A warning names what a
-        model that reads English does not know (Chinese within a sentence, another language, an address, a word that it
-        has never read), and numbers that its translation lacks.
+        In a list an empty text has an empty translation. Raises ArgumentError where there is nothing to read, where
+        the text is in another script and the model reads English, and where the model does not translate. Warns about
+        what a model that reads English does not know (Chinese within a sentence, another language, an address, a word
+        that is not in its training text), and about numbers that are missing in the translation.
         """
-        from regard.language.input_text import warn_of_strange
+        from regard.language.input_text import warn_about_input
         from regard.language.translating import translate
 
-        found = translate(self, text, beams=beams, length_penalty=length_penalty)
-        warn_of_strange(self, text, found)
+        found, notes = translate(self, text, beams=beams, length_penalty=length_penalty)
+        warn_about_input(self, notes)
         return found
 
     def generate(
@@ -84,31 +84,31 @@ class LanguageModel:
         top_p: float | None = None,
         seed: int = 0,
     ) -> str:
-        """A text that begins with the prompt, drawn by chance: the same seed gives the same text.
+        """A text that begins with the prompt, sampled: the same seed gives the same text.
 
-        form      "5x4" or "五绝", …: one of `settings.forms`; told from the first line of the prompt if it can be
-        max_new   tokens added, at most; this and the other options are the model's own settings unless told
+        form          "5x4" or "五绝", …: one of `settings.forms`; by default inferred from the first line of the prompt
+        max_new       the most tokens to add; by default, like the options below, the model's own setting
         temperature   0 always takes the most likely token, whatever the seed
 
-        ArgumentError where a character is not in the vocabulary, and of a model that translates; TooLargeError where
-        the prompt is longer than what the model reads at once.
+        Raises ArgumentError where a character is not in the vocabulary, and where the model translates; TooLargeError
+        where the prompt is longer than the model reads at once.
         """
         from regard.language.writing import write
 
         return write(self, prompt, form, max_new=max_new, temperature=temperature, top_k=top_k, top_p=top_p, seed=seed)
 
     def see(self, text: str, *, output: str | None = None, see: "See | None" = None) -> "Seen":
-        """One run of the whole model on a text and what it makes of it, with a Trace of where every head looked.
+        """Run the whole model once on a text and its output, and record the attention of every head.
 
-        output   a translation, or continuation, to be looked at instead of the model's own
-        see      what each Record holds; maps and exact weights unless told
+        output   a translation, or continuation, to use instead of the model's own
+        see      what each Record holds; by default maps and exact weights
 
-        `text` of what it gives is the text as it was read. TooLargeError where that is longer than what the model reads
-        at once; a warning as of `translate`.
+        `text` of the result is the text as the model reads it. Raises TooLargeError where that is longer than the model
+        reads at once. Warns as `translate`; `notes` of the result holds the same for programs.
         """
-        from regard.language.input_text import warn_of_strange
-        from regard.language.seeing import look
+        from regard.language.input_text import warn_about_input
+        from regard.language.seeing import run_recorded
 
-        found = look(self, text, output=output, see=see)
-        warn_of_strange(self, text, found.output)
+        found = run_recorded(self, text, output=output, see=see)
+        warn_about_input(self, found.notes)
         return found

@@ -1,16 +1,16 @@
-"""Text translated: read, split into sentences, searched with beams in batches, and put together again.
+"""Translation: split into sentences, beam search in batches, and the results joined.
 
-What cannot be read is told in one sentence, text by text. Ids are all that the search sees of it.
+A text that cannot be read gets its own error. The search works on ids only.
 """
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from regard.errors import ArgumentError
 from regard.generation import search_many
 from regard.kernels.blocked.workers import run_all
-from regard.language.input_text import EMPTY, check_text, readable
+from regard.language.input_text import EMPTY, InputText, Note, check_text, input_notes, read_input
 from regard.reference import Transformer
 from regard.text.segmentation import split_sentences
 from regard.text.tokenizer import Tokenizer
@@ -19,28 +19,37 @@ if TYPE_CHECKING:
     from regard.language.model import LanguageModel
 
 BATCH_TOKENS = 2048
-"""Ids of a batch, counted once for each beam: some thirty sentences, so that every core has a batch of its own."""
+"""Ids in a batch, counted once for each beam: about thirty sentences, so that every core has its own batch."""
 _CUTS = (re.compile(r"(?<=[,;:])\s+"), re.compile(r"\s+"))
-"""Where a sentence that is too long is cut: at a comma, or else at a space."""
+"""Where a long sentence is cut: at a comma, or else at a space."""
 
 Lines = list[list[list[int]]]
-"""A text as the model reads it: of each line, the ids of each sentence, no eos."""
+"""A text as ids: for each line, the ids of each sentence, without eos."""
+
+
+class Translation(NamedTuple):
+    """The translation of a text, and the notes about the text."""
+
+    output: str
+    notes: tuple[Note, ...] = ()
 
 
 def translate(
     model: "LanguageModel", text: str | Sequence[str], *, beams: int | None, length_penalty: float | None
-) -> str | list[str]:
-    """What `LanguageModel.translate` says."""
-    one = isinstance(text, str | bytes) or not isinstance(text, Sequence)
-    texts: Sequence[Any] = [text] if one else text
+) -> tuple[str | list[str], list[Note]]:
+    """The implementation of `LanguageModel.translate`; also returns the notes about all texts."""
+    is_single = isinstance(text, str | bytes) or not isinstance(text, Sequence)
+    texts: Sequence[Any] = [text] if is_single else text
     for each in texts:
         check_text(each)
     found = translate_each(model, texts, beams=beams, length_penalty=length_penalty)
-    wrong = next((each for each in found if isinstance(each, ArgumentError) and (one or each.key != EMPTY)), None)
-    if wrong is not None:
-        raise wrong
-    answers = ["" if isinstance(each, ArgumentError) else each for each in found]
-    return answers[0] if one else answers
+    error = next((each for each in found if isinstance(each, ArgumentError) and (is_single or each.key != EMPTY)), None)
+    if error is not None:
+        raise error
+    translations = [Translation("") if isinstance(each, ArgumentError) else each for each in found]
+    outputs = [each.output for each in translations]
+    notes = [note for each in translations for note in each.notes]
+    return outputs[0] if is_single else outputs, notes
 
 
 def translate_each(
@@ -49,24 +58,27 @@ def translate_each(
     *,
     beams: int | None = None,
     length_penalty: float | None = None,
-) -> list[str | ArgumentError]:
-    """The translation of each text, or what is wrong with it: one bad line does not stop the others."""
+) -> list[Translation | ArgumentError]:
+    """The translation of each text, or its error: one bad text does not stop the others."""
     check_translates(model)
-    read: list[Lines | ArgumentError] = []
+    inputs: list[InputText | ArgumentError] = []
     for text in texts:
         try:
-            read.append(_read(model, text))
+            inputs.append(read_input(model, text))
         except ArgumentError as error:
-            read.append(error)
-    sources = [ids for each in read if not isinstance(each, ArgumentError) for line in each for ids in line]
+            inputs.append(error)
+    encoded = [[] if isinstance(each, ArgumentError) else _encode_text(model, each.text) for each in inputs]
+    sources = [ids for lines in encoded for line in lines for ids in line]
     written = map(model.tokenizer.decode, search(model, sources, beams=beams, length_penalty=length_penalty))
     between = "" if (model.settings.target_language or "").startswith("zh") else " "
-    return [
-        each
-        if isinstance(each, ArgumentError)
-        else "\n".join(between.join(next(written) for _ in line) for line in each)
-        for each in read
-    ]
+    found: list[Translation | ArgumentError] = []
+    for given, lines in zip(inputs, encoded, strict=True):
+        if isinstance(given, ArgumentError):
+            found.append(given)
+            continue
+        output = "\n".join(between.join(next(written) for _ in line) for line in lines)
+        found.append(Translation(output, input_notes(model, given, output)))
+    return found
 
 
 def search(
@@ -76,38 +88,38 @@ def search(
     beams: int | None = None,
     length_penalty: float | None = None,
 ) -> list[list[int]]:
-    """The best translation of each sentence, ids to ids; none of them with its eos."""
+    """The best translation of each sentence as ids, without eos on either side."""
     tokenizer, settings = model.tokenizer, model.settings
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "bos": tokenizer.special("bos"),
         "eos": tokenizer.special("eos"),
         "beams": settings.beams if beams is None else beams,
         "length_penalty": settings.length_penalty if length_penalty is None else length_penalty,
     }
-    ended = [[*ids, how["eos"]] for ids in sources]
-    if isinstance(model.model, Transformer):  # NumPy: BLAS' own threads gain little on rows this few
-        return search_many(model.model, ended, **how, batch_tokens=BATCH_TOKENS, run=run_all)
-    return search_many(model.model, ended, **how)
+    ended = [[*ids, options["eos"]] for ids in sources]
+    if isinstance(model.model, Transformer):  # NumPy: BLAS threads gain little on so few rows
+        return search_many(model.model, ended, **options, batch_tokens=BATCH_TOKENS, run=run_all)
+    return search_many(model.model, ended, **options)
 
 
 def check_translates(model: "LanguageModel") -> None:
-    """A model with an encoder and a decoder; else an ArgumentError that says what it is."""
+    """Raise ArgumentError unless the model translates."""
     if model.settings.task != "translation":
         raise ArgumentError("translate-task", name=model.name)
 
 
-def _read(model: "LanguageModel", text: str) -> Lines:
-    """A text as ids, line by line and sentence by sentence, no sentence longer than the model reads."""
-    most = max(1, model.longest - 1)  # and an eos
+def _encode_text(model: "LanguageModel", text: str) -> Lines:
+    """A prepared text as ids, line by line and sentence by sentence; long sentences are split."""
+    most = max(1, model.longest - 1)  # one for eos
     lines = []
-    for line in readable(model, text).split("\n"):
+    for line in text.split("\n"):
         parts = (ids for sentence in split_sentences(line) for ids in _fitting(model.tokenizer, sentence, most))
         lines.append([ids for ids in parts if ids])
     return lines
 
 
 def _fitting(tokenizer: Tokenizer, sentence: str, most: int) -> list[list[int]]:
-    """The ids of a sentence, or of its parts: cut near its middle, again and again, until each part fits."""
+    """The ids of a sentence, or of its parts: it is cut near its middle until each part fits."""
     ids = tokenizer.encode(sentence)
     if len(ids) <= most:
         return [ids]

@@ -1,6 +1,6 @@
-"""Text written: a prompt, with the header of its form before it, continued by chance until the model ends it.
+"""Text generation: a prompt, after the header of its form, continued by sampling until the model ends the text.
 
-A text begins where another has ended: training packs texts one after the other, an <eos> between them.
+A text begins after an <eos>: training packs texts one after the other with an <eos> between them.
 """
 
 import re
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _LINE = re.compile(r"\w*")
 _LENGTH = re.compile(r"[1-9]\d*(?=x)")
-"""Characters in a line, in the name of a form: 5x4."""
+"""The characters in a line, in the name of a form: 5x4."""
 _FULL_WIDTH = dict(zip(",.?!;", "，。？！；", strict=True))
-"""How Chinese writes the marks of an English keyboard."""
+"""The Chinese form of ASCII punctuation."""
 
 
 class Prompt(NamedTuple):
-    """What the model reads before it writes: an <eos> and the form's header, then the prompt itself."""
+    """What the model reads before it generates: an <eos> and the header of the form, then the prompt."""
 
     header: list[int]
     ids: list[int]
@@ -44,27 +44,27 @@ def write(
     top_p: float | None = None,
     seed: int = 0,
 ) -> str:
-    """What `LanguageModel.generate` says. A temperature of 0 is the limit: always the most likely token."""
+    """The implementation of `LanguageModel.generate`. Temperature 0 always takes the most likely token."""
     given = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     changes = {name: value for name, value in given.items() if value is not None}
     greedy = is_number(temperature) and temperature == 0
-    # Whatever else is asked for is checked all the same.
-    asked: Pick = sampling(model, seed=seed, **changes | ({"temperature": 1.0} if greedy else {}))
+    # The other options are validated in any case.
+    pick: Pick = sampling(model, seed=seed, **changes | ({"temperature": 1.0} if greedy else {}))
     if greedy:
-        asked = GREEDY
+        pick = GREEDY
     start = read_prompt(model, prompt, form)
-    return model.tokenizer.decode([*start.ids, *go_on(model, start, asked, max_new)])
+    return model.tokenizer.decode([*start.ids, *continue_prompt(model, start, pick, max_new)])
 
 
 def sampling(model: "LanguageModel", **changes: Any) -> Sampling:
-    """How the model likes its ids drawn, with some changes."""
+    """The Sampling of the model's settings, with some changes."""
     settings = model.settings
     own = {"temperature": settings.temperature, "top_k": settings.top_k, "top_p": settings.top_p}
     return Sampling(**own | changes)
 
 
 def read_prompt(model: "LanguageModel", prompt: str, form: str | None = None) -> Prompt:
-    """The prompt as ids; ArgumentError where a character has none, or there is nothing to begin with."""
+    """The prompt as ids. Raises ArgumentError where a character has none, or there is nothing to begin with."""
     tokenizer, settings = model.tokenizer, model.settings
     check_text(prompt)
     if settings.task != "text":
@@ -73,32 +73,32 @@ def read_prompt(model: "LanguageModel", prompt: str, form: str | None = None) ->
         raise ArgumentError("generate-no-forms", name=model.name, form=form)
     header = settings.forms[form_of(settings, prompt, form)] if settings.forms else ""
     begin = [] if tokenizer.eos is None else [tokenizer.eos]
-    start = Prompt([*begin, *tokenizer.encode(header)], tokenizer.encode(_known(model, prompt)))
+    start = Prompt([*begin, *tokenizer.encode(header)], tokenizer.encode(_in_vocabulary(model, prompt)))
     if not (start.header or start.ids):
         raise ArgumentError("generate-empty", name=model.name)
     return start
 
 
-def _known(model: "LanguageModel", prompt: str) -> str:
-    """The prompt in characters that the model knows: without spaces, or with full-width marks, where it lacks these."""
-    strange = unknown_characters(model.tokenizer, prompt)
-    instead = {c: "" if c.isspace() else _FULL_WIDTH.get(c, c) for c in strange}
-    still = unknown_characters(model.tokenizer, "".join(instead.values()))
-    if still:
-        found = [c for c, other in instead.items() if other in still]
+def _in_vocabulary(model: "LanguageModel", prompt: str) -> str:
+    """The prompt in the model's characters: unknown spaces are removed, unknown ASCII punctuation becomes Chinese."""
+    unknown = unknown_characters(model.tokenizer, prompt)
+    instead = {c: "" if c.isspace() else _FULL_WIDTH.get(c, c) for c in unknown}
+    still_unknown = unknown_characters(model.tokenizer, "".join(instead.values()))
+    if still_unknown:
+        found = [c for c, other in instead.items() if other in still_unknown]
         shown = " ".join(map(repr, found[:5]))
         raise ArgumentError("generate-unknown", name=model.name, found=shown, count=len(found))
     return "".join(instead.get(c, c) for c in prompt)
 
 
 def check_length(text: Prompt, most: int | None) -> None:
-    """TooLargeError where it is longer than what is read at once, the header included."""
+    """Raise TooLargeError where it has more than `most` tokens, the header included."""
     if most is not None and len(text.header) + len(text.ids) > most:
         raise TooLargeError("generate-too-long", found=len(text.ids), most=most - len(text.header))
 
 
 def form_of(settings: "Settings", prompt: str, form: str | None) -> str:
-    """The name of a form: the one that is meant, or that the first line of the prompt has, or the first there is.
+    """The name of the form: the given one, else that of the prompt's first line, else the first one.
 
     >>> from regard.language.settings import Settings
     >>> poet = Settings(task="text", forms={"5x4": "五绝｜", "7x4": "七绝｜"})
@@ -110,27 +110,27 @@ def form_of(settings: "Settings", prompt: str, form: str | None) -> str:
         first = _LINE.match(prompt.strip())
         length = 0 if first is None else len(first[0])
         return next((name for name in forms if name.startswith(f"{length}x")), next(iter(forms)))
-    called = {name: header.rstrip("｜|:：") for name, header in forms.items()}
-    found = next((name for name in forms if form in (name, called[name], forms[name])), None)
+    labels = {name: header.rstrip("｜|:：") for name, header in forms.items()}
+    found = next((name for name in forms if form in (name, labels[name], forms[name])), None)
     if found is None:
-        raise ArgumentError("generate-form", form=form, choices=Listed(map(" ".join, called.items())))
+        raise ArgumentError("generate-form", form=form, choices=Listed(map(" ".join, labels.items())))
     return found
 
 
-def with_marks(settings: "Settings", prompt: str, form: str | None = None) -> str | None:
-    """Several lines without punctuation, as they should be written; None for another prompt.
+def with_punctuation(settings: "Settings", prompt: str, form: str | None = None) -> str | None:
+    """A prompt of several lines without punctuation, with punctuation added; None for other prompts.
 
     >>> from regard.language.settings import Settings
     >>> poet = Settings(task="text", forms={"5x4": "五绝｜", "7x4": "七绝｜"})
-    >>> with_marks(poet, "床前明月光疑是地上霜"), with_marks(poet, "朝辞白帝彩云间千里江陵一日还")
+    >>> with_punctuation(poet, "床前明月光疑是地上霜"), with_punctuation(poet, "朝辞白帝彩云间千里江陵一日还")
     ('床前明月光，疑是地上霜', '朝辞白帝彩云间，千里江陵一日还')
-    >>> with_marks(poet, "明月"), with_marks(poet, "床前明月光，疑是地上霜")
+    >>> with_punctuation(poet, "明月"), with_punctuation(poet, "床前明月光，疑是地上霜")
     (None, None)
     """
-    line = "".join(prompt.split())  # the poet has no spaces
+    line = "".join(prompt.split())  # poems have no spaces
     if not settings.forms or not line or not _LINE.fullmatch(line):
         return None
-    names = [form_of(settings, line, form), *settings.forms]  # the form that is meant comes first
+    names = [form_of(settings, line, form), *settings.forms]  # the form in use comes first
     lengths = [int(found[0]) for name in names if (found := _LENGTH.match(name))]
     if not lengths or len(line) <= lengths[0]:
         return None
@@ -139,19 +139,19 @@ def with_marks(settings: "Settings", prompt: str, form: str | None = None) -> st
     return "".join(each + mark for each, mark in zip(lines, cycle("，。"), strict=False))[:-1]
 
 
-def go_on(model: "LanguageModel", start: Prompt, asked: Pick, max_new: int | None = None) -> list[int]:
-    """The ids that the model adds: at most `max_new`, as many as it has room for, up to an <eos>."""
+def continue_prompt(model: "LanguageModel", start: Prompt, pick: Pick, max_new: int | None = None) -> list[int]:
+    """The ids that the model adds, up to an <eos>: at most `max_new`, by default as many as fit."""
     before = [*start.header, *start.ids]
     check_length(start, model.config.max_len)
     if max_new is None:
-        max_new = room_to_write(model, start)
-    with one_blas_thread():  # for one text, several would wait for each other longer than they work
-        found: list[int] = generate(model.model, before, max_new=max_new, pick=asked, eos=model.tokenizer.eos)
+        max_new = default_max_new(model, start)
+    with one_blas_thread():  # for one text, several threads would wait longer than they work
+        found: list[int] = generate(model.model, before, max_new=max_new, pick=pick, eos=model.tokenizer.eos)
     return found
 
 
-def room_to_write(model: "LanguageModel", start: Prompt) -> int:
-    """How many ids the model adds at most, where nobody says."""
+def default_max_new(model: "LanguageModel", start: Prompt) -> int:
+    """The default of `max_new`: the model's setting, or as many as its positions allow."""
     most, limit = model.settings.max_new, model.config.max_len
     before = len(start.header) + len(start.ids)
     return most if limit is None else min(most, limit - before + 1)  # the last one is never read

@@ -1,6 +1,6 @@
 """The parts of a Transformer as PyTorch modules: they hold weights and call `functional`.
 
-What varies is passed in as a value: the mask, the positions, the cache, the attention that computes or looks.
+What varies is passed as an argument: the mask, the positions, the cache, the attention function.
 """
 
 from importlib.util import find_spec

@@ -1,4 +1,4 @@
-"""Both ends of a model: from ids to vectors, and from vectors to one score per token of the vocabulary."""
+"""TokenEmbedding, from ids to vectors, and OutputLayer, from vectors to logits."""
 
 import math
 
@@ -11,8 +11,8 @@ from regard.functional.position_wise import ActivationFunction
 from regard.layers.feed_forward import Linear
 from regard.position_rules import check_counts
 
-SPREAD = 0.02
-"""The standard deviation of GPT-2's new weights, and of BERT's."""
+INITIAL_STD = 0.02
+"""The standard deviation of the initial weights of GPT-2 and BERT."""
 
 
 class TokenEmbedding(nn.Module):
@@ -26,7 +26,7 @@ class TokenEmbedding(nn.Module):
         super().__init__()
         check_counts(vocab_size=(vocab_size, 1), d_model=(d_model, 1))
         self.factor = math.sqrt(d_model) if scaled else None
-        self.weight = nn.Parameter(torch.empty(vocab_size, d_model).normal_(std=SPREAD))
+        self.weight = nn.Parameter(torch.empty(vocab_size, d_model).normal_(std=INITIAL_STD))
 
     def forward(self, ids: Tensor) -> Tensor:
         x = F.embedding(ids, self.weight)
@@ -34,11 +34,11 @@ class TokenEmbedding(nn.Module):
 
 
 class OutputLayer(nn.Module):
-    """How well each token of the vocabulary goes with a vector: x · its row, of this layer's weight or a tied one.
+    """Logits: x times the weight row of each token.
 
-    tied        there is no weight here; the embedding's is given with each call
-    scaled      x is multiplied by 1/√d_model first, as T5 does where it ties
-    transform   linear, this activation, this norm first, as BERT's masked-word head; None for nothing
+    tied        no weight of its own; the embedding's weight is an argument of each call
+    scaled      x is multiplied by 1/√d_model first, as T5 does with tied weights
+    transform   linear, this activation and this norm first, as BERT's masked-language head; None for none
 
     >>> rows = TokenEmbedding(10, 4).weight
     >>> OutputLayer(10, 4)(torch.zeros(2, 3, 4), rows).shape
@@ -58,14 +58,14 @@ class OutputLayer(nn.Module):
         super().__init__()
         check_counts(vocab_size=(vocab_size, 1), d_model=(d_model, 1))
         self.factor = 1 / math.sqrt(d_model) if scaled else None
-        self.weight = None if tied else nn.Parameter(torch.empty(vocab_size, d_model).normal_(std=SPREAD))
+        self.weight = None if tied else nn.Parameter(torch.empty(vocab_size, d_model).normal_(std=INITIAL_STD))
         self.bias = nn.Parameter(torch.zeros(vocab_size)) if bias else None
         self.transform = None if transform is None else Linear(d_model, d_model, bias)
         self.activation = None if transform is None else transform[0]
         self.transform_norm = None if transform is None else transform[1]
 
     def forward(self, x: Tensor, rows: Tensor) -> Tensor:
-        """x (…, D), and the embedding's rows (W, D), to (…, W)."""
+        """x (…, D) to logits (…, W); `rows` is the embedding's weight (W, D), used if tied."""
         if self.transform is not None and self.activation is not None and self.transform_norm is not None:
             x = self.transform_norm(self.activation(self.transform(x)))
         x = x if self.factor is None else x * self.factor

@@ -1,19 +1,19 @@
-"""FeedForward, plain and gated, and Linear, which is fast for the few rows of a decoding step."""
+"""FeedForward, plain and gated, and Linear, a version of nn.Linear that is fast for few rows, as in decoding."""
 
 from torch import Tensor, nn
 
 from regard.config import GATES
 from regard.config.styles import check_dropout
-from regard.config.transformer import Activation, bent_by
+from regard.config.transformer import Activation, inner_activation
 from regard.errors import ArgumentError
 from regard.functional.few_rows import linear_rows
-from regard.functional.position_wise import ACTIVATIONS, activation_called
+from regard.functional.position_wise import ACTIVATIONS, get_activation
 from regard.messages import Listed
 from regard.position_rules import check_counts
 
 
 class Linear(nn.Linear):
-    """x Wᵀ + b with PyTorch's weights, names and initial values."""
+    """x Wᵀ + b: `nn.Linear` with a faster forward for few rows."""
 
     def forward(self, x: Tensor) -> Tensor:
         return linear_rows(x, self.weight, self.bias)
@@ -43,7 +43,7 @@ class FeedForward(nn.Module):
         check_counts(d_model=(d_model, 1), d_ff=(1 if d_ff is None else d_ff, 1))
         check_dropout(dropout)
         d_ff = 4 * d_model if d_ff is None else d_ff
-        self.activation = activation_called(bent_by(activation))
+        self.activation = get_activation(inner_activation(activation))
         self.gate = Linear(d_model, d_ff, bias) if activation in GATES else None
         self.up = Linear(d_model, d_ff, bias)
         self.down = Linear(d_ff, d_model, bias)

@@ -1,4 +1,4 @@
-"""LayerNorm and RMSNorm: the weights of `functional.layer_norm` and `functional.rms_norm`."""
+"""LayerNorm and RMSNorm as modules; the formulas are `functional.layer_norm` and `functional.rms_norm`."""
 
 import torch
 from torch import Tensor, nn

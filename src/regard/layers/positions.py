@@ -1,7 +1,7 @@
-"""The five ways to tell a model where a token stands, behind one interface, so that a stack need not ask which.
+"""Five kinds of positions with one interface, so that a stack works with any of them.
 
-Positions may be added to the input, turn queries and keys, or bias the scores. Each kind does one of the three and
-leaves the others as they are; the formulas stand in `functional`.
+Positions are added to the input, rotate queries and keys, or bias the scores. Each kind does one of the three; the
+other two methods do nothing. The formulas are in `functional`.
 """
 
 from collections.abc import Callable
@@ -12,29 +12,29 @@ from torch import Tensor, nn
 from regard import functional
 from regard.config import Scaling
 from regard.functional.position_wise import floats
-from regard.functional.positions import spread, turned
-from regard.layers.embeddings import SPREAD
+from regard.functional.positions import apply_expanded_rotations, expand_rotations
+from regard.layers.embeddings import INITIAL_STD
 from regard.position_rules import Pairing, buckets_per_side, check_counts
 
 
 class NoPositions(nn.Module):
-    """Nothing is told: what every kind of positions does where it is not asked to do its own."""
+    """No positions, and the interface: the three methods do nothing unless a subclass overrides them."""
 
-    def added(self, x: Tensor, positions: Tensor) -> Tensor:
+    def add_to(self, x: Tensor, positions: Tensor) -> Tensor:
         """x (B, T, D) with positions (T,) or (B, T) added."""
         return x
 
-    def turn(self, positions: Tensor, like: Tensor) -> Callable[[Tensor], Tensor] | None:
-        """What turns queries and keys (B, H, T, E) at these positions; None for nothing."""
+    def rotation(self, positions: Tensor, like: Tensor) -> Callable[[Tensor], Tensor] | None:
+        """The function that rotates queries and keys (B, H, T, E) at these positions; None for no rotation."""
         return None
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor | None:
-        """What is added to the scores of queries (T,) or (B, T) and keys, (1 or B, H, T, S); None for nothing."""
+        """The bias of the scores, (1 or B, H, T, S), for queries (T,) or (B, T) and keys; None for no bias."""
         return None
 
 
 class SinusoidalPositions(NoPositions):
-    """x plus sines and cosines of falling frequency (Vaswani et al. 2017, section 3.5). No weights, no end.
+    """x plus sines and cosines of decreasing frequency (Vaswani et al. 2017, section 3.5). No weights, any length.
 
     >>> SinusoidalPositions(4)(torch.zeros(1, 2, 4))[0, 0].tolist()
     [0.0, 1.0, 0.0, 1.0]
@@ -45,9 +45,9 @@ class SinusoidalPositions(NoPositions):
         self.d_model, self.base, self.pairing = d_model, base, pairing
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
-        return self.added(x, _from_zero(x) if positions is None else positions)
+        return self.add_to(x, _from_zero(x) if positions is None else positions)
 
-    def added(self, x: Tensor, positions: Tensor) -> Tensor:
+    def add_to(self, x: Tensor, positions: Tensor) -> Tensor:
         """x (B, T, D) with positions (T,) or (B, T) added."""
         return x + functional.sinusoidal_at(positions, self.d_model, self.base, self.pairing, like=x)
 
@@ -58,18 +58,18 @@ class LearnedPositions(NoPositions):
     def __init__(self, max_len: int, d_model: int) -> None:
         super().__init__()
         check_counts(max_len=(max_len, 1), d_model=(d_model, 1))
-        self.table = nn.Parameter(torch.empty(max_len, d_model).normal_(std=SPREAD))
+        self.table = nn.Parameter(torch.empty(max_len, d_model).normal_(std=INITIAL_STD))
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
-        return self.added(x, _from_zero(x) if positions is None else positions)
+        return self.add_to(x, _from_zero(x) if positions is None else positions)
 
-    def added(self, x: Tensor, positions: Tensor) -> Tensor:
+    def add_to(self, x: Tensor, positions: Tensor) -> Tensor:
         """x (B, T, D) with positions (T,) or (B, T) added."""
         return x + functional.learned_at(self.table, positions)
 
 
 class RotaryPositions(NoPositions):
-    """Queries and keys turned by an angle that grows with the position (Su et al. 2021). No weights, no end.
+    """Queries and keys rotated by an angle proportional to the position (Su et al. 2021). No weights, any length.
 
     >>> RotaryPositions(2)(torch.tensor([[[[1.0, 0.0], [1.0, 0.0]]]])).round(decimals=2)
     tensor([[[[1.0000, 0.0000],
@@ -83,27 +83,27 @@ class RotaryPositions(NoPositions):
         self.d_head, self.base, self.pairing, self.scaling = d_head, base, pairing, scaling
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
-        """Queries or keys (B, H, T, E), turned."""
+        """Queries or keys (B, H, T, E), rotated."""
         x = floats(x)
-        return self.turn(_from_zero(x) if positions is None else positions, like=x)(x)
+        return self.rotation(_from_zero(x) if positions is None else positions, like=x)(x)
 
-    def turn(self, positions: Tensor, like: Tensor) -> Callable[[Tensor], Tensor]:
-        """What turns queries and keys (B, H, T, E) at these positions; cosines are computed once for all layers."""
-        beside_heads = positions[:, None] if positions.ndim == 2 else positions  # B 1 T
-        turns = functional.rotary_turns(beside_heads, self.d_head, self.base, self.scaling, like)
-        both = spread(turns, self.pairing)
-        return lambda x: turned(x, both, self.pairing)
+    def rotation(self, positions: Tensor, like: Tensor) -> Callable[[Tensor], Tensor]:
+        """The function that rotates queries and keys (B, H, T, E); cosines are computed once for all layers."""
+        per_head = positions[:, None] if positions.ndim == 2 else positions  # B 1 T
+        rotations = functional.rotations_at(per_head, self.d_head, self.base, self.scaling, like)
+        expanded = expand_rotations(rotations, self.pairing)
+        return lambda x: apply_expanded_rotations(x, expanded, self.pairing)
 
 
 class AlibiPositions(NoPositions):
-    """Scores lowered in proportion to the distance, a slope per head (Press et al. 2021). No weights, no end."""
+    """Scores lowered in proportion to the distance, by a slope per head (Press et al. 2021). No weights, any length."""
 
     def __init__(self, n_heads: int) -> None:
         super().__init__()
         self.n_heads = n_heads
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
-        """What is added to the scores of queries (T,) or (B, T) and keys, (1 or B, H, T, S)."""
+        """The bias of the scores, (1 or B, H, T, S), for queries (T,) or (B, T) and keys."""
         return _four_axes(functional.alibi_bias_at(self.n_heads, queries, keys, like))
 
 
@@ -115,10 +115,10 @@ class RelativePositions(NoPositions):
         check_counts(n_heads=(n_heads, 1))
         buckets_per_side(n_buckets, max_distance, bidirectional)
         self.max_distance, self.bidirectional = max_distance, bidirectional
-        self.table = nn.Parameter(torch.empty(n_buckets, n_heads).normal_(std=SPREAD))
+        self.table = nn.Parameter(torch.empty(n_buckets, n_heads).normal_(std=INITIAL_STD))
 
     def bias(self, queries: Tensor, keys: Tensor, like: Tensor) -> Tensor:
-        """What is added to the scores of queries (T,) or (B, T) and keys, (1 or B, H, T, S)."""
+        """The bias of the scores, (1 or B, H, T, S), for queries (T,) or (B, T) and keys."""
         return _four_axes(functional.relative_bias_at(self.table, queries, keys, self.max_distance, self.bidirectional))
 
 

@@ -1,4 +1,4 @@
-"""Rules about rules: what `~`, `&` and `|` make of masks. Each asks its parts and puts their answers together."""
+"""Combined rules: `~`, `&` and `|` of masks. Each evaluates its parts and combines the results."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,13 +6,13 @@ from typing import Any
 
 from regard.arrays import Array
 from regard.axes import Shape
-from regard.masks.intervals import Runs
-from regard.masks.rules import Band, Frame, OfKeys, Rule, Seen, Segments
+from regard.masks.intervals import KeyRanges
+from regard.masks.rules import Band, Frame, KeyRule, Rule, Segments, Visible
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Not(Rule):
-    """What the rule hides, and nothing else."""
+    """The opposite of a rule: what it masks is visible."""
 
     rule: Rule
 
@@ -22,17 +22,17 @@ class Not(Rule):
     def pick(self, b: int, h: int) -> Rule:
         return Not(self.rule.pick(b, h))
 
-    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
-        seen = self.rule.block(frame, rows, cols)
-        return (not seen) if isinstance(seen, bool) else ~seen
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Visible:
+        visible = self.rule.block(frame, rows, cols)
+        return (not visible) if isinstance(visible, bool) else ~visible
 
     def leads(self) -> Iterator[Shape]:
         return self.rule.leads()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Joined(Rule):
-    """Several rules asked together."""
+class Combined(Rule):
+    """Several rules that are evaluated together."""
 
     rules: tuple[Rule, ...]
 
@@ -48,74 +48,74 @@ class Joined(Rule):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Both(Joined):
-    """What all of the rules allow."""
+class And(Combined):
+    """The intersection of rules: a key is visible where all of them make it visible."""
 
-    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
-        seen: Seen = True
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Visible:
+        visible: Visible = True
         for rule in self.rules:
             one = rule.block(frame, rows, cols)
             if one is False:
                 return False
             if one is not True:
-                seen = one if seen is True else seen & one
-        return seen
+                visible = one if visible is True else visible & one
+        return visible
 
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
         return _common([rule.reach(frame, rows) for rule in self.rules])
 
-    def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
-        return _common([rule.certain(frame, rows) for rule in self.rules])
+    def fully_visible(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        return _common([rule.fully_visible(frame, rows) for rule in self.rules])
 
-    def sees(self, frame: Frame, flagged: Array) -> Array | None:
-        # What is said of keys alone only thins out what is flagged; then the rules about both sides are left to ask.
+    def any_visible(self, frame: Frame, flagged: Array) -> Array | None:
+        # A rule about keys alone only removes flags; the rules about queries and keys remain to be evaluated.
         others = []
         for rule in self.rules:
-            if isinstance(rule, OfKeys):
-                flagged = flagged & rule.keeps(frame)
+            if isinstance(rule, KeyRule):
+                flagged = flagged & rule.visible_keys(frame)
             else:
                 others.append(rule)
         if not others:
             return flagged.any(-1)[..., None]
         if len(others) == 1:
-            return others[0].sees(frame, flagged)
-        runs = _runs(others, frame)
-        return None if runs is None else runs.see(flagged)
+            return others[0].any_visible(frame, flagged)
+        ranges = _ranges(others, frame)
+        return None if ranges is None else ranges.any_visible(flagged)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Either(Joined):
-    """What any of the rules allows."""
+class Or(Combined):
+    """The union of rules: a key is visible where any of them makes it visible."""
 
-    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
-        seen: Seen = False
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Visible:
+        visible: Visible = False
         for rule in self.rules:
             one = rule.block(frame, rows, cols)
             if one is True:
                 return True
             if one is not False:
-                seen = one if seen is False else seen | one
-        return seen
+                visible = one if visible is False else visible | one
+        return visible
 
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
         ranges = [rule.reach(frame, rows) for rule in self.rules]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
 
-    def sees(self, frame: Frame, flagged: Array) -> Array | None:
-        answers = [rule.sees(frame, flagged) for rule in self.rules]
+    def any_visible(self, frame: Frame, flagged: Array) -> Array | None:
+        answers = [rule.any_visible(frame, flagged) for rule in self.rules]
         if any(answer is None for answer in answers):
             return None
-        seen: Any = answers[0]
+        visible: Any = answers[0]
         for answer in answers[1:]:
-            seen = seen | answer
-        return seen
+            visible = visible | answer
+        return visible
 
-    def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
-        return max((rule.certain(frame, rows) for rule in self.rules), key=lambda part: part[1] - part[0])
+    def fully_visible(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        return max((rule.fully_visible(frame, rows) for rule in self.rules), key=lambda part: part[1] - part[0])
 
 
-def _runs(rules: list[Rule], frame: Frame) -> Runs | None:
-    """What bands, and segments at most once, allow together; None where there is something else."""
+def _ranges(rules: list[Rule], frame: Frame) -> KeyRanges | None:
+    """The visible keys of bands and at most one rule of segments together; None where there is another rule."""
     bands = [rule.edges(frame) for rule in rules if isinstance(rule, Band)]
     segments = [rule for rule in rules if isinstance(rule, Segments)]
     if not bands or len(segments) > 1 or len(bands) + len(segments) < len(rules):
@@ -123,10 +123,10 @@ def _runs(rules: list[Rule], frame: Frame) -> Runs | None:
     low, high = bands[0]
     for other_low, other_high in bands[1:]:
         low, high = low.clip(min=other_low), high.clip(max=other_high)
-    return segments[0].runs(between=(low, high)) if segments else Runs(None, low[None], high[None])
+    return segments[0].ranges(between=(low, high)) if segments else KeyRanges(None, low[None], high[None])
 
 
 def _common(ranges: list[tuple[int, int]]) -> tuple[int, int]:
-    """What all of the ranges hold."""
+    """The intersection of the ranges."""
     low, high = max(low for low, _ in ranges), min(high for _, high in ranges)
     return low, max(low, high)

@@ -1,7 +1,7 @@
-"""Where other people's masks are looked at before they are believed.
+"""Validation of arrays that become masks, for `Mask.of` and the converters `Mask.from_…`.
 
-A raw mask is judged by its dtype alone; a converter also looks at the values, because a wrong convention is
-silent everywhere else: a 0/1 float mask added to scores hides nothing and raises nothing.
+A raw mask is accepted or refused by its dtype alone; a converter also checks the values, because a wrong convention
+raises no error elsewhere: a 0/1 float mask added to scores masks nothing.
 """
 
 import sys
@@ -30,7 +30,7 @@ def whole_numbers(x: Any, what: str) -> Array:
         raise DtypeError("mask-ids-dtype", what=what, dtype=x.dtype)
     if x.ndim == 0:
         raise ShapeError("mask-ids-shape", what=what)
-    # A copy in the one dtype both kinds can compare: a Mask is a value, and its ids are small.
+    # A copy in the one dtype that NumPy and torch can both compare: a Mask is a value, and its ids are small.
     return x.astype(np.int64) if isinstance(x, np.ndarray) else x.long().clone()
 
 
@@ -42,31 +42,31 @@ def two_axes(x: Array, what: str) -> Array:
 
 
 def zero_or_one(x: Any, what: str) -> Array:
-    """A mask of 0 and 1 in any dtype; anything else in it raises."""
+    """A mask of 0 and 1 in any dtype; any other value raises."""
     x = _array(x)
     if kind_of(x) == "other":
         raise DtypeError("mask-dtype-other", dtype=x.dtype, shape=tuple(x.shape))
     if x.ndim == 0:
         raise ShapeError("mask-ids-shape", what=f"Mask.{what}")
     if kind_of(x) != "bool" and not is_tracing():
-        strange = x[(x != 0) & (x != 1)]
-        if strange.shape[0]:
-            raise ArgumentError("mask-not-zero-one", what=what, value=strange[0].item())
+        other = x[(x != 0) & (x != 1)]
+        if other.shape[0]:
+            raise ArgumentError("mask-not-zero-one", what=what, value=other[0].item())
     return x
 
 
 def zero_or_lowest(x: Any) -> Array:
-    """A mask made to be added: 0, and -inf or the dtype's lowest; anything else in it raises."""
+    """An additive mask: 0, and -inf or the dtype's lowest number; any other value raises."""
     x = _array(x)
     if kind_of(x) != "float":
         raise DtypeError("from-additive-dtype", dtype=x.dtype)
     two_axes(x, "Mask.from_additive")
     if is_tracing():
         return x
-    strange = x[(x != 0) & (x > lowest(x))]
+    other = x[(x != 0) & (x > lowest(x))]
     nans = x[x != x]
-    if strange.shape[0] or nans.shape[0]:
-        value = (strange if strange.shape[0] else nans)[0].item()
+    if other.shape[0] or nans.shape[0]:
+        value = (other if other.shape[0] else nans)[0].item()
         raise ArgumentError("from-additive-values", value=value, lowest=lowest(x), dtype=x.dtype)
     return x
 
@@ -77,8 +77,8 @@ def one_row_per_sample(x: Array, what: str) -> Array:
     return x
 
 
-def spell(x: Array) -> str:
-    """How an array stands in a mask's name: by its shape."""
+def shape_text(x: Array) -> str:
+    """An array in the name of a mask: its shape."""
     return "[…]" if is_tracing() else f"[{'×'.join(str(size) for size in x.shape)}]"
 
 

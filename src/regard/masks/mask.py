@@ -1,4 +1,4 @@
-"""The Mask value: made by name, combined with `&`, `|` and `~`, drawn when printed."""
+"""The Mask class: named constructors, the operators `&`, `|` and `~`, and a picture when printed."""
 
 from dataclasses import dataclass
 from math import prod
@@ -6,24 +6,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from regard.arrays import Array, is_tensor, is_tracing, is_whole
-from regard.axes import Shape, part_of
+from regard.arrays import Array, is_integer, is_tensor, is_tracing
+from regard.axes import Shape, plain_slice
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.masks import convert
 from regard.masks.bound import BoundMask
-from regard.masks.combined import Both, Either, Joined, Not
+from regard.masks.combined import And, Combined, Not, Or
 from regard.masks.rules import Band, Dense, Frame, Keys, Prefix, Rule, Segments
-from regard.memory import require
+from regard.memory import require_bytes
 
-SEEN, HIDDEN = "■", "·"
+VISIBLE, MASKED = "■", "·"
 LARGEST = 32
-SHEETS = 4
+MOST_SAMPLES = 4
 
 
 def draw(allowed: np.ndarray, T: int | None = None, S: int | None = None) -> str:
-    """Draw (…, T, S): ■ may look, · may not, samples one below another; of a larger mask its first corner.
+    """Draw (…, T, S): ■ visible, · masked, samples one below another; of a large mask the top left corner.
 
-    Whoever has only the corner gives the sizes of the whole as T and S.
+    A caller that has only the corner gives the full sizes as T and S.
 
     >>> print(draw(np.tri(2, 3, dtype=bool)))
     ■ · ·
@@ -31,26 +31,28 @@ def draw(allowed: np.ndarray, T: int | None = None, S: int | None = None) -> str
     """
     T, S = T if T is not None else allowed.shape[-2], S if S is not None else allowed.shape[-1]
     *lead, rows, cols = (corner := allowed[..., :LARGEST, :LARGEST]).shape
-    sheets = corner.reshape(int(np.prod(lead)), rows, cols)
+    samples = corner.reshape(int(np.prod(lead)), rows, cols)
     lines = []
-    for number, sheet in enumerate(sheets[:SHEETS]):
-        if len(sheets) > 1:
+    for number, sample in enumerate(samples[:MOST_SAMPLES]):
+        if len(samples) > 1:
             lines.append(f"[{number}]")
-        lines += [" ".join(SEEN if seen else HIDDEN for seen in row) + (" …" if cols < S else "") for row in sheet]
-        if rows < T or cols < S or not sheet.size:
+        lines += [
+            " ".join(VISIBLE if visible else MASKED for visible in row) + (" …" if cols < S else "") for row in sample
+        ]
+        if rows < T or cols < S or not sample.size:
             lines.append(f"… ({T} × {S})")
-    if len(sheets) > SHEETS:
-        lines.append(f"… ({len(sheets)})")
+    if len(samples) > MOST_SAMPLES:
+        lines.append(f"… ({len(samples)})")
     return "\n".join(lines)
 
 
-WORTH_ASKING = 2**28
-"""Booleans from which on one asks first whether there is room for them."""
+CHECK_MEMORY_FROM = 2**28
+"""Number of booleans from which free memory is checked first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """Who may look where. True means "may look".
+    """Which keys are visible to which queries. True means visible.
 
     >>> print(Mask.causal())
     Mask.causal()
@@ -65,16 +67,16 @@ class Mask:
     rule: Rule
     name: str
 
-    # NumPy must hand `array & mask` to us instead of trying it element by element.
+    # NumPy must pass `array & mask` to Mask instead of applying & element by element.
     __array_ufunc__ = None
 
     # --- by position -------------------------------------------------------------------------------------
 
     @classmethod
     def causal(cls, align: Literal["last", "first"] = "last") -> "Mask":
-        """Each query sees itself and what is before it. With T != S the last query sees the last key.
+        """Each query sees itself and the keys before it. With T != S the last query is aligned with the last key.
 
-        `align="first"` puts the first query beside the first key instead, as PyTorch's `is_causal` does.
+        `align="first"` aligns the first query with the first key instead, as PyTorch's `is_causal` does.
 
         >>> Mask.causal(align="first").dense(2, 3).astype(int).tolist()
         [[1, 0, 0], [1, 1, 0]]
@@ -86,41 +88,41 @@ class Mask:
 
     @classmethod
     def window(cls, left: int | None, right: int | None = 0) -> "Mask":
-        """Each query sees `left` keys before it, itself, and `right` keys after it; None is without end.
+        """Each query sees `left` keys before it, itself, and `right` keys after it; None means no limit.
 
         >>> Mask.window(1, 0).dense(3, 3).astype(int).tolist()
         [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
         """
         for side, value in (("left", left), ("right", right)):
-            if value is not None and not (is_whole(value) and value >= 0):
+            if value is not None and not (is_integer(value) and value >= 0):
                 raise ArgumentError("window-side", side=side, value=value)
         left, right = (None if side is None else int(side) for side in (left, right))
         return cls(Band(left, right), f"Mask.window({left}, {right})")
 
     @classmethod
     def prefix(cls, n: Any) -> "Mask":
-        """Everyone sees the first `n` keys and no other; one number, or one per sample.
+        """Every query sees the first `n` keys and no other; one number, or one per sample.
 
         `Mask.causal() | Mask.prefix(n)` is the mask of a prefix language model.
         """
-        if is_whole(n):
+        if is_integer(n):
             if n < 0:
                 raise ArgumentError("prefix-negative", value=int(n))
             return cls(Prefix(int(n)), f"Mask.prefix({n})")
         counts = convert.whole_numbers(n, "prefix")
         if not is_tracing() and (counts < 0).any():
             raise ArgumentError("prefix-negative", value=int(counts.min()))
-        return cls(Prefix(counts), f"Mask.prefix({convert.spell(counts)})")
+        return cls(Prefix(counts), f"Mask.prefix({convert.shape_text(counts)})")
 
-    # --- by what the keys are ----------------------------------------------------------------------------
+    # --- by ids of the keys ------------------------------------------------------------------------------
 
     @classmethod
     def padding(cls, ids: Array, pad: int = 0) -> "Mask":
         """Keys whose id is not `pad`. `ids` is (S,) or (B, S)."""
-        if not is_whole(pad):
+        if not is_integer(pad):
             raise ArgumentError("pad-value", value=pad)
         ids = convert.whole_numbers(ids, "padding")
-        return cls(Keys(ids != pad), f"Mask.padding({convert.spell(ids)}, pad={pad})")
+        return cls(Keys(ids != pad), f"Mask.padding({convert.shape_text(ids)}, pad={pad})")
 
     @classmethod
     def segments(cls, ids: Array, queries: Array | None = None) -> "Mask":
@@ -130,30 +132,30 @@ class Mask:
         """
         ids = convert.whole_numbers(ids, "segments")
         queries = None if queries is None else convert.whole_numbers(queries, "segments")
-        return cls(Segments(ids, queries), f"Mask.segments({convert.spell(ids)})")
+        return cls(Segments(ids, queries), f"Mask.segments({convert.shape_text(ids)})")
 
-    # --- from other people's conventions -----------------------------------------------------------------
+    # --- from other conventions --------------------------------------------------------------------------
 
     @classmethod
     def of(cls, allowed: "Mask | Array") -> "Mask":
-        """A boolean array, True = may look, as a Mask; a Mask stays as it is.
+        """A boolean array, True = visible, as a Mask; a Mask is returned unchanged.
 
-        (T, S), or as many axes as the scores; the array is kept, not copied. Any other dtype raises DtypeError,
-        which names the converter.
+        (T, S), or as many axes as the scores; the array is kept, not copied. Any other dtype raises a DtypeError that
+        names the converter.
         """
         if isinstance(allowed, Mask):
             return allowed
         allowed = convert.two_axes(convert.booleans(allowed), "Mask.of")
-        return cls(Dense(allowed), f"Mask.of({convert.spell(allowed)})")
+        return cls(Dense(allowed), f"Mask.of({convert.shape_text(allowed)})")
 
     @classmethod
     def from_blocked(cls, blocked: Array, keys: bool = False) -> "Mask":
-        """The opposite polarity, as `nn.MultiheadAttention` has it: True or 1 = may not look.
+        """The opposite polarity, as in `nn.MultiheadAttention`: True or 1 = masked.
 
         `keys=True`: its `key_padding_mask`, (B, S) or (S,). Otherwise its `attn_mask`, (T, S).
         """
         blocked = convert.zero_or_one(blocked, "from_blocked")
-        name = f"Mask.from_blocked({convert.spell(blocked)}{', keys=True' if keys else ''})"
+        name = f"Mask.from_blocked({convert.shape_text(blocked)}{', keys=True' if keys else ''})"
         if keys:
             return cls(Keys(convert.one_row_per_sample(blocked == 0, "from_blocked")), name)
         if blocked.ndim == 3:
@@ -162,38 +164,38 @@ class Mask:
 
     @classmethod
     def from_additive(cls, added: Array) -> "Mask":
-        """A mask made to be added to the scores: 0 = may look; -inf or the dtype's lowest number = may not."""
+        """A mask that is added to the scores: 0 = visible; -inf or the dtype's lowest number = masked."""
         added = convert.zero_or_lowest(added)
-        return cls(Dense(added == 0), f"Mask.from_additive({convert.spell(added)})")
+        return cls(Dense(added == 0), f"Mask.from_additive({convert.shape_text(added)})")
 
     @classmethod
     def from_keep(cls, keep: Array) -> "Mask":
         """1 = keep, 0 = padding, as Hugging Face's `attention_mask`: (B, S) or (S,); (B, T, S) is one per sample."""
         keep = convert.zero_or_one(keep, "from_keep") != 0
-        name = f"Mask.from_keep({convert.spell(keep)})"
+        name = f"Mask.from_keep({convert.shape_text(keep)})"
         if keep.ndim <= 2:
             return cls(Keys(keep), name)
         return cls(Dense(keep, per_sample=keep.ndim == 3), name)
 
-    # --- together ----------------------------------------------------------------------------------------
+    # --- combined ----------------------------------------------------------------------------------------
 
     def __and__(self, other: "Mask | Array") -> "Mask":
         other = _combined(other, "&")
         rules: list[Rule] = []
-        for rule in (*_parts(self.rule, Both), *_parts(other.rule, Both)):
+        for rule in (*_parts(self.rule, And), *_parts(other.rule, And)):
             # Two bands are one narrower band: causal & window stays on the fast paths.
             at = next((i for i, other_rule in enumerate(rules) if _same_band(other_rule, rule)), None)
             if at is None:
                 rules.append(rule)
             else:
                 rules[at] = rules[at] & rule  # type: ignore[operator]
-        joined = rules[0] if len(rules) == 1 else Both(tuple(rules))
+        joined = rules[0] if len(rules) == 1 else And(tuple(rules))
         return Mask(joined, f"{_bracket(self.name, '|')} & {_bracket(other.name, '|')}")
 
     def __or__(self, other: "Mask | Array") -> "Mask":
         other = _combined(other, "|")
-        rules = (*_parts(self.rule, Either), *_parts(other.rule, Either))
-        return Mask(Either(rules), f"{_bracket(self.name, '&')} | {_bracket(other.name, '&')}")
+        rules = (*_parts(self.rule, Or), *_parts(other.rule, Or))
+        return Mask(Or(rules), f"{_bracket(self.name, '&')} | {_bracket(other.name, '&')}")
 
     __rand__ = __and__
     __ror__ = __or__
@@ -206,10 +208,10 @@ class Mask:
     def __bool__(self) -> bool:
         raise ArgumentError("mask-truth")
 
-    # --- lowered -----------------------------------------------------------------------------------------
+    # --- evaluated ---------------------------------------------------------------------------------------
 
     def bind(self, lead: Shape, T: int, S: int, like: Array | None = None) -> BoundMask:
-        """Lay the mask onto scores of shape (*lead, T, S); raises ShapeError where it does not fit."""
+        """Apply the mask to scores of shape (*lead, T, S); raises ShapeError where it does not fit."""
         frame = Frame(lead=tuple(lead), T=T, S=S, like=like)
         return BoundMask(self.rule.align(frame), frame)
 
@@ -222,28 +224,28 @@ class Mask:
         rows: slice | None = None,
         cols: slice | None = None,
     ) -> Array:
-        """The boolean array, or the block of it at `rows` and `cols`, as the kind of array `like` is.
+        """The boolean array, or its block at `rows` and `cols`, in the array type of `like`.
 
-        (T, S); with something per sample, (B, 1, T, S), ready to be used beside heads.
+        (T, S); for a mask per sample, (B, 1, T, S), which broadcasts over heads.
         """
         lead = self._own_lead()
-        rows, cols = part_of(rows, T), part_of(cols, S)
+        rows, cols = plain_slice(rows, T), plain_slice(cols, S)
         shape = (*lead, rows.stop - rows.start, cols.stop - cols.start)
-        if not is_tracing() and prod(shape) > WORTH_ASKING:
-            require(2 * prod(shape), key="mask-too-large", T=T, S=S)
-        seen = False if 0 in shape else self.bind(lead, T, S, like).block(rows, cols)
+        if not is_tracing() and prod(shape) > CHECK_MEMORY_FROM:
+            require_bytes(2 * prod(shape), key="mask-too-large", T=T, S=S)
+        visible = False if 0 in shape else self.bind(lead, T, S, like).block(rows, cols)
         if like is not None and is_tensor(like):
             import torch
 
-            if isinstance(seen, bool):
-                return torch.full(shape, seen, device=like.device)
-            return _axes_of(seen, lead).expand(shape).clone()
-        if isinstance(seen, bool):
-            return np.full(shape, seen)
-        return np.broadcast_to(_axes_of(seen, lead), shape).copy()
+            if isinstance(visible, bool):
+                return torch.full(shape, visible, device=like.device)
+            return _axes_of(visible, lead).expand(shape).clone()
+        if isinstance(visible, bool):
+            return np.full(shape, visible)
+        return np.broadcast_to(_axes_of(visible, lead), shape).copy()
 
     def _own_lead(self) -> Shape:
-        """The leading axes its arrays bring along."""
+        """The leading axes of the mask's own arrays."""
         leads = list(self.rule.leads())
         if any(len(lead) == 1 for lead in leads):
             # Some array has no axis for heads, so the scores have none: (B, T, S).
@@ -260,7 +262,7 @@ class Mask:
         return self.name
 
     def picture(self, T: int | None = None, S: int | None = None) -> str:
-        """The mask in characters: ■ may look, · may not. Sizes it does not know are taken as six."""
+        """The mask in characters: ■ visible, · masked. Unknown sizes default to six."""
         known_T, known_S = _known_sizes(self.rule)
         S = next((size for size in (S, known_S, T, known_T) if size is not None), 6)
         T = next((size for size in (T, known_T) if size is not None), S)
@@ -269,7 +271,7 @@ class Mask:
 
 
 def _known_sizes(rule: Rule) -> tuple[int | None, int | None]:
-    """T and S as far as the arrays inside tell."""
+    """T and S where the arrays of the rule determine them."""
     match rule:
         case Keys(keep=keep):
             return None, keep.shape[-1]
@@ -280,7 +282,7 @@ def _known_sizes(rule: Rule) -> tuple[int | None, int | None]:
             return (None if T == 1 else T), (None if S == 1 else S)
         case Not(rule=inner):
             return _known_sizes(inner)
-        case Joined(rules=rules):
+        case Combined(rules=rules):
             sizes = [_known_sizes(part) for part in rules]
             return next((t for t, _ in sizes if t), None), next((s for _, s in sizes if s), None)
     return None, None
@@ -290,7 +292,7 @@ def _same_band(one: Rule, other: Rule) -> bool:
     return isinstance(one, Band) and isinstance(other, Band) and one.from_first == other.from_first
 
 
-def _parts(rule: Rule, kind: type[Joined]) -> tuple[Rule, ...]:
+def _parts(rule: Rule, kind: type[Combined]) -> tuple[Rule, ...]:
     return rule.rules if isinstance(rule, kind) else (rule,)
 
 
@@ -306,14 +308,14 @@ def _bracket(name: str, signs: str) -> str:
     return f"({name})" if any(f" {sign} " in name for sign in signs) else name
 
 
-def _axes_of(seen: Array, lead: Shape) -> Array:
+def _axes_of(visible: Array, lead: Shape) -> Array:
     """A block of four axes (or two) with as many leading axes as `lead`."""
-    if seen.ndim == 2 or len(lead) == 2:
-        return seen
+    if visible.ndim == 2 or len(lead) == 2:
+        return visible
     if len(lead) == 1:
-        return seen[:, 0]
+        return visible[:, 0]
     if not lead:
-        return seen[0, 0]
-    if seen.shape[0] == 1:
-        return seen.reshape(*([1] * (len(lead) - 1)), *seen.shape[1:])
-    return seen.reshape(*lead[:-1], *seen.shape[1:])
+        return visible[0, 0]
+    if visible.shape[0] == 1:
+        return visible.reshape(*([1] * (len(lead) - 1)), *visible.shape[1:])
+    return visible.reshape(*lead[:-1], *visible.shape[1:])

@@ -1,11 +1,11 @@
-"""What a mask is made of: small rules that say which query may look at which key.
+"""The rules that masks are made of: each defines which keys are visible to which queries.
 
-A rule is a value. Lowered, it answers for one rectangle of the score matrix at a time: `True` (all of it may be
-looked at), `False` (none of it), or a boolean array that broadcasts to the rectangle. So nothing T × S is ever
-made, and a kernel can skip what nobody sees. The lines use only operators and slices that NumPy arrays and
-torch tensors share; the one thing that differs, making positions, comes with the `Frame`.
+A rule is a value. It is evaluated for one rectangle of the score matrix at a time: `True` (all visible), `False` (all
+masked), or a boolean array that broadcasts to the rectangle. So no T × S array is allocated, and a kernel can skip
+masked blocks. The code uses only operators and slices that NumPy arrays and torch tensors share; the one difference,
+creating positions, is a method of `Frame`.
 
-Query i stands at key position i + S - T: the last query is aligned with the last key.
+Query i is at key position i + S - T: the last query is aligned with the last key.
 """
 
 from abc import ABC, abstractmethod
@@ -15,18 +15,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from regard.arrays import Array, is_tensor, to_kind_of
+from regard.arrays import Array, convert_like, is_tensor
 from regard.axes import Shape, fits, split_lead
 from regard.errors import ShapeError
-from regard.masks.intervals import Runs, Spans, edges, own_segment
+from regard.masks.intervals import KeyRanges, SegmentBounds, edges, segment_ranges
 
-Seen: TypeAlias = "bool | Array"
-"""True: everything in the rectangle may be looked at; False: nothing; else an array that says which."""
+Visible: TypeAlias = "bool | Array"
+"""True: everything in the rectangle is visible; False: everything is masked; else a boolean array."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The score matrix a rule is lowered onto: the caller's leading axes, its sizes, and the kind of array wanted."""
+    """The score matrix that a rule is applied to: the caller's leading axes, its sizes, and the result's array type."""
 
     lead: Shape
     T: int
@@ -47,7 +47,7 @@ class Frame:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Rule(ABC):
-    """One rule. `align` fits its arrays to a frame as B H · ·; `pick` keeps one head of one sample of them."""
+    """One rule. `align` arranges its arrays for a frame as B H · ·; `pick` selects one head of one sample."""
 
     def align(self, frame: Frame) -> "Rule":
         return self
@@ -56,31 +56,31 @@ class Rule(ABC):
         return self
 
     @abstractmethod
-    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
-        """Who may look in this rectangle."""
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Visible:
+        """What is visible in this rectangle."""
 
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
-        """A range of keys outside of which these rows see nothing."""
+        """A range of keys outside of which everything is masked for these rows."""
         return 0, frame.S
 
-    def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
-        """A range of keys that all of these rows see; nothing, (0, 0), where that is not known beforehand."""
+    def fully_visible(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        """A range of keys that are visible to all of these rows; (0, 0) where none is known."""
         return 0, 0
 
-    def sees(self, frame: Frame, flagged: Array) -> Array | None:
-        """… B H T (or 1): which queries see a flagged key (… B H S); None where there is no quick way to tell."""
+    def any_visible(self, frame: Frame, flagged: Array) -> Array | None:
+        """… B H T (or 1): whether a flagged key (… B H S) is visible to each query; None without a fast method."""
         return None
 
     def leads(self) -> Iterator[Shape]:
-        """The leading axes that this rule's arrays bring along, heads included."""
+        """The leading axes of this rule's arrays, heads included."""
         return iter(())
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Band(Rule):
-    """Keys from `left` before the query to `right` after it; None is without end. Causal is Band(None, 0).
+    """Keys from `left` before the query to `right` after it; None means no limit. Causal is Band(None, 0).
 
-    `from_first`: query i stands at key i instead, the first query beside the first key.
+    `from_first`: query i is at key i instead, so the first query is aligned with the first key.
     """
 
     left: int | None
@@ -90,7 +90,7 @@ class Band(Rule):
     def offset(self, frame: Frame) -> int:
         return 0 if self.from_first else frame.offset
 
-    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Visible:
         first, last = rows.start + self.offset(frame), rows.stop - 1 + self.offset(frame)
         nearest, furthest = cols.start - last, cols.stop - 1 - first
         left = -self.left if self.left is not None else nearest
@@ -101,30 +101,30 @@ class Band(Rule):
             return True
         keys = frame.positions(cols.start, cols.stop)
         queries = frame.positions(first, last + 1)[:, None]
-        seen: Seen = True
+        visible: Visible = True
         if self.left is not None and nearest < left:
-            seen = keys >= queries - self.left
+            visible = keys >= queries - self.left
         if self.right is not None and furthest > right:
             below = keys <= queries + self.right
-            seen = below if seen is True else seen & below
-        return seen
+            visible = below if visible is True else visible & below
+        return visible
 
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
         low = 0 if self.left is None else rows.start + self.offset(frame) - self.left
         high = frame.S if self.right is None else rows.stop + self.offset(frame) + self.right
         return _clipped(low, high, frame.S)
 
-    def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
+    def fully_visible(self, frame: Frame, rows: slice) -> tuple[int, int]:
         low = 0 if self.left is None else rows.stop - 1 + self.offset(frame) - self.left
         high = frame.S if self.right is None else rows.start + self.offset(frame) + self.right + 1
         return _clipped(low, high, frame.S)
 
-    def sees(self, frame: Frame, flagged: Array) -> Array | None:
+    def any_visible(self, frame: Frame, flagged: Array) -> Array | None:
         low, high = self.edges(frame)
-        return Runs(None, low[None], high[None]).see(flagged)
+        return KeyRanges(None, low[None], high[None]).any_visible(flagged)
 
     def edges(self, frame: Frame) -> tuple[Array, Array]:
-        """The first key each query sees, and the one after the last."""
+        """The first visible key of each query, and the one past the last."""
         here = frame.positions(self.offset(frame), self.offset(frame) + frame.T)
         return edges(here, self.left, self.right, frame.S)
 
@@ -133,19 +133,19 @@ class Band(Rule):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class OfKeys(Rule):
-    """A rule that says the same to every query."""
+class KeyRule(Rule):
+    """A rule about keys alone: the same for every query."""
 
     @abstractmethod
-    def keeps(self, frame: Frame) -> Array:
-        """(1 or B) 1 S: the keys that may be looked at."""
+    def visible_keys(self, frame: Frame) -> Array:
+        """(1 or B) 1 S: the visible keys."""
 
-    def sees(self, frame: Frame, flagged: Array) -> Array | None:
-        return (flagged & self.keeps(frame)).any(-1)[..., None]
+    def any_visible(self, frame: Frame, flagged: Array) -> Array | None:
+        return (flagged & self.visible_keys(frame)).any(-1)[..., None]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Prefix(OfKeys):
+class Prefix(KeyRule):
     """The first `count` keys, one number for all samples or one per sample."""
 
     count: Any
@@ -158,7 +158,7 @@ class Prefix(OfKeys):
     def pick(self, b: int, h: int) -> Rule:
         return self if isinstance(self.count, int) else Prefix(_one_sample(self.count, b))
 
-    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Visible:
         if isinstance(self.count, int):
             if cols.stop <= self.count:
                 return True
@@ -166,14 +166,14 @@ class Prefix(OfKeys):
                 return False
         return frame.positions(cols.start, cols.stop)[None, :] < self.count
 
-    def keeps(self, frame: Frame) -> Array:
+    def visible_keys(self, frame: Frame) -> Array:
         count = self.count if isinstance(self.count, int) else self.count[..., 0]
         return frame.positions(0, frame.S)[None, None] < count
 
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
         return 0, min(self.count, frame.S) if isinstance(self.count, int) else frame.S
 
-    def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
+    def fully_visible(self, frame: Frame, rows: slice) -> tuple[int, int]:
         return 0, min(self.count, frame.S) if isinstance(self.count, int) else 0
 
     def leads(self) -> Iterator[Shape]:
@@ -182,7 +182,7 @@ class Prefix(OfKeys):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Keys(OfKeys):
+class Keys(KeyRule):
     """Keys that are kept: `keep` is (S,) or one row per sample, (B, S)."""
 
     keep: Array
@@ -194,10 +194,10 @@ class Keys(OfKeys):
     def pick(self, b: int, h: int) -> Rule:
         return Keys(_one_sample(self.keep, b))
 
-    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Visible:
         return self.keep[..., cols]
 
-    def keeps(self, frame: Frame) -> Array:
+    def visible_keys(self, frame: Frame) -> Array:
         return self.keep[:, :, 0]
 
     def leads(self) -> Iterator[Shape]:
@@ -207,12 +207,12 @@ class Keys(OfKeys):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Segments(Rule):
-    """A query sees the keys whose segment is its own. `queries` None: the last T of `keys`."""
+    """A query sees the keys of its own segment. `queries` None: the last T of `keys`."""
 
     keys: Array
     queries: Array | None
-    spans: Spans | None = None
-    """Once aligned, where the ids can be read: what rows reach. All samples share it, and so do picked ones."""
+    bounds: SegmentBounds | None = None
+    """The bounds of the segments, once aligned and where the ids can be read; shared by all picked samples."""
     sample: int | None = None
 
     def align(self, frame: Frame) -> Rule:
@@ -225,28 +225,28 @@ class Segments(Rule):
         elif queries.shape[-1] != frame.T:
             raise ShapeError("segments-length", found=queries.shape[-1], T=frame.T)
         keys, queries = (_per_sample(ids, 1, frame, "segments") for ids in (self.keys, queries))
-        return Segments(keys[..., None, :], queries[..., :, None], Spans.of(queries[:, 0], keys[:, 0]))
+        return Segments(keys[..., None, :], queries[..., :, None], SegmentBounds.of(queries[:, 0], keys[:, 0]))
 
     def pick(self, b: int, h: int) -> Rule:
-        return Segments(_one_sample(self.keys, b), _one_sample(self.queries, b), self.spans, sample=b)
+        return Segments(_one_sample(self.keys, b), _one_sample(self.queries, b), self.bounds, sample=b)
 
-    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Visible:
         assert self.queries is not None, "align comes before block"
         return self.queries[..., rows, :] == self.keys[..., cols]
 
     def reach(self, frame: Frame, rows: slice) -> tuple[int, int]:
-        return (0, frame.S) if self.spans is None else self.spans.reach(rows, self.sample)
+        return (0, frame.S) if self.bounds is None else self.bounds.reach(rows, self.sample)
 
-    def certain(self, frame: Frame, rows: slice) -> tuple[int, int]:
-        return (0, 0) if self.spans is None else self.spans.certain(rows, self.sample)
+    def fully_visible(self, frame: Frame, rows: slice) -> tuple[int, int]:
+        return (0, 0) if self.bounds is None else self.bounds.fully_visible(rows, self.sample)
 
-    def sees(self, frame: Frame, flagged: Array) -> Array | None:
-        return self.runs().see(flagged)
+    def any_visible(self, frame: Frame, flagged: Array) -> Array | None:
+        return self.ranges().any_visible(flagged)
 
-    def runs(self, between: tuple[Array, Array] | None = None) -> Runs:
-        """What queries see of their own segments, between edges that bands give them or not."""
-        assert self.queries is not None, "align comes before runs"
-        return own_segment(self.queries[:, 0, :, 0], self.keys[:, 0, 0], between)
+    def ranges(self, between: tuple[Array, Array] | None = None) -> KeyRanges:
+        """The visible keys of each query: its own segment, cut at the edges of a band if they are given."""
+        assert self.queries is not None, "align comes before ranges"
+        return segment_ranges(self.queries[:, 0, :, 0], self.keys[:, 0, 0], between)
 
     def leads(self) -> Iterator[Shape]:
         for ids in (self.keys, self.queries):
@@ -256,7 +256,7 @@ class Segments(Rule):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Dense(Rule):
-    """A boolean array, (T, S) or with as many axes as the scores; `per_sample`: (B, T, S), heads or not."""
+    """A boolean array, (T, S) or with as many axes as the scores; `per_sample`: (B, T, S), with heads or without."""
 
     allowed: Array
     per_sample: bool = False
@@ -269,14 +269,14 @@ class Dense(Rule):
             raise ShapeError("mask-ambiguous", found=found, scores=scores)
         if len(found) not in (2, len(scores)) or not fits(found, scores):
             raise ShapeError("mask-shape", found=found, scores=scores)
-        allowed = to_kind_of(self.allowed, frame.like)
+        allowed = convert_like(self.allowed, frame.like)
         return Dense(as_four_axes(allowed, frame.lead))
 
     def pick(self, b: int, h: int) -> Rule:
         B, H = self.allowed.shape[:2]
         return Dense(self.allowed[b if B > 1 else 0, h if H > 1 else 0])
 
-    def block(self, frame: Frame, rows: slice, cols: slice) -> Seen:
+    def block(self, frame: Frame, rows: slice, cols: slice) -> Visible:
         whole = slice(None)
         T, S = self.allowed.shape[-2:]
         return self.allowed[..., rows if T > 1 else whole, cols if S > 1 else whole]
@@ -287,7 +287,7 @@ class Dense(Rule):
 
 
 def _clipped(low: int, high: int, S: int) -> tuple[int, int]:
-    """A range within 0 … S, empty rather than backwards."""
+    """The range clipped to 0 … S; empty where low > high."""
     low, high = min(max(low, 0), S), min(max(high, 0), S)
     return low, max(low, high)
 
@@ -300,7 +300,7 @@ def as_four_axes(x: Array, lead: Shape) -> Array:
         return x[:, None]
     if len(lead) == 2:
         return x
-    # Five axes and more: samples lie along several axes, and only whole axes can be merged into one.
+    # Five axes and more: several axes count samples, and only whole axes can be merged into one.
     samples = split_lead(lead)[0]
     if all(size == 1 for size in x.shape[:-3]):
         return x.reshape(1, *x.shape[-3:])
@@ -310,7 +310,7 @@ def as_four_axes(x: Array, lead: Shape) -> Array:
 
 def _per_sample(x: Array, own: int, frame: Frame, what: str) -> Array:
     """`x`, whose last `own` axes are its own and the rest count samples, as (B or 1, 1, *own)."""
-    x = to_kind_of(x, frame.like)
+    x = convert_like(x, frame.like)
     samples, rest = x.shape[: x.ndim - own], x.shape[x.ndim - own :]
     if not samples:
         return x[None, None]

@@ -1,7 +1,7 @@
-"""Every sentence the software says, in English and in Chinese, side by side.
+"""All messages of regard, each in English and in Chinese.
 
-An entry cannot exist in one language only: `Words` needs both. This room knows how to pick a language and
-fill in values; it knows nothing about who is speaking.
+`Message` requires both languages. This package chooses the language and fills in values; the texts are in its modules,
+one for each subject.
 """
 
 import contextvars
@@ -38,20 +38,20 @@ MODULES = (
     "verdicts",
     "views",
 )
-"""The catalogues: a module for each subject."""
+"""The modules with the texts, one for each subject."""
 
 _chosen: contextvars.ContextVar[Language | None] = contextvars.ContextVar("regard_language", default=None)
 
 
-class Words(NamedTuple):
-    """One sentence in both languages, with the same `{placeholders}`."""
+class Message(NamedTuple):
+    """One message in both languages, with the same `{placeholders}`."""
 
     en: str
     zh: str
 
 
 class Listed(tuple[object, ...]):
-    """Things that a sentence names one after another: in Chinese 、 stands between them.
+    """A list inside a message: joined with a comma in English and with 、 in Chinese.
 
     >>> say("unknown-choice", "zh", name="kind", value="x", choices=Listed(["self", "cross"]))
     "没有 kind='x' 这个选项；可选：self、cross"
@@ -59,7 +59,7 @@ class Listed(tuple[object, ...]):
 
     @classmethod
     def few(cls, things: Iterable[object], most: int = 5) -> "Listed":
-        """So many of them at most, and a sign where there are more."""
+        """At most `most` of them, and … where there are more."""
         first = list(islice(things, most + 1))
         return cls(first if len(first) <= most else [*first[:most], "…"])
 
@@ -68,9 +68,9 @@ class Listed(tuple[object, ...]):
 
 
 def language() -> Language:
-    """The language to speak: the one chosen by `speaking`, else the environment's.
+    """The current language: the one set by `use_language`, else that of the environment.
 
-    `REGARD_LANG` wins over the usual locale variables, in their usual order.
+    `REGARD_LANG` takes precedence over the usual locale variables, in their usual order.
     """
     chosen = _chosen.get()
     if chosen is not None:
@@ -83,8 +83,8 @@ def language() -> Language:
 
 
 @contextmanager
-def speaking(lang: Language) -> Iterator[None]:
-    """Speak `lang` inside the block, whatever the environment says."""
+def use_language(lang: Language) -> Iterator[None]:
+    """Use `lang` inside the block, whatever the environment sets."""
     token = _chosen.set(lang)
     try:
         yield
@@ -93,7 +93,7 @@ def speaking(lang: Language) -> Iterator[None]:
 
 
 def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
-    """The sentence called `key`, with its values filled in; what would steer a terminal in them is shown as a sign.
+    """The message named `key` with its values filled in; control characters in them become visible signs.
 
     >>> say("prefix-negative", "en", value=-1)
     'Mask.prefix(n) needs n of at least 0; found -1'
@@ -102,24 +102,25 @@ def say(key: str, lang: Language | None = None, /, **values: Any) -> str:
         from regard.errors import ArgumentError
 
         raise ArgumentError("unknown-choice", name="lang", value=lang, choices=Listed(LANGUAGES))
-    spoken = lang or language()
-    return getattr(catalogue()[key], spoken).format(**{name: _told(value, spoken) for name, value in values.items()})
+    chosen = lang or language()
+    texts = {name: _formatted(value, chosen) for name, value in values.items()}
+    return getattr(catalogue()[key], chosen).format(**texts)
 
 
-def _told(value: Any, lang: Language) -> Any:
-    """A value as a sentence names it: numbers as they are, for the sentence says how many places they have."""
+def _formatted(value: Any, lang: Language) -> Any:
+    """A value for a message; numbers are unchanged, because the message formats them."""
     if isinstance(value, Listed):
         return printable(value.joined(lang))
     return printable(str(value)) if isinstance(value, str | os.PathLike | BaseException) else value
 
 
 @cache
-def catalogue() -> dict[str, Words]:
-    """All entries by key. Loaded on the first sentence, so that importing regard stays quick."""
+def catalogue() -> dict[str, Message]:
+    """All messages by key. Loaded on first use, so that importing regard stays fast."""
     modules = (import_module(f"regard.messages.{name}") for name in MODULES)
-    merged: dict[str, Words] = {}
+    merged: dict[str, Message] = {}
     for module in modules:
-        repeated = merged.keys() & module.WORDS.keys()
-        assert not repeated, f"said twice: {sorted(repeated)}"
-        merged.update(module.WORDS)
+        repeated = merged.keys() & module.MESSAGES.keys()
+        assert not repeated, f"defined twice: {sorted(repeated)}"
+        merged.update(module.MESSAGES)
     return merged

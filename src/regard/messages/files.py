@@ -1,294 +1,293 @@
-"""What is said about files and packages."""
+"""Error messages about files and packages."""
 
-from regard.messages import Words
+from regard.messages import Message
 
-WORDS: dict[str, Words] = {
+MESSAGES: dict[str, Message] = {
     # --- files ---
-    "file-absent": Words(
+    "file-absent": Message(
         en="there is no file {path}",
         zh="文件 {path} 不存在",
     ),
-    "file-is-folder": Words(
+    "file-is-folder": Message(
         en="{path} is a folder; give the path of a file",
         zh="{path} 是文件夹；请给出文件的路径",
     ),
-    "file-is-fifo": Words(
+    "file-is-fifo": Message(
         en="{path} is a FIFO (named pipe), not a regular file; give the path of a regular file",
         zh="{path} 是命名管道（FIFO），不是普通文件；请给出普通文件的路径",
     ),
-    "file-is-device": Words(
+    "file-is-device": Message(
         en="{path} is a device, not a regular file; give the path of a regular file",
         zh="{path} 是设备，不是普通文件；请给出普通文件的路径",
     ),
-    "file-is-socket": Words(
+    "file-is-socket": Message(
         en="{path} is a socket, not a regular file; give the path of a regular file",
         zh="{path} 是套接字，不是普通文件；请给出普通文件的路径",
     ),
-    "file-is-dash": Words(
+    "file-is-dash": Message(
         en="- is not the name of a file: no file is written to standard output; give the path of a file",
         zh="- 不是文件名：文件不会写到标准输出；请给出文件的路径",
     ),
-    "file-no-reader": Words(
+    "file-no-reader": Message(
         en="{path} is a FIFO (named pipe) that no process reads; start the reader first, or give the path of a file",
         zh="{path} 是命名管道（FIFO），但没有进程在读取；请先启动读取方，或给出文件的路径",
     ),
-    "file-too-large": Words(
-        en="{path} has {found}, but at most {most} are read; check that it is the right file",
+    "file-too-large": Message(
+        en="{path} has {found}, but the limit is {most}; check that it is the right file",
         zh="{path} 的大小是 {found}，最多只读取 {most}；请确认文件是否正确",
     ),
-    "file-no-folder": Words(
+    "file-no-folder": Message(
         en="{path} cannot be written: there is no folder {folder}; make it first",
         zh="无法写入 {path}：文件夹 {folder} 不存在；请先创建",
     ),
-    "file-ending": Words(
+    "file-ending": Message(
         en="{path} has an ending that does not fit what would be written there; call it {better} (possible: {endings})",
         zh="{path} 的扩展名与要写入的内容不符；请改名为 {better}（可用的扩展名：{endings}）",
     ),
-    "file-unwritable": Words(
-        en="{path} could not be written ({reason}); check the folder, the permission and the space left",
+    "file-unwritable": Message(
+        en="{path} could not be written ({reason}); check the folder, the permissions and the free space",
         zh="无法写入 {path}（{reason}）；请检查文件夹、权限和剩余空间",
     ),
-    "trace-unreadable": Words(
-        en="{path} could not be read as a safetensors file ({reason}): it is damaged, cut short or something "
-        "else; save the trace again with trace.save(path)",
+    "trace-unreadable": Message(
+        en="{path} could not be read as a safetensors file ({reason}): it is damaged, truncated or of another "
+        "format; save the trace again with trace.save(path)",
         zh="{path} 无法作为 safetensors 文件读取（{reason}）：文件损坏、不完整或不是这种格式；"
         "请用 trace.save(path) 重新保存",
     ),
-    "trace-not-ours": Words(
+    "trace-not-ours": Message(
         en="{path} is a safetensors file but not a trace; regard.read_trace reads what trace.save(path) wrote",
         zh="{path} 是 safetensors 文件，但不是 Trace；regard.read_trace 只读取 trace.save(path) 写的文件",
     ),
-    "trace-newer": Words(
+    "trace-newer": Message(
         en="{path} was written by a newer regard (trace version {found}; this one reads up to {known}): "
         "pip install --upgrade regard",
         zh="{path} 由更新版本的 regard 写成（Trace 版本 {found}；当前版本最高支持 {known}）："
         "pip install --upgrade regard",
     ),
-    "trace-garbled": Words(
+    "trace-garbled": Message(
         en="{path} is damaged: {place} makes no sense; save the trace again with trace.save(path)",
         zh="{path} 已损坏：{place} 处的内容无效；请用 trace.save(path) 重新保存",
     ),
-    "trace-tensor-missing": Words(
+    "trace-tensor-missing": Message(
         en="{path} is damaged: tensor {tensor!r} is missing; save the trace again with trace.save(path)",
         zh="{path} 已损坏：缺少张量 {tensor!r}；请用 trace.save(path) 重新保存",
     ),
-    "trace-tensor-shape": Words(
-        en="{path} is damaged: tensor {tensor!r} has shape {found} where {wanted} belongs; "
+    "trace-tensor-shape": Message(
+        en="{path} is damaged: tensor {tensor!r} has shape {found}, expected {wanted}; "
         "save the trace again with trace.save(path)",
         zh="{path} 已损坏：张量 {tensor!r} 的形状是 {found}，应为 {wanted}；请用 trace.save(path) 重新保存",
     ),
-    "trace-tensor-dtype": Words(
-        en="{path} is damaged: tensor {tensor!r} has a dtype ({found}) that cannot stand there; "
+    "trace-tensor-dtype": Message(
+        en="{path} is damaged: tensor {tensor!r} has dtype {found}, which is not allowed here; "
         "save the trace again with trace.save(path)",
-        zh="{path} 已损坏：张量 {tensor!r} 的 dtype（{found}）不该出现在这里；请用 trace.save(path) 重新保存",
+        zh="{path} 已损坏：张量 {tensor!r} 的 dtype 是 {found}，这里不允许；请用 trace.save(path) 重新保存",
     ),
-    "trace-tensor-axes": Words(
-        en="{path} is damaged: tensor {tensor!r} has {found} axes, where {most} is the most; "
+    "trace-tensor-axes": Message(
+        en="{path} is damaged: tensor {tensor!r} has {found} axes; the maximum is {most}; "
         "save the trace again with trace.save(path)",
         zh="{path} 已损坏：张量 {tensor!r} 有 {found} 个轴，最多只能有 {most} 个；请用 trace.save(path) 重新保存",
     ),
-    "trace-large": Words(
-        en="{path} claims more than it holds: {place} is {found}, where {most} is the most; "
+    "trace-large": Message(
+        en="{path} claims more than it holds: {place} is {found}; the maximum is {most}; "
         "save the trace again with trace.save(path)",
         zh="{path} 声明的内容超出了它实际保存的：{place} 是 {found}，最多只能是 {most}；请用 trace.save(path) 重新保存",
     ),
     # --- a file of another format; the reasons below are parts of these sentences ---
-    "other-weights": Words(
+    "other-weights": Message(
         en="{path} should be a safetensors file with the weights of a model, but it is {reason}",
         zh="{path} 应为保存模型权重的 safetensors 文件，但它其实是{reason}",
     ),
-    "other-json": Words(
+    "other-json": Message(
         en="{path} should be a JSON file of a model that regard saved, but it is {reason}",
         zh="{path} 应为 regard 保存的模型的 JSON 文件，但它其实是{reason}",
     ),
-    "other-tokenizer": Words(
+    "other-tokenizer": Message(
         en="{path} should be a tokenizer.json, but it is {reason}",
         zh="{path} 应为 tokenizer.json，但它其实是{reason}",
     ),
-    "other-trace": Words(
+    "other-trace": Message(
         en="{path} should be a trace that trace.save(path) wrote, but it is {reason}",
         zh="{path} 应为 trace.save(path) 保存的 Trace，但它其实是{reason}",
     ),
-    "kind-empty": Words(
+    "kind-empty": Message(
         en="an empty file: get it again, the download or copy did not finish",
         zh="空文件：下载或复制没有完成，请重新获取",
     ),
-    "kind-zeros": Words(
+    "kind-zeros": Message(
         en="a file of zeros: get it again, the download or copy did not finish",
         zh="全是零的文件：下载或复制没有完成，请重新获取",
     ),
-    "kind-lfs": Words(
-        en="a Git LFS pointer, which only says where the file is: run `git lfs install` and `git lfs pull` in its "
-        "folder",
+    "kind-lfs": Message(
+        en="a Git LFS pointer, which holds only the location of the file: run `git lfs install` and `git lfs pull` in "
+        "its folder",
         zh="Git LFS 指针，只记录了文件在哪里：请在它所在的文件夹里运行 `git lfs install` 和 `git lfs pull`",
     ),
-    "kind-page": Words(
-        en="a web page (HTML or XML), as a server sends instead of a file: open the address in a browser, check the "
-        "link and whether you must log in, and download it again",
+    "kind-page": Message(
+        en="a web page (HTML or XML), which servers send instead of a missing file: open the address in a browser, "
+        "check the link and whether you must log in, and download it again",
         zh="网页（HTML 或 XML），服务器常用它代替文件返回：请在浏览器中打开该地址，检查链接以及是否需要登录，"
         "然后重新下载",
     ),
-    "kind-pickle": Words(
-        en="a pickle, which can run any program when it is opened and which regard never opens: write the weights "
-        "again with safetensors, such as safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)",
-        zh="pickle 文件，打开它可能执行任意程序，regard 从不打开：请把权重改存为 safetensors，"
+    "kind-pickle": Message(
+        en="a pickle, which can run any code when it is opened, so regard never opens one: save the weights with "
+        "safetensors, such as safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)",
+        zh="pickle 文件，打开它可能执行任意代码，regard 从不打开：请把权重改存为 safetensors，"
         "例如 safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)",
     ),
-    "kind-torch": Words(
-        en="a PyTorch checkpoint (.pt, .pth, .bin: a zip archive with a pickle), which can run any program when it is "
-        "opened and which regard never opens: write the weights again with safetensors, such as "
+    "kind-torch": Message(
+        en="a PyTorch checkpoint (.pt, .pth, .bin: a zip archive with a pickle), which can run any code when it is "
+        "opened, so regard never opens one: save the weights with safetensors, such as "
         "safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)",
-        zh="PyTorch 检查点（.pt、.pth、.bin：内含 pickle 的 zip 压缩包），打开它可能执行任意程序，regard 从不打开："
+        zh="PyTorch 检查点（.pt、.pth、.bin：内含 pickle 的 zip 压缩包），打开它可能执行任意代码，regard 从不打开："
         "请把权重改存为 safetensors，例如 safetensors.torch.save_file(torch.load(path, weights_only=True), new_path)",
     ),
-    "kind-gguf": Words(
+    "kind-gguf": Message(
         en="a GGUF or GGML file, as llama.cpp uses: get the same model in safetensors format",
         zh="llama.cpp 使用的 GGUF 或 GGML 文件：请获取同一模型的 safetensors 格式",
     ),
-    "kind-numpy": Words(
+    "kind-numpy": Message(
         en="a NumPy file (.npy or .npz): read it with numpy.load(path, allow_pickle=False) and save it in the right "
         "format; for attention weights, regard.Trace.from_weights(array).save(path)",
         zh="NumPy 文件（.npy 或 .npz）：请用 numpy.load(path, allow_pickle=False) 读取，再存为正确的格式；"
         "若是注意力权重，用 regard.Trace.from_weights(array).save(path)",
     ),
-    "kind-hdf5": Words(
+    "kind-hdf5": Message(
         en="an HDF5 file (.h5, as Keras writes): export the model to safetensors",
         zh="HDF5 文件（.h5，Keras 的格式）：请把模型导出为 safetensors",
     ),
-    "kind-graph": Words(
+    "kind-graph": Message(
         en="an ONNX or TensorFlow Lite model: get the same model in safetensors format",
         zh="ONNX 或 TensorFlow Lite 模型：请获取同一模型的 safetensors 格式",
     ),
-    "kind-sentencepiece": Words(
+    "kind-sentencepiece": Message(
         en="a SentencePiece model (tokenizer.model): convert it, such as with "
         "transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(folder), which writes tokenizer.json",
         zh="SentencePiece 模型（tokenizer.model）：请转换，例如 "
         "transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(folder)，它会写出 tokenizer.json",
     ),
-    "kind-compressed": Words(
+    "kind-compressed": Message(
         en="a compressed archive (zip, gzip, xz, zstd, tar …): unpack it first and give the file inside",
         zh="压缩包（zip、gzip、xz、zstd、tar 等）：请先解压，再给出其中的文件",
     ),
-    "kind-safetensors": Words(
-        en="a safetensors file, which holds tensors: give the JSON file that belongs beside it",
+    "kind-safetensors": Message(
+        en="a safetensors file, which holds tensors: give the JSON file that belongs to it",
         zh="safetensors 文件，里面是张量：请给出与它配套的 JSON 文件",
     ),
-    "kind-json": Words(
+    "kind-json": Message(
         en="a JSON file, such as a configuration or an index of parts: give the safetensors file itself",
         zh="JSON 文件，例如配置或分片索引：请给出 safetensors 文件本身",
     ),
-    "kind-text": Words(
+    "kind-text": Message(
         en="a text file: give the safetensors file itself",
         zh="文本文件：请给出 safetensors 文件本身",
     ),
-    "kind-utf-16": Words(
-        en="text in UTF-16, as Windows programs write it: save it as UTF-8",
+    "kind-utf-16": Message(
+        en="text in UTF-16, which some Windows programs write: save it as UTF-8",
         zh="UTF-16 编码的文本，某些 Windows 程序会这样保存：请另存为 UTF-8",
     ),
-    "kind-picture": Words(
-        en="a picture (PNG, JPEG, GIF …): give the file that it was made from",
+    "kind-picture": Message(
+        en="a picture (PNG, JPEG, GIF …): give the file from which it was made",
         zh="图片（PNG、JPEG、GIF 等）：请给出生成它的文件",
     ),
-    "kind-pdf": Words(
-        en="a PDF document: another file was meant",
+    "kind-pdf": Message(
+        en="a PDF document: check that it is the right file",
         zh="PDF 文档：请检查是否给错了文件",
     ),
-    "kind-program": Words(
-        en="a program: another file was meant",
+    "kind-program": Message(
+        en="a program: check that it is the right file",
         zh="程序文件：请检查是否给错了文件",
     ),
-    "kind-table": Words(
-        en="a table or database (Parquet, Arrow, SQLite): another file was meant",
+    "kind-table": Message(
+        en="a table or database (Parquet, Arrow, SQLite): check that it is the right file",
         zh="数据表或数据库（Parquet、Arrow、SQLite）：请检查是否给错了文件",
     ),
     # --- a model's folder ---
-    "model-no-folder": Words(
+    "model-no-folder": Message(
         en="there is no folder {path}",
         zh="文件夹 {path} 不存在",
     ),
-    "model-not-folder": Words(
+    "model-not-folder": Message(
         en="{path} is a file; a model is a folder with config.json and model.safetensors",
         zh="{path} 是文件；模型是一个文件夹，里面有 config.json 和 model.safetensors",
     ),
-    "model-outside": Words(
-        en="{path} leads to {target}, outside of its folder; put the file itself there instead of a link",
+    "model-outside": Message(
+        en="{path} is a link to {target}, outside of its folder; put the file itself there instead of a link",
         zh="{path} 指向 {target}，在所属文件夹之外；请放入文件本身，不要放链接",
     ),
-    "model-unreadable": Words(
+    "model-unreadable": Message(
         en="{path} could not be read ({reason})",
         zh="无法读取 {path}（{reason}）",
     ),
-    "model-garbled": Words(
-        en="{path} is damaged: {place} makes no sense; save the model again with save_model(folder, config, tensors)",
+    "model-garbled": Message(
+        en="{path} is damaged: {place} is not valid; save the model again with save_model(folder, config, tensors)",
         zh="{path} 已损坏：{place} 处的内容无效；请用 save_model(folder, config, tensors) 重新保存",
     ),
-    "model-part-large": Words(
-        en="{path} is damaged: its {place} takes {found}, where {most} is the most; "
+    "model-part-large": Message(
+        en="{path} is damaged: its {place} takes {found}; the maximum is {most}; "
         "save the model again with save_model(folder, config, tensors)",
         zh="{path} 已损坏：其中的 {place} 占 {found}，最多只能是 {most}；"
         "请用 save_model(folder, config, tensors) 重新保存",
     ),
-    "model-cut": Words(
-        en="{path} holds {found} of numbers, but its header speaks of {wanted}: it was cut short or changed; "
-        "copy it again",
-        zh="{path} 里的数据有 {found}，但文件头说有 {wanted}：文件不完整或被改动过；请重新复制",
+    "model-cut": Message(
+        en="{path} holds {found} of data, but its header declares {wanted}: it was truncated or changed; copy it again",
+        zh="{path} 里的数据有 {found}，但文件头声明有 {wanted}：文件不完整或被改动过；请重新复制",
     ),
-    "model-tensor-dtype": Words(
+    "model-tensor-dtype": Message(
         en="{path}: tensor {tensor!r} has dtype {found}; a model's weights are one of: {choices}",
         zh="{path}：张量 {tensor!r} 的 dtype 是 {found}；模型权重只能是以下之一：{choices}",
     ),
-    "model-not-ours": Words(
+    "model-not-ours": Message(
         en="{path} is not the configuration of a model that regard.checkpoints.save_model wrote",
         zh="{path} 不是 regard.checkpoints.save_model 写的模型配置",
     ),
-    "model-newer": Words(
+    "model-newer": Message(
         en="{path} was written by a newer regard (model version {found}; this one reads up to {known}): "
         "pip install --upgrade regard",
         zh="{path} 由更新版本的 regard 写成（模型版本 {found}；当前版本最高支持 {known}）："
         "pip install --upgrade regard",
     ),
-    "model-config": Words(
-        en="{path} describes no model: {reason}",
-        zh="{path} 描述的不是可用的模型：{reason}",
+    "model-config": Message(
+        en="{path} does not describe a valid model: {reason}",
+        zh="{path} 描述的不是有效的模型：{reason}",
     ),
-    "model-weights": Words(
-        en="{path} does not hold the model of its config.json: {reason}",
+    "model-weights": Message(
+        en="{path} does not hold the weights of the model in config.json: {reason}",
         zh="{path} 与同一文件夹里 config.json 描述的模型不符：{reason}",
     ),
-    # --- a configuration written down ---
-    "tree-type": Words(
+    # --- a configuration as JSON ---
+    "tree-type": Message(
         en="{place} must be one of: {wanted}; found {found}",
         zh="{place} 的类型应为以下之一：{wanted}；现在是 {found}",
     ),
-    "tree-large": Words(
-        en="{place} is larger than {most}, beyond any model that regard reads",
-        zh="{place} 超过 {most}，regard 不读这样大的模型",
+    "tree-large": Message(
+        en="{place} is larger than {most}, the largest value that regard accepts",
+        zh="{place} 超过 {most}，这是 regard 接受的最大值",
     ),
-    "tree-missing": Words(
-        en="{place} lacks: {missing}; every field is written down, also where it has its default",
+    "tree-missing": Message(
+        en="{place} lacks: {missing}; every field is required, also one with its default value",
         zh="{place} 缺少：{missing}；每个字段都要写明，取默认值时也一样",
     ),
-    "tree-unknown": Words(
+    "tree-unknown": Message(
         en="{place} has what no configuration has: {unknown}; known are: {known}",
         zh="{place} 里有配置中不存在的字段：{unknown}；可用的有：{known}",
     ),
     # --- packages ---
-    "missing-package": Words(
+    "missing-package": Message(
         en="{what} needs {package}, which is not installed: pip install 'regard[{extra}]', or, in a clone, "
         "pip install -c constraints.txt -e '.[{extra}]'",
         zh="{what} 需要 {package}，但尚未安装：pip install 'regard[{extra}]'；在克隆的仓库里则是 "
         "pip install -c constraints.txt -e '.[{extra}]'",
     ),
-    "missing-core-package": Words(
-        en="{what} needs {package}, which belongs to regard and is not installed: pip install --force-reinstall regard",
+    "missing-core-package": Message(
+        en="{what} needs {package}, a dependency of regard that is not installed: pip install --force-reinstall regard",
         zh="{what} 需要 {package}；它是 regard 的必需依赖，但尚未安装：pip install --force-reinstall regard",
     ),
-    "package-broken": Words(
+    "package-broken": Message(
         en="{what} needs {package}, which is installed but cannot be imported: {reason}; install {package} again",
         zh="{what} 需要 {package}；它已安装，但无法导入：{reason}；请重新安装 {package}",
     ),
-    "model-no-name": Words(
-        en="a model needs a folder of its own: give its path, for example save('my-model')",
-        zh="模型需要一个自己的文件夹：请给出路径，例如 save('my-model')",
+    "model-no-name": Message(
+        en="a model needs its own folder: give the path, for example save('my-model')",
+        zh="模型需要单独的文件夹：请给出路径，例如 save('my-model')",
     ),
 }

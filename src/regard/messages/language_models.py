@@ -1,252 +1,254 @@
-"""Error messages about language models and generation: folders, prompts, sampling, beam search."""
+"""Messages about language models and generation: folders, prompts, sampling, beam search."""
 
-from regard.messages import Words
+from regard.messages import Message
 
-WORDS: dict[str, Words] = {
+MESSAGES: dict[str, Message] = {
     # --- a folder ---
-    "bundled-absent": Words(
+    "bundled-absent": Message(
         en="this installation of regard lacks its model {name!r}: there is no folder {path}; "
-        "install regard again, or load a folder of your own",
-        zh="这份 regard 缺少自带的模型 {name!r}：文件夹 {path} 不存在；请重新安装 regard，或加载自己的文件夹",
+        "reinstall regard, or load a folder of your own",
+        zh="当前安装的 regard 缺少自带的模型 {name!r}：文件夹 {path} 不存在；请重新安装 regard，或加载自己的文件夹",
     ),
-    "language-no-folder": Words(
-        en="there is no folder {found!r}; models that come with regard are: {names}",
+    "language-no-folder": Message(
+        en="there is no folder {found!r}; the bundled models are: {names}",
         zh="文件夹 {found!r} 不存在；regard 自带的模型有：{names}",
     ),
-    "language-kind": Words(
-        en="{path} holds a model that writes no text ({kind}): give the folder of a decoder or a translator",
-        zh="{path} 里的模型（{kind}）不能写出文本：请给出解码器或翻译模型的文件夹",
+    "language-kind": Message(
+        en="{path} holds a model that does not generate text ({kind}): give the folder of a decoder or a translator",
+        zh="{path} 里的模型（{kind}）不能生成文本：请给出解码器或翻译模型的文件夹",
     ),
-    "language-vocabulary": Words(
-        en="{path}: tokenizer.json has {found} tokens and the model {wanted}, so they do not belong together; "
-        "put the tokenizer there that the model was trained with",
-        zh="{path}：tokenizer.json 有 {found} 个词元，模型有 {wanted} 个，两者不是一套；请放入训练该模型时用的分词器",
+    "language-vocabulary": Message(
+        en="{path}: tokenizer.json has {found} tokens and the model {wanted}, so they do not match; "
+        "use the tokenizer that the model was trained with",
+        zh="{path}：tokenizer.json 有 {found} 个词元，模型有 {wanted} 个，两者不匹配；请使用训练该模型时的分词器",
     ),
-    "language-marks": Words(
-        en="{path} has no <bos> or no <eos>, and a translation begins with the one and ends with the other",
-        zh="{path} 里没有 <bos> 或 <eos>，而译文要以前者开始、以后者结束",
+    "language-marks": Message(
+        en="{path} has no <bos> or no <eos>, but a translation begins with <bos> and ends with <eos>",
+        zh="{path} 里没有 <bos> 或 <eos>，而译文以 <bos> 开始、以 <eos> 结束",
     ),
-    "settings-unknown": Words(
-        en="{path} has a setting {found!r} that regard does not know; known are: {known}",
-        zh="{path} 里有 regard 不认识的设置 {found!r}；可用的有：{known}",
+    "settings-unknown": Message(
+        en="{path} has an unknown setting {found!r}; known settings: {known}",
+        zh="{path} 里有未知的设置 {found!r}；可用的设置：{known}",
     ),
-    "settings-value": Words(
+    "settings-value": Message(
         en="{path}: {place} must be {wanted}; found {found}",
         zh="{path}：{place} 应为 {wanted}；现在是 {found}",
     ),
-    "quantise-not-finite": Words(
-        en="{name} holds NaN, infinities or numbers beyond 4e40, which no scale fits: save it without int8",
-        zh="{name} 里有 NaN、无穷大或超过 4e40 的数，没有合适的缩放系数：请不要用 int8 保存",
+    "quantise-not-finite": Message(
+        en="{name} holds NaN, infinities or numbers beyond 4e40, for which there is no scale: save it without int8",
+        zh="{name} 里有 NaN、无穷大或超过 4e40 的数，无法计算缩放系数：请不要用 int8 保存",
     ),
     # --- translating ---
-    "text-kind": Words(
+    "text-kind": Message(
         en="give a text, a str; found {found}",
         zh="请给出一段文本（str）；现在是 {found}",
     ),
-    "translate-task": Words(
-        en="the model {name!r} does not translate but goes on with a text: use generate, or the model translator",
+    "translate-task": Message(
+        en="the model {name!r} does not translate but continues a text: use generate, or the model translator",
         zh="模型 {name!r} 只会续写，不会翻译：请改用 generate，或换成模型 translator",
     ),
-    "translate-empty": Words(
+    "translate-empty": Message(
         en="there is nothing to translate: give a sentence, for example 'I love you'",
         zh="没有要翻译的内容：请给一个句子，例如 'I love you'",
     ),
-    "translate-chinese": Words(
-        en="{found!r} is in Chinese characters already: the translator reads English and writes Chinese",
-        zh="{found!r} 已经是汉字：这个翻译模型读英文、写中文",
+    "translate-chinese": Message(
+        en="{found!r} is already in Chinese characters: the translator reads English and writes Chinese",
+        zh="{found!r} 已经是中文：这个翻译模型把英文译成中文",
     ),
-    "translate-script": Words(
+    "translate-script": Message(
         en="{found!r} is in {script}: the model {name!r} reads English",
-        zh="{found!r} 是{script}：模型 {name!r} 只读英文",
+        zh="{found!r} 是{script}：模型 {name!r} 只能读英文",
     ),
-    "script-japanese": Words(en="Japanese", zh="日文"),
-    "script-korean": Words(en="Korean", zh="韩文"),
-    "script-bopomofo": Words(en="Chinese phonetic signs (bopomofo)", zh="注音符号"),
-    "script-cyrillic": Words(en="Cyrillic letters", zh="西里尔字母"),
-    "script-greek": Words(en="Greek letters", zh="希腊字母"),
-    "script-arabic": Words(en="Arabic letters", zh="阿拉伯字母"),
-    "script-hebrew": Words(en="Hebrew letters", zh="希伯来字母"),
-    "script-devanagari": Words(en="Devanagari letters", zh="天城文字母"),
-    "script-bengali": Words(en="Bengali letters", zh="孟加拉文字母"),
-    "script-tamil": Words(en="Tamil letters", zh="泰米尔文字母"),
-    "script-thai": Words(en="Thai letters", zh="泰文字母"),
-    "script-georgian": Words(en="Georgian letters", zh="格鲁吉亚字母"),
-    "script-armenian": Words(en="Armenian letters", zh="亚美尼亚字母"),
-    "script-other": Words(en="letters that are not Latin", zh="非拉丁字母"),
-    "translate-unreadable": Words(
+    "script-japanese": Message(en="Japanese", zh="日文"),
+    "script-korean": Message(en="Korean", zh="韩文"),
+    "script-bopomofo": Message(en="Chinese phonetic signs (bopomofo)", zh="注音符号"),
+    "script-cyrillic": Message(en="Cyrillic letters", zh="西里尔字母"),
+    "script-greek": Message(en="Greek letters", zh="希腊字母"),
+    "script-arabic": Message(en="Arabic letters", zh="阿拉伯字母"),
+    "script-hebrew": Message(en="Hebrew letters", zh="希伯来字母"),
+    "script-devanagari": Message(en="Devanagari letters", zh="天城文字母"),
+    "script-bengali": Message(en="Bengali letters", zh="孟加拉文字母"),
+    "script-tamil": Message(en="Tamil letters", zh="泰米尔文字母"),
+    "script-thai": Message(en="Thai letters", zh="泰文字母"),
+    "script-georgian": Message(en="Georgian letters", zh="格鲁吉亚字母"),
+    "script-armenian": Message(en="Armenian letters", zh="亚美尼亚字母"),
+    "script-other": Message(en="letters that are not Latin", zh="非拉丁字母"),
+    "translate-unreadable": Message(
         en="the model knows none of the characters in {found!r}: give a sentence in words",
         zh="{found!r} 里没有模型认识的字符：请用文字写一个句子",
     ),
-    "translate-unreadable-few": Words(
+    "translate-unreadable-few": Message(
         en="the model knows none of the characters in {found!r}: it knows only {known}",
         zh="{found!r} 里没有模型认识的字符：它只认识 {known}",
     ),
-    "text-strange": Words(
-        en="the model {name!r} reads English only and does not know: {found}; do not trust what it makes of that",
-        zh="模型 {name!r} 只读英文，不认识：{found}；这部分的结果不可信",
+    "text-strange": Message(
+        en="the model {name!r} reads English only and does not know: {found}; "
+        "its output for these parts is not reliable",
+        zh="模型 {name!r} 只能读英文，不认识：{found}；这部分的结果不可靠",
     ),
-    "text-unseen": Words(
-        en="the model {name!r} never read these words while it was trained: {found}; what it makes of them is a guess",
+    "text-unseen": Message(
+        en="the model {name!r} never read these words in training: {found}; its output for them is a guess",
         zh="模型 {name!r} 训练时从未见过这些词：{found}；对它们的翻译只是猜测",
     ),
-    "text-wordless": Words(
-        en="there is no word in “{found}”; what the model {name!r} writes for it is made up",
-        zh="“{found}”里没有一个词；模型 {name!r} 为它写出的是编造的",
+    "text-wordless": Message(
+        en="there is no word in “{found}”; the output of the model {name!r} for it is made up",
+        zh="“{found}”里没有词；模型 {name!r} 对它的输出是编造的",
     ),
-    "text-numbers": Words(
-        en="the translation lacks these numbers of the text: {found}; the model {name!r} drops digits of long numbers",
-        zh="译文里缺少原文的数字：{found}；模型 {name!r} 会漏掉长数字里的数位",
+    "text-numbers": Message(
+        en="these numbers of the text are missing in the translation: {found}; "
+        "the model {name!r} drops digits of long numbers",
+        zh="译文里缺少原文的数字：{found}；模型 {name!r} 可能漏掉长数字中的数位",
     ),
     # --- writing ---
-    "generate-task": Words(
-        en="the model {name!r} translates and does not go on with a text: use translate, or the model poet",
+    "generate-task": Message(
+        en="the model {name!r} translates and does not continue a text: use translate, or the model poet",
         zh="模型 {name!r} 只会翻译，不会续写：请改用 translate，或换成模型 poet",
     ),
-    "generate-unknown": Words(
-        en="the model {name!r} does not know: {found} ({count} in all); it knows only what its training text "
-        "has; most traditional characters are unknown to the poet (a few variants are known)",
+    "generate-unknown": Message(
+        en="the model {name!r} does not know: {found} ({count} in all); it knows only the characters of its "
+        "training text; the poet knows few traditional characters",
         zh="模型 {name!r} 不认识：{found}（共 {count} 个）；它只认识训练文本里出现过的字，"
-        "poet 对繁体字大多不认识（个别异体字例外）",
+        "poet 不认识大多数繁体字（个别异体字除外）",
     ),
-    "generate-too-long": Words(
+    "generate-too-long": Message(
         en="the text is {found} tokens long, and the model can read {most} at once: give a shorter one",
         zh="文本有 {found} 个词元，模型一次最多能读 {most} 个：请缩短一些",
     ),
-    "generate-empty": Words(
-        en="the model {name!r} has no token to begin a text with: give a prompt",
-        zh="模型 {name!r} 没有表示开头的词元：请给出开头的文字",
+    "generate-empty": Message(
+        en="the model {name!r} has no start token: give a prompt",
+        zh="模型 {name!r} 没有起始词元：请给出提示",
     ),
-    "generate-no-forms": Words(
-        en="the model {name!r} knows no forms, so there is no {form!r}: leave the form out",
+    "generate-no-forms": Message(
+        en="the model {name!r} has no forms, so {form!r} is unknown: leave the form out",
         zh="模型 {name!r} 不分体裁，没有 {form!r}：请不要指定体裁",
     ),
-    "generate-form": Words(
+    "generate-form": Message(
         en="there is no form {form!r}; there are: {choices}",
         zh="没有 {form!r} 这种体裁；可用的有：{choices}",
     ),
     # --- seeing ---
-    "see-too-long": Words(
-        en="the text is {found} tokens long, and {most} can be looked at in one picture: give one sentence, "
+    "see-too-long": Message(
+        en="the text is {found} tokens long, but at most {most} can be shown: give one sentence, "
         "or use `regard translate` for a long text",
-        zh="文本有 {found} 个词元，一张图最多能看 {most} 个：请只给一个句子，长文本请用 `regard translate`",
+        zh="文本有 {found} 个词元，最多能显示 {most} 个：请只给一个句子，长文本请用 `regard translate`",
     ),
-    # --- what it starts from ---
-    "prompt-empty": Words(
-        en="{where} is empty, and there is nothing to go on from: give at least one id, such as the start token",
-        zh="{where} 是空的，没有可以接着写的内容：请至少给一个 id，例如起始词元",
+    # --- prompts ---
+    "prompt-empty": Message(
+        en="{where} is empty, so there is nothing to continue: give at least one id, such as the start token",
+        zh="{where} 是空的，没有可以续写的内容：请至少给一个 id，例如起始词元",
     ),
-    "prompt-kind": Words(
-        en="{where} must be token ids, whole numbers in a list or an array: [1, 2] or [[1, 2], [3]]; found {found}; "
-        "text goes through the tokenizer first",
+    "prompt-kind": Message(
+        en="{where} must be token ids, integers in a list or an array: [1, 2] or [[1, 2], [3]]; found {found}; "
+        "encode text with the tokenizer first",
         zh="{where} 必须是词元 id，即列表或数组里的整数：[1, 2] 或 [[1, 2], [3]]；现在是 {found}；文本请先经过分词器",
     ),
-    "prompt-id": Words(
+    "prompt-id": Message(
         en="{where}={value} is not in the vocabulary of {W}: ids go from 0 to {last}; "
         "was the text encoded with this model's tokenizer?",
         zh="{where}={value} 不在大小为 {W} 的词表里：id 从 0 到 {last}；文本是用这个模型的分词器编码的吗？",
     ),
-    "special-id": Words(
+    "special-id": Message(
         en="{name}={value!r} is not in the vocabulary of {W}: give an id from 0 to {last}",
         zh="{name}={value!r} 不在大小为 {W} 的词表里：请给出 0 到 {last} 之间的 id",
     ),
-    "prompt-too-long": Words(
+    "prompt-too-long": Message(
         en="there are {length} ids to read, but the model has {limit} positions: leave out at least {excess}",
         zh="要读 {length} 个 id，但模型只有 {limit} 个位置：请至少去掉 {excess} 个",
     ),
-    "no-room": Words(
+    "no-room": Message(
         en="{length} ids and max_new={max_new} more need {needed} positions (the last id is never read), but the model "
         "has {limit}: give max_new of at most {most}, or a shorter prompt",
         zh="{length} 个 id 再加 max_new={max_new} 个，需要 {needed} 个位置（最后一个 id 不会被读入），"
         "但模型只有 {limit} 个：请把 max_new 设为不超过 {most}，或缩短提示",
     ),
-    "max-new-count": Words(
+    "max-new-count": Message(
         en="max_new must be a number, or a list with one for each prompt: found {found} numbers and {wanted} prompts",
         zh="max_new 必须是一个数，或者每个提示一个数的列表：现有 {found} 个数，{wanted} 个提示",
     ),
-    "sources-count": Words(
+    "sources-count": Message(
         en="there must be one source for each prompt: found {found} sources and {wanted} prompts; "
-        "give as many of the one as of the other",
-        zh="每个提示要对应一个源文本：现在有 {found} 个源文本、{wanted} 个提示；请让两者一样多",
+        "give as many sources as prompts",
+        zh="每个提示要对应一个源文本：现在有 {found} 个源文本、{wanted} 个提示；两者数量应相同",
     ),
-    "sources-missing": Words(
+    "sources-missing": Message(
         en="this model has an encoder and a decoder: give sources, the ids that the encoder reads, one text for each "
         "prompt: sources=[[1, 2]]",
         zh="这个模型有编码器和解码器：请给出 sources，即编码器要读的 id，每个提示对应一段：sources=[[1, 2]]",
     ),
-    "sources-unneeded": Words(
+    "sources-unneeded": Message(
         en="this model has kind {kind!r} and reads no sources: leave sources and source_mask out",
         zh="这个模型的类型是 {kind!r}，不读 sources：请去掉 sources 和 source_mask",
     ),
-    "model-begins": Words(
+    "model-begins": Message(
         en="the model must have a method `begin`, as regard.models.Transformer and regard.reference.Transformer do; "
         "found {found}",
         zh="模型必须有 `begin` 方法，如 regard.models.Transformer 与 regard.reference.Transformer；现在是 {found}",
     ),
-    "session-one": Words(
+    "session-one": Message(
         en="a Session remembers one text: give one prompt; found {found}",
-        zh="Session 只记一段文本：请只给一个提示；现在有 {found} 个",
+        zh="Session 只保存一段文本：请只给一个提示；现在有 {found} 个",
     ),
-    "session-begun": Words(
+    "session-begun": Message(
         en="a Session has begun already, so {names} cannot be given here: give such options in Session(model.begin(…))",
         zh="Session 已经开始，这里不能再给 {names}：这类选项请在 Session(model.begin(…)) 中给出",
     ),
-    "begin-option": Words(
+    "begin-option": Message(
         en="there is no option {name!r}; there are: {known}",
         zh="没有 {name!r} 这个选项；可用的选项有：{known}",
     ),
-    "prefill-ragged": Words(
+    "prefill-ragged": Message(
         en="prompts of different lengths ({shortest} to {longest} ids) need a fresh decoding, and this one has read "
         "{length} columns: give prompts of one length, or begin again",
         zh="长短不一的提示（{shortest} 到 {longest} 个 id）需要全新的解码，而这次解码已读了 {length} 列："
         "请给长度相同的提示，或重新 begin",
     ),
-    # --- how ids are picked ---
-    "pick-kind": Words(
+    # --- sampling ---
+    "pick-kind": Message(
         en="pick must be GREEDY or a Sampling, such as Sampling(top_p=0.9); found {found}",
         zh="pick 必须是 GREEDY 或一个 Sampling，例如 Sampling(top_p=0.9)；现在是 {found}",
     ),
-    "sampling-option": Words(
+    "sampling-option": Message(
         en="{name} is about sampling, which generate and stream take as one value: pick=Sampling({name}={value!r})",
         zh="{name} 属于采样方式，请用 generate 或 stream 的 pick 参数给出：pick=Sampling({name}={value!r})",
     ),
-    "temperature-value": Words(
+    "temperature-value": Message(
         en="temperature must be a finite number greater than 0; found {value!r}; "
         "for the most likely token every time, use top_k=1 (or, in regard.generation, pick=GREEDY)",
         zh="temperature 必须是大于 0 的有限数；现在是 {value!r}；"
         "若要每次都取最可能的词元，请用 top_k=1（在 regard.generation 里也可用 pick=GREEDY）",
     ),
-    "top-k-vocabulary": Words(
+    "top-k-vocabulary": Message(
         en="top_k={value} is more than the {W} tokens of the vocabulary: give at most {W}, or None to leave none out",
         zh="top_k={value} 超过了词表的 {W} 个词元：请给不超过 {W} 的数，或用 None 表示不筛选",
     ),
-    "top-p-value": Words(
+    "top-p-value": Message(
         en="top_p must be greater than 0 and at most 1; found {value!r}; 0.9 is usual, None leaves none out",
         zh="top_p 必须大于 0 且不超过 1；现在是 {value!r}；常用 0.9，None 表示不筛选",
     ),
-    "min-p-value": Words(
+    "min-p-value": Message(
         en="min_p must be between 0 and 1; found {value!r}; 0.05 is usual, None leaves none out",
         zh="min_p 必须在 0 与 1 之间；现在是 {value!r}；常用 0.05，None 表示不筛选",
     ),
-    "repetition-penalty-value": Words(
+    "repetition-penalty-value": Message(
         en="repetition_penalty must be a finite number greater than 0; found {value!r}; "
         "1.1 makes repeating less likely, None changes nothing",
         zh="repetition_penalty 必须是大于 0 的有限数；现在是 {value!r}；1.1 会减少重复，None 表示不变",
     ),
-    "logits-not-finite": Words(
-        en="the highest logit of row {row} is {found}, so there is nothing to choose by; look for NaN or infinities in "
+    "logits-not-finite": Message(
+        en="the highest logit of row {row} is {found}, so no token can be chosen; check for NaN or infinities in "
         "the model's weights, or compute in float32",
-        zh="第 {row} 行最大的 logit 是 {found}，无从选择；请检查模型权重里有没有 NaN 或无穷大，或改用 float32 计算",
+        zh="第 {row} 行最大的 logit 是 {found}，无法选择词元；请检查模型权重里有没有 NaN 或无穷大，或改用 float32 计算",
     ),
     # --- beams ---
-    "beams-vocabulary": Words(
+    "beams-vocabulary": Message(
         en="beams={beams} is more than the {W} tokens of the vocabulary: give at most {W}",
         zh="beams={beams} 超过了词表的 {W} 个词元：束的数量请不要超过 {W}",
     ),
-    "beams-best": Words(
+    "beams-best": Message(
         en="best={best} texts cannot come out of beams={beams}: give at most {beams}, or more beams",
-        zh="beams={beams} 给不出 best={best} 段文本：best 请不要超过 {beams}，或增加束的数量",
+        zh="best={best} 超过了 beams={beams}：best 请不要超过 {beams}，或增加束的数量",
     ),
-    "length-penalty-value": Words(
+    "length-penalty-value": Message(
         en="length_penalty must be a finite number of moderate size; found {value!r}; 1.0 is usual, 0.0 compares plain "
         "sums",
         zh="length_penalty 必须是大小适中的有限数；现在是 {value!r}；常用 1.0，0.0 表示直接比较总和",

@@ -1,354 +1,354 @@
-"""What is said about runs, checkpoints and recipes that cannot go on."""
+"""Error messages about runs, checkpoints and recipes."""
 
-from regard.messages import Words
+from regard.messages import Message
 
-WORDS: dict[str, Words] = {
+MESSAGES: dict[str, Message] = {
     # --- checkpoints, metrics and the lock of a run ---
-    "checkpoint-absent": Words(
+    "checkpoint-absent": Message(
         en="{path} has no checkpoint of step {step}; there are: {steps}",
         zh="{path} 里没有第 {step} 步的检查点；现有：{steps}",
     ),
-    "checkpoint-unfinished": Words(
-        en="{path} has no {manifest}: it was not written to its end; remove the folder to be rid of it",
-        zh="{path} 里没有 {manifest}：检查点没有写完；不需要时请删除该文件夹",
+    "checkpoint-unfinished": Message(
+        en="{path} has no {manifest}: the checkpoint is incomplete; remove the folder",
+        zh="{path} 里没有 {manifest}：检查点没有写完；请删除该文件夹",
     ),
-    "checkpoint-not-plain": Words(
-        en="{path} is a link or something else than a checkpoint's own file or folder; links are not followed: "
-        "put the thing itself there",
+    "checkpoint-not-plain": Message(
+        en="{path} is a link or another special file; a checkpoint has only regular files and folders, and links are "
+        "not followed: put the file or folder itself there",
         zh="{path} 是链接，或不是检查点自己的文件、文件夹；不会跟随链接：请把实际内容放在这里",
     ),
-    "checkpoint-garbled": Words(
-        en="{path} is damaged: {place} makes no sense; copy the checkpoint again, or remove its folder and go on from "
+    "checkpoint-garbled": Message(
+        en="{path} is damaged: {place} is not valid; copy the checkpoint again, or remove its folder and continue from "
         "the one before",
         zh="{path} 已损坏：{place} 处的内容无效；请重新复制该检查点，或删除它的文件夹，从前一个检查点继续",
     ),
-    "checkpoint-newer": Words(
+    "checkpoint-newer": Message(
         en="{path} was written by a newer regard (checkpoint version {found}; this one reads up to {known}): "
         "pip install --upgrade regard",
         zh="{path} 由更新版本的 regard 写成（检查点版本 {found}；当前版本最高支持 {known}）："
         "pip install --upgrade regard",
     ),
-    "checkpoint-step": Words(
-        en="{path} speaks of step {found}, not of the step that its folder is named after; "
-        "give the folder its own name back",
+    "checkpoint-step": Message(
+        en="{path} is of step {found}, but its folder is named after another step; restore the name of the folder",
         zh="{path} 写的是第 {found} 步，与文件夹名中的步数不符；请恢复文件夹原来的名字",
     ),
-    "checkpoint-files": Words(
-        en="{path} lists {found}; a checkpoint is {wanted} and nothing else, and no other file is opened",
+    "checkpoint-files": Message(
+        en="{path} lists {found}; a checkpoint consists of {wanted} only, and no other file is opened",
         zh="{path} 列出了 {found}；检查点只由 {wanted} 组成，不会打开其他文件",
     ),
-    "checkpoint-size": Words(
-        en="{path} has {found} where {wanted} belongs: it was cut short or changed; copy the checkpoint again, "
-        "or remove its folder and go on from the one before",
+    "checkpoint-size": Message(
+        en="{path} has a size of {found}, but should have {wanted}: it was truncated or changed; copy the checkpoint "
+        "again, or remove its folder and continue from the one before",
         zh="{path} 的大小是 {found}，应为 {wanted}：文件不完整或被改动过；请重新复制该检查点，"
         "或删除它的文件夹，从前一个检查点继续",
     ),
-    "checkpoint-hash": Words(
-        en="{path} is not what was written (SHA-256 {found}…, not {wanted}…): bits have changed on the disk or on the "
-        "way; copy the checkpoint again, or remove its folder and go on from the one before",
+    "checkpoint-hash": Message(
+        en="{path} has changed since it was written (SHA-256 {found}…, not {wanted}…): bits changed on the disk or in "
+        "a copy; copy the checkpoint again, or remove its folder and continue from the one before",
         zh="{path} 与写入时不同（SHA-256 是 {found}…，应为 {wanted}…）：磁盘上或传输中有比特改变；"
         "请重新复制该检查点，或删除它的文件夹，从前一个检查点继续",
     ),
-    "disk-full": Words(
-        en="{path} could not be written: it needs {need}, and {free} is free ({reason}); nothing older is lost: "
-        "make room, then give the same command again",
+    "disk-full": Message(
+        en="{path} could not be written: it needs {need}, and {free} is free ({reason}); nothing saved before is lost: "
+        "free some space, then run the same command again",
         zh="无法写入 {path}：需要 {need}，剩余 {free}（{reason}）；此前保存的内容没有丢失：请腾出空间，再执行同一命令",
     ),
-    "not-json": Words(
-        en="{name} must be values that JSON can hold, without NaN and infinity; found otherwise: {reason}",
-        zh="{name} 只能是 JSON 能表示的值，不能有 NaN 和无穷大；发现问题：{reason}",
+    "not-json": Message(
+        en="{name} must be JSON values, without NaN and infinity: {reason}",
+        zh="{name} 只能是 JSON 能表示的值，不能有 NaN 和无穷大：{reason}",
     ),
-    "state-large": Words(
-        en="the state of a checkpoint takes {found} as JSON, where {most} is the most; keep large things as tensors",
+    "state-large": Message(
+        en="the state of a checkpoint takes {found} as JSON; the maximum is {most}; store large values as tensors",
         zh="检查点的 state 写成 JSON 有 {found}，最多只能是 {most}；大的内容请存成张量",
     ),
-    "metrics-garbled": Words(
-        en="{path}, line {line}, is not a JSON object whose step is later than that of the line before; "
-        "mend the line or remove it",
+    "metrics-garbled": Message(
+        en="{path}, line {line}, is not a JSON object with a step later than that of the line before; "
+        "fix the line or remove it",
         zh="{path} 第 {line} 行不是 JSON 对象，或其 step 不大于上一行；请修正或删除这一行",
     ),
-    "metrics-step": Words(
-        en="the next line of {path} needs a whole number greater than {last} as its step; found {found!r}",
+    "metrics-step": Message(
+        en="the step of the next line of {path} must be a whole number greater than {last}; found {found!r}",
         zh="{path} 下一行的 step 必须是大于 {last} 的整数；现在是 {found!r}",
     ),
-    "run-locked": Words(
+    "run-locked": Message(
         en="{path} is in use by another run (process {pid} on {host}); wait for it, stop it, or choose another folder",
         zh="{path} 正被另一次训练使用（主机 {host} 上的进程 {pid}）；请等它结束、停止它，或换一个文件夹",
     ),
-    "run-unlockable": Words(
-        en="{path} could not be locked ({reason}), so two runs could destroy each other's files there; "
+    "run-unlockable": Message(
+        en="{path} could not be locked ({reason}), so two runs could overwrite each other's files there; "
         "choose a folder on another drive",
         zh="无法锁定 {path}（{reason}），两次训练可能互相破坏文件；请换用其他磁盘上的文件夹",
     ),
     # --- recipes ---
-    "recipe-unknown": Words(
+    "recipe-unknown": Message(
         en="there is no recipe {asked!r}; known are: {known}; or give the path of a .toml file",
         zh="没有名为 {asked!r} 的配方；现有：{known}；也可给出 .toml 文件的路径",
     ),
-    "recipe-unknown-near": Words(
+    "recipe-unknown-near": Message(
         en="there is no recipe {asked!r}; the nearest is {nearest!r}. Known are: {known}; "
         "or give the path of a .toml file",
         zh="没有名为 {asked!r} 的配方；最接近的是 {nearest!r}。现有：{known}；也可给出 .toml 文件的路径",
     ),
-    "recipe-not-toml": Words(
-        en="{path} could not be read as TOML ({reason}); mend the file at that place",
+    "recipe-not-toml": Message(
+        en="{path} could not be read as TOML ({reason}); fix the file at that place",
         zh="{path} 无法作为 TOML 读取（{reason}）；请修正该处",
     ),
-    "recipe-wrong": Words(
+    "recipe-wrong": Message(
         en="recipe {path}: {reason}",
         zh="配方 {path}：{reason}",
     ),
-    "recipe-unknown-key": Words(
-        en="[{place}] has no key {asked!r}; the nearest is {nearest!r}. Known are: {known}",
+    "recipe-unknown-key": Message(
+        en="[{place}] has no key {asked!r}; the nearest is {nearest!r}. Available: {known}",
         zh="[{place}] 里没有 {asked!r} 这个键；最接近的是 {nearest!r}。可用的有：{known}",
     ),
-    "recipe-missing": Words(
+    "recipe-missing": Message(
         en="[{place}] lacks: {missing}",
         zh="[{place}] 缺少：{missing}",
     ),
-    "recipe-type": Words(
+    "recipe-type": Message(
         en="{place} must be of type: {wanted}; found {found}",
         zh="{place} 的类型应为：{wanted}；现在是 {found}",
     ),
-    "recipe-count": Words(
-        en="{place} must be a list of {wanted}; found {found} of them",
+    "recipe-count": Message(
+        en="{place} must be a list of {wanted} values; found {found}",
         zh="{place} 应为 {wanted} 个值的列表；现在有 {found} 个",
     ),
-    "recipe-large": Words(
-        en="{place} is larger than {most}, the most that a recipe may ask for",
+    "recipe-large": Message(
+        en="{place} is larger than {most}, the largest value allowed in a recipe",
         zh="{place} 超过 {most}，这是配方允许的最大值",
     ),
-    "recipe-deep": Words(
+    "recipe-deep": Message(
         en="a key of a recipe has at most {most} parts, as in model.norm.place; found '{place}'",
-        zh="配方的键最多有 {most} 段，例如 model.norm.place；实际是 '{place}'",
+        zh="配方的键最多有 {most} 段，例如 model.norm.place；现在是 '{place}'",
     ),
-    "recipe-path": Words(
-        en="{place} names files below the folder of --data, with * and ** as whole parts; found '{value}'",
-        zh="{place} 写的是 --data 文件夹里的文件名，可以用 *，** 要独占一段；实际是 '{value}'",
+    "recipe-path": Message(
+        en="{place} names files below the folder of --data; * is allowed, ** only as a whole part; found '{value}'",
+        zh="{place} 写的是 --data 文件夹里的文件名，可以用 *，** 要独占一段；现在是 '{value}'",
     ),
-    "recipe-path-absolute": Words(
+    "recipe-path-absolute": Message(
         en="{place} names files below the folder of --data, and '{value}' is an absolute path: give --data {folder} and"
         ' {place} = ["{name}"]',
         zh="{place} 写的是 --data 文件夹里的文件名，而 '{value}' 是绝对路径：请用 --data {folder}，"
         '并把 {place} 设为 ["{name}"]',
     ),
-    "toml-deep": Words(
+    "toml-deep": Message(
         en="tables and arrays are nested deeper than {most} levels",
         zh="表和数组的嵌套超过 {most} 层",
     ),
-    "toml-digits": Words(en="a number has thousands of digits", zh="有一个数长达数千位"),
-    "train-too-large": Words(
-        en="training a model of {parameters} parameters takes {need} for weights, gradients and the optimizer, and "
-        "{free} are free on {device}; choose smaller d_model, d_ff, layers or vocabulary",
+    "toml-digits": Message(en="a number has thousands of digits", zh="有一个数长达数千位"),
+    "train-too-large": Message(
+        en="training a model of {parameters} parameters needs {need} for weights, gradients and the optimizer, but "
+        "only {free} are free on {device}; choose a smaller d_model, d_ff, number of layers or vocabulary",
         zh="训练 {parameters} 个参数的模型，权重、梯度和优化器需要 {need}，而 {device} 只剩 {free}；"
         "请减小 d_model、d_ff、层数或词表",
     ),
-    "recipe-no-table": Words(
+    "recipe-no-table": Message(
         en="{place} cannot be set: {part} is a single value, not a table",
         zh="无法设置 {place}：{part} 是单个值，不是表",
     ),
-    "recipe-share": Words(
-        en="{place} must be a share above 0 and below 1; found {value}",
+    "recipe-share": Message(
+        en="{place} must be a fraction above 0 and below 1; found {value}",
         zh="{place} 必须是大于 0 且小于 1 的比例；现在是 {value}",
     ),
-    "recipe-pattern": Words(
-        en="{place} must name both {{split}} and {{lang}}, and nothing else in braces; found {value!r}",
+    "recipe-pattern": Message(
+        en="{place} must contain {{split}} and {{lang}}, and no other braces; found {value!r}",
         zh="{place} 里必须有 {{split}} 和 {{lang}}，花括号里不能有别的内容；现在是 {value!r}",
     ),
-    "recipe-task-needs": Words(
+    "recipe-task-needs": Message(
         en="a recipe whose task is {task!r} also needs: {missing}",
         zh="task 为 {task!r} 的配方还需要：{missing}",
     ),
-    "recipe-puzzle-unneeded": Words(
-        en="[puzzle] belongs to the task 'synthetic' alone, and this task is {task!r}; remove one of them",
+    "recipe-puzzle-unneeded": Message(
+        en="[puzzle] is only for the task 'synthetic', but this task is {task!r}; remove one of them",
         zh="[puzzle] 只用于 task 'synthetic'，而这里的 task 是 {task!r}；请去掉其中之一",
     ),
-    "recipe-puzzle-long": Words(
-        en="puzzle.longest is at most {most}, the letters that there are; found {value}",
+    "recipe-puzzle-long": Message(
+        en="puzzle.longest is at most {most}, the number of letters; found {value}",
         zh="puzzle.longest 最多为 {most}，即字母的个数；现在是 {value}",
     ),
-    "recipe-puzzle-room": Words(
-        en="the longest example of this puzzle takes {needed} tokens, more than data.max_len={value}; make it larger",
-        zh="这个谜题最长的例子有 {needed} 个词元，超过 data.max_len={value}；请把它改大",
+    "recipe-puzzle-room": Message(
+        en="the longest example of this puzzle has {needed} tokens, more than data.max_len={value}; increase it",
+        zh="这个谜题最长的样本有 {needed} 个词元，超过 data.max_len={value}；请把它改大",
     ),
-    "recipe-model-kind": Words(
-        en="this task ({task}) needs a model that is {wanted}, and [model] describes one that is {found}; "
+    "recipe-model-kind": Message(
+        en="this task ({task}) needs a model of kind {wanted}, but [model] describes one of kind {found}; "
         "choose another preset, or other layers",
         zh="这个任务（{task}）需要 {wanted} 模型，而 [model] 描述的是 {found} 模型；请换一个 preset，或更改层数",
     ),
-    "recipe-vocabulary": Words(
-        en="model.vocab_size={value} is less than the tokenizer's {needed}; leave it out, or make it larger",
+    "recipe-vocabulary": Message(
+        en="model.vocab_size={value} is less than the tokenizer's {needed}; remove it, or increase it",
         zh="model.vocab_size={value} 小于分词器的 {needed}；请去掉它，或改大",
     ),
-    "recipe-length": Words(
-        en="model.max_len={value} is less than data.max_len={needed}; leave it out, or make it larger",
+    "recipe-length": Message(
+        en="model.max_len={value} is less than data.max_len={needed}; remove it, or increase it",
         zh="model.max_len={value} 小于 data.max_len={needed}；请去掉它，或改大",
     ),
     # --- plans -----------------------------------------------------------------------------------------------
-    "plan-range": Words(
+    "plan-range": Message(
         en="training.{name} must be a number from {low} to {high}; found {value}",
         zh="training.{name} 必须是 {low} 到 {high} 之间的数；现在是 {value}",
     ),
-    "plan-betas": Words(
+    "plan-betas": Message(
         en="training.betas must be two numbers, each at least 0 and below 1; found {value}",
         zh="training.betas 必须是两个数，都不小于 0 且小于 1；现在是 {value}",
     ),
-    "plan-patience": Words(
-        en="training.patience={patience} counts looks at the validation set, and there is only the last one; "
-        "say with training.valid_every how often to look",
-        zh="training.patience={patience} 数的是验证的次数，而现在只在最后验证一次；"
+    "plan-patience": Message(
+        en="training.patience={patience} counts validations, but there is only one, after the last step; "
+        "set training.valid_every to the steps between two validations",
+        zh="training.patience={patience} 按验证次数计算，而现在只在最后验证一次；"
         "请用 training.valid_every 指定隔多少步验证一次",
     ),
-    "plan-clip": Words(
-        en='training.clip=0 would make every step nothing; write training.clip="none" for gradients of any length',
-        zh='training.clip=0 会让每一步都不起作用；不限制梯度长度请写 training.clip="none"',
+    "plan-clip": Message(
+        en='training.clip=0 would set every gradient to zero; write training.clip="none" for no clipping',
+        zh='training.clip=0 会把所有梯度变为零；不裁剪梯度请写 training.clip="none"',
     ),
-    "plan-keep": Words(
-        en="training.keep={keep} leaves too few checkpoints for training.average={average}; make keep as large",
-        zh="training.keep={keep} 留下的检查点不够 training.average={average} 取平均；请让 keep 不小于 average",
+    "plan-keep": Message(
+        en="training.keep={keep} keeps too few checkpoints for training.average={average}; keep must be at least as "
+        "large as average",
+        zh="training.keep={keep} 保留的检查点不够 training.average={average} 取平均；请让 keep 不小于 average",
     ),
-    "plan-final": Words(
-        en='training.final = "best" takes one checkpoint, so training.average must be 1; found {average}',
+    "plan-final": Message(
+        en='training.final = "best" uses one checkpoint, so training.average must be 1; found {average}',
         zh='training.final = "best" 只取一个检查点，因此 training.average 必须为 1；现在是 {average}',
     ),
     # --- data ------------------------------------------------------------------------------------------------
-    "data-missing": Words(
+    "data-missing": Message(
         en="the recipe {recipe} needs text: add --data with its folder, or with a file of your own",
         zh="配方 {recipe} 需要文本：请用 --data 指定所在文件夹，或你自己的文件",
     ),
-    "data-absent": Words(
+    "data-absent": Message(
         en="there is no {path}; check --data and the file names in the recipe",
         zh="没有 {path}；请检查 --data 和配方里的文件名",
     ),
-    "data-too-few": Words(
-        en="{path} has too little text: one part is trained on, another validated on, and neither may be empty; "
+    "data-too-few": Message(
+        en="{path} has too little text: it is split into a training and a validation part, and neither may be empty; "
         "give more text",
         zh="{path} 的文本太少：要分成训练和验证两部分，两者都不能为空；请增加文本",
     ),
-    "data-short": Words(
-        en="{path}: the text to train on makes {found} tokens, and must make more than a block of {block} "
-        "(data.max_len); give more text, or smaller blocks with --set data.max_len=...",
+    "data-short": Message(
+        en="{path}: the text to train on makes {found} tokens, but needs more than one block of {block} "
+        "(data.max_len); give more text, or use smaller blocks with --set data.max_len=...",
         zh="{path}：用于训练的文本只有 {found} 个词元，必须多于一块的 {block} 个（data.max_len）；请增加文本，"
         "或用 --set data.max_len=... 减小块长",
     ),
-    "data-short-end": Words(
-        en="{path}: the text to validate on makes {found} tokens, and at least 2 are needed; give more text, "
-        "or raise data.valid_share",
+    "data-short-end": Message(
+        en="{path}: the validation text has {found} tokens, and at least 2 are needed; give more text, "
+        "or increase data.valid_share",
         zh="{path}：用于验证的文本只有 {found} 个词元，至少需要 2 个；请增加文本，或增大 data.valid_share",
     ),
     # --- runs ------------------------------------------------------------------------------------------------
-    "run-not-ours": Words(
+    "run-not-ours": Message(
         en="{path} is not empty and holds no run ({found}); give --out a new or an empty folder",
         zh="{path} 不是空文件夹，里面也没有训练记录（有 {found}）；请让 --out 指向新的或空的文件夹",
     ),
-    "run-other-recipe": Words(
-        en="the run in {path} was begun with other values of: {keys}; repeat its command, or give another --out",
+    "run-other-recipe": Message(
+        en="the run in {path} was started with other values of: {keys}; repeat its command, or give another --out",
         zh="{path} 里的训练开始时，以下各项与现在不同：{keys}；请使用原来的命令，或换一个 --out",
     ),
-    "run-data-file": Words(
-        en="{path} has changed since this run was begun; put the old file back, or give another --out",
+    "run-data-file": Message(
+        en="{path} has changed since this run was started; restore the old file, or give another --out",
         zh="{path} 在训练开始之后改变了；请恢复原来的文件，或换一个 --out",
     ),
-    "run-data-changed": Words(
-        en="the checkpoint belongs to other training data; put the old data back, or give another --out",
+    "run-data-changed": Message(
+        en="the checkpoint belongs to other training data; restore the old data, or give another --out",
         zh="检查点属于另一份训练数据；请恢复原来的数据，或换一个 --out",
     ),
-    "run-other-model": Words(
+    "run-other-model": Message(
         en="the checkpoint belongs to another model: {name} differs; give another --out",
         zh="检查点属于另一个模型：{name} 不同；请换一个 --out",
     ),
-    "run-optimizer": Words(
-        en="the checkpoint's optimizer belongs to another model: {place} has shape {found}, wanted {wanted}; "
+    "run-optimizer": Message(
+        en="the checkpoint's optimizer belongs to another model: {place} has shape {found}, expected {wanted}; "
         "give another --out",
         zh="检查点里的优化器属于另一个模型：{place} 的形状是 {found}，应为 {wanted}；请换一个 --out",
     ),
-    "run-progress": Words(
-        en="the checkpoint's state.json says nothing about where the run stands; remove that checkpoint",
-        zh="检查点的 state.json 没有写明训练进行到哪里；请删除这个检查点",
+    "run-progress": Message(
+        en="the checkpoint's state.json has no valid record of the run's progress; remove that checkpoint",
+        zh="检查点的 state.json 里没有有效的训练进度；请删除这个检查点",
     ),
-    "run-file-changed": Words(
-        en="{path} is not what was written: it was damaged, changed or removed; put it back, or remove {remove} and "
-        "give the same command again: what is missing is made anew",
+    "run-file-changed": Message(
+        en="{path} has changed since it was written: it was damaged, changed or removed; restore it, or remove "
+        "{remove} and run the same command again: missing files are rebuilt",
         zh="{path} 与写入时不同：已损坏、被改动或被删除；请恢复它，或删除 {remove} 后再执行同一命令：缺少的会重新生成",
     ),
-    "run-no-checkpoint": Words(
-        en="no checkpoint in {path} can be used: {reason}; put a good one back, or remove that folder to begin again",
+    "run-no-checkpoint": Message(
+        en="no checkpoint in {path} can be used: {reason}; restore a good one, or remove that folder to start again",
         zh="{path} 里没有可用的检查点：{reason}；请恢复一个完好的检查点，或删除该文件夹以重新开始",
     ),
-    "run-best-damaged": Words(
-        en="the best weights are damaged: {reason}. There is no older best: with {path} removed, the same command "
-        "ends with the last weights",
-        zh="最好的权重已损坏：{reason}。没有更早的最好权重可用：删除 {path} 后再执行同一命令，将改用最后的权重",
+    "run-best-damaged": Message(
+        en="the best weights are damaged: {reason}. There is no other copy: remove {path} and run the same command "
+        "again to use the last weights",
+        zh="最好的权重已损坏：{reason}。没有其他副本：删除 {path} 后再执行同一命令，将改用最后的权重",
     ),
-    "metrics-changed": Words(
-        en="{path} is not what was written up to step {step}: it was damaged or changed; put it back, or move it "
-        "away to go on without its lines",
-        zh="{path} 中第 {step} 步之前的内容与写入时不同：已损坏或被改动；请恢复它，或把它移走，不带这些行继续",
+    "metrics-changed": Message(
+        en="{path} has changed up to step {step} since it was written: it was damaged or edited; restore it, or move "
+        "it away to continue without its lines",
+        zh="{path} 中第 {step} 步之前的内容与写入时不同：已损坏或被改动；请恢复它，或把它移走，继续时将没有这些行",
     ),
-    "run-not-finite": Words(
-        en="{count} steps in a row, up to step {step}, had a loss or gradient that is not finite; they were left out, "
+    "run-not-finite": Message(
+        en="{count} steps in a row, up to step {step}, had a loss or gradient that is not finite; they were skipped, "
         "and the checkpoint of step {saved} is good; lower training.lr or training.clip in a new --out",
         zh="到第 {step} 步为止连续 {count} 步的损失或梯度不是有限数；这些步都没有更新，第 {saved} 步的检查点完好；"
         "请换一个 --out，并调低 training.lr 或 training.clip",
     ),
-    "run-never-finite": Words(
-        en="{count} steps in a row, up to step {step}, had a loss or gradient that is not finite; they were left out, "
+    "run-never-finite": Message(
+        en="{count} steps in a row, up to step {step}, had a loss or gradient that is not finite; they were skipped, "
         "and no checkpoint has been saved yet; lower training.lr or training.clip in a new --out",
         zh="到第 {step} 步为止连续 {count} 步的损失或梯度不是有限数；这些步都没有更新，也还没有保存检查点；"
         "请换一个 --out，并调低 training.lr 或 training.clip",
     ),
-    "run-validation-not-finite": Words(
+    "run-validation-not-finite": Message(
         en="the validation loss of step {step} is not finite, so nothing was saved; lower training.lr in a new --out",
         zh="第 {step} 步的验证损失不是有限数，因此没有保存；请换一个 --out，并调低 training.lr",
     ),
-    "run-weights-not-finite": Words(
+    "run-weights-not-finite": Message(
         en="{name} is not finite after step {step}, so it was not saved; lower training.lr in a new --out",
         zh="第 {step} 步之后 {name} 不是有限数，因此没有保存；请换一个 --out，并调低 training.lr",
     ),
     # --- several processes -----------------------------------------------------------------------------------
-    "rank-lost": Words(
-        en="process {rank} of {world} lost the others ({reason}); run the same command again, "
-        "it goes on from the newest checkpoint",
-        zh="进程 {rank}（共 {world} 个）与其他进程失去联系（{reason}）；再次运行同一命令，会从最新的检查点继续",
+    "rank-lost": Message(
+        en="process {rank} of {world} lost the others ({reason}); run the same command again "
+        "to continue from the newest checkpoint",
+        zh="进程 {rank}（共 {world} 个）与其他进程失去联系（{reason}）；再次运行同一命令，即可从最新的检查点继续",
     ),
-    "rank-variable": Words(
-        en="the environment speaks of several processes, but not as torchrun does: {reason}; start with torchrun, "
-        "or unset WORLD_SIZE for a single process",
-        zh="环境变量说有多个进程，但与 torchrun 的设置不符：{reason}；请用 torchrun 启动；若只要一个进程，"
+    "rank-variable": Message(
+        en="the environment variables set several processes, but not as torchrun sets them: {reason}; start with "
+        "torchrun, or unset WORLD_SIZE for a single process",
+        zh="环境变量指定了多个进程，但与 torchrun 的设置不符：{reason}；请用 torchrun 启动；若只用一个进程，"
         "请去掉 WORLD_SIZE",
     ),
-    "rank-variable-value": Words(en="{name} is {value!r}", zh="{name} 是 {value!r}"),
-    "rank-variable-absent": Words(en="there is no {name}", zh="缺少 {name}"),
-    "rank-not-stopping": Words(
-        en="asked to stop, they did not come within {seconds:g} s",
-        zh="收到停止请求后，{seconds:g} 秒内没有等到它们",
+    "rank-variable-value": Message(en="{name} is {value!r}", zh="{name} 是 {value!r}"),
+    "rank-variable-absent": Message(en="there is no {name}", zh="缺少 {name}"),
+    "rank-not-stopping": Message(
+        en="after the stop request they did not respond within {seconds:g} s",
+        zh="收到停止请求后，它们在 {seconds:g} 秒内没有响应",
     ),
-    "device-missing": Words(
-        en="there is no device {device} here: PyTorch sees {count} GPUs; use --device cpu",
-        zh="这里没有设备 {device}：PyTorch 看到 {count} 个 GPU；请使用 --device cpu",
+    "device-missing": Message(
+        en="there is no device {device} here: PyTorch finds {count} GPUs; use --device cpu",
+        zh="没有设备 {device}：PyTorch 找到 {count} 个 GPU；请使用 --device cpu",
     ),
     # --- films -----------------------------------------------------------------------------------------------
-    "film-no-scene": Words(
-        en="the recipe {recipe} has no [film], so --film does not know what to keep; "
+    "film-no-scene": Message(
+        en="the recipe {recipe} has no [film], so --film does not know what to save; "
         "add --set film.text=... --set film.every=100",
         zh="配方 {recipe} 没有 [film]，--film 不知道要保存什么；请加上 --set film.text=... --set film.every=100",
     ),
-    "film-text": Words(
+    "film-text": Message(
         en="film.text cannot be filmed: {reason}; or choose another text with --set film.text=...",
         zh="film.text 无法使用：{reason}；也可以用 --set film.text=... 换一段文本",
     ),
-    "film-addition": Words(
+    "film-addition": Message(
         en="an addition is two numbers with a plus between them, such as 275+648; found {found!r}",
         zh="加法是两个数和中间的加号，例如 275+648；现在是 {found!r}",
     ),
-    "film-length": Words(
+    "film-length": Message(
         en="film.text makes {found} tokens, its marks included, and the model reads 1 to {most} (data.max_len); "
         "choose another text with --set film.text=...",
-        zh="film.text 连同标记有 {found} 个词元，模型能读 1 到 {most} 个（data.max_len）；"
+        zh="film.text 连同特殊词元有 {found} 个词元，模型能读 1 到 {most} 个（data.max_len）；"
         "请用 --set film.text=... 换一段文本",
     ),
-    "film-layers": Words(
-        en="film.layers names no layer of this model: {patterns}; there are {names}",
+    "film-layers": Message(
+        en="film.layers matches no layer of this model: {patterns}; available: {names}",
         zh="film.layers 没有对应到这个模型的任何一层：{patterns}；可选的有 {names}",
     ),
 }

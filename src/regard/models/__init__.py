@@ -1,4 +1,4 @@
-"""One readable Transformer: the 2017 paper's, BERT's, GPT-2's and Llama's, told apart by a config alone."""
+"""One Transformer in PyTorch for the 2017 paper, BERT, GPT-2 and Llama, selected by a config."""
 
 from importlib.util import find_spec
 

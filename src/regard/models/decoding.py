@@ -1,6 +1,6 @@
-"""Decoding: a model in the middle of a text. Keys and values are cached; each step reads the new tokens.
+"""Decoding: a Transformer that reads and continues a text step by step, with cached keys and values.
 
-A step can be compiled, and on a GPU captured as a graph.
+A one-token step can be compiled, and on a GPU captured as a CUDA graph.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from regard.config import inputs
-from regard.dispatch import attend_within
+from regard.dispatch import attend_in_model
 from regard.errors import ArgumentError
-from regard.layers.cache import KeysAndValues, in_place, moved
+from regard.layers.cache import KeysAndValues, select_rows, select_rows_in_place
 from regard.masks import Mask
-from regard.models.inputs import given_ids, on_device
+from regard.models.inputs import checked_ids, on_device
 from regard.models.span import GrowingPast, Past, StaticPast
 from regard.position_rules import check_counts
 from regard.records import Attend
@@ -26,59 +26,15 @@ if TYPE_CHECKING:
     from regard.models.transformer import Transformer
 
 
-Step = Callable[[Tensor], Tensor]
-
-
-def quick(step: Step, device: torch.device) -> Step:
-    """The step compiled without breaks; on a GPU its kernels are then launched as one graph."""
-    compiled: Step = torch.compile(_of_its_own(step), fullgraph=True, dynamic=False)
-    return Captured(compiled) if device.type == "cuda" else compiled
-
-
-def _of_its_own(step: Step) -> Step:
-    """The same function as a new piece of code: PyTorch gives up on one that it has compiled for eight shapes."""
-
-    def once(ids: Tensor) -> Tensor:
-        return step(ids)
-
-    return FunctionType(once.__code__.replace(), once.__globals__, closure=once.__closure__)
-
-
-class Captured:
-    """A step on a GPU, recorded when it is called the third time and replayed from then on.
-
-    The first two calls run as they are: compiling and choosing kernels must be over before a graph can be recorded,
-    and what the first call makes once may lead to one more compilation.
-    """
-
-    WARM_UP = 2
-
-    def __init__(self, step: Step) -> None:
-        self._step = step
-        self._calls = 0
-        self._graph = torch.cuda.CUDAGraph()
-        self._ids: Tensor
-        self._logits: Tensor
-
-    def __call__(self, ids: Tensor) -> Tensor:
-        if self._calls == 0:
-            self._ids = ids.contiguous().clone()  # one place and one layout, whatever callers cut their ids from
-        self._ids.copy_(ids)
-        self._calls += 1
-        if self._calls <= self.WARM_UP:
-            return self._step(self._ids)
-        if self._calls == self.WARM_UP + 1:
-            with torch.cuda.graph(self._graph):
-                self._logits = self._step(self._ids)
-        self._graph.replay()
-        return self._logits.clone()  # the next replay writes into the same memory
+DecodeStep = Callable[[Tensor], Tensor]
+"""Ids (B, T) to logits (B, W)."""
 
 
 class Decoding:
-    """Reads ids, any number at a time, and says what may come next. `Transformer.begin` makes one.
+    """Reads ids, any number per step, and returns the logits of the next token. Created by `Transformer.begin`.
 
-    memory        each layer's keys and values of the source, where there is one
-    memory_keep   which of these are no padding, B 1 1 S
+    memory        each layer's keys and values of the source; None without an encoder
+    memory_keep   which of these are not padding, B 1 1 S
 
     >>> from regard.config import TransformerConfig
     >>> from regard.models import Transformer
@@ -101,103 +57,104 @@ class Decoding:
     ) -> None:
         self.max_len = max_len
         self.length = 0
-        """How many columns were read."""
+        """The number of columns read so far."""
         self._model, self._past, self._attend = model, past, attend
         self._memory, self._memory_keep = memory, memory_keep
-        self._beginning = memory, memory_keep
-        self._samples = self._samples_at_first = None if memory is None else len(memory[0][0])
-        self._origins = list(range(self._samples or 0))
-        """Which source each sample reads."""
+        self._initial_memory = memory, memory_keep
+        self._samples = self._initial_samples = None if memory is None else len(memory[0][0])
+        self._source_rows = list(range(self._samples or 0))
+        """The source that each sample attends to."""
         self._padding: np.ndarray | None = None
-        """How many columns before each text are padding, (B,); what `past` has on the device."""
+        """The number of padding columns before each text, (B,); `past` has the same on the device."""
         self._compile = compile
         self._device = next(model.parameters()).device
-        self._one_token = self._quick()
+        self._one_token_step = self._make_step()
 
     @property
     def vocab_size(self) -> int:
-        """How many logits a step gives."""
+        """W, the number of logits per sample."""
         assert self._model.config.vocab_size is not None
         return self._model.config.vocab_size
 
     @torch.inference_mode(False)  # caches outlive the caller's inference_mode
     @torch.no_grad()
     def step(self, ids: Any, keep: Any = None) -> Tensor:
-        """Logits (B, W) after the last of ids (B, T).
+        """Read ids (B, T); return the logits after the last one, (B, W).
 
-        keep (B, T) is False for padding, which stands before a text: nobody looks there, and positions do not count it.
+        keep (B, T) is False for padding before a text. Padding is masked, and positions do not count it.
         """
         check_evaluating(self._model)
-        ids = given_ids(self._model.config, on_device("ids", ids, self._device))
+        ids = checked_ids(self._model.config, on_device("ids", ids, self._device))
         if self._samples is not None:
             inputs.check_samples("ids", ids.shape[0], self._samples)
-        inputs.check_room(self.length + ids.shape[1], self.max_len)
+        inputs.check_capacity(self.length + ids.shape[1], self.max_len)
         before = self._padding
         if keep is not None:
-            self._pad(padding_after(as_array("keep", keep), tuple(ids.shape), self.length, before))
+            self._set_padding(padding_after(as_array("keep", keep), tuple(ids.shape), self.length, before))
         try:
-            logits = self._one_token(ids) if ids.shape[1] == 1 else self._read(ids)
-        except BaseException:  # stopped half-way: some layers have read what others have not
+            logits = self._one_token_step(ids) if ids.shape[1] == 1 else self._read(ids)
+        except BaseException:  # interrupted: some layers have read the ids, others have not
             self._past.crop(self.length)
-            self._pad(before)
+            self._set_padding(before)
             raise
         if self.length == 0:
-            self._samples_at_first = ids.shape[0]
+            self._initial_samples = ids.shape[0]
         self._samples, self.length = ids.shape[0], self.length + ids.shape[1]
         return logits
 
     @torch.inference_mode(False)
     def select(self, rows: Sequence[int]) -> None:
-        """Go on with these samples, in this order: reorder, repeat or drop them."""
+        """Continue with these samples in this order; rows may repeat or be left out."""
         rows = inputs.checked_rows(rows, self._samples)
         index = torch.tensor(rows, device=self._device)
         self._past.select(index)
-        if self._memory is not None and (origins := [self._origins[row] for row in rows]) != self._origins:
-            # Beams of one source that change places look at the same as before: nothing to copy.
-            self._origins = origins
-            is_first = self._memory is self._beginning[0]  # which stays as it is, for `crop` to go back to
-            move = moved if is_first else in_place
-            self._memory = [(move(k, index), move(v, index)) for k, v in self._memory]
-            self._memory_keep = None if self._memory_keep is None else move(self._memory_keep, index)
-            if is_first:
-                self._one_token = self._quick()
+        if self._memory is not None and (source_rows := [self._source_rows[row] for row in rows]) != self._source_rows:
+            # Beams of one source may be reordered without a copy: each still attends to the same source.
+            self._source_rows = source_rows
+            is_initial = self._memory is self._initial_memory[0]  # kept unchanged, `crop(0)` restores it
+            selected = select_rows if is_initial else select_rows_in_place
+            self._memory = [(selected(k, index), selected(v, index)) for k, v in self._memory]
+            self._memory_keep = None if self._memory_keep is None else selected(self._memory_keep, index)
+            if is_initial:
+                self._one_token_step = self._make_step()
         self._padding = None if self._padding is None else self._padding[rows]
         if len(rows) != self._samples:  # other shapes, other memory
-            self._one_token = self._quick()
+            self._one_token_step = self._make_step()
         self._samples = len(rows)
 
     def crop(self, length: int) -> None:
-        """Forget what was read after the first `length` columns; with all of it, what samples were selected."""
+        """Drop the columns from `length` on; `crop(0)` also undoes `select`."""
         inputs.check_crop(length, self.length)
         self._past.crop(length)
-        self._pad(None if self._padding is None else np.minimum(self._padding, length))
+        self._set_padding(None if self._padding is None else np.minimum(self._padding, length))
         self.length = length
         if length == 0:
             self._restart()
 
     def _restart(self) -> None:
-        """As many samples as there were at first, each with its own source."""
-        if self._memory is not self._beginning[0]:
-            self._memory, self._memory_keep = self._beginning
-            self._origins = list(range(self._samples_at_first or 0))
-            self._one_token = self._quick()
-        if self._samples != self._samples_at_first:
-            self._pad(None)
-            self._samples = None if self._memory is None else self._samples_at_first
-            self._one_token = self._quick()
+        """Restore the initial number of samples, each with its own source."""
+        if self._memory is not self._initial_memory[0]:
+            self._memory, self._memory_keep = self._initial_memory
+            self._source_rows = list(range(self._initial_samples or 0))
+            self._one_token_step = self._make_step()
+        if self._samples != self._initial_samples:
+            self._set_padding(None)
+            self._samples = None if self._memory is None else self._initial_samples
+            self._one_token_step = self._make_step()
 
     def _read(self, ids: Tensor) -> Tensor:
         model = self._model
         assert model.decoder is not None
-        x = model.decoder(model.vectors(ids), self._past.span(ids), self._memory, self._memory_keep, self._attend)
+        x = model.embed_checked(ids)
+        x = model.decoder(x, self._past.span(ids), self._memory, self._memory_keep, self._attend)
         return model.logits(x[:, -1])
 
-    def _quick(self) -> Any:
-        """What reads one token: compiled, if asked for; made anew when the memory that it works in has changed."""
-        return quick(self._read, self._device) if self._compile else self._read
+    def _make_step(self) -> Any:
+        """The function that reads one token, compiled if requested; made anew when the memory it uses has changed."""
+        return compile_step(self._read, self._device) if self._compile else self._read
 
-    def _pad(self, padding: np.ndarray | None) -> None:
-        """So many columns before each text are padding; in the same memory, once there is some."""
+    def _set_padding(self, padding: np.ndarray | None) -> None:
+        """Set the number of padding columns before each text; in the same memory if there was padding before."""
         self._padding = padding
         there, columns = self._past.padding, None
         if padding is not None:
@@ -207,11 +164,11 @@ class Decoding:
                 return
         if there is not columns:
             self._past.padding = columns
-            self._one_token = self._quick()
+            self._one_token_step = self._make_step()
 
 
 @torch.inference_mode(False)
-def begun(
+def start_decoding(
     model: "Transformer",
     source: Any,
     *,
@@ -221,22 +178,22 @@ def begun(
     compile: bool,
     attend: Attend,
 ) -> Decoding:
-    """What `Transformer.begin` gives: everything looked at, the source read."""
+    """Check the arguments of `Transformer.begin`, encode the source, and return the Decoding."""
     inputs.check_decodes(model.config)
     check_evaluating(model)
-    if compile and attend is not attend_within:
+    if compile and attend is not attend_in_model:
         raise ArgumentError("compile-looking")
     if max_len is not None:
         check_counts(max_len=(max_len, 1))
     limits = [limit for limit in (model.config.max_len, max_len) if limit is not None]
     longest = min(limits, default=None)
-    past = _past(model, cache, longest, compile)
+    past = _make_past(model, cache, longest, compile)
     inputs.check_sides(model.config, source, source_mask)
-    memory, keep = (None, None) if source is None else _memory(model, source, source_mask, attend)
+    memory, keep = (None, None) if source is None else _encode_source(model, source, source_mask, attend)
     return Decoding(model, past, memory=memory, memory_keep=keep, max_len=longest, compile=compile, attend=attend)
 
 
-def _past(model: "Transformer", cache: str, max_len: int | None, compile: bool) -> Past:
+def _make_past(model: "Transformer", cache: str, max_len: int | None, compile: bool) -> Past:
     assert model.decoder is not None
     if cache == "static":
         if max_len is None:
@@ -250,12 +207,12 @@ def _past(model: "Transformer", cache: str, max_len: int | None, compile: bool) 
 
 
 @torch.no_grad()
-def _memory(
+def _encode_source(
     model: "Transformer", source: Any, source_mask: Any, attend: Attend
 ) -> tuple[list[KeysAndValues], Tensor | None]:
-    """The source read, as keys and values for each cross-attention, and which of it is no padding, B 1 1 S."""
+    """The source as keys and values of each cross-attention, and which of it is not padding, B 1 1 S."""
     assert model.decoder is not None
-    source = given_ids(model.config, on_device("source", source, next(model.parameters()).device), source=True)
+    source = checked_ids(model.config, on_device("source", source, next(model.parameters()).device), source=True)
     mask = None if source_mask is None else Mask.of(source_mask)
     keep = None
     if mask is not None:
@@ -270,6 +227,54 @@ def _memory(
 
 
 def check_evaluating(model: "Transformer") -> None:
-    """Dropout would make every text differ."""
+    """Raise ArgumentError in training mode with dropout, which would make every result differ."""
     if model.training and (model.config.dropout or model.config.attention.dropout):
         raise ArgumentError("decoding-training")
+
+
+# --- compiled steps ----------------------------------------------------------------------------------------
+
+
+def compile_step(step: DecodeStep, device: torch.device) -> DecodeStep:
+    """The step compiled as one graph; on a GPU its kernels are also launched as one CUDA graph."""
+    compiled: DecodeStep = torch.compile(_fresh_copy(step), fullgraph=True, dynamic=False)
+    return CudaGraphStep(compiled) if device.type == "cuda" else compiled
+
+
+def _fresh_copy(step: DecodeStep) -> DecodeStep:
+    """The same function with a new code object: PyTorch stops compiling one after eight shapes."""
+
+    def once(ids: Tensor) -> Tensor:
+        return step(ids)
+
+    return FunctionType(once.__code__.replace(), once.__globals__, closure=once.__closure__)
+
+
+class CudaGraphStep:
+    """A step on a GPU, captured as a CUDA graph at the third call and replayed afterwards.
+
+    The first two calls run eagerly: compilation and kernel selection must be finished before a graph is captured,
+    and what the first call allocates may cause one more compilation.
+    """
+
+    WARM_UP = 2
+
+    def __init__(self, step: DecodeStep) -> None:
+        self._step = step
+        self._calls = 0
+        self._graph = torch.cuda.CUDAGraph()
+        self._ids: Tensor
+        self._logits: Tensor
+
+    def __call__(self, ids: Tensor) -> Tensor:
+        if self._calls == 0:
+            self._ids = ids.contiguous().clone()  # one address and one layout, whatever the caller's ids are a view of
+        self._ids.copy_(ids)
+        self._calls += 1
+        if self._calls <= self.WARM_UP:
+            return self._step(self._ids)
+        if self._calls == self.WARM_UP + 1:
+            with torch.cuda.graph(self._graph):
+                self._logits = self._step(self._ids)
+        self._graph.replay()
+        return self._logits.clone()  # the next replay writes into the same memory

@@ -1,6 +1,6 @@
-"""What is put into a model, read off tensors and handed to the checks that NumPy's model uses too.
+"""Checks of a model's input tensors, by the rules of `config.inputs`.
 
-Values are looked at only where that is free: on the CPU, outside of a traced graph.
+Values are checked only where reading them is free: on the CPU, outside of a traced graph.
 """
 
 from typing import Any
@@ -9,15 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from regard.arrays import is_tensor, to_kind_of
+from regard.arrays import convert_like, is_tensor
 from regard.config import TransformerConfig, inputs
 from regard.config.inputs import NumberKind
 from regard.errors import DtypeError
 from regard.reference.inputs import as_array
 
 
-def given_ids(config: TransformerConfig, ids: Tensor, *, source: bool = False, like: Tensor | None = None) -> Tensor:
-    """Ids (B, T) of the vocabulary, no more than there are positions; vectors, as `like`, where it has none."""
+def checked_ids(config: TransformerConfig, ids: Tensor, *, source: bool = False, like: Tensor | None = None) -> Tensor:
+    """Ids (B, T), checked against the vocabulary and max_len; without a vocabulary vectors, in the dtype of `like`."""
     what = "source" if source else "ids"
     ids = _tensor(what, ids)
     inputs.check_ids(what, tuple(ids.shape), _kind(ids), ids.dtype, config)
@@ -30,8 +30,8 @@ def given_ids(config: TransformerConfig, ids: Tensor, *, source: bool = False, l
     return ids
 
 
-def given_segments(config: TransformerConfig, segments: Tensor | None, ids: Tensor) -> Tensor | None:
-    """One kind of sentence for each id, where the model tells them apart."""
+def checked_segments(config: TransformerConfig, segments: Tensor | None, ids: Tensor) -> Tensor | None:
+    """Segments (B, T), checked; or None."""
     if segments is None:
         return None
     segments = _tensor("segments", segments)
@@ -41,8 +41,8 @@ def given_segments(config: TransformerConfig, segments: Tensor | None, ids: Tens
     return segments
 
 
-def given_positions(config: TransformerConfig, positions: Tensor | None, x: Tensor) -> Tensor | None:
-    """Where each id stands: whole numbers, none beyond what the model has."""
+def checked_positions(config: TransformerConfig, positions: Tensor | None, x: Tensor) -> Tensor | None:
+    """Positions (T,) or (B, T), checked against max_len; or None."""
     if positions is None:
         return None
     positions = _tensor("positions", positions)
@@ -53,14 +53,16 @@ def given_positions(config: TransformerConfig, positions: Tensor | None, x: Tens
 
 
 def on_device(what: str, x: Any, device: torch.device) -> Tensor:
-    """A tensor, or whatever NumPy makes an array of, as a tensor there."""
+    """A tensor or array-like as a tensor on that device."""
     if is_tensor(x):
         return x.to(device)
     array = as_array(what, x)
     if array.dtype.kind not in "iufb":
         raise DtypeError("ids-kind", what=what, found=array.dtype)
-    array = array.astype(np.int64) if array.dtype.kind == "u" else array  # torch has hardly anything for unsigned ones
-    return to_kind_of(array, torch.empty(0, device=device))
+    array = (
+        array.astype(np.int64) if array.dtype.kind == "u" else array
+    )  # torch supports few operations on unsigned integers
+    return convert_like(array, torch.empty(0, device=device))
 
 
 def _tensor(what: str, x: Any) -> Tensor:

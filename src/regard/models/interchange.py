@@ -1,7 +1,7 @@
-"""PyTorch's own modules made ours and back, with the same numbers: tables of names, and one operation on weights.
+"""Conversion of PyTorch's own attention and Transformer modules to ours and back, weights included.
 
-The operation: nn.MultiheadAttention keeps W_q, W_k and W_v in one matrix, stacked. Whatever the other side cannot do
-is refused before anything is built, so that a module is carried over whole or not at all.
+Tables of names and one operation on weights: nn.MultiheadAttention stores W_q, W_k and W_v in one stacked matrix.
+Anything that the target does not support raises an error before the module is built.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,7 +27,7 @@ Ours = MultiHeadAttention | Block | Transformer
 T = TypeVar("T")
 M = TypeVar("M", bound=nn.Module)
 
-# --- the tables ------------------------------------------------------------------------------------------
+# --- tables of names ------------------------------------------------------------------------------------------
 
 NAMES: dict[type[nn.Module], dict[str, str]] = {
     nn.MultiheadAttention: {"out_proj": "o_proj"},
@@ -48,31 +48,31 @@ NAMES: dict[type[nn.Module], dict[str, str]] = {
         "norm3": "feed_forward_norm",
     },
 }
-"""What a part is called by them and by us; a name that is not here is the same: encoder, layers.0, norm, weight."""
+"""PyTorch's name of each part and ours; all other names are the same: encoder, layers.0, norm, weight."""
 
 STACKED: dict[str, tuple[str, ...]] = {
     f"in_proj_{kind}": tuple(f"{part}_proj.{kind}" for part in "qkv") for kind in ("weight", "bias")
 }
-"""Theirs, and those of ours that it is made of, one below the other."""
+"""PyTorch's stacked weight, and our weights that it consists of, in order."""
 
-CALLED: dict[str, tuple[Any, ...]] = {
+ACTIVATION_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "relu": (F.relu, torch.relu, nn.ReLU),
-    "gelu": (F.gelu,),  # and nn.GELU, which says itself which of the two it is
+    "gelu": (F.gelu,),  # nn.GELU: see `_activation`
     "gelu_tanh": (ACTIVATIONS["gelu_tanh"],),  # given nn.GELU("tanh"), their layers compute "gelu" when not training
     "silu": (F.silu, nn.SiLU),
 }
-"""The functions and classes of each activation; the first is what we give."""
+"""The functions and classes of each activation; `to_torch` uses the first."""
 
-PARTS: set[type[nn.Module]] = {
+SUPPORTED: set[type[nn.Module]] = {
     *(nn.MultiheadAttention, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer),
     *(nn.Transformer, nn.TransformerEncoder, nn.TransformerDecoder),
     *(MultiHeadAttention, Block, Transformer, Stack, NoPositions, FeedForward, LayerNorm),
     *(nn.ModuleList, nn.Linear, Linear, NonDynamicallyQuantizableLinear, nn.LayerNorm, nn.Dropout),
 }
-"""What has a counterpart on the other side. Subclasses are not meant: nobody knows what they do."""
+"""Classes that have a counterpart. Subclasses are not included: they may compute something else."""
 
 
-# --- there and back --------------------------------------------------------------------------------------
+# --- conversion --------------------------------------------------------------------------------------
 
 
 @overload
@@ -82,15 +82,15 @@ def from_torch(module: TheirLayer) -> Block: ...
 @overload
 def from_torch(module: nn.Transformer) -> Transformer: ...
 def from_torch(module: Theirs) -> Ours:
-    """PyTorch's module as ours: its weights copied, with dtype, device, requires_grad, dropout and mode.
+    """PyTorch's module as ours, with copied weights, dtype, device, requires_grad, dropout and mode.
 
-    Ours takes (B, T, D), whatever `batch_first` was, and masks that are True where one may look. A Transformer's
-    decoder sees no future by itself, and its source_mask holds for encoder and cross-attention: it is what
-    nn.Transformer computes with a causal tgt_mask and one padding mask for source and memory.
-    ArgumentError for what we do not have: add_bias_kv, other activations, parts of one's own.
+    Ours takes (B, T, D), whatever `batch_first` was, and masks that are True where visible. A Transformer's decoder
+    is always causal, and source_mask applies to encoder and cross-attention: the same as nn.Transformer with a causal
+    tgt_mask and one padding mask for source and memory.
+    Raises ArgumentError for unsupported settings: add_bias_kv, other activations, custom parts.
 
-    What the decoder reads comes first, where nn.Transformer has it second; and since there is no vocabulary, both are
-    vectors (B, T, D), although the first is called `ids`. Say `source=`, and nothing is taken for the other:
+    The decoder's input comes first; in nn.Transformer it comes second. Without a vocabulary both are vectors
+    (B, T, D), although the first is called `ids`. Pass `source=` by name to avoid confusion:
 
     >>> theirs = nn.Transformer(8, 2, 1, 1, 16, batch_first=True).eval()
     >>> src, tgt = torch.ones(1, 4, 8), torch.zeros(1, 3, 8)
@@ -99,8 +99,8 @@ def from_torch(module: Theirs) -> Ours:
     True
     """
     _check_theirs(module)
-    with torch.device("meta"):  # sizes without numbers; no random number is drawn
-        ours = _our_frame(module)
+    with torch.device("meta"):  # shapes only: no memory, no random numbers
+        ours = _our_empty_module(module)
     theirs = dict(module.named_parameters())
     weights = {
         own: nn.Parameter(part.detach().clone(), theirs[name].requires_grad)
@@ -118,12 +118,12 @@ def to_torch(module: Block) -> TheirLayer: ...
 @overload
 def to_torch(module: Transformer) -> nn.Transformer: ...
 def to_torch(module: Ours) -> Theirs:
-    """Our module as PyTorch's, with batch_first=True: `from_torch` of it has the same bits.
+    """Our module as PyTorch's, with batch_first=True. `from_torch(to_torch(module))` is bit-identical.
 
-    A Block without cross-attention becomes an nn.TransformerEncoderLayer, with it an nn.TransformerDecoderLayer. Masks
-    are given with each call, so whoever calls it must hide the future (tgt_mask) from what was our decoder; our
-    `model(ids, source=x)` is their `model(x, ids)`.
-    ArgumentError for what they do not have: embeddings, positions, grouped heads, RMSNorm, gates.
+    A Block without cross-attention becomes an nn.TransformerEncoderLayer, with it an nn.TransformerDecoderLayer. The
+    caller must pass a causal tgt_mask to the decoder with each call. Our `model(ids, source=x)` is `model(x, ids)` in
+    PyTorch.
+    Raises ArgumentError for unsupported settings: embeddings, positions, grouped heads, RMSNorm, gates.
 
     >>> from regard.config import TransformerConfig
     >>> type(to_torch(Block(TransformerConfig.paper_2017(d_model=8, n_heads=2, d_ff=16)))).__name__
@@ -131,19 +131,19 @@ def to_torch(module: Ours) -> Theirs:
     """
     _check_ours(module)
     with torch.device("meta"):
-        theirs = _their_frame(module)
+        theirs = _their_empty_module(module)
     left = dict(module.named_parameters())
     weights = {
         name: _stack(module, owns, [left.pop(own) for own in owns])
         for name, owns in _names(theirs)
         if all(own in left for own in owns)
     }
-    _fill(theirs, weights | left, module)  # what is left over belongs nowhere, and is complained about
+    _fill(theirs, weights | left, module)  # raises for weights that are left over
     return theirs.train(_same(module, "training", (part.training for part in module.modules())))
 
 
 def _names(theirs: nn.Module) -> Iterator[tuple[str, list[str]]]:
-    """Each of their weights by name, and the names of those of ours that it is made of."""
+    """The name of each PyTorch weight, and the names of our weights that it consists of."""
     for name, _ in theirs.named_parameters(recurse=False):
         yield name, list(STACKED.get(name, (name,)))
     for name, part in theirs.named_children():
@@ -153,28 +153,28 @@ def _names(theirs: nn.Module) -> Iterator[tuple[str, list[str]]]:
 
 
 def _stack(module: nn.Module, names: list[str], weights: list[nn.Parameter]) -> nn.Parameter:
-    """One below the other, as a copy; ArgumentError where they are not alike enough to be one."""
+    """The weights stacked, as a copy; ArgumentError if dtype or requires_grad differ."""
     for setting in ("dtype", "requires_grad"):
         _same(module, f"{', '.join(names)}: {setting}", (getattr(weight, setting) for weight in weights))
     return nn.Parameter(torch.cat([weight.detach() for weight in weights]), weights[0].requires_grad)
 
 
-def _fill(frame: nn.Module, weights: dict[str, nn.Parameter], origin: nn.Module) -> None:
-    """Put weights where they belong; ArgumentError unless names and shapes are just those of the frame."""
-    wanted = {(name, weight.shape) for name, weight in frame.named_parameters()}
+def _fill(empty: nn.Module, weights: dict[str, nn.Parameter], origin: nn.Module) -> None:
+    """Set the weights of an empty module; ArgumentError unless names and shapes match."""
+    wanted = {(name, weight.shape) for name, weight in empty.named_parameters()}
     wrong = wanted ^ {(name, weight.shape) for name, weight in weights.items()}
     if wrong:
         names = sorted({name for name, _ in wrong})
-        raise _refusal("interchange-weights", origin, count=len(names), names=Listed.few(names))
+        raise _error("interchange-weights", origin, count=len(names), names=Listed.few(names))
     for name, weight in weights.items():
-        place, _, last = name.rpartition(".")
-        setattr(frame.get_submodule(place), last, weight)
+        parent, _, last = name.rpartition(".")
+        setattr(empty.get_submodule(parent), last, weight)
 
 
-# --- modules without numbers -----------------------------------------------------------------------------
+# --- modules without weights -----------------------------------------------------------------------------
 
 
-def _our_frame(theirs: Theirs) -> Ours:
+def _our_empty_module(theirs: Theirs) -> Ours:
     if isinstance(theirs, nn.MultiheadAttention):
         bias = theirs.in_proj_bias is not None
         return MultiHeadAttention(theirs.embed_dim, theirs.num_heads, bias=bias, dropout=theirs.dropout)
@@ -191,7 +191,7 @@ def _our_frame(theirs: Theirs) -> Ours:
 def _config_of(
     theirs: nn.Module, layers: list[Any], n_encoder: int = 1, n_decoder: int | None = None, final: bool = False
 ) -> TransformerConfig:
-    """What all layers have in common; ArgumentError where they differ."""
+    """The config that all layers share; ArgumentError if they differ."""
     attentions = _parts(theirs, nn.MultiheadAttention)
     pre_norm = _same(theirs, "norm_first", (layer.norm_first for layer in layers))
     return TransformerConfig(
@@ -216,17 +216,17 @@ def _config_of(
 
 
 def _activation(module: nn.Module, given: Any) -> Any:
-    """Our name of an activation; ArgumentError where the other side lacks it."""
+    """Our name of an activation; ArgumentError if it has no counterpart."""
     if type(given) is nn.GELU:
         return "gelu" if given.approximate == "none" else "gelu_tanh"
-    for name, known in CALLED.items():
+    for name, known in ACTIVATION_FUNCTIONS.items():
         if any(given is one or type(given) is one for one in (*known, ACTIVATIONS[name])):  # type: ignore[index]
             return name
     found = getattr(given, "__name__", type(given).__name__)
-    raise _refusal("interchange-value", module, name="activation", found=found, wanted=Listed(CALLED))
+    raise _error("interchange-value", module, name="activation", found=found, wanted=Listed(ACTIVATION_FUNCTIONS))
 
 
-def _their_frame(ours: Ours) -> Theirs:
+def _their_empty_module(ours: Ours) -> Theirs:
     if isinstance(ours, MultiHeadAttention):
         bias = ours.q_proj.bias is not None
         return nn.MultiheadAttention(ours.q_proj.in_features, ours.n_heads, ours.dropout, bias, batch_first=True)
@@ -235,7 +235,7 @@ def _their_frame(ours: Ours) -> Theirs:
     assert ours.encoder is not None
     assert ours.decoder is not None
     D, n_heads = ours.config.d_model, ours.config.n_heads
-    # Nested tensors are a shortcut past padding, and a warning for half of all configurations.
+    # Nested tensors only skip padding, and cause a warning for many configurations.
     encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(D, n_heads), 0, enable_nested_tensor=False)
     decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(D, n_heads), 0)
     for theirs, stack in ((encoder, ours.encoder), (decoder, ours.decoder)):
@@ -254,7 +254,7 @@ def _their_layer(block: Block) -> TheirLayer:
         _same(block, "n_heads", (part.n_heads for part in _parts(block, MultiHeadAttention))),
         feed_forward.up.out_features,
         dropout=_same(block, "dropout", (part.p for part in _parts(block, nn.Dropout))),
-        activation=CALLED[_activation(block, feed_forward.activation)][0],
+        activation=ACTIVATION_FUNCTIONS[_activation(block, feed_forward.activation)][0],
         layer_norm_eps=_same(block, "eps", (part.eps for part in _parts(block, LayerNorm))),
         norm_first=block.pre_norm,
         bias=feed_forward.up.bias is not None,
@@ -266,17 +266,17 @@ def _their_layer(block: Block) -> TheirLayer:
     return layer
 
 
-# --- what cannot be carried over -------------------------------------------------------------------------
+# --- checks of unsupported settings -------------------------------------------------------------------------
 
 
 def _check_theirs(module: nn.Module) -> None:
     _check_class(module, get_args(Theirs), "from_torch")
     for part in _parts(module, nn.MultiheadAttention):
-        _demand(module, kdim=(part.kdim, part.embed_dim), vdim=(part.vdim, part.embed_dim))
-        _demand(module, add_bias_kv=(part.bias_k is not None, False), add_zero_attn=(part.add_zero_attn, False))
+        _require(module, kdim=(part.kdim, part.embed_dim), vdim=(part.vdim, part.embed_dim))
+        _require(module, add_bias_kv=(part.bias_k is not None, False), add_zero_attn=(part.add_zero_attn, False))
     if isinstance(module, nn.Transformer):
         for side, wanted in (("encoder", "TransformerEncoder"), ("decoder", "TransformerDecoder")):
-            _demand(module, **{side: (type(getattr(module, side)).__name__, wanted)})
+            _require(module, **{side: (type(getattr(module, side)).__name__, wanted)})
     _check_parts(module)
 
 
@@ -284,14 +284,14 @@ def _check_ours(module: nn.Module) -> None:
     _check_class(module, get_args(Ours), "to_torch")
     if isinstance(module, Transformer):
         config = module.config
-        _demand(module, kind=(config.kind, "encoder-decoder"), vocab_size=(config.vocab_size, None))
-        _demand(module, positions=(config.positions, None), window=(config.attention.window, None))
+        _require(module, kind=(config.kind, "encoder-decoder"), vocab_size=(config.vocab_size, None))
+        _require(module, positions=(config.positions, None), window=(config.attention.window, None))
     for part in _parts(module, MultiHeadAttention):
-        _demand(module, n_kv_heads=(part.n_kv_heads, part.n_heads), qk_norm=(part.q_norm is not None, False))
-        _demand(module, **{"n_heads * d_head": (part.q_proj.out_features, part.q_proj.in_features)})
-        _demand(module, scale=(part.scale, None), softcap=(part.softcap, None))
+        _require(module, n_kv_heads=(part.n_kv_heads, part.n_heads), qk_norm=(part.q_norm is not None, False))
+        _require(module, **{"n_heads * d_head": (part.q_proj.out_features, part.q_proj.in_features)})
+        _require(module, scale=(part.scale, None), softcap=(part.softcap, None))
     for feed_forward in _parts(module, FeedForward):
-        _demand(module, gate=(feed_forward.gate, None))
+        _require(module, gate=(feed_forward.gate, None))
     _check_parts(module)
 
 
@@ -301,32 +301,32 @@ def _check_class(module: nn.Module, known: tuple[type, ...], call: str) -> None:
         raise ArgumentError("interchange-class", call=call, choices=choices, found=type(module).__name__)
 
 
-def _demand(module: nn.Module, **values: tuple[object, object]) -> None:
-    """ArgumentError unless what is found is what the other side has."""
+def _require(module: nn.Module, **values: tuple[object, object]) -> None:
+    """Raise ArgumentError unless each value found is the one that the target supports: name=(found, wanted)."""
     for name, (found, wanted) in values.items():
         if found != wanted:
-            raise _refusal("interchange-value", module, name=name, found=found, wanted=wanted)
+            raise _error("interchange-value", module, name=name, found=found, wanted=wanted)
 
 
 def _check_parts(module: nn.Module) -> None:
-    """Only parts that have a counterpart, each with weights of its own."""
-    for place, part in module.named_modules():
-        no_norm = isinstance(part, nn.Identity) and isinstance(module, Transformer) and place.endswith("norm")
-        if type(part) not in PARTS and not no_norm and not place.endswith("activation"):
-            raise _refusal("interchange-part", module, place=place, found=type(part).__name__)
+    """Raise ArgumentError for a part without counterpart, and for shared weights."""
+    for path, part in module.named_modules():
+        no_norm = isinstance(part, nn.Identity) and isinstance(module, Transformer) and path.endswith("norm")
+        if type(part) not in SUPPORTED and not no_norm and not path.endswith("activation"):
+            raise _error("interchange-part", module, place=path, found=type(part).__name__)
     names: dict[int, list[str]] = {}
     for name, weight in module.named_parameters(remove_duplicate=False):
         names.setdefault(id(weight), []).append(name)
     for shared in names.values():
         if len(shared) > 1:
-            raise _refusal("interchange-shared", module, names=Listed(shared[:3]))
+            raise _error("interchange-shared", module, names=Listed(shared[:3]))
 
 
 def _same(module: nn.Module, name: str, values: Iterable[T]) -> T:
-    """The one value of all parts; ArgumentError where there are several."""
+    """The value that all parts share; ArgumentError if there are several."""
     first, *others = dict.fromkeys(values)
     if others:
-        raise _refusal("interchange-several", module, name=name, found=Listed((first, *others)))
+        raise _error("interchange-several", module, name=name, found=Listed((first, *others)))
     return first
 
 
@@ -334,6 +334,6 @@ def _parts(module: nn.Module, kind: type[M]) -> list[M]:
     return [part for part in module.modules() if isinstance(part, kind)]
 
 
-def _refusal(key: str, module: nn.Module, **values: object) -> ArgumentError:
+def _error(key: str, module: nn.Module, **values: object) -> ArgumentError:
     call = "from_torch" if isinstance(module, get_args(Theirs)) else "to_torch"
     return ArgumentError(key, call=call, module=type(module).__name__, **values)

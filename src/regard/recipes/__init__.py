@@ -1,4 +1,4 @@
-"""Recipes: a training told by one small TOML file, its data prepared, its model built, both handed to training."""
+"""Recipes: a training run described by one TOML file. This package reads it, prepares data and model, and trains."""
 
 from regard.recipes.recipe import (
     DataSpec,

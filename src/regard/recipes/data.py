@@ -1,4 +1,4 @@
-"""The data of a recipe: its files read, a tokenizer learned, batches for training and validation prepared."""
+"""The data of a recipe: reads its files, trains a tokenizer, and prepares training and validation batches."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from regard.errors import ArgumentError, FileError
 from regard.messages import Listed, say
 from regard.recipes.puzzles import PuzzleBatches, puzzle_tokenizer
-from regard.recipes.recipe import DataSpec, Recipe, check_below
+from regard.recipes.recipe import DataSpec, Recipe, check_relative
 from regard.text.corpus import RECORDS, TABLES, Corpus, fitting, read_lines, read_pairs, read_text
 from regard.text.preparation import moses_tokenised, simplified
 from regard.text.tokenizer import Tokenizer
@@ -16,25 +16,25 @@ from regard.text.tokenizer_training import SPECIALS, learn_tokenizer
 from regard.training.batches import BlockBatches, Data, PairBatches
 
 OWN_VALID_SHARE = 0.05
-"""Of a file of one's own, what is held out where the recipe says nothing."""
+"""The share of a user's own file that is held out if the recipe does not set `valid_share`."""
 
 
 def read_pair_file(spec: DataSpec, path: Path, skip_bad: bool) -> Corpus:
-    """Sentence pairs of a file of one's own, tokenised where those of the recipe are."""
+    """Sentence pairs of a user's own file, tokenised if those of the recipe are."""
     found = read_plain_pairs(spec, [path], skip_bad)
     return found if spec.pattern is None else _tokenised(spec, found)
 
 
 def read_plain_pairs(spec: DataSpec | None, paths: list[Path], skip_bad: bool) -> Corpus:
-    """Sentence pairs as people write them."""
+    """Sentence pairs as plain text."""
     columns = None if spec is None else spec.columns
-    return _revised(spec, read_pairs(_there(paths), skip_bad=skip_bad, columns=columns))
+    return _cleaned(spec, read_pairs(_existing(paths), skip_bad=skip_bad, columns=columns))
 
 
 def read_pair_files(spec: DataSpec, folder: Path, names: Sequence[str], skip_bad: bool) -> Corpus:
-    """Sentence pairs: the files of these names, or with a pattern the split of that name, tokenised.
+    """Sentence pairs from the named files or, with a pattern, from the tokenised files of the named split.
 
-    Where there is no tokenised file, it is made from the raw one, as Multi30k's makers made theirs.
+    A missing tokenised file is produced from the raw one, by the steps that Multi30k's authors used.
     """
     if spec.pattern is None:
         return read_plain_pairs(spec, [folder / name for name in names], skip_bad)
@@ -42,13 +42,13 @@ def read_pair_files(spec: DataSpec, folder: Path, names: Sequence[str], skip_bad
     languages = [spec.source or "", spec.target or ""]
     tokenised = [folder / spec.pattern.format(split=split, lang=lang) for lang in languages]
     if spec.raw is None or all(path.is_file() for path in tokenised):
-        return read_pairs(_there(tokenised), skip_bad=skip_bad)
-    raw = _there(folder / spec.raw.format(split=split, lang=lang) for lang in languages)
+        return read_pairs(_existing(tokenised), skip_bad=skip_bad)
+    raw = _existing(folder / spec.raw.format(split=split, lang=lang) for lang in languages)
     return _tokenised(spec, read_pairs(raw, skip_bad=skip_bad))
 
 
-def _there(paths: Iterable[Path]) -> list[Path]:
-    """The paths; FileError names the first that is not there."""
+def _existing(paths: Iterable[Path]) -> list[Path]:
+    """The paths. FileError names the first that does not exist."""
     found = list(paths)
     for path in found:
         if not path.exists():
@@ -56,8 +56,8 @@ def _there(paths: Iterable[Path]) -> list[Path]:
     return found
 
 
-def _revised(spec: DataSpec | None, corpus: Corpus) -> Corpus:
-    """The lines as the recipe wants them: in simplified characters, none of them twice."""
+def _cleaned(spec: DataSpec | None, corpus: Corpus) -> Corpus:
+    """The corpus in simplified characters and without duplicates, if the recipe requires it."""
     if spec is not None and spec.simplified:
         corpus = replace(corpus, columns=tuple(simplified(column) for column in corpus.columns))
     if spec is not None and spec.unique:
@@ -75,37 +75,37 @@ def _tokenised(spec: DataSpec, corpus: Corpus) -> Corpus:
 
 
 def read_texts(spec: DataSpec | None, paths: list[Path], skip_bad: bool) -> Corpus:
-    """Whole files, or lines where the recipe or the kind of file says so."""
+    """Whole files, or single lines if the recipe or the file format requires it."""
     lines = (spec is not None and spec.unit == "lines") or paths[0].suffix.lower() in TABLES + RECORDS
     if not lines:
-        return _revised(spec, read_text(paths, skip_bad=skip_bad))
+        return _cleaned(spec, read_text(paths, skip_bad=skip_bad))
     column = spec.columns[0] if spec is not None and spec.columns else None
-    return _revised(spec, read_lines(paths, skip_bad=skip_bad, column=column))
+    return _cleaned(spec, read_lines(paths, skip_bad=skip_bad, column=column))
 
 
 def files_below(folder: Path, patterns: Sequence[str]) -> list[Path]:
-    """The files that the patterns name; FileError where there is none."""
+    """The files that match the patterns. Raises FileError if there are none."""
     found: list[Path] = []
     for pattern in patterns:
-        check_below("data", pattern)
+        check_relative("data", pattern)
         try:
             found += sorted(folder.glob(pattern))
-        except (ValueError, NotImplementedError) as error:  # "**.txt": two stars are a whole part of a path
+        except (ValueError, NotImplementedError) as error:  # "**.txt": ** must be a whole part of a path
             raise ArgumentError("recipe-path", place="data", value=pattern) from error
     if not found:
         raise FileError("data-absent", path=Listed(str(folder / pattern) for pattern in patterns))
     return found
 
 
-def share_held_out(spec: DataSpec) -> float:
-    """The share of a text that is validated on, never trained on."""
+def held_out_share(spec: DataSpec) -> float:
+    """The share of a text that is used for validation, never for training."""
     return spec.valid_share or OWN_VALID_SHARE
 
 
-def pairs_without_end(corpus: Corpus, spec: DataSpec) -> tuple[Corpus, Corpus]:
-    """The lines but the last of them, and those: at least one each."""
+def split_pairs(corpus: Corpus, spec: DataSpec) -> tuple[Corpus, Corpus]:
+    """The corpus split into training pairs and the held-out last pairs, at least one each."""
     n = len(corpus)
-    at = min(n - 1, max(1, int(n * (1 - share_held_out(spec)))))
+    at = min(n - 1, max(1, int(n * (1 - held_out_share(spec)))))
     if n < 2:
         raise FileError("data-too-few", path=corpus.path(0))
 
@@ -118,7 +118,7 @@ def pairs_without_end(corpus: Corpus, spec: DataSpec) -> tuple[Corpus, Corpus]:
 
 
 def split_end(texts: Sequence[str], share: float, unit: str) -> tuple[list[str], list[str]]:
-    """Texts without their end, and the end: that share of the lines, or of all characters where texts are whole files.
+    """Texts without their end, and the held-out end: a share of the lines or, with whole files, of all characters.
 
     >>> split_end(["abcd", "efghij"], 0.3, "text")
     (['abcd', 'efg'], ['hij'])
@@ -136,8 +136,8 @@ def split_end(texts: Sequence[str], share: float, unit: str) -> tuple[list[str],
     return before, after
 
 
-class Prepared(NamedTuple):
-    """What is trained on. `files` are hashes by name, `notes` what has to be said about them."""
+class PreparedData(NamedTuple):
+    """Tokenizer and batches. `files` are the hashes of the files by name, `notes` messages about them."""
 
     tokenizer: Tokenizer
     data: Data
@@ -146,19 +146,19 @@ class Prepared(NamedTuple):
     notes: tuple[str, ...]
 
 
-class Source(NamedTuple):
-    """Where the text comes from: a folder for the recipe's files, or one file of one's own."""
+class DataSource(NamedTuple):
+    """Where the text comes from: a folder with the recipe's files, or one file of the user's."""
 
     path: Path | None
     skip_bad: bool
     tokenizer: Tokenizer | None
-    """The one that an earlier part of the run has learnt."""
+    """The tokenizer of the run that is resumed."""
     known: Mapping[str, str] | None = None
-    """Hashes of the files as that part has read them."""
+    """Hashes of the files when that run was started."""
 
 
-def prepare(recipe: Recipe, source: Source) -> Prepared:
-    """Read, tokenise and batch what the recipe names below the folder, or the one file that is given instead."""
+def prepare(recipe: Recipe, source: DataSource) -> PreparedData:
+    """Read, tokenise and batch the recipe's files in the source folder, or the user's own file."""
     if recipe.task == "synthetic":
         return _puzzle(recipe, source)
     if source.path is None:
@@ -168,23 +168,23 @@ def prepare(recipe: Recipe, source: Source) -> Prepared:
     return (_pairs if recipe.task == "translation" else _texts)(recipe, source, source.path)
 
 
-def _puzzle(recipe: Recipe, source: Source) -> Prepared:
+def _puzzle(recipe: Recipe, source: DataSource) -> PreparedData:
     puzzle, size, seed = recipe.puzzle, recipe.data.batch_size, recipe.training.seed
     assert puzzle is not None
     assert size is not None
     tokenizer = puzzle_tokenizer(puzzle.kind)
-    data = PuzzleBatches(puzzle, tokenizer, batch_size=size, seed=seed, part="train")
-    valid = PuzzleBatches(puzzle, tokenizer, batch_size=size, seed=seed, part="valid")
-    return Prepared(tokenizer, data, valid, {}, puzzle_notes(recipe, source.path))
+    data = PuzzleBatches(puzzle, tokenizer, batch_size=size, seed=seed, split="train")
+    valid = PuzzleBatches(puzzle, tokenizer, batch_size=size, seed=seed, split="valid")
+    return PreparedData(tokenizer, data, valid, {}, puzzle_notes(recipe, source.path))
 
 
 def puzzle_notes(recipe: Recipe, data: Path | None) -> tuple[str, ...]:
-    """What is said to whoever gives text to a puzzle."""
+    """A message if text was given for a puzzle."""
     return () if data is None else (say("train-data-unused", recipe=recipe.name),)
 
 
 def _hashes(corpora: Sequence[Corpus], known: Mapping[str, str] | None) -> dict[str, str]:
-    """By file. Told before a tokenizer that was learnt from other text can stumble: the data have changed."""
+    """Hashes by file. FileError for changed data, before a tokenizer trained on other text causes another error."""
     found = {corpus.name: corpus.sha256 for corpus in corpora}
     changed = [name for name, sha256 in found.items() if known is not None and known.get(name) != sha256]
     if changed:
@@ -195,15 +195,15 @@ def _hashes(corpora: Sequence[Corpus], known: Mapping[str, str] | None) -> dict[
 # --- sentence pairs --------------------------------------------------------------------------------------
 
 
-def _pairs(recipe: Recipe, source: Source, path: Path) -> Prepared:
+def _pairs(recipe: Recipe, source: DataSource, path: Path) -> PreparedData:
     spec = recipe.data
     if path.is_file():
         corpora = [read_pair_file(spec, path, source.skip_bad)]
     else:
         corpora = [read_pair_files(spec, path, names, source.skip_bad) for names in (spec.train, spec.valid) if names]
     files = _hashes(corpora, source.known)
-    train, valid = corpora if len(corpora) == 2 else pairs_without_end(corpora[0], spec)
-    tokenizer = source.tokenizer or _learn(spec, path, [*train.columns[0], *train.columns[1]], SPECIALS)
+    train, valid = corpora if len(corpora) == 2 else split_pairs(corpora[0], spec)
+    tokenizer = source.tokenizer or _tokenizer(spec, path, [*train.columns[0], *train.columns[1]], SPECIALS)
 
     def batches(corpus: Corpus, shuffle: bool) -> tuple[Corpus, Data]:
         ids = [tokenizer.encode_all(column) for column in corpus.columns]
@@ -212,13 +212,13 @@ def _pairs(recipe: Recipe, source: Source, path: Path) -> Prepared:
         return corpus, PairBatches(sources, targets, **how | tokenizer.marks())
 
     (train, data), (valid, held_out) = batches(train, True), batches(valid, False)
-    return Prepared(tokenizer, data, held_out, files, _notes(train, valid))
+    return PreparedData(tokenizer, data, held_out, files, _notes(train, valid))
 
 
 # --- running text ----------------------------------------------------------------------------------------
 
 
-def _texts(recipe: Recipe, source: Source, path: Path) -> Prepared:
+def _texts(recipe: Recipe, source: DataSource, path: Path) -> PreparedData:
     spec = recipe.data
     paths = [path] if path.is_file() else files_below(path, spec.train)
     corpora = [read_texts(spec, paths, source.skip_bad)]
@@ -227,11 +227,11 @@ def _texts(recipe: Recipe, source: Source, path: Path) -> Prepared:
         corpora.append(read_texts(spec, files_below(path, spec.valid), source.skip_bad))
         valid: Sequence[str] = corpora[1].columns[0]
     else:
-        train, valid = split_end(train, share_held_out(spec), spec.unit)
+        train, valid = split_end(train, held_out_share(spec), spec.unit)
     files = _hashes(corpora, source.known)
     if not train or not valid:
         raise FileError("data-too-few", path=str(path))
-    tokenizer = source.tokenizer or _learn_from_texts(spec, path, train, valid)
+    tokenizer = source.tokenizer or _text_tokenizer(spec, path, train, valid)
     end = tokenizer.special("eos") if spec.unit == "lines" else tokenizer.eos
 
     def batches(texts: Sequence[str], shuffle: bool) -> Data:
@@ -243,31 +243,31 @@ def _texts(recipe: Recipe, source: Source, path: Path) -> Prepared:
         how: dict[str, Any] = {"batch_size": spec.batch_size, "seed": recipe.training.seed, "shuffle": shuffle}
         return BlockBatches(packed, block=spec.max_len, **how)
 
-    return Prepared(tokenizer, batches(train, True), batches(valid, False), files, _notes(*corpora))
+    return PreparedData(tokenizer, batches(train, True), batches(valid, False), files, _notes(*corpora))
 
 
 # --- tokenizers ------------------------------------------------------------------------------------------
 
 
-def _learn(spec: DataSpec, path: Path, texts: Sequence[str], specials: Sequence[str]) -> Tokenizer:
-    """The tokenizer that the recipe names, or a new one."""
+def _tokenizer(spec: DataSpec, path: Path, texts: Sequence[str], specials: Sequence[str]) -> Tokenizer:
+    """The tokenizer file that the recipe names, or a newly trained tokenizer."""
     if spec.tokenizer_file is not None:
         return Tokenizer.read((path if path.is_dir() else path.parent) / spec.tokenizer_file)
     return learn_tokenizer(texts, spec.tokenizer, spec.vocab_size, specials)
 
 
-def _learn_from_texts(spec: DataSpec, path: Path, train: Sequence[str], valid: Sequence[str]) -> Tokenizer:
-    """Lines are texts of their own, with an end; a file runs on, and needs no tokens but its own.
+def _text_tokenizer(spec: DataSpec, path: Path, train: Sequence[str], valid: Sequence[str]) -> Tokenizer:
+    """A tokenizer for lines has special tokens, because each line ends with eos; one for whole files has none.
 
-    Of characters, those of the held-out end are known too: which there are says nothing about their order.
+    A character tokenizer also covers the held-out end: the set of characters says nothing about their order.
     """
     if spec.unit == "lines" or spec.tokenizer in ("words", "pieces"):
-        return _learn(spec, path, train, SPECIALS)
-    return _learn(spec, path, [*train, *valid] if spec.tokenizer == "characters" else train, ())
+        return _tokenizer(spec, path, train, SPECIALS)
+    return _tokenizer(spec, path, [*train, *valid] if spec.tokenizer == "characters" else train, ())
 
 
 def _notes(*corpora: Corpus) -> tuple[str, ...]:
-    """What was left out of each file; two parts of one file are told together."""
+    """Messages about skipped lines, one per file."""
     skipped: dict[str, list[Corpus]] = {}
     for corpus in corpora:
         if corpus.skipped:

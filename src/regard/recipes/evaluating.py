@@ -1,7 +1,7 @@
-"""A trained model judged by its recipe: which sets there are, how they are read, what is counted on them.
+"""Evaluation of a trained model by its recipe: finds the test sets, reads them, and scores the model on them.
 
-Scores and losses are counted in `evaluation`; here is what binds them to a run's folder and to its data. Nothing is
-shown or written.
+`regard.evaluation` computes scores and losses; this module connects them to a run's folder and data. It prints and
+writes nothing.
 """
 
 import os
@@ -22,47 +22,47 @@ from regard.evaluation import (
     language_of,
     pair_set,
     split_set,
-    taking_keep,
     text_loss,
     tokenizer_for,
     translate,
+    with_source_mask,
 )
-from regard.evaluation.translation import RECIPE, RUN, Trained, read_trained
+from regard.evaluation.translation import RECIPE, RUN, TrainedModel, read_trained
 from regard.messages import Listed, say
 from regard.recipes.data import (
     files_below,
-    pairs_without_end,
+    held_out_share,
     puzzle_notes,
     read_plain_pairs,
     read_texts,
-    share_held_out,
     split_end,
+    split_pairs,
 )
 from regard.recipes.puzzles import PuzzleBatches
 from regard.recipes.recipe import DataSpec, EvaluationSpec, Recipe, read_recipe
 from regard.text.corpus import RECORDS, TABLES, Corpus
 from regard.training.batches import BlockBatches
 from regard.training.ranks import chosen_device
-from regard.training.run_files import read_sealed
+from regard.training.run_files import read_hashed
 
 Notes = tuple[str, ...]
-"""What has to be said about a set."""
+"""Messages about a set."""
 MOST_LOGITS = 2**26
-"""Numbers that a batch of blocks may give at once: 256 MiB."""
+"""The largest number of logits of a batch: 256 MiB."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Asked:
-    """What is asked for beside the recipe; None leaves it to the recipe.
+class EvaluationOptions:
+    """The options of an evaluation; None takes the value of the recipe.
 
-    data       the folder that the recipe's files are in, or one file of one's own; puzzles need none. Of a file that
-               the model was trained on, only the end counts that was held out
-    splits     sets by name; empty for the recipe's tests, or where it has none its validation set
+    data       the folder with the recipe's files, or one file of the user's; puzzles need none. Of a file that the
+               model was trained on, only the held-out end is used
+    splits     sets by name; empty for the recipe's tests or, if it has none, its validation set
     beams      of a translator's search
-    language   that a translator writes, for how its text is counted; what neither the recipe nor the model says is
-               told by the references
-    skip_bad   bad lines are left out and too long ones cut, and both are counted
-    device     where the model runs; None for a GPU where there is one
+    language   the target language, which decides how text is scored; if neither the recipe nor the model names it, it
+               is detected from the references
+    skip_bad   skip bad lines, truncate lines that are too long, and count both
+    device     where the model runs; None for a GPU if there is one
     """
 
     data: Path | None = None
@@ -75,7 +75,7 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Result:
-    """What one set gave: its scores, what a translator wrote for each line, and what has to be said about it."""
+    """The result for one set: its scores, a translator's output for each line, and messages about the set."""
 
     set: str
     scores: tuple[Score, ...]
@@ -83,10 +83,10 @@ class Result:
     notes: Notes = ()
 
 
-def evaluate(folder: str | os.PathLike[str], asked: Asked) -> Iterator[Result]:
-    """Judge the model of a run's folder, or of a model's own, one set after the other.
+def evaluate(folder: str | os.PathLike[str], asked: EvaluationOptions) -> Iterator[Result]:
+    """Evaluate the model of a run folder or a model folder, one set after the other.
 
-    All sets are read, and what is wrong with one is told, before the first is judged.
+    All sets are read and checked before the first is evaluated.
     """
     trained = read_trained(folder)
     trained.model.to(chosen_device(asked.device))
@@ -111,7 +111,7 @@ def evaluate(folder: str | os.PathLike[str], asked: Asked) -> Iterator[Result]:
     return _texts(trained, spec, list(_text_sets(trained.run, spec, asked, asked.data)))
 
 
-def _refuse_splits(asked: Asked, data: str) -> None:
+def _refuse_splits(asked: EvaluationOptions, data: str) -> None:
     if asked.splits:
         raise ArgumentError("evaluate-split-one", split=Listed(asked.splits), data=data)
 
@@ -119,15 +119,15 @@ def _refuse_splits(asked: Asked, data: str) -> None:
 # --- translators -----------------------------------------------------------------------------------------
 
 
-class _Encoded(NamedTuple):
-    """A set whose sentences are ids."""
+class _EncodedSet(NamedTuple):
+    """A set with its source sentences as ids."""
 
     pairs: PairSet
     sources: list[list[int]]
     notes: Notes
 
 
-def _encoded(trained: Trained, pairs: PairSet, notes: Notes, asked: Asked) -> _Encoded:
+def _encoded(trained: TrainedModel, pairs: PairSet, notes: Notes, asked: EvaluationOptions) -> _EncodedSet:
     limit = trained.model.config.max_len
     try:
         found = encode_sources(trained.tokenizer, pairs.sources, limit, numbers=pairs.lines, cut=asked.skip_bad)
@@ -135,39 +135,41 @@ def _encoded(trained: Trained, pairs: PairSet, notes: Notes, asked: Asked) -> _E
         raise FileError("evaluate-set", set=pairs.name, reason=error) from error
     if found.cut:
         notes += (say("evaluate-cut", set=pairs.name, count=found.cut, limit=limit),)
-    return _Encoded(pairs, found.ids, notes)
+    return _EncodedSet(pairs, found.ids, notes)
 
 
-def _translations(trained: Trained, how: EvaluationSpec, sets: list[_Encoded]) -> Iterator[Result]:
+def _translations(trained: TrainedModel, how: EvaluationSpec, sets: list[_EncodedSet]) -> Iterator[Result]:
     options: dict[str, Any] = {"beams": how.beams, "length_penalty": how.length_penalty}
     for pairs, sources, notes in sets:
         hypotheses = translate(trained.model, trained.tokenizer, sources, **options)
         yield Result(set=pairs.name, scores=tuple(pairs.scores(hypotheses)), hypotheses=hypotheses, notes=notes)
 
 
-def _pair_sets(trained: Trained, spec: DataSpec | None, asked: Asked, data: Path) -> Iterator[tuple[PairSet, Notes]]:
-    """The sets that are asked for, each with what has to be said about it."""
-    told = asked.language or (spec and spec.target)
+def _pair_sets(
+    trained: TrainedModel, spec: DataSpec | None, asked: EvaluationOptions, data: Path
+) -> Iterator[tuple[PairSet, Notes]]:
+    """The requested sets, each with messages about it."""
+    named = asked.language or (spec and spec.target)
     languages = Languages(
         source=(spec and spec.source) or "en",
-        target=told or trained.language or "en",
+        target=named or trained.language or "en",
         tokenised=spec is not None and spec.pattern is not None,
     )
     if spec is None or data.is_file():
         corpus = read_plain_pairs(spec, [data], asked.skip_bad)
         notes = _skipped(corpus)
         if spec is not None and _was_trained_on(trained.run, corpus):
-            corpus = replace(pairs_without_end(corpus, spec)[1], name=say("evaluate-held-out"))
-        yield (pair_set(corpus, languages), notes) if told else _counted(corpus, notes, languages, trained)
+            corpus = replace(split_pairs(corpus, spec)[1], name=say("evaluate-held-out"))
+        yield (pair_set(corpus, languages), notes) if named else _with_language(corpus, notes, languages, trained)
         return
     names = asked.splits or spec.tests or spec.valid
     if spec.pattern is None:
-        for files in _sets_of(names or spec.train):
+        for files in _grouped(names or spec.train):
             corpus = read_plain_pairs(spec, [data / name for name in files], asked.skip_bad)
             notes = _skipped(corpus)
             if not names:
-                corpus = replace(pairs_without_end(corpus, spec)[1], name=say("evaluate-held-out"))
-            yield (pair_set(corpus, languages), notes) if told else _counted(corpus, notes, languages, trained)
+                corpus = replace(split_pairs(corpus, spec)[1], name=say("evaluate-held-out"))
+            yield (pair_set(corpus, languages), notes) if named else _with_language(corpus, notes, languages, trained)
         return
     for name in names:
         found = split_set(data, name, languages, pattern=spec.pattern, raw=spec.raw)
@@ -175,23 +177,23 @@ def _pair_sets(trained: Trained, spec: DataSpec | None, asked: Asked, data: Path
         yield found, () if found.plain is not None else (say("evaluate-no-plain", set=name, path=str(data / plain)),)
 
 
-def _counted(corpus: Corpus, notes: Notes, languages: Languages, trained: Trained) -> tuple[PairSet, Notes]:
-    """A set whose language neither the call nor the recipe tells: the model's own settings do, or its references."""
+def _with_language(corpus: Corpus, notes: Notes, languages: Languages, trained: TrainedModel) -> tuple[PairSet, Notes]:
+    """A set whose language neither the call nor the recipe names: taken from the model's settings or the references."""
     target = trained.language or language_of(corpus.columns[1])
-    who = "model" if trained.language else "guessed"
-    note = say(f"evaluate-language-{who}", set=corpus.name, language=target, tokenizer=tokenizer_for(target))
+    origin = "model" if trained.language else "guessed"
+    note = say(f"evaluate-language-{origin}", set=corpus.name, language=target, tokenizer=tokenizer_for(target))
     return pair_set(corpus, replace(languages, target=target)), (*notes, note)
 
 
-def _sets_of(names: Sequence[str]) -> list[Sequence[str]]:
-    """Files that make one set: each by itself, but two plain ones are the two sides of it."""
+def _grouped(names: Sequence[str]) -> list[Sequence[str]]:
+    """The files grouped into sets: one file per set, but two plain text files are the two sides of one set."""
     plain = [name for name in names if Path(name).suffix.lower() not in TABLES + RECORDS]
     return [names] if len(names) == 2 and len(plain) == 2 else [[name] for name in names]
 
 
 def _was_trained_on(run: Path | None, corpus: Corpus) -> bool:
-    """Whether the run knows this file, whole and alone: then only the end that it held out is new to the model."""
-    about = None if run is None else read_sealed(run / RUN)
+    """Whether the run was trained on exactly this file: then only its held-out end is new to the model."""
+    about = None if run is None else read_hashed(run / RUN)
     return about is not None and about.get("files") == {corpus.name: corpus.sha256}
 
 
@@ -204,7 +206,9 @@ def _skipped(corpus: Corpus) -> Notes:
 # --- language models -------------------------------------------------------------------------------------
 
 
-def _texts(trained: Trained, spec: DataSpec | None, sets: list[tuple[str, Sequence[str], Notes]]) -> Iterator[Result]:
+def _texts(
+    trained: TrainedModel, spec: DataSpec | None, sets: list[tuple[str, Sequence[str], Notes]]
+) -> Iterator[Result]:
     for name, texts, notes in sets:
         config, end = trained.model.config, trained.tokenizer.eos
         block = (spec and spec.max_len) or config.max_len or 1024
@@ -212,20 +216,20 @@ def _texts(trained: Trained, spec: DataSpec | None, sets: list[tuple[str, Sequen
         size = min(rows, (spec and spec.batch_size) or 16)
         ids = trained.tokenizer.pack(texts, end=end)
         blocks = BlockBatches(ids, block=block, batch_size=size, seed=0, shuffle=False)
-        # An end-of-text token stands for the line end that people would write there.
-        spelt = "".join(texts) if end is None else "".join(f"{text}\n" for text in texts)
-        found = text_loss(trained.model, blocks, text=spelt, device=_device_of(trained))
+        # An end-of-text token stands for a newline.
+        joined = "".join(texts) if end is None else "".join(f"{text}\n" for text in texts)
+        found = text_loss(trained.model, blocks, text=joined, device=_device_of(trained))
         yield Result(set=name, scores=_losses(found), notes=notes)
 
 
 def _text_sets(
-    run: Path | None, spec: DataSpec | None, asked: Asked, data: Path
+    run: Path | None, spec: DataSpec | None, asked: EvaluationOptions, data: Path
 ) -> Iterator[tuple[str, Sequence[str], Notes]]:
-    """Texts with the name of their set: a file of one's own, the recipe's tests, or what was held out."""
+    """Set names with their texts: a user's own file, the recipe's tests, or the held-out end."""
     if spec is None or data.is_file():
         corpus = read_texts(spec, [data], asked.skip_bad)
         if spec is not None and _was_trained_on(run, corpus):
-            yield _end_of(corpus, spec)
+            yield _held_out_end(corpus, spec)
         else:
             yield corpus.name, corpus.columns[0], _skipped(corpus)
         return
@@ -234,23 +238,23 @@ def _text_sets(
         corpus = read_texts(spec, files_below(data, [name]), asked.skip_bad)
         yield name, corpus.columns[0], _skipped(corpus)
     if not names:
-        yield _end_of(read_texts(spec, files_below(data, spec.train), asked.skip_bad), spec)
+        yield _held_out_end(read_texts(spec, files_below(data, spec.train), asked.skip_bad), spec)
 
 
-def _end_of(corpus: Corpus, spec: DataSpec) -> tuple[str, Sequence[str], Notes]:
-    """What training held out of its text."""
-    return say("evaluate-held-out"), split_end(corpus.columns[0], share_held_out(spec), spec.unit)[1], _skipped(corpus)
+def _held_out_end(corpus: Corpus, spec: DataSpec) -> tuple[str, Sequence[str], Notes]:
+    """The held-out end of the training text."""
+    return say("evaluate-held-out"), split_end(corpus.columns[0], held_out_share(spec), spec.unit)[1], _skipped(corpus)
 
 
 # --- puzzles ---------------------------------------------------------------------------------------------
 
 
-def _puzzle(trained: Trained, recipe: Recipe, data: Path | None) -> Result:
+def _puzzle(trained: TrainedModel, recipe: Recipe, data: Path | None) -> Result:
     puzzle, size = recipe.puzzle, recipe.data.batch_size
     assert puzzle is not None
     assert size is not None
-    batches = PuzzleBatches(puzzle, trained.tokenizer, batch_size=size, seed=0, part="valid")
-    model = trained.model if trained.model.config.kind == "decoder" else taking_keep(trained.model)
+    batches = PuzzleBatches(puzzle, trained.tokenizer, batch_size=size, seed=0, split="valid")
+    model = trained.model if trained.model.config.kind == "decoder" else with_source_mask(trained.model)
     found = text_loss(model, batches, device=_device_of(trained))
     solved = Score("solved", 100 * found.solved / found.examples, None)
     notes = puzzle_notes(recipe, data)
@@ -267,5 +271,5 @@ def _losses(found: TextLoss) -> tuple[Score, ...]:
     return tuple(Score(name, value, None) for name, value in values.items() if value is not None)
 
 
-def _device_of(trained: Trained) -> torch.device:
+def _device_of(trained: TrainedModel) -> torch.device:
     return next(trained.model.parameters()).device

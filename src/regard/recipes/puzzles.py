@@ -1,11 +1,11 @@
-"""Puzzles: five tasks that are made up as training goes on, and where a head must look to solve them.
+"""Puzzles: five synthetic tasks with generated examples, and the keys that a head must attend to for each.
 
     copy        dxbq      → dxbq        reverse     dxbq → qbxd
     sort        dxbq      → bdqx        no letter twice, so that the next one is the smallest above the last
-    addition    275+648   → 3290        numbers of equal width; the sum is written from its last digit on, as by hand
-    induction   dxbq      → dxbq        one text, read by a decoder alone: a block of different letters, said again
+    addition    275+648   → 3290        numbers of equal width; the sum is written from its last digit, as by hand
+    induction   dxbq      → dxbq        one text for a decoder-only model: a block of different letters, repeated
 
-An example belongs to the training or to the validation set by its own hash, so that no seed can mix them.
+A hash of the example decides whether it is for training or validation, so that no seed can mix the two sets.
 """
 
 import hashlib
@@ -28,22 +28,22 @@ from regard.training.batches import IGNORED, Batch, PairBatches, noise
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
 DIGITS = "0123456789"
 HELD_OUT = 10
-"""One example in so many is kept for validation."""
+"""One example in this many is held out for validation."""
 EPOCH = 1000
-"""Batches that are called an epoch, where examples never end."""
+"""Batches per epoch; the examples themselves are unlimited."""
 
-Part = Literal["train", "valid"]
+Split = Literal["train", "valid"]
 
 
 class Example(NamedTuple):
-    """What is read, and what is to be written."""
+    """The input text and the expected output text."""
 
     source: str
     target: str
 
 
 class Expected(NamedTuple):
-    """Which keys a head of that kind of attention should prefer, by query; other queries may look anywhere."""
+    """The keys that a head of this kind of attention should attend to, by query. Other queries do not count."""
 
     name: str
     kind: Kind
@@ -51,7 +51,7 @@ class Expected(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """The head that comes nearest to what is expected, and its share of rows whose strongest key is a right one."""
+    """The head that fits best, and its share of queries whose top key is an expected one."""
 
     name: str
     head: int
@@ -75,17 +75,17 @@ def solve(kind: PuzzleKind, source: str) -> Example:
 
 
 def puzzle_tokenizer(kind: PuzzleKind) -> Tokenizer:
-    """Each letter, digit and sign a token, behind the four special ones."""
+    """A tokenizer with one token per letter, digit and sign, after the four special tokens."""
     return learn_tokenizer([DIGITS + "+" if kind == "addition" else ALPHABET], "characters")
 
 
 def held_out(source: str) -> bool:
-    """Whether an example is for validation."""
+    """Whether an example belongs to the validation set."""
     return crc32(source.encode()) % HELD_OUT == 0
 
 
-def _made_up(puzzle: Puzzle, numbers: np.ndarray) -> str:
-    """An example out of 1 + 2 · LETTERS random numbers."""
+def _random_source(puzzle: Puzzle, numbers: np.ndarray) -> str:
+    """The source of an example, from 1 + 2 · LETTERS random numbers."""
     n = puzzle.shortest + int(numbers[0] % (puzzle.longest - puzzle.shortest + 1))
     if puzzle.kind == "addition":
         digits = "".join(DIGITS[i] for i in numbers[1 : 1 + 2 * n] % 10)
@@ -95,7 +95,7 @@ def _made_up(puzzle: Puzzle, numbers: np.ndarray) -> str:
     return "".join(ALPHABET[i] for i in letters)
 
 
-def examples(puzzle: Puzzle, n: int, part: Part, *key: int) -> list[Example]:
+def examples(puzzle: Puzzle, n: int, split: Split, *key: int) -> list[Example]:
     """`n` examples of the training or the validation set, a pure function of the key.
 
     >>> examples(Puzzle(kind="copy", shortest=2, longest=4), 2, "valid", 0)
@@ -104,49 +104,49 @@ def examples(puzzle: Puzzle, n: int, part: Part, *key: int) -> list[Example]:
     found: list[Example] = []
     for attempt in count():
         numbers = noise(n * (1 + 2 * LETTERS), *key, attempt).reshape(n, -1)
-        sources = (_made_up(puzzle, row) for row in numbers)
-        found += [solve(puzzle.kind, source) for source in sources if held_out(source) == (part == "valid")]
+        sources = (_random_source(puzzle, row) for row in numbers)
+        found += [solve(puzzle.kind, source) for source in sources if held_out(source) == (split == "valid")]
         if len(found) >= n:
             break
     return found[:n]
 
 
-# --- as batches ------------------------------------------------------------------------------------------
+# --- batches ---------------------------------------------------------------------------------------------
 
 
 class PuzzleBatches:
-    """A puzzle as `training.Data`: new examples in every epoch to train on, always the same ones to validate on."""
+    """A puzzle as `training.batches.Data`: new training examples in every epoch, a fixed validation set."""
 
-    def __init__(self, puzzle: Puzzle, tokenizer: Tokenizer, *, batch_size: int, seed: int, part: Part) -> None:
+    def __init__(self, puzzle: Puzzle, tokenizer: Tokenizer, *, batch_size: int, seed: int, split: Split) -> None:
         self.puzzle, self.tokenizer = puzzle, tokenizer
-        self.batch_size, self.seed, self.part = batch_size, seed, part
-        self._fixed = examples(puzzle, puzzle.valid_examples, "valid", 0) if part == "valid" else []
+        self.batch_size, self.seed, self.split = batch_size, seed, split
+        self._fixed = examples(puzzle, puzzle.valid_examples, "valid", 0) if split == "valid" else []
 
     @property
     def batches_per_epoch(self) -> int:
         """The same in every epoch."""
-        return EPOCH if self.part == "train" else -(-self.puzzle.valid_examples // self.batch_size)
+        return EPOCH if self.split == "train" else -(-self.puzzle.valid_examples // self.batch_size)
 
     @property
     def fingerprint(self) -> str:
-        """Changes with the puzzle, the batch size, the seed and the part."""
-        return hashlib.sha256(repr((self.puzzle, self.batch_size, self.seed, self.part)).encode()).hexdigest()
+        """A hash of the puzzle, the batch size, the seed and the split."""
+        return hashlib.sha256(repr((self.puzzle, self.batch_size, self.seed, self.split)).encode()).hexdigest()
 
     def examples(self, epoch: int, index: int) -> list[Example]:
-        """The examples of a batch, as text. Those to validate on depend neither on the epoch nor on the seed."""
-        if self.part == "train":
+        """The examples of a batch, as text. Validation examples depend neither on the epoch nor on the seed."""
+        if self.split == "train":
             return examples(self.puzzle, self.batch_size, "train", self.seed, epoch, index)
         return self._fixed[index * self.batch_size : (index + 1) * self.batch_size]
 
     def batch(self, epoch: int, index: int) -> Batch:
-        """The same examples as ids, numbered through all epochs."""
+        """The same examples as ids, numbered across all epochs."""
         batch = batch_of(self.puzzle.kind, self.examples(epoch, index), self.tokenizer)
         first = (epoch * self.batches_per_epoch + index) * self.batch_size
         return batch._replace(examples=tuple(first + i for i in batch.examples))
 
 
 def batch_of(kind: PuzzleKind, examples: Sequence[Example], tokenizer: Tokenizer) -> Batch:
-    """Examples as a model reads them; `Batch.examples` tells which row is which.
+    """Examples as a batch of ids; `Batch.examples` gives the index of each row's example.
 
     >>> batch_of("induction", [solve("induction", "dxb")], puzzle_tokenizer("induction")).targets.tolist()
     [[-100, -100, -100, 27, 5]]
@@ -156,27 +156,27 @@ def batch_of(kind: PuzzleKind, examples: Sequence[Example], tokenizer: Tokenizer
     marks = tokenizer.marks()
     if kind != "induction":
         return PairBatches(sources, targets, tokens_per_batch=2**31, seed=0, shuffle=False, **marks).batch(0, 0)
-    # Only what can be known is asked for: the block a second time, once its first letter has told that it begins.
+    # Targets only where the answer is determined: the repeated block after its first letter.
     longest = max(map(len, sources))
     ids = torch.full((len(sources), 2 * longest - 1), marks["pad"])
     predicted = torch.full_like(ids, IGNORED)
     for row, block in enumerate(sources):
         n = len(block)
-        said_twice = torch.tensor(block + block)
-        ids[row, : 2 * n - 1] = said_twice[:-1]
-        predicted[row, n : 2 * n - 1] = said_twice[n + 1 :]
+        repeated = torch.tensor(block + block)
+        ids[row, : 2 * n - 1] = repeated[:-1]
+        predicted[row, n : 2 * n - 1] = repeated[n + 1 :]
     return Batch({"ids": ids}, predicted, tuple(range(len(sources))))
 
 
-# --- where to look ---------------------------------------------------------------------------------------
+# --- expected attention ----------------------------------------------------------------------------------
 
 
 def expected(kind: PuzzleKind, example: Example) -> tuple[Expected, ...]:
-    """Where a head must look: query t writes letter t of the answer, so it needs the key that this letter comes from.
+    """The keys that a head must attend to: query t writes letter t of the answer, so it needs that letter's key.
 
-    copy: the diagonal. reverse: the other one. sort: where the next smallest letter stands. addition: one of the two
-    digits of the column that is being added. induction: two heads, one that looks at the letter before, and one that
-    looks at what followed the same letter in the first block.
+    copy: the diagonal. reverse: the antidiagonal. sort: the position of the next smallest letter. addition: one of the
+    two digits of the current column. induction: two heads, one that attends to the previous letter, and one that
+    attends to the letter that followed the same letter in the first block.
 
     >>> expected("reverse", solve("reverse", "abc"))[0].keys
     {0: frozenset({2}), 1: frozenset({1}), 2: frozenset({0})}
@@ -198,7 +198,7 @@ def expected(kind: PuzzleKind, example: Example) -> tuple[Expected, ...]:
 
 
 def agreement(trace: Trace, expected: Sequence[Expected]) -> Agreement:
-    """How well the best head does what is expected of it, one Expected for each sample of the trace.
+    """The head of the trace that agrees best with the expected keys, one Expected for each sample of the trace.
 
     >>> trace = Trace.from_weights(np.eye(3)[::-1], kind="cross")
     >>> agreement(trace, expected("reverse", solve("reverse", "abc")))
@@ -206,10 +206,10 @@ def agreement(trace: Trace, expected: Sequence[Expected]) -> Agreement:
     """
     found = []
     for record in trace.select(kind=expected[0].kind):
-        strongest = to_numpy(record.weights()).argmax(-1)  # B H T
-        for head in range(strongest.shape[1]):
+        top_keys = to_numpy(record.weights()).argmax(-1)  # B H T
+        for head in range(top_keys.shape[1]):
             right = [
-                strongest[row, head, query] in keys
+                top_keys[row, head, query] in keys
                 for row, wanted in enumerate(expected)
                 for query, keys in wanted.keys.items()
             ]

@@ -1,6 +1,6 @@
-"""Recipe: what is trained, on which data, how, and how it is judged, as one small TOML file. Read, changed, written.
+"""Recipes as TOML files: model, data, training and evaluation settings. Functions to read, change, compare, write them.
 
-A recipe is values and nothing more: it opens no data and builds no model. `catalogue/` has those that come with regard.
+A recipe holds only values: it opens no data and builds no model. `catalogue/` holds the bundled recipes.
 """
 
 import os
@@ -17,24 +17,24 @@ from regard.config.transformer import SIZES
 from regard.errors import ArgumentError, FileError, RegardError, UnknownNameError
 from regard.files.input import read_file
 from regard.files.output import reason_of
-from regard.messages import Listed, Words
+from regard.messages import Listed, Message
 from regard.position_rules import check_counts
 from regard.recipes.toml_values import Table, check_keys, parse_toml, parse_value, plain_table, read_table, write_toml
 from regard.training.plan import Plan
 
-Task = Literal["translation", "language", "synthetic"]
+TaskKind = Literal["translation", "language", "synthetic"]
 TokenizerKind = Literal["characters", "words", "pieces", "bytes"]
 PuzzleKind = Literal["copy", "reverse", "sort", "addition", "induction"]
 LARGEST_FILE = 2**20
 DEEPEST_KEY = 8
-"""Tables above a key that `changes` may name."""
+"""The largest number of nested tables above a key in `changes`."""
 LETTERS = 26
-"""Letters of a puzzle, a to z."""
+"""The number of letters in puzzles, a to z."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class About:
-    """What a recipe is for, in one line."""
+    """A one-line description of a recipe."""
 
     en: str
     zh: str
@@ -42,22 +42,22 @@ class About:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataSpec:
-    """Which files, below the folder that --data names, and what becomes of them.
+    """The data files, relative to the folder --data, and how they are read.
 
     train, valid     files (TSV, JSONL, plain text; two plain files are parallel); with a pattern, names of splits
-    tests            files or splits that are only ever evaluated
-    pattern          path of a tokenised file by {split} and {lang}; where it is absent, it is made from `raw`
-    raw              path of the same text as people write it
-    source, target   languages: what stands for {lang}, and how text is scored
-    columns          which columns of a TSV, counted from 1, or fields of a JSONL; None for the usual ones
-    simplified       traditional Chinese characters are made simplified ones
-    unique           what stands twice in a file, after that, is read once
-    unit             of a language model's text: whole files, or lines, each a text of its own
-    tokenizer        how text is cut: see `text.learning`
-    tokenizer_file   a tokenizer.json that is used instead of learning one
-    vocab_size       tokens to learn; None for every character
-    valid_share      the end of the training text that is held out where `valid` is empty
-    max_len          tokens of the longest sentence, its marks included; of a language model, the length of a block
+    tests            files or splits for evaluation only
+    pattern          path of a tokenised file with {split} and {lang}; a missing file is produced from `raw`
+    raw              path of the same text, untokenised
+    source, target   languages: the values of {lang}, and how text is scored
+    columns          columns of a TSV, counted from 1, or fields of a JSONL; None for the default ones
+    simplified       convert traditional Chinese characters to simplified ones
+    unique           remove duplicate lines, after that conversion
+    unit             of a language model's text: whole files, or lines, each a separate text
+    tokenizer        kind of tokenizer: see `text.tokenizer_training`
+    tokenizer_file   a tokenizer.json to use instead of training one
+    vocab_size       the largest number of tokens to learn; None for every character
+    valid_share      the share at the end of the training text that is held out if `valid` is empty
+    max_len          tokens of the longest sentence with special tokens; for a language model, the length of a block
     batch_tokens     tokens of a micro-batch of sentences, padding included
     batch_size       examples or blocks of a micro-batch
     """
@@ -95,16 +95,16 @@ class DataSpec:
         named |= {name: (found,) for name in ("pattern", "raw") if (found := getattr(self, name)) is not None}
         for name, paths in named.items():
             for path in paths:
-                check_below(f"data.{name}", path)
+                check_relative(f"data.{name}", path)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Puzzle:
-    """A task that is made up as training goes on: its answer, and where one must look for it, are known.
+    """A synthetic task with generated examples: the answer and the keys to attend to are known.
 
-    kind                copy, reverse, sort (letters); addition (numbers); induction (a block of letters said twice)
+    kind                copy, reverse, sort (letters); addition (numbers); induction (a block of letters, repeated)
     shortest, longest   letters of an example; digits of a number
-    valid_examples      examples to validate on, none of which is ever trained on
+    valid_examples      the size of the validation set, never trained on
     """
 
     kind: PuzzleKind
@@ -120,13 +120,13 @@ class Puzzle:
 
     @property
     def n_tokens(self) -> int:
-        """Tokens of the longest example: its letters and a mark, two numbers with + and a mark, or the block twice."""
+        """Tokens of the longest example: letters and a special token, two numbers, + and one, or the block twice."""
         return {"addition": 2 * self.longest + 2, "induction": 2 * self.longest - 1}.get(self.kind, self.longest + 1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EvaluationSpec:
-    """How a trained translator is judged: `beams` and `length_penalty` of `generation.beam_search`."""
+    """How a trained translator is evaluated: `beams` and `length_penalty` of `generation.beam_search`."""
 
     beams: int = 5
     length_penalty: float = 1.0
@@ -137,12 +137,12 @@ class EvaluationSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FilmSpec:
-    """What --film keeps: the maps of one text, again and again.
+    """What --film saves: the attention maps of one text during training.
 
-    text      what the model reads; of a translator, the source
-    target    what a translator's decoder reads, None for the text itself; a puzzle's is its answer
-    every     steps between two frames; the first and the last step are always kept
-    layers    patterns of the names of attention layers, such as "decoder.*cross*"; empty for all
+    text      the model's input; for a translator, the source
+    target    the decoder input of a translator, None for the text itself; a puzzle uses its answer
+    every     steps between two frames; the first and the last step are always saved
+    layers    patterns for the names of attention layers, such as "decoder.*cross*"; empty for all
     """
 
     text: str
@@ -156,10 +156,10 @@ class FilmSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recipe:
-    """One training from beginning to end. `model` is a preset's name under "preset", its "size", and changes to it."""
+    """A complete training run. `model` holds the name of a "preset", its "size", and changes to its fields."""
 
     name: str
-    task: Task
+    task: TaskKind
     about: About | None = None
     data: DataSpec
     puzzle: Puzzle | None = None
@@ -169,9 +169,9 @@ class Recipe:
     film: FilmSpec | None = None
 
     def __post_init__(self) -> None:
-        """Each task has what it needs, so that nothing is missed after an hour."""
+        """Check that the task has all settings it needs, before a long run starts."""
         data = self.data
-        needed: dict[Task, dict[str, object]] = {
+        needed: dict[TaskKind, dict[str, object]] = {
             "translation": {
                 "data.train": data.train,
                 "data.source": data.source,
@@ -194,8 +194,8 @@ class Recipe:
         if self.puzzle is not None and self.puzzle.n_tokens > data.max_len:
             raise ArgumentError("recipe-puzzle-room", needed=self.puzzle.n_tokens, value=data.max_len)
         config = config_of(self, vocab_size=1)
-        alone = self.task == "language" or (self.puzzle is not None and self.puzzle.kind == "induction")
-        wanted = "decoder" if alone else "encoder-decoder"
+        is_decoder = self.task == "language" or (self.puzzle is not None and self.puzzle.kind == "induction")
+        wanted = "decoder" if is_decoder else "encoder-decoder"
         if config.kind != wanted:
             raise ArgumentError("recipe-model-kind", task=self.task, wanted=wanted, found=config.kind)
 
@@ -206,23 +206,23 @@ class Recipe:
 def read_recipe(
     recipe: str | os.PathLike[str], changes: Mapping[str, str] | None = None, *, within: Path | None = None
 ) -> Recipe:
-    """The recipe of that name, or in that .toml file, with changes such as {"training.steps": "100"}.
+    """The bundled recipe of this name, or the recipe in a .toml file, with changes such as {"training.steps": "100"}.
 
-    within   the folder of the run that the file belongs to: no link may lead out of it
+    within   the folder of the run that the file belongs to: links out of it are refused
 
-    FileError where the file is at fault; UnknownNameError and ArgumentError where the name or a change is.
+    Raises FileError for an invalid file, UnknownNameError and ArgumentError for an invalid name or change.
 
     >>> read_recipe("copy", {"training.steps": "10"}).training.steps
     10
     """
     name, path = os.fspath(recipe), Path(recipe)
-    if name in _built_in():
+    if name in _bundled():
         text = files("regard.recipes").joinpath("catalogue", f"{name}.toml").read_text(encoding="utf-8")
     elif path.suffix == ".toml" or path.is_file():
         name, text = path.stem, _text_of(path, within)
     else:
-        known = Listed(_built_in())
-        near = get_close_matches(name, _built_in(), n=1)
+        known = Listed(_bundled())
+        near = get_close_matches(name, _bundled(), n=1)
         if not near:
             raise UnknownNameError("recipe-unknown", asked=name, known=known)
         raise UnknownNameError("recipe-unknown-near", asked=name, nearest=near[0], known=known)
@@ -239,17 +239,17 @@ def read_recipe(
     return changed
 
 
-def recipe_names() -> dict[str, Words]:
-    """The built-in recipes, and what each is for.
+def recipe_names() -> dict[str, Message]:
+    """The bundled recipes, each with its description.
 
     >>> recipe_names()["copy"].zh
     '照抄一串字母：交叉注意力的某个头沿对角线看'
     """
-    abouts = {name: read_recipe(name).about for name in _built_in()}
-    return {name: Words(**asdict(about)) for name, about in abouts.items() if about is not None}
+    abouts = {name: read_recipe(name).about for name in _bundled()}
+    return {name: Message(**asdict(about)) for name, about in abouts.items() if about is not None}
 
 
-def _built_in() -> list[str]:
+def _bundled() -> list[str]:
     found = (Path(each.name) for each in files("regard.recipes").joinpath("catalogue").iterdir())
     return sorted(path.stem for path in found if path.suffix == ".toml")
 
@@ -263,7 +263,7 @@ def _text_of(path: Path, within: Path | None) -> str:
 
 
 def _change(table: Table, place: str, value: Any) -> None:
-    """Put a value at a place such as training.steps; whether it may stand there is seen when the table is read."""
+    """Set a key such as training.steps. It is validated later, when the table is read."""
     *path, last = place.split(".")
     if len(path) > DEEPEST_KEY:
         raise ArgumentError("recipe-deep", place=place, most=DEEPEST_KEY + 1)
@@ -274,8 +274,8 @@ def _change(table: Table, place: str, value: Any) -> None:
     table[last] = value
 
 
-def check_below(place: str, path: str) -> None:
-    """Files of a recipe lie below the folder that --data names, wherever that is."""
+def check_relative(place: str, path: str) -> None:
+    """ArgumentError unless the path is relative: a recipe's files lie below the folder --data."""
     pure = PureWindowsPath(path) if os.name == "nt" else PurePosixPath(path)
     if not path.strip() or "\0" in path or pure.anchor:
         folder, name = os.path.split(path.rstrip("/\\\0 ")) if pure.anchor else ("", "")
@@ -284,21 +284,21 @@ def check_below(place: str, path: str) -> None:
 
 
 def _check_pattern(place: str, path: str) -> None:
-    """A pattern names {split} and {lang}, and nothing else in braces."""
+    """ArgumentError unless a pattern contains {split} and {lang}, and nothing else in braces."""
     try:
         path.format(split="", lang="")
-        whole = "{split}" in path and "{lang}" in path
+        is_valid = "{split}" in path and "{lang}" in path
     except (KeyError, ValueError, IndexError, AttributeError):
-        whole = False
-    if not whole:
+        is_valid = False
+    if not is_valid:
         raise ArgumentError("recipe-pattern", place=place, value=path)
 
 
-# --- written and compared --------------------------------------------------------------------------------
+# --- write and compare -----------------------------------------------------------------------------------
 
 
 def to_toml(recipe: Recipe) -> str:
-    """The recipe as `read_recipe` reads it, defaults written out: the same recipe comes back."""
+    """The recipe as TOML, with all defaults; `read_recipe` reads back an equal recipe."""
     return write_toml(plain_table(recipe))
 
 
@@ -324,10 +324,10 @@ def _leaves(table: Mapping[str, Any], place: str = "") -> Iterable[tuple[str, An
 
 
 def config_of(recipe: Recipe, vocab_size: int) -> TransformerConfig:
-    """The config of the recipe's model for a tokenizer of so many tokens.
+    """The config of the recipe's model for a tokenizer of `vocab_size` tokens.
 
-    Where [model] says nothing of them, vocab_size is the tokenizer's and max_len the data's. A larger vocab_size is
-    allowed, since some sizes are quicker to multiply than others; a smaller one is not.
+    If [model] does not set them, vocab_size is the tokenizer's and max_len the data's. A larger vocab_size is allowed,
+    because some sizes are faster to multiply; a smaller one is not.
 
     >>> config_of(read_recipe("shakespeare-char"), vocab_size=65).max_len
     256

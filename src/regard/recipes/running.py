@@ -1,4 +1,4 @@
-"""A recipe run from beginning to end in one folder: data, training, model, and the film of its attention.
+"""Trains a recipe in a run folder: data, training loop, final model, and the film of its attention.
 
 The same call resumes an interrupted run.
 """
@@ -21,18 +21,18 @@ from regard.checkpoints import save_model
 from regard.config import TransformerConfig
 from regard.config.weights import weight_shapes
 from regard.errors import ArgumentError, FileError
-from regard.evaluation.scores import translated
+from regard.evaluation.scores import translation_logits
 from regard.evaluation.translation import MODEL, RECIPE, RUN, TOKENIZER
-from regard.files.output import refusal
-from regard.memory import free_beside, require
+from regard.files.output import write_error
+from regard.memory import free_gpu_bytes, require_bytes
 from regard.messages import Listed
 from regard.models import Transformer
-from regard.recipes.data import Prepared, Source, prepare
+from regard.recipes.data import DataSource, PreparedData, prepare
 from regard.recipes.puzzles import batch_of, solve
 from regard.recipes.recipe import FilmSpec, Recipe, config_of, differences, read_recipe, to_toml
 from regard.records import See
 from regard.text.tokenizer import Tokenizer
-from regard.trace import Looking, Trace
+from regard.trace import Recorder, Trace
 from regard.training.batches import Batch, PairBatches
 from regard.training.durable import (
     discard,
@@ -45,58 +45,60 @@ from regard.training.durable import (
     temporary,
 )
 from regard.training.journal import METRICS, Finished, Listener, Reason
-from regard.training.loop import Moment, Outcome, Task, fit
+from regard.training.loop import Callback, Outcome, Task, fit
 from regard.training.ranks import Ranks, joined
-from regard.training.run_files import check_hashes, hash_of, hold, read_sealed, write_sealed
+from regard.training.run_files import check_hashes, hash_of, lock_folder, read_hashed, write_hashed
 from regard.training.step import Forward, validation_loss
 
 
-class Scene(NamedTuple):
-    """What is looked at, in ids and in words."""
+class FilmInput(NamedTuple):
+    """The film's text as ids and as token labels."""
 
     batch: Batch
     tokens: list[str]
     source: list[str] | None
 
 
-def camera(
+def film_saver(
     recipe: Recipe, model: Transformer, forward: Forward, tokenizer: Tokenizer, folder: Path
 ) -> Callable[[int], None]:
-    """look(step): run the model on the film's text and keep the maps in folder/step-00000100.safetensors."""
+    """A function of the step: runs the model on the film's text and saves its maps as step-00000100.safetensors."""
     spec = recipe.film
     if spec is None:
         raise ArgumentError("film-no-scene", recipe=recipe.name)
-    scene = scene_of(recipe, spec, tokenizer)
+    film_input = film_input_of(recipe, spec, tokenizer)
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise refusal(error, folder, 0) from error
+        raise write_error(error, folder, 0) from error
 
-    def look(step: int) -> None:
-        looking = Looking(See())
+    def save_frame(step: int) -> None:
+        recorder = Recorder(See())
         device = next(model.parameters()).device
-        inputs = {name: each.to(device) for name, each in scene.batch.inputs.items()}
-        forward(model, **inputs, attend=looking)
-        trace = looking.label(scene.tokens, scene.source)
-        _chosen(trace, spec.layers).save(folder / f"step-{step:08d}.safetensors")
+        inputs = {name: each.to(device) for name, each in film_input.batch.inputs.items()}
+        forward(model, **inputs, attend=recorder)
+        trace = recorder.label(film_input.tokens, film_input.source)
+        _matching(trace, spec.layers).save(folder / f"step-{step:08d}.safetensors")
 
-    return look
+    return save_frame
 
 
-def scene_of(recipe: Recipe, spec: FilmSpec, tokenizer: Tokenizer) -> Scene:
-    """The film's text as the model reads it. ArgumentError where it cannot."""
+def film_input_of(recipe: Recipe, spec: FilmSpec, tokenizer: Tokenizer) -> FilmInput:
+    """The film's text as model input. Raises ArgumentError if it is too long or has no ids."""
     most = recipe.data.max_len
     if not spec.text:
         raise ArgumentError("film-length", found=0, most=most)
     try:
         batch = _batch(recipe, spec, tokenizer)
-    except ArgumentError as error:  # a character that no token stands for
+    except ArgumentError as error:  # a character without a token
         raise ArgumentError("film-text", reason=error) from error
     found = max(each.shape[1] for each in batch.inputs.values())
     if found > most:
         raise ArgumentError("film-length", found=found, most=most)
-    words = {name: tokenizer.pieces(ids[0].tolist()) for name, ids in batch.inputs.items() if name in ("ids", "source")}
-    return Scene(batch, words["ids"], words.get("source"))
+    labels = {
+        name: tokenizer.pieces(ids[0].tolist()) for name, ids in batch.inputs.items() if name in ("ids", "source")
+    }
+    return FilmInput(batch, labels["ids"], labels.get("source"))
 
 
 def _batch(recipe: Recipe, spec: FilmSpec, tokenizer: Tokenizer) -> Batch:
@@ -112,8 +114,8 @@ def _batch(recipe: Recipe, spec: FilmSpec, tokenizer: Tokenizer) -> Batch:
     return PairBatches(source, target, tokens_per_batch=2**31, seed=0, shuffle=False, **tokenizer.marks()).batch(0, 0)
 
 
-def _chosen(trace: Trace, patterns: tuple[str, ...]) -> Trace:
-    """The records whose names fit one of the patterns; all where there is none."""
+def _matching(trace: Trace, patterns: tuple[str, ...]) -> Trace:
+    """The records whose names match one of the patterns; all if there are no patterns."""
     records = [each for each in trace if not patterns or any(fnmatch(each.name or "", one) for one in patterns)]
     if not records:
         names = Listed(each.name for each in trace)
@@ -121,19 +123,19 @@ def _chosen(trace: Trace, patterns: tuple[str, ...]) -> Trace:
     return Trace(records)
 
 
-FREE = ("name", "about", "film", "evaluation")
-"""Parts of a recipe that may change between two parts of a run: they do not touch the training."""
+CHANGEABLE = ("name", "about", "film", "evaluation")
+"""Parts of a recipe that may change when a run is resumed: they do not affect training."""
 
 FINISHED = "finished.json"
 _BEFORE_RECIPE = r"lock|recipe\.toml\.tmp-[0-9]+"
-"""What a run that was killed at once may have left in its folder."""
+"""Files that a run killed at its start may have left in its folder."""
 
 COMPILE_SECONDS = 300.0
-"""How long other processes are waited for where a step is compiled, which takes one of them longer than another."""
+"""Timeout for other processes if steps are compiled: compilation takes different times in different processes."""
 
 
-class Ending(NamedTuple):
-    """How a call ended, and the figures of a run that is finished."""
+class TrainingResult(NamedTuple):
+    """Why a call ended, and the final figures if the run is finished."""
 
     reason: Reason
     figures: dict[str, Any]
@@ -150,68 +152,67 @@ def train(
     seconds: float | None = None,
     listeners: Sequence[Listener] = (),
     say_note: Callable[[str], None] = lambda note: None,
-) -> Ending:
-    """Train by a recipe, or go on where an earlier call was ended; a finished run is left as it is.
+) -> TrainingResult:
+    """Train a recipe, or continue an interrupted run in `out`; a finished run is not changed.
 
-    data      the folder of the recipe's files, or one file of one's own
-    film      keep the maps of the recipe's film text
-    skip_bad  leave out lines that cannot be used, and count them
-    seconds   how long other processes are waited for within a step
+    data      the folder with the recipe's files, or one file of the user's
+    film      save the maps of the recipe's film text
+    skip_bad  skip lines that cannot be used, and report their number
+    seconds   the timeout for other processes within a step
     """
     if seconds is None and recipe.training.compile:
         seconds = COMPILE_SECONDS
     with joined(device, seconds) as ranks:
         _make_folder(out)
-        _check_same(recipe, out)
+        _check_recipe(recipe, out)
         finished = _finished(out)
-        ranks.wait()  # all have looked before one of them writes
+        ranks.wait()  # all processes must have read the folder before one of them writes
         if finished is None:
-            with hold(out) if ranks.is_first else nullcontext():
-                finished = _trained(recipe, Source(data, skip_bad, None), out, film, ranks, listeners, say_note)
+            with lock_folder(out) if ranks.is_first else nullcontext():
+                finished = _train(recipe, DataSource(data, skip_bad, None), out, film, ranks, listeners, say_note)
                 ranks.wait_for_first()
         else:
-            _tell(
-                [Finished(step=finished.figures["step"], reason="already", figures=finished.figures)], ranks, *listeners
-            )
+            event = Finished(step=finished.figures["step"], reason="already", figures=finished.figures)
+            _notify([event], ranks, *listeners)
         return finished
 
 
-def _trained(
+def _train(
     recipe: Recipe,
-    source: Source,
+    source: DataSource,
     out: Path,
     film: bool,
     ranks: Ranks,
     listeners: Sequence[Listener],
     say_note: Callable[[str], None],
-) -> Ending:
-    prepared = _prepared(recipe, source, out, ranks)
-    _tell(prepared.notes, ranks, say_note)
+) -> TrainingResult:
+    prepared = _prepare(recipe, source, out, ranks)
+    _notify(prepared.notes, ranks, say_note)
     torch.manual_seed(recipe.training.seed)
     model = Transformer(config_of(recipe, prepared.tokenizer.vocab_size))
-    forward = translated if model.config.kind == "encoder-decoder" else continued
-    moments = []
+    forward = translation_logits if model.config.kind == "encoder-decoder" else decoder_logits
+    callbacks = []
     if film:
-        look = camera(recipe, model, forward, prepared.tokenizer, out / "film")
+        save_frame = film_saver(recipe, model, forward, prepared.tokenizer, out / "film")
         assert recipe.film is not None
-        moments.append(Moment(recipe.film.every, look))
+        callbacks.append(Callback(recipe.film.every, save_frame))
     task = Task(model, forward, prepared.data, prepared.valid)
-    outcome = fit(task, recipe.training, out, ranks, listeners=listeners, moments=moments)
-    figures = {} if outcome.weights is None else _written(task, outcome, recipe, prepared, out, ranks)
-    _tell([Finished(step=outcome.progress.step, reason=outcome.reason, figures=figures)], ranks, *listeners)
-    _tell(outcome.notes, ranks, say_note)
-    return Ending(outcome.reason, figures)
+    outcome = fit(task, recipe.training, out, ranks, listeners=listeners, callbacks=callbacks)
+    figures = {} if outcome.weights is None else _write_results(task, outcome, recipe, prepared, out, ranks)
+    _notify([Finished(step=outcome.progress.step, reason=outcome.reason, figures=figures)], ranks, *listeners)
+    _notify(outcome.notes, ranks, say_note)
+    return TrainingResult(outcome.reason, figures)
 
 
-def _tell(news: Iterable[Any], ranks: Ranks, *listeners: Callable[[Any], None]) -> None:
-    """Let those who listen to the first process know; the others have the same to say."""
-    for each in news if ranks.is_first else ():
+def _notify(messages: Iterable[Any], ranks: Ranks, *listeners: Callable[[Any], None]) -> None:
+    """Send messages to the listeners of the first process only; those of the other processes are the same."""
+    for each in messages if ranks.is_first else ():
         for listener in listeners:
             listener(each)
 
 
-def continued(model: Transformer, ids: Tensor, **options: Any) -> Tensor:
-    """Logits of a language model; what is padded comes last, where nobody looks."""
+def decoder_logits(model: Transformer, ids: Tensor, **options: Any) -> Tensor:
+    """Logits of a language model. Padding is on the right, where causal attention masks it."""
     return model(ids, **options)
 
 
@@ -219,60 +220,60 @@ def continued(model: Transformer, ids: Tensor, **options: Any) -> Tensor:
 
 
 def _make_folder(out: Path) -> None:
-    """The run's folder, new or of this run; never one with other things in it."""
+    """Create the run's folder, or accept an existing run. Raises FileError for a folder with other files."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        strange = [path.name for path in out.iterdir() if not re.fullmatch(_BEFORE_RECIPE, path.name)]
+        others = [path.name for path in out.iterdir() if not re.fullmatch(_BEFORE_RECIPE, path.name)]
     except OSError as error:
-        raise refusal(error, out, 0) from error
-    if strange and not os.path.lexists(out / RECIPE):
-        raise FileError("run-not-ours", path=str(out), found=Listed(sorted(strange)[:3]))
+        raise write_error(error, out, 0) from error
+    if others and not os.path.lexists(out / RECIPE):
+        raise FileError("run-not-ours", path=str(out), found=Listed(sorted(others)[:3]))
 
 
-def _check_same(recipe: Recipe, out: Path) -> None:
-    """A run goes on by the recipe that it began with."""
+def _check_recipe(recipe: Recipe, out: Path) -> None:
+    """FileError if the run in the folder was started with another recipe."""
     if not os.path.lexists(out / RECIPE):
         return
     before = read_recipe(out / RECIPE, within=out)
-    changed = [key for key in differences(before, recipe) if key.partition(".")[0] not in FREE]
+    changed = [key for key in differences(before, recipe) if key.partition(".")[0] not in CHANGEABLE]
     if changed:
         raise FileError("run-other-recipe", path=str(out), keys=Listed(changed[:5]))
 
 
-def _finished(out: Path) -> Ending | None:
-    """The figures of a run that is finished, and of which nothing has changed since."""
-    found = read_sealed(out / FINISHED)
+def _finished(out: Path) -> TrainingResult | None:
+    """The figures of a finished run; None if it is not finished. FileError if one of its files has changed."""
+    found = read_hashed(out / FINISHED)
     if found is None:
         return None
     check_hashes(out, found.pop("files"), remove=FINISHED)
-    return Ending("already", found)
+    return TrainingResult("already", found)
 
 
-def _prepared(recipe: Recipe, source: Source, out: Path, ranks: Ranks) -> Prepared:
-    """The data, the same as before; the first process learns the tokenizer, the others read it."""
-    known = out / TOKENIZER
+def _prepare(recipe: Recipe, source: DataSource, out: Path, ranks: Ranks) -> PreparedData:
+    """The data, unchanged in a resumed run. The first process trains the tokenizer, the others read it."""
+    path = out / TOKENIZER
     if not ranks.is_first:
         ranks.wait_for_first()
-    before = read_sealed(out / RUN) or {}
+    before = read_hashed(out / RUN) or {}
     source = source._replace(known=before.get("files"))
-    if os.path.lexists(known):
+    if os.path.lexists(path):
         if TOKENIZER in before:
             check_hashes(out, {TOKENIZER: before[TOKENIZER]}, remove=TOKENIZER)
-        source = source._replace(tokenizer=Tokenizer.read(known, within=out))
+        source = source._replace(tokenizer=Tokenizer.read(path, within=out))
     prepared = prepare(recipe, source)
-    # What is wrong with the model is told before the folder is a run's.
+    # Errors about the model come before the folder becomes a run.
     require_memory(config_of(recipe, prepared.tokenizer.vocab_size), ranks.device)
     if ranks.is_first:
-        _write_down(recipe, prepared, out)
+        _write_run_files(recipe, prepared, out)
         ranks.wait_for_first()
     return prepared
 
 
-def _write_down(recipe: Recipe, prepared: Prepared, out: Path) -> None:
-    """What the run is: first its recipe, by which a folder is known to be a run's."""
+def _write_run_files(recipe: Recipe, prepared: PreparedData, out: Path) -> None:
+    """Write recipe, tokenizer and run.json. The recipe comes first: it marks a folder as a run."""
     sweep(out, "|".join(map(re.escape, (RECIPE, RUN, MODEL, FINISHED))))
-    for aside in out.glob(f".{TOKENIZER}.*"):
-        discard(aside)
+    for leftover in out.glob(f".{TOKENIZER}.*"):
+        discard(leftover)
     content = to_toml(recipe).encode()
     with _writing(out / RECIPE, len(content)):
         replace_file(out / RECIPE, content)
@@ -281,32 +282,32 @@ def _write_down(recipe: Recipe, prepared: Prepared, out: Path) -> None:
             prepared.tokenizer.save(out / TOKENIZER)
     versions = {"regard": __version__, "python": platform.python_version(), "torch": torch.__version__}
     about = {"versions": versions, "files": prepared.files, "seed": recipe.training.seed}
-    write_sealed(out / RUN, about | {TOKENIZER: hash_of(out / TOKENIZER)})
+    write_hashed(out / RUN, about | {TOKENIZER: hash_of(out / TOKENIZER)})
 
 
 def require_memory(config: TransformerConfig, device: torch.device) -> None:
-    """TooLargeError where the weights, their gradients and the optimizer's two means do not fit, in float32."""
+    """TooLargeError if the weights, their gradients and the optimizer's two means do not fit in memory as float32."""
     count = sum(map(prod, weight_shapes(config).values()))
-    free = free_beside(torch.empty(0, device=device))
-    require(4 * 4 * count, key="train-too-large", free=free, parameters=f"{count:,}", device=str(device))
+    free = free_gpu_bytes(torch.empty(0, device=device))
+    require_bytes(4 * 4 * count, key="train-too-large", free=free, parameters=f"{count:,}", device=str(device))
 
 
 @contextmanager
 def _writing(path: Path, need: int) -> Iterator[None]:
-    """Where the disk is full it is told so, whoever met it."""
+    """Convert OSError, also as the cause of a FileError, so that a full disk is reported as such."""
     try:
         yield
     except (OSError, FileError) as error:
-        met = error if isinstance(error, OSError) else error.__cause__
-        if not isinstance(met, OSError):
+        cause = error if isinstance(error, OSError) else error.__cause__
+        if not isinstance(cause, OSError):
             raise
-        raise refusal(met, path, need) from error
+        raise write_error(cause, path, need) from error
 
 
-def _written(
-    task: Task, outcome: Outcome, recipe: Recipe, prepared: Prepared, out: Path, ranks: Ranks
+def _write_results(
+    task: Task, outcome: Outcome, recipe: Recipe, prepared: PreparedData, out: Path, ranks: Ranks
 ) -> dict[str, Any]:
-    """The figures of the run: its model is put down, with its loss; last of all, the word that it is finished."""
+    """The final figures of the run. Writes the final model and then finished.json, which marks the run as finished."""
     assert outcome.weights is not None
     assert task.valid is not None
     assert isinstance(task.model, Transformer)
@@ -325,27 +326,27 @@ def _written(
         "best_step": progress.best_step,
     }
     if ranks.is_first:
-        _put_model(task.model, prepared.tokenizer, out / MODEL)
+        _write_model(task.model, prepared.tokenizer, out / MODEL)
         kept = [out / name for name in (RECIPE, RUN, TOKENIZER, METRICS)]
         files = {path.relative_to(out).as_posix(): hash_of(path) for path in (*kept, *sorted((out / MODEL).iterdir()))}
-        write_sealed(out / FINISHED, figures | {"files": files})
+        write_hashed(out / FINISHED, figures | {"files": files})
     return figures
 
 
-def _put_model(model: Transformer, tokenizer: Tokenizer, target: Path) -> None:
-    """The model's folder, made aside and put in place whole."""
-    aside = temporary(target)
+def _write_model(model: Transformer, tokenizer: Tokenizer, target: Path) -> None:
+    """Write the model folder under a temporary name, then rename it."""
+    partial = temporary(target)
     with _writing(target, sum(weight.nbytes for weight in model.state_dict().values())):
         try:
-            save_model(aside, model.config, model.state_dict())
-            tokenizer.save(aside / TOKENIZER)
-            for path in aside.iterdir():
+            save_model(partial, model.config, model.state_dict())
+            tokenizer.save(partial / TOKENIZER)
+            for path in partial.iterdir():
                 sync_file(path)
             if target.exists():
                 retire(target)
-            move(aside, target)
+            move(partial, target)
             sync_folder(target.parent)
         finally:
-            with suppress(OSError):  # what stopped us is the news, and the next call sweeps
-                discard(aside)
+            with suppress(OSError):  # must not hide the first error; the next call sweeps
+                discard(partial)
         sweep(target.parent, target.name)

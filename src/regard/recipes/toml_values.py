@@ -1,7 +1,7 @@
-"""A dataclass out of a table of plain values, and plain values as TOML: how every part of a recipe is read and written.
+"""Conversion between dataclasses and TOML tables, used for every part of a recipe.
 
-Strict: a key nobody knows is named beside the nearest one, a wrong type with its place. TOML has no null, so "none"
-stands for None. It knows no recipe; ranges are the business of the dataclass itself.
+Strict: an unknown key is an error that names the nearest known one; a wrong type is an error with its place. TOML has
+no null, so "none" stands for None. Independent of recipes; each dataclass checks its own ranges.
 """
 
 import json
@@ -15,8 +15,8 @@ from reprlib import repr as shortened
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from regard.config.transformer import ELSEWHERE
-from regard.config.tree import KINDS, MOST
+from regard.config.transformer import OTHER_LIBRARY_NAMES
+from regard.config.tree import KINDS, LARGEST_SIZES
 from regard.errors import ArgumentError, UnknownNameError
 from regard.messages import Listed, say
 
@@ -24,21 +24,21 @@ Table = dict[str, Any]
 _WORD_OF = {kind: word for word, kind in KINDS.items()}
 _MOST_OF_ANYTHING = 2**53
 _DEEPEST = 16
-"""Levels of tables and arrays in a TOML text; the recipes have four."""
-# Its own words, which are the same in every language.
+"""The deepest nesting of tables and arrays in a TOML text; the recipes have four levels."""
+# TOML's names of types, the same in every language.
 _TOML = {bool: "boolean", int: "integer", float: "float", str: "string", dict: "table", list: "array", tuple: "array"}
 _TOML |= {NoneType: '"none"'}
 
 
 def read_table(kind: Any, table: Any, place: str, base: Any = None) -> Any:
-    """The dataclass that a table describes; what it does not say is as in `base`, or has its default.
+    """The dataclass that a table describes. Missing keys take their value from `base`, or their default.
 
     >>> from regard.config import Norm
     >>> read_table(Norm, {"place": "pre"}, "model.norm", base=Norm(eps=1e-6))
     Norm(kind='layer', place='pre', eps=1e-06, final=False)
     """
     if not isinstance(table, dict):
-        raise _wrong(table, (dict,), place)
+        raise _type_error(table, (dict,), place)
     hints = _hints(kind)
     check_keys(table, hints, place)
     values = {
@@ -55,18 +55,18 @@ def read_table(kind: Any, table: Any, place: str, base: Any = None) -> Any:
 
 
 def check_keys(table: Mapping[str, Any], known: Any, place: str) -> None:
-    """UnknownNameError, with the nearest key, where one of the table's keys is not known."""
-    for asked in table:
-        if asked not in known:
-            theirs = ELSEWHERE.get(asked)
-            nearest = theirs if theirs in known else get_close_matches(asked, known, n=1, cutoff=0.0)[0]
+    """UnknownNameError, with the nearest known key, if the table has an unknown one."""
+    for key in table:
+        if key not in known:
+            ours = OTHER_LIBRARY_NAMES.get(key)
+            nearest = ours if ours in known else get_close_matches(key, known, n=1, cutoff=0.0)[0]
             raise UnknownNameError(
-                "recipe-unknown-key", place=place or "recipe", asked=asked, nearest=nearest, known=Listed(known)
+                "recipe-unknown-key", place=place or "recipe", asked=key, nearest=nearest, known=Listed(known)
             )
 
 
 def _read(found: Any, hint: Any, place: str, base: Any) -> Any:
-    """What was found, as the type hint of its field wants it."""
+    """A value converted to the type hint of its field."""
     kinds = () if get_origin(hint) is Literal else get_args(hint) if _is_union(hint) else (hint,)
     if found == "none" and NoneType in kinds and str not in kinds:
         return None
@@ -74,14 +74,14 @@ def _read(found: Any, hint: Any, place: str, base: Any) -> Any:
         return _read_choice(found, get_args(hint), place)
     classes = [kind for kind in kinds if is_dataclass(kind)]
     if classes:
-        return _read_part(found, classes, place, base)
-    several = next((kind for kind in kinds if get_origin(kind) is tuple), None)
-    if several is not None and (isinstance(found, list) or type(found) is str):
-        return _read_several(found if isinstance(found, list) else [found], several, place)
+        return _read_table_of(found, classes, place, base)
+    tuple_hint = next((kind for kind in kinds if get_origin(kind) is tuple), None)
+    if tuple_hint is not None and (isinstance(found, list) or type(found) is str):
+        return _read_tuple(found if isinstance(found, list) else [found], tuple_hint, place)
     if dict in (get_origin(kind) for kind in kinds) and isinstance(found, dict):
         return found
     if type(found) is int and int in kinds:
-        most = MOST.get(place.rpartition(".")[2], _MOST_OF_ANYTHING)
+        most = LARGEST_SIZES.get(place.rpartition(".")[2], _MOST_OF_ANYTHING)
         if abs(found) > most:
             raise ArgumentError("recipe-large", place=place, most=most)
         return found
@@ -89,19 +89,19 @@ def _read(found: Any, hint: Any, place: str, base: Any) -> Any:
         return float(found)
     if type(found) in (bool, str) and type(found) in kinds:
         return found
-    raise _wrong(found, kinds, place)
+    raise _type_error(found, kinds, place)
 
 
 def _read_choice(found: Any, choices: tuple[str, ...], place: str) -> str:
     if not isinstance(found, str):
-        raise _wrong(found, (str,), place)
+        raise _type_error(found, (str,), place)
     if found not in choices:
         raise ArgumentError("unknown-choice", name=place, value=found[:40], choices=Listed(choices))
     return found
 
 
-def _read_several(found: list[Any], hint: Any, place: str) -> tuple[Any, ...]:
-    """A list as a tuple: of any length, or of as many as the hint names."""
+def _read_tuple(found: list[Any], hint: Any, place: str) -> tuple[Any, ...]:
+    """A list as a tuple, of any length or of the length of the hint."""
     inner = get_args(hint)
     kinds = inner[:1] * len(found) if inner[-1] is Ellipsis else inner
     if len(kinds) != len(found):
@@ -111,13 +111,13 @@ def _read_several(found: list[Any], hint: Any, place: str) -> tuple[Any, ...]:
     )
 
 
-def _read_part(found: Any, classes: list[Any], place: str, base: Any) -> Any:
-    """A table within a table. Where one of several kinds may stand, "is" says which; its bare name will do."""
+def _read_table_of(found: Any, classes: list[Any], place: str, base: Any) -> Any:
+    """A nested table. If several dataclasses are allowed, the key "is" names one; a plain string is short for it."""
     if len(classes) == 1:
         return read_table(classes[0], found, place, base)
     table = {"is": found} if isinstance(found, str) else found
     if not isinstance(table, dict):
-        raise _wrong(found, (dict,), place)
+        raise _type_error(found, (dict,), place)
     words = tuple(_WORD_OF[kind] for kind in classes)
     word = _read_choice(table.get("is", _WORD_OF.get(type(base))), words, f"{place}.is")
     kept = base if type(base) is KINDS[word] else None
@@ -130,23 +130,23 @@ def _is_union(hint: Any) -> bool:
 
 @cache
 def _hints(kind: type) -> dict[str, Any]:
-    """The fields of a dataclass and what may stand in them."""
+    """The fields of a dataclass and their type hints."""
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
-def _wrong(found: Any, kinds: tuple[Any, ...], place: str) -> ArgumentError:
+def _type_error(found: Any, kinds: tuple[Any, ...], place: str) -> ArgumentError:
     origins = (get_origin(kind) or kind for kind in kinds)
     wanted = dict.fromkeys(_TOML.get(kind, "table") for kind in origins)
-    spelt = shortened(found) if isinstance(found, str | float) else _TOML.get(type(found), type(found).__name__)
-    return ArgumentError("recipe-type", place=place, wanted=Listed(wanted), found=spelt)
+    shown = shortened(found) if isinstance(found, str | float) else _TOML.get(type(found), type(found).__name__)
+    return ArgumentError("recipe-type", place=place, wanted=Listed(wanted), found=shown)
 
 
-# --- as the command line gives them, and as TOML ---------------------------------------------------------
+# --- parsing and writing TOML ----------------------------------------------------------------------------
 
 
 def parse_toml(text: str) -> Table:
-    """The table that a TOML text describes; TOMLDecodeError whatever is wrong with it.
+    """The table of a TOML text. Raises TOMLDecodeError for every invalid text.
 
     `tomllib` itself raises RecursionError for a thousand brackets and ValueError for a number of 5,000 digits.
     """
@@ -168,7 +168,7 @@ def parse_toml(text: str) -> Table:
 
 
 def parse_value(text: str) -> Any:
-    """A value as TOML writes it; what is no TOML is text, so that quotes can be left out.
+    """A value from TOML syntax; text that is not TOML is a string, so that quotes are optional.
 
     >>> parse_value("1e-3"), parse_value("[0.9, 0.98]"), parse_value("bytes")
     (0.001, [0.9, 0.98], 'bytes')
@@ -181,7 +181,7 @@ def parse_value(text: str) -> Any:
 
 
 def plain_table(value: Any) -> Table:
-    """The fields of a dataclass as plain values; what is None, or empty, as its default is, is left out."""
+    """The fields of a dataclass as plain values, without those that are None or () by default and now."""
     table = {}
     for field in fields(value):
         found = getattr(value, field.name)
@@ -199,7 +199,7 @@ def _plain(value: Any) -> Any:
 
 
 def write_toml(table: Mapping[str, Any]) -> str:
-    """A table as TOML: plain values first, then each table under its name; tables within these on one line.
+    """A table as TOML: plain values first, then each table under its name; nested tables are inline.
 
     >>> print(write_toml({"name": "copy", "model": {"d_model": 64, "norm": {"place": "pre"}}}), end="")
     name = "copy"
@@ -221,6 +221,6 @@ def _inline(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_inline, value)) + "]"
     if isinstance(value, str):
-        # JSON's escapes are TOML's, but for DEL, which TOML wants escaped too
+        # JSON's escapes are valid in TOML; TOML also requires an escape for DEL
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return json.dumps(value)  # repr of a float is read back exactly
+    return json.dumps(value)  # a float's repr reads back exactly

@@ -1,6 +1,6 @@
-"""The definition of every part of the Transformer: plain NumPy, loops welcome, backward passes by hand.
+"""The definition of every part of the Transformer in plain NumPy, with backward passes by hand.
 
-The judge of everything else in regard. It knows nothing of speed, of torch, or of who calls it.
+Every other implementation in regard is checked against it. Written for clarity, not speed; it does not import torch.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -37,10 +37,11 @@ from regard.reference.position_wise import (
     silu_backward,
 )
 from regard.reference.positions import (
-    Turns,
+    Rotations,
     alibi_bias,
     alibi_bias_at,
     alibi_slopes,
+    apply_rotations,
     learned_at,
     learned_positions,
     relative_bias,
@@ -48,13 +49,12 @@ from regard.reference.positions import (
     relative_position_buckets,
     rotary_angles,
     rotary_frequencies,
-    rotary_turns,
     rotate,
+    rotations_at,
     sinusoidal_at,
     sinusoidal_positions,
-    turn,
 )
-from regard.reference.statistics import distance, entropy, pooled_map, received, sink, statistics_of, strongest
+from regard.reference.statistics import distance, entropy, pooled_map, received, sink, statistics_of, top_keys
 
 if TYPE_CHECKING:
     from regard.reference.transformer import Transformer
@@ -66,11 +66,12 @@ __all__ = [
     "MultiHeadGradients",
     "NormGradients",
     "Projections",
+    "Rotations",
     "Transformer",
-    "Turns",
     "alibi_bias",
     "alibi_bias_at",
     "alibi_slopes",
+    "apply_rotations",
     "attention_scores",
     "distance",
     "entropy",
@@ -100,8 +101,8 @@ __all__ = [
     "rms_norm_backward",
     "rotary_angles",
     "rotary_frequencies",
-    "rotary_turns",
     "rotate",
+    "rotations_at",
     "scaled_dot_product_attention",
     "scaled_dot_product_attention_backward",
     "silu",
@@ -112,13 +113,12 @@ __all__ = [
     "softmax",
     "split_heads",
     "statistics_of",
-    "strongest",
-    "turn",
+    "top_keys",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """The whole Transformer when it is asked for: `attend` needs softmax, and should not pay for more."""
+    """Import the whole Transformer on first access: `attend` needs only softmax."""
     if name != "Transformer":
         raise AttributeError(f"module 'regard.reference' has no attribute {name!r}")
     from regard.reference.transformer import Transformer

@@ -2,13 +2,13 @@
 
     Attention(Q, K, V) = softmax(Q Kᵀ / √E) V                      Vaswani et al. 2017, section 3.2.1
 
-Everything else in regard that computes attention must agree with this file, corners included:
+Every backend must agree with this file, edge cases included:
 
-- a query that may look nowhere gets zeros;
-- what a query may not look at never reaches it, whatever it holds;
-- a query that may look at something not finite, or is not finite itself, gets a row of NaN.
+- a fully masked query gets zeros;
+- a masked key or value never affects a query, even if it is NaN or Inf;
+- a query that is NaN or Inf, or sees a key or value that is, gets a row of NaN.
 
-It builds the whole T × S matrix on purpose. Speed is a backend; this is what the words mean.
+It builds the whole T × S matrix on purpose: it is the definition, not a fast implementation.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ MaskLike = Mask | np.ndarray | None
 
 
 class Gradients(NamedTuple):
-    """What a change of the loss would be per change of each input. `bias` is None when there was none."""
+    """The gradients of the loss with respect to each input. `bias` is None if no bias was given."""
 
     q: np.ndarray
     k: np.ndarray
@@ -45,7 +45,7 @@ def scaled_dot_product_attention(
     """Attention and its weights: (…, T, Ev) in the dtype of q, and (…, T, S), float32 for half precision.
 
     q (…, T, E), k (…, S, E), v (…, S, Ev). The order is: scale, softcap, bias, mask, softmax. From four axes up
-    k and v may have fewer heads than q; each then serves as many neighbouring query heads.
+    k and v may have fewer heads than q; each then serves a group of neighbouring query heads.
 
     >>> Q, K = np.array([[1.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
     >>> output, weights = scaled_dot_product_attention(Q, K, np.array([[10.0, 0.0], [0.0, 20.0], [30.0, 0.0]]))
@@ -66,40 +66,41 @@ def attention_scores(
     scale: float | None = None,
     softcap: float | None = None,
 ) -> np.ndarray:
-    """The scores that softmax sees, (…, T, S): -inf where a query may not look, NaN rows where it met NaN or Inf."""
+    """The input of softmax, (…, T, S): -inf where masked; a NaN row for a query that sees NaN or Inf."""
     sizes = attention_sizes(q.shape, k.shape, k.shape)
     if bias is not None:
         check_bias(bias.shape, sizes)
-    allowed = _allowed(mask, sizes)
-    keys = _serve_all_heads(k, sizes)
-    bad_keys = ~np.isfinite(keys).all(-1)  # … S
-    bad_queries = ~np.isfinite(q).all(-1)  # … T
+    visible = _visible(mask, sizes)
+    keys = _repeat_kv_heads(k, sizes)
+    nonfinite_keys = ~np.isfinite(keys).all(-1)  # … S
+    nonfinite_queries = ~np.isfinite(q).all(-1)  # … T
 
     exact = computing_dtype(q)
-    # C order: BLAS rounds by how memory lies, and what is hidden must not decide even that.
-    q_clean = np.where(bad_queries[..., None], 0, q).astype(exact, order="C")
-    k_clean = np.where(bad_keys[..., None], 0, keys).astype(exact, order="C")
+    # C order: BLAS rounding depends on the memory layout, which must not depend on masked values.
+    q_clean = np.where(nonfinite_queries[..., None], 0, q).astype(exact, order="C")
+    k_clean = np.where(nonfinite_keys[..., None], 0, keys).astype(exact, order="C")
     with np.errstate(over="ignore", invalid="ignore"):
         scores = (q_clean * _scale(scale, sizes, exact)) @ k_clean.swapaxes(-1, -2)  # … T S
         if softcap is not None:
             scores = softcap * np.tanh(scores / softcap)
         if bias is not None:
             scores = scores + bias
-    scores = np.where(allowed, scores, -np.inf).astype(exact)
-    met_bad = (allowed & bad_keys[..., None, :]).any(-1) | (bad_queries & allowed.any(-1))
-    return np.where(met_bad[..., None], np.nan, scores)
+    scores = np.where(visible, scores, -np.inf).astype(exact)
+    nonfinite_rows = (visible & nonfinite_keys[..., None, :]).any(-1) | (nonfinite_queries & visible.any(-1))
+    return np.where(nonfinite_rows[..., None], np.nan, scores)
 
 
 def weighted_sum(weights: np.ndarray, q: np.ndarray, v: np.ndarray, mask: MaskLike = None) -> np.ndarray:
-    """The weights' mean of the values, (…, T, Ev), in the dtype of q, float64 for whole numbers."""
+    """The weighted sum of the values, (…, T, Ev), in the dtype of q; float64 for integers."""
     sizes = attention_sizes(q.shape, (*v.shape[:-1], q.shape[-1]), v.shape)
-    values = _serve_all_heads(v, sizes)
-    bad_values = ~np.isfinite(values).all(-1)  # … S
+    values = _repeat_kv_heads(v, sizes)
+    nonfinite_values = ~np.isfinite(values).all(-1)  # … S
     with np.errstate(over="ignore", invalid="ignore"):
-        output = weights @ np.where(bad_values[..., None], 0, values).astype(weights.dtype, order="C")  # … T Ev
-    met_bad = (_allowed(mask, sizes) & bad_values[..., None, :]).any(-1)
+        output = weights @ np.where(nonfinite_values[..., None], 0, values).astype(weights.dtype, order="C")  # … T Ev
+    nonfinite_rows = (_visible(mask, sizes) & nonfinite_values[..., None, :]).any(-1)
     with np.errstate(over="ignore"):
-        return np.where(met_bad[..., None], np.nan, output).astype(q.dtype if q.dtype.kind == "f" else output.dtype)
+        output = np.where(nonfinite_rows[..., None], np.nan, output)
+        return output.astype(q.dtype if q.dtype.kind == "f" else output.dtype)
 
 
 @array_likes
@@ -113,36 +114,36 @@ def scaled_dot_product_attention_backward(
     scale: float | None = None,
     softcap: float | None = None,
 ) -> Gradients:
-    """The gradients of q, k, v and bias, given that of the output.
+    """The gradients of q, k, v and bias, given the gradient of the output.
 
     With P the weights and S the scores: dV = Pᵀ dO, dP = dO Vᵀ, dS = P ∘ (dP − rowsum(P ∘ dP)), dQ = scale · dS K,
-    dK = scale · dSᵀ Q. Queries that saw nothing, or met NaN, pass nothing on.
+    dK = scale · dSᵀ Q. Fully masked queries and NaN rows have zero gradient.
     """
     sizes = attention_sizes(q.shape, k.shape, v.shape)
     scores = attention_scores(q, k, mask, bias, scale, softcap)
     output = weighted_sum(softmax(scores), q, v, mask)
-    alive = np.isfinite(output).all(-1, keepdims=True)  # … T 1
-    weights = softmax(np.where(alive, scores, -np.inf))
+    finite_rows = np.isfinite(output).all(-1, keepdims=True)  # … T 1
+    weights = softmax(np.where(finite_rows, scores, -np.inf))
     exact = weights.dtype
     factor = _scale(scale, sizes, exact)
     queries, keys, values = (_finite(x).astype(exact) for x in (q, k, v))
-    keys, values = _serve_all_heads(keys, sizes), _serve_all_heads(values, sizes)
-    d_output = np.where(alive, grad_output, 0).astype(exact)
+    keys, values = _repeat_kv_heads(keys, sizes), _repeat_kv_heads(values, sizes)
+    d_output = np.where(finite_rows, grad_output, 0).astype(exact)
 
     d_values = weights.swapaxes(-1, -2) @ d_output
     with np.errstate(over="ignore", invalid="ignore"):
-        d_weights = np.where(_allowed(mask, sizes), d_output @ values.swapaxes(-1, -2), 0)  # hidden: no gradient
+        d_weights = np.where(_visible(mask, sizes), d_output @ values.swapaxes(-1, -2), 0)  # masked: no gradient
     d_scores = weights * (d_weights - (weights * d_weights).sum(-1, keepdims=True))
     d_bias = None if bias is None else sum_to_shape(d_scores, bias.shape).astype(bias.dtype)
     if softcap is not None:
-        before = np.where(alive, (queries * factor) @ keys.swapaxes(-1, -2), 0)
+        before = np.where(finite_rows, (queries * factor) @ keys.swapaxes(-1, -2), 0)
         d_scores = d_scores * (1 - np.tanh(before / softcap) ** 2)
     d_queries = factor * d_scores @ keys
     d_keys = factor * d_scores.swapaxes(-1, -2) @ queries
     return Gradients(
         q=d_queries.astype(q.dtype),
-        k=_gather_heads(d_keys, sizes).astype(k.dtype),
-        v=_gather_heads(d_values, sizes).astype(v.dtype),
+        k=_sum_head_groups(d_keys, sizes).astype(k.dtype),
+        v=_sum_head_groups(d_values, sizes).astype(v.dtype),
         bias=d_bias,
     )
 
@@ -158,25 +159,25 @@ def _scale(scale: float | None, sizes: Sizes, dtype: np.dtype) -> np.ndarray:
     return np.asarray(1 / np.sqrt(sizes.E) if scale is None else scale, dtype=dtype)
 
 
-def _allowed(mask: MaskLike, sizes: Sizes) -> np.ndarray:
-    """Who may look where, as the full boolean matrix."""
+def _visible(mask: MaskLike, sizes: Sizes) -> np.ndarray:
+    """The mask as the full boolean matrix, True = visible."""
     if mask is None:
         return np.ones(sizes.scores, dtype=bool)
     if sizes.T == 0 or sizes.S == 0:
-        Mask.of(mask).bind(sizes.lead, sizes.T, sizes.S)  # a mask that does not fit is wrong here too
+        Mask.of(mask).bind(sizes.lead, sizes.T, sizes.S)  # raises for a mask that does not fit
         return np.ones(sizes.scores, dtype=bool)
-    seen = Mask.of(mask).bind(sizes.lead, sizes.T, sizes.S).block(slice(0, sizes.T), slice(0, sizes.S))
-    four = np.broadcast_to(seen, (sizes.B, sizes.H, sizes.T, sizes.S))
+    visible = Mask.of(mask).bind(sizes.lead, sizes.T, sizes.S).block(slice(0, sizes.T), slice(0, sizes.S))
+    four = np.broadcast_to(visible, (sizes.B, sizes.H, sizes.T, sizes.S))
     return four.reshape(sizes.scores)
 
 
-def _serve_all_heads(x: np.ndarray, sizes: Sizes) -> np.ndarray:
-    """Each key/value head, repeated for the query heads it serves."""
+def _repeat_kv_heads(x: np.ndarray, sizes: Sizes) -> np.ndarray:
+    """Repeat each key/value head for the query heads of its group."""
     return x if sizes.G == sizes.H else np.repeat(x, sizes.H // sizes.G, axis=-3)
 
 
-def _gather_heads(x: np.ndarray, sizes: Sizes) -> np.ndarray:
-    """The transpose of `_serve_all_heads`: the sum over the query heads that a key/value head served."""
+def _sum_head_groups(x: np.ndarray, sizes: Sizes) -> np.ndarray:
+    """The transpose of `_repeat_kv_heads`: the sum over the query heads of each group."""
     if sizes.G == sizes.H:
         return x
     grouped = x.reshape(*x.shape[:-3], sizes.G, sizes.H // sizes.G, *x.shape[-2:])
@@ -184,5 +185,5 @@ def _gather_heads(x: np.ndarray, sizes: Sizes) -> np.ndarray:
 
 
 def _finite(x: np.ndarray) -> np.ndarray:
-    """Rows that hold NaN or Inf, set to zero: a query that met them has no gradient, and nobody else saw them."""
+    """Rows with NaN or Inf set to zero: queries that see them have no gradient, all others do not see them."""
     return np.where(np.isfinite(x).all(-1, keepdims=True), x, 0)

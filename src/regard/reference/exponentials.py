@@ -1,4 +1,4 @@
-"""Softmax, with a row that has nothing to choose from defined as zero."""
+"""Softmax and log-sum-exp. A row that is all -inf has softmax 0, not NaN."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from regard.reference.inputs import array_likes
 
 
 def computing_dtype(x: np.ndarray) -> np.dtype:
-    """The dtype to compute in: float32 for half precision, float64 for whole numbers, else its own."""
+    """The dtype to compute in: float32 for half precision, float64 for integers, else its own."""
     if x.dtype == np.float16:
         return np.dtype(np.float32)
     return x.dtype if x.dtype.kind == "f" else np.dtype(np.float64)
@@ -16,7 +16,7 @@ def computing_dtype(x: np.ndarray) -> np.dtype:
 def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
     """exp(x) divided by its sum along `axis`, after subtracting the maximum so that nothing overflows.
 
-    Where everything along `axis` is -inf there is nothing to choose from, and the result is 0, not NaN.
+    Where everything along `axis` is -inf the result is 0, not NaN.
 
     >>> softmax(np.array([1.0, 0.0, 1.0]) / np.sqrt(2)).round(5)
     array([0.40111, 0.19778, 0.40111])
@@ -28,17 +28,17 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
         return x.astype(x.dtype if x.dtype.kind == "f" else np.float64)
     scores = x.astype(computing_dtype(x))
     highest = scores.max(axis=axis, keepdims=True)
-    # inf - inf is NaN, the honest answer for an infinite score; -max - max is -inf, and its power the right 0.
+    # inf - inf is NaN, as it should be for an infinite score; -max - max is -inf, and exp of it is 0.
     with np.errstate(invalid="ignore", over="ignore"):
-        powers = np.exp(scores - np.where(highest == -np.inf, 0, highest))
-    total = powers.sum(axis=axis, keepdims=True)
-    weights = powers / np.where(total == 0, 1, total)
+        exponentials = np.exp(scores - np.where(highest == -np.inf, 0, highest))
+    total = exponentials.sum(axis=axis, keepdims=True)
+    weights = exponentials / np.where(total == 0, 1, total)
     return weights.astype(x.dtype if x.dtype.kind == "f" else np.float64)
 
 
 @array_likes
 def log_sum_exp(x: np.ndarray, axis: int = -1) -> np.ndarray:
-    """The logarithm of the sum of exponentials along `axis`; -inf where there is nothing to sum.
+    """The logarithm of the sum of exponentials along `axis`; -inf for an empty axis.
 
     >>> float(log_sum_exp(np.array([0.0, 0.0])).round(4))
     0.6931

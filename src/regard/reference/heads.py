@@ -1,4 +1,4 @@
-"""Multi-head and grouped-query attention: project, split, attend per head, merge, project. Backward by hand.
+"""Multi-head and grouped-query attention: project, split, attend per head, merge, project. With backward passes.
 
     MultiHead(Q, K, V) = Concat(head₁ … head_H) W_o,  head_i = Attention(Q W_qⁱ, K W_kⁱ, V W_vⁱ)
                                                                     Vaswani et al. 2017, section 3.2.2
@@ -21,7 +21,7 @@ from regard.reference.inputs import array_likes
 
 
 class MultiHeadGradients(NamedTuple):
-    """Gradients of the three inputs and of the weights, each under the name of what it belongs to."""
+    """The gradients of the three inputs and of the weights, under their names."""
 
     q: np.ndarray
     k: np.ndarray
@@ -60,7 +60,7 @@ def multi_head_attention(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Output (…, T, D) and weights (…, H, T, S) for q (…, T, D), k and v (…, S, D).
 
-    Three tokens of width 4 look at each other, with two heads:
+    Three tokens of width 4 attend to each other, with two heads:
 
     >>> x = np.array([[1.0, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, 1.0], [1.0, 1.0, 0.0, 0.0]])
     >>> W_q, W_k, W_v, W_o = np.random.default_rng(0).standard_normal((4, 4, 4))
@@ -68,14 +68,14 @@ def multi_head_attention(
     >>> output.shape, weights.shape
     ((3, 4), (2, 3, 3))
 
-    By hand: a head has columns of its own; what the heads find is put side by side and multiplied by W_o.
+    By hand: each head has its own columns; the outputs of the heads are concatenated and multiplied by W_o.
 
     >>> def head(own):
     ...     return scaled_dot_product_attention(x @ W_q[:, own], x @ W_k[:, own], x @ W_v[:, own])[0]
     >>> np.allclose(output, np.concatenate([head([0, 1]), head([2, 3])], axis=-1) @ W_o)
     True
 
-    PyTorch keeps W_q, W_k and W_v side by side, and all of them transposed:
+    PyTorch stores W_q, W_k and W_v in one matrix, and all of them transposed:
 
     >>> import torch
     >>> theirs = torch.nn.MultiheadAttention(4, num_heads=2, bias=False, dtype=torch.float64)
@@ -84,7 +84,7 @@ def multi_head_attention(
     >>> np.allclose(output, theirs(*[torch.tensor(x)] * 3)[0].detach())
     True
     """
-    if q.ndim == 2:  # one sample: its heads must not be taken for samples
+    if q.ndim == 2:  # one sample: add a batch axis, or heads would count as samples
         output, weights = multi_head_attention(q[None], k[None], v[None], projections, n_heads, n_kv_heads, mask, bias)
         return output[0], weights[0]
     heads = _project_and_split(q, k, v, projections, n_heads, n_kv_heads)
@@ -104,7 +104,7 @@ def multi_head_attention_backward(
     mask: MaskLike = None,
     bias: np.ndarray | None = None,
 ) -> MultiHeadGradients:
-    """The gradients of q, k, v and of every projection, given that of the output."""
+    """The gradients of q, k, v and of every projection, given the gradient of the output."""
     p = projections
     if q.ndim == 2:
         batched = multi_head_attention_backward(
@@ -125,7 +125,7 @@ def multi_head_attention_backward(
 
 @array_likes
 def linear(x: np.ndarray, W: np.ndarray, b: np.ndarray | None = None) -> np.ndarray:
-    """x W + b. `nn.Linear` keeps the transpose of this W."""
+    """x W + b. `nn.Linear` stores the transpose of this W."""
     return x @ W if b is None else x @ W + b
 
 

@@ -1,4 +1,4 @@
-"""Inputs of the reference: lists and tensors read as NumPy arrays, and model inputs checked before use."""
+"""Inputs of the reference: conversion of lists and tensors to NumPy arrays, and checks of model inputs."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -28,7 +28,7 @@ R = TypeVar("R")
 
 
 def as_array(what: str, x: Any) -> np.ndarray:
-    """x as an array, if it is rectangular; a tensor leaves its gradients behind.
+    """x as an array; ShapeError if it is ragged. A tensor is detached.
 
     >>> as_array("x", [[1, 0]])
     array([[1, 0]])
@@ -42,7 +42,7 @@ def as_array(what: str, x: Any) -> np.ndarray:
 
 
 def array_likes(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, with lists and tensors among its arguments read as arrays, and those in a NamedTuple too.
+    """A decorator that converts list and tensor arguments to arrays, also inside a NamedTuple.
 
     >>> array_likes(np.transpose)([[1, 2], [3, 4]]).tolist()
     [[1, 3], [2, 4]]
@@ -50,19 +50,19 @@ def array_likes(function: Callable[P, R]) -> Callable[P, R]:
     names = tuple(signature(function).parameters)
 
     @wraps(function)
-    def taking(*args: P.args, **kwargs: P.kwargs) -> R:
-        read = [*map(_read, names, args), *args[len(names) :]]  # of too many, Python says so itself
-        return function(*read, **{name: _read(name, x) for name, x in kwargs.items()})
+    def converted(*args: P.args, **kwargs: P.kwargs) -> R:
+        arrays = [*map(_convert, names, args), *args[len(names) :]]  # too many arguments: Python raises
+        return function(*arrays, **{name: _convert(name, x) for name, x in kwargs.items()})
 
-    return taking
+    return converted
 
 
-def _read(name: str, x: Any) -> Any:
-    """An argument as an array, if it is like one; a number, a Mask or a word stays what it is."""
+def _convert(name: str, x: Any) -> Any:
+    """An array-like argument as an array; numbers, Masks and strings unchanged."""
     if isinstance(x, np.ndarray | np.generic):
         return x
     if hasattr(x, "_make"):  # a NamedTuple
-        return x._make(map(_read, x._fields, x))
+        return x._make(map(_convert, x._fields, x))
     if not (isinstance(x, list | tuple) or hasattr(x, "__array__")):
         return x
     array = as_array(name, x)
@@ -74,8 +74,8 @@ def _read(name: str, x: Any) -> Any:
 _KINDS: dict[str, NumberKind] = {"i": "whole", "u": "whole", "f": "float", "b": "bool"}
 
 
-def given_ids(what: str, ids: Any, config: TransformerConfig, vocab_size: int | None = None) -> np.ndarray:
-    """Ids (B, T) of that vocabulary, the model's own unless told, and no longer than the model reads."""
+def checked_ids(what: str, ids: Any, config: TransformerConfig, vocab_size: int | None = None) -> np.ndarray:
+    """Ids (B, T), checked against the vocabulary (default: the model's own) and max_len."""
     ids = as_array(what, ids)
     check_ids(what, ids.shape, _kind(ids), ids.dtype, config)
     check_length(what, ids.shape[1], config)
@@ -84,8 +84,8 @@ def given_ids(what: str, ids: Any, config: TransformerConfig, vocab_size: int | 
     return ids
 
 
-def given_segments(segments: Any, ids: np.ndarray, config: TransformerConfig) -> np.ndarray | None:
-    """Segments (B, T), or None."""
+def checked_segments(segments: Any, ids: np.ndarray, config: TransformerConfig) -> np.ndarray | None:
+    """Segments (B, T), checked; or None."""
     if segments is None:
         return None
     segments = as_array("segments", segments)
@@ -94,8 +94,8 @@ def given_segments(segments: Any, ids: np.ndarray, config: TransformerConfig) ->
     return segments
 
 
-def given_positions(positions: Any, ids: np.ndarray, config: TransformerConfig) -> np.ndarray:
-    """Positions (T,) or (B, T); 0 … T − 1 unless told."""
+def checked_positions(positions: Any, ids: np.ndarray, config: TransformerConfig) -> np.ndarray:
+    """Positions (T,) or (B, T), checked; default 0 … T − 1."""
     if positions is None:
         return np.arange(ids.shape[1])
     positions = as_array("positions", positions)
@@ -104,8 +104,8 @@ def given_positions(positions: Any, ids: np.ndarray, config: TransformerConfig) 
     return positions
 
 
-def given_mask(mask: Any, keys: np.ndarray, config: TransformerConfig, *queries: np.ndarray) -> Mask | None:
-    """A Mask that fits the attention of keys to themselves, and of `queries` to them; or None."""
+def checked_mask(mask: Any, keys: np.ndarray, config: TransformerConfig, *queries: np.ndarray) -> Mask | None:
+    """The mask as a Mask, checked against self-attention of `keys` and attention from `queries` to them; or None."""
     if mask is None:
         return None
     B, S = keys.shape[:2]
@@ -114,16 +114,16 @@ def given_mask(mask: Any, keys: np.ndarray, config: TransformerConfig, *queries:
         check_raw_mask(mask.shape, B, S)
     mask = Mask.of(mask)
     for side in (keys, *queries):
-        mask.bind((B, config.n_heads), side.shape[1], S)  # what does not fit is said before anything runs
+        mask.bind((B, config.n_heads), side.shape[1], S)  # raises for a mask that does not fit, before anything runs
     return mask
 
 
 def padding_after(keep: Any, ids: Shape, length: int, before: np.ndarray | None) -> np.ndarray | None:
-    """How many columns before each text are padding, (B,), once ids of this shape are read; None for none at all.
+    """The number of padding columns before each text, (B,), after ids of this shape are read; None for no padding.
 
-    keep     booleans (B, T), False for padding; padding may only stand before a text
-    length   how many columns were read already
-    before   how many of them are padding
+    keep     booleans (B, T), False for padding, which is allowed only before a text
+    length   the number of columns read before
+    before   how many of these are padding
 
     >>> padding_after([[False, True], [True, True]], (2, 2), length=0, before=None).tolist()
     [1, 0]
@@ -133,15 +133,15 @@ def padding_after(keep: Any, ids: Shape, length: int, before: np.ndarray | None)
     B, T = keep.shape
     before = np.zeros(B, int) if before is None else before
     newest = (~keep).sum(1)
-    begun = before < length
-    if (keep != (np.arange(T) >= newest[:, None])).any() or (begun & (newest > 0)).any():
+    started = before < length
+    if (keep != (np.arange(T) >= newest[:, None])).any() or (started & (newest > 0)).any():
         raise ArgumentError("keep-order")
     after = before + newest
     return after if after.any() else None
 
 
 def kept_keys(mask: Mask, source: np.ndarray) -> np.ndarray:
-    """Which tokens of the source may be looked at, (B, S), by a mask that is alike for all queries."""
+    """Which source tokens are visible, (B, S), for a mask that is the same for all queries."""
     B, S = source.shape[:2]
     keep = mask.bind((B, 1), S, S).kept_keys
     if keep is None:

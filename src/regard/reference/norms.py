@@ -1,9 +1,9 @@
-"""LayerNorm and RMSNorm over the last axis, and their backward by hand.
+"""LayerNorm and RMSNorm over the last axis, with backward passes by hand.
 
     LayerNorm(x) = (x − μ) / √(σ² + ε) ∘ weight + bias       Ba et al. 2016; μ and σ² of the row, σ² with 1/D
     RMSNorm(x)   = x / √(mean(x²) + ε) ∘ weight              Zhang & Sennrich 2019
 
-The statistics of half precision are taken in float32: a square overflows float16 from 256 on.
+For half precision the statistics are computed in float32: squares overflow float16 from 256 on.
 """
 
 import math
@@ -16,12 +16,12 @@ from regard.reference.attention import sum_to_shape
 from regard.reference.exponentials import computing_dtype
 from regard.reference.inputs import array_likes
 
-# What is too large becomes inf and what is undefined NaN, without a warning on the way: NaN in, NaN out.
-_honest = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+# Overflow gives inf and undefined results give NaN, without a NumPy warning: NaN in, NaN out.
+_no_warnings = np.errstate(over="ignore", invalid="ignore", divide="ignore")
 
 
 class NormGradients(NamedTuple):
-    """Gradients of the input, and of weight and bias where they were given."""
+    """The gradients of the input, and of weight and bias if given."""
 
     x: np.ndarray
     weight: np.ndarray | None = None
@@ -29,7 +29,7 @@ class NormGradients(NamedTuple):
 
 
 @array_likes
-@_honest
+@_no_warnings
 def layer_norm(
     x: np.ndarray, weight: np.ndarray | None = None, bias: np.ndarray | None = None, eps: float = 1e-5
 ) -> np.ndarray:
@@ -46,11 +46,11 @@ def layer_norm(
         y = y * weight
     if bias is not None:
         y = y + bias
-    return _rounded(y, x)
+    return _as_dtype_of(y, x)
 
 
 @array_likes
-@_honest
+@_no_warnings
 def layer_norm_backward(
     grad_output: np.ndarray,
     x: np.ndarray,
@@ -58,10 +58,10 @@ def layer_norm_backward(
     bias: np.ndarray | None = None,
     eps: float = 1e-5,
 ) -> NormGradients:
-    """The gradients of x, weight and bias, given that of the output.
+    """The gradients of x, weight and bias, given the gradient of the output.
 
     With n the normalised row and dn = dO ∘ weight: dx = (dn − mean(dn) − n mean(dn ∘ n)) / σ. The two means
-    are what the row's own mean and variance take back: no gradient is left along 1, and none along n.
+    come from the mean and the variance of the row: no gradient is left along 1, and none along n.
     """
     _check(x, weight, bias, eps)
     n, inverse = _centred(x, eps)
@@ -70,34 +70,34 @@ def layer_norm_backward(
     along_n = (d_n * n).mean(-1, keepdims=True)
     d_x = (d_n - d_n.mean(-1, keepdims=True) - n * along_n) * inverse
     return NormGradients(
-        x=_rounded(d_x, x),
-        weight=None if weight is None else _rounded(sum_to_shape(d_output * n, weight.shape), weight),
-        bias=None if bias is None else _rounded(sum_to_shape(d_output, bias.shape), bias),
+        x=_as_dtype_of(d_x, x),
+        weight=None if weight is None else _as_dtype_of(sum_to_shape(d_output * n, weight.shape), weight),
+        bias=None if bias is None else _as_dtype_of(sum_to_shape(d_output, bias.shape), bias),
     )
 
 
 @array_likes
-@_honest
+@_no_warnings
 def rms_norm(x: np.ndarray, weight: np.ndarray | None = None, eps: float = 1e-6) -> np.ndarray:
     """Each row of x (…, D) divided by its root mean square, then times `weight` (D,).
 
     The order is Llama's: normalised in float32, rounded to the dtype of x, and only then times `weight`.
-    PyTorch's own multiplies first, so in half precision its last digit may differ; in float32 they are one.
+    PyTorch multiplies first, so in half precision the last digit may differ; in float32 the two are the same.
 
     >>> rms_norm(np.array([[3.0, 4.0]]), eps=0.0).round(4).tolist()
     [[0.8485, 1.1314]]
     """
     _check(x, weight, None, eps)
-    n = _rounded(_divided_by_rms(x, eps)[0], x)
-    return n if weight is None else _rounded(n * weight, x)
+    n = _as_dtype_of(_divided_by_rms(x, eps)[0], x)
+    return n if weight is None else _as_dtype_of(n * weight, x)
 
 
 @array_likes
-@_honest
+@_no_warnings
 def rms_norm_backward(
     grad_output: np.ndarray, x: np.ndarray, weight: np.ndarray | None = None, eps: float = 1e-6
 ) -> NormGradients:
-    """The gradients of x and weight, given that of the output.
+    """The gradients of x and weight, given the gradient of the output.
 
     With n the row divided by its root mean square and dn = dO ∘ weight: dx = (dn − n mean(dn ∘ n)) / rms.
     """
@@ -107,8 +107,8 @@ def rms_norm_backward(
     d_n = d_output if weight is None else d_output * weight
     d_x = (d_n - n * (d_n * n).mean(-1, keepdims=True)) * inverse
     return NormGradients(
-        x=_rounded(d_x, x),
-        weight=None if weight is None else _rounded(sum_to_shape(d_output * n, weight.shape), weight),
+        x=_as_dtype_of(d_x, x),
+        weight=None if weight is None else _as_dtype_of(sum_to_shape(d_output * n, weight.shape), weight),
     )
 
 
@@ -116,7 +116,7 @@ def _centred(x: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray]:
     """(x − μ) / σ and 1 / σ."""
     wide = x.astype(computing_dtype(x))
     difference = wide - wide.mean(-1, keepdims=True)
-    # The mean of the squared differences; mean(x²) − μ² would lose every digit of a row far from 0.
+    # The mean of the squared differences: mean(x²) − μ² loses precision for a row far from 0.
     inverse = 1 / np.sqrt((difference**2).mean(-1, keepdims=True) + eps)
     return difference * inverse, inverse
 
@@ -144,6 +144,6 @@ def _checked_gradient(grad_output: np.ndarray, x: np.ndarray) -> np.ndarray:
     return grad_output
 
 
-def _rounded(y: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """`y` in the dtype of `like`; float64 where that holds whole numbers."""
+def _as_dtype_of(y: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """`y` in the dtype of `like`; float64 if that is an integer dtype."""
     return y.astype(like.dtype if like.dtype.kind == "f" else np.float64)

@@ -1,4 +1,4 @@
-"""The feed-forward layer, plain and gated, and its activations ReLU, GELU and SiLU. Backward passes by hand."""
+"""The feed-forward layer, plain and gated, and its activations ReLU, GELU and SiLU, with backward passes by hand."""
 
 import math
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from regard.reference.inputs import array_likes
 Approximate = Literal["none", "tanh"]
 ActivationName = Literal["relu", "gelu", "gelu_tanh", "silu"]
 
-# The two constants of the tanh form: √(2/π), and the cubic term as printed in the paper.
+# The two constants of the tanh approximation: √(2/π), and the cubic term as printed in the paper.
 _TANH_SCALE = math.sqrt(2 / math.pi)
 _TANH_CUBE = 0.044715
 
@@ -23,7 +23,7 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
 class Activation(NamedTuple):
-    """A function of x, and its backward, which takes the output's gradient and the same x."""
+    """A function of x, and its backward pass, a function of the gradient of the output and of x."""
 
     forward: Callable[[np.ndarray], np.ndarray]
     backward: Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -42,22 +42,22 @@ def relu(x: np.ndarray) -> np.ndarray:
 
 @array_likes
 def relu_backward(grad_output: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """The gradient of x: it passes where x > 0. At 0, where ReLU has no slope, we take 0, as PyTorch does."""
+    """The gradient of x: that of the output where x > 0, else 0; also 0 at x = 0, as in PyTorch."""
     x, grad_output = np.asarray(x), _same_shape(grad_output, x)
-    # "not at or below 0" rather than "above 0": beside a NaN the gradient must not look healthy by being 0.
+    # `x <= 0`, not `x > 0`: for a NaN in x the gradient must not be 0, which would hide the NaN.
     return np.where(x <= 0, 0, grad_output).astype(_result_dtype(x))
 
 
 @array_likes
 def gelu(x: np.ndarray, approximate: Approximate = "none") -> np.ndarray:
-    """x Φ(x), with Φ the distribution function of the normal distribution (Hendrycks & Gimpel 2016).
+    """x Φ(x), with Φ the cumulative distribution function of the normal distribution (Hendrycks & Gimpel 2016).
 
-    `approximate="tanh"` is 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))), which GPT-2 was trained with.
+    `approximate="tanh"` is 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))), as used by GPT-2.
 
     >>> gelu(np.array([-1.0, 0.0, 1.0])).round(4).tolist()
     [-0.1587, 0.0, 0.8413]
     """
-    _known_approximation(approximate)
+    _check_approximation(approximate)
     x = np.asarray(x)
     wide = x.astype(computing_dtype(x))
     with np.errstate(over="ignore", invalid="ignore"):  # -inf · 0 is NaN, as in torch
@@ -70,10 +70,10 @@ def gelu(x: np.ndarray, approximate: Approximate = "none") -> np.ndarray:
 
 @array_likes
 def gelu_backward(grad_output: np.ndarray, x: np.ndarray, approximate: Approximate = "none") -> np.ndarray:
-    """The gradient of x; the slope is Φ(x) + x φ(x), with φ the normal density, or that of the tanh form."""
-    _known_approximation(approximate)
+    """The gradient of x; the slope is Φ(x) + x φ(x), with φ the normal density, or that of the tanh approximation."""
+    _check_approximation(approximate)
     x, grad_output = np.asarray(x), _same_shape(grad_output, x)
-    # Beyond ±100 the slope is 0 or 1 to the last digit, and the powers of x would only overflow into 0 · inf.
+    # Beyond ±100 the slope is exactly 0 or 1, and the powers of x would overflow to 0 · inf.
     wide = np.clip(x.astype(computing_dtype(x)), -100, 100)
     if approximate == "tanh":
         t = np.tanh(_TANH_SCALE * (wide + _TANH_CUBE * wide**3))
@@ -92,7 +92,7 @@ def silu(x: np.ndarray) -> np.ndarray:
     """
     x = np.asarray(x)
     wide = x.astype(computing_dtype(x))
-    with np.errstate(over="ignore", invalid="ignore"):  # far left: x / inf, which is the 0 we want
+    with np.errstate(over="ignore", invalid="ignore"):  # x far below 0: x / inf is 0, as it should be
         return np.asarray(wide / (1 + np.exp(-wide)), _result_dtype(x))
 
 
@@ -118,10 +118,10 @@ ACTIVATIONS: dict[ActivationName, Activation] = {
 }
 
 
-def activation_called(name: ActivationName) -> Activation:
-    """The activation of that name; ArgumentError with the choices where there is none.
+def get_activation(name: ActivationName) -> Activation:
+    """The activation of that name; ArgumentError with the choices if there is none.
 
-    >>> activation_called("relu").forward(np.array([-1, 1])).tolist()
+    >>> get_activation("relu").forward(np.array([-1, 1])).tolist()
     [0, 1]
     """
     if name not in ACTIVATIONS:
@@ -130,11 +130,11 @@ def activation_called(name: ActivationName) -> Activation:
 
 
 def _normal_cdf(x: np.ndarray) -> np.ndarray:
-    """Φ(x), by Python's erfc: NumPy has none, and 1 + erf would lose its digits on the far left."""
+    """Φ(x), by Python's erfc: NumPy has none, and 1 + erf loses precision far below 0."""
     return np.asarray(0.5 * _erfc(-x / math.sqrt(2))).astype(x.dtype)
 
 
-def _known_approximation(approximate: str) -> None:
+def _check_approximation(approximate: str) -> None:
     if approximate not in ("none", "tanh"):
         raise ArgumentError("unknown-choice", name="approximate", value=approximate, choices="none, tanh")
 
@@ -155,12 +155,12 @@ def _times(grad_output: np.ndarray, slope: np.ndarray, x: np.ndarray) -> np.ndar
         return np.asarray(grad_output * slope, _result_dtype(x))
 
 
-# What is too large becomes inf and what is undefined NaN, without a warning on the way: NaN in, NaN out.
-_honest = np.errstate(over="ignore", invalid="ignore")
+# Overflow gives inf and undefined results give NaN, without a NumPy warning: NaN in, NaN out.
+_no_warnings = np.errstate(over="ignore", invalid="ignore")
 
 
 class FeedForwardGradients(NamedTuple):
-    """Gradients of the input and of the weights; a bias that was not there has none."""
+    """The gradients of the input and of the weights; None for a bias that was not given."""
 
     x: np.ndarray
     W_1: np.ndarray
@@ -170,7 +170,7 @@ class FeedForwardGradients(NamedTuple):
 
 
 class GatedFeedForwardGradients(NamedTuple):
-    """Gradients of the input and of the three weights."""
+    """The gradients of the input and of the three weights."""
 
     x: np.ndarray
     W_gate: np.ndarray
@@ -179,7 +179,7 @@ class GatedFeedForwardGradients(NamedTuple):
 
 
 @array_likes
-@_honest
+@_no_warnings
 def feed_forward(
     x: np.ndarray,
     W_1: np.ndarray,
@@ -194,13 +194,13 @@ def feed_forward(
     [[11.0, 1.0]]
     """
     _check_weights(x, W_1, W_2, b_1, b_2)
-    f = activation_called(activation).forward
+    f = get_activation(activation).forward
     hidden = linear(x.astype(computing_dtype(x)), W_1, b_1)  # … F
-    return _rounded(linear(f(hidden), W_2, b_2), x)
+    return _as_dtype_of(linear(f(hidden), W_2, b_2), x)
 
 
 @array_likes
-@_honest
+@_no_warnings
 def feed_forward_backward(
     grad_output: np.ndarray,
     x: np.ndarray,
@@ -210,25 +210,25 @@ def feed_forward_backward(
     b_2: np.ndarray | None = None,
     activation: ActivationName = "relu",
 ) -> FeedForwardGradients:
-    """The gradients of x and of every weight, given that of the output: through W_2, the bend, and W_1."""
+    """The gradients of x and of every weight, given the gradient of the output."""
     _check_weights(x, W_1, W_2, b_1, b_2)
     _check_gradient(grad_output, x, W_2)
-    f = activation_called(activation)
+    f = get_activation(activation)
     wide = x.astype(computing_dtype(x))
     hidden = linear(wide, W_1, b_1)
-    d_bent, d_W_2, d_b_2 = linear_backward(grad_output.astype(wide.dtype), f.forward(hidden), W_2, b_2)
-    d_x, d_W_1, d_b_1 = linear_backward(f.backward(d_bent, hidden), wide, W_1, b_1)
+    d_activated, d_W_2, d_b_2 = linear_backward(grad_output.astype(wide.dtype), f.forward(hidden), W_2, b_2)
+    d_x, d_W_1, d_b_1 = linear_backward(f.backward(d_activated, hidden), wide, W_1, b_1)
     return FeedForwardGradients(
-        x=_rounded(d_x, x),
-        W_1=_rounded(d_W_1, W_1),
-        W_2=_rounded(d_W_2, W_2),
-        b_1=None if d_b_1 is None or b_1 is None else _rounded(d_b_1, b_1),
-        b_2=None if d_b_2 is None or b_2 is None else _rounded(d_b_2, b_2),
+        x=_as_dtype_of(d_x, x),
+        W_1=_as_dtype_of(d_W_1, W_1),
+        W_2=_as_dtype_of(d_W_2, W_2),
+        b_1=None if d_b_1 is None or b_1 is None else _as_dtype_of(d_b_1, b_1),
+        b_2=None if d_b_2 is None or b_2 is None else _as_dtype_of(d_b_2, b_2),
     )
 
 
 @array_likes
-@_honest
+@_no_warnings
 def gated_feed_forward(
     x: np.ndarray,
     W_gate: np.ndarray,
@@ -242,14 +242,14 @@ def gated_feed_forward(
     [[18.0]]
     """
     _check_gated_weights(x, W_gate, W_up, W_down)
-    f = activation_called(activation).forward
+    f = get_activation(activation).forward
     wide = x.astype(computing_dtype(x))
     hidden = f(linear(wide, W_gate)) * linear(wide, W_up)  # … F
-    return _rounded(linear(hidden, W_down), x)
+    return _as_dtype_of(linear(hidden, W_down), x)
 
 
 @array_likes
-@_honest
+@_no_warnings
 def gated_feed_forward_backward(
     grad_output: np.ndarray,
     x: np.ndarray,
@@ -258,21 +258,21 @@ def gated_feed_forward_backward(
     W_down: np.ndarray,
     activation: ActivationName = "silu",
 ) -> GatedFeedForwardGradients:
-    """The gradients of x and of the three weights; x feeds the gate and what passes it, so its two add up."""
+    """The gradients of x and of the three weights; x feeds both gate and up, so its gradient is the sum of two."""
     _check_gated_weights(x, W_gate, W_up, W_down)
     _check_gradient(grad_output, x, W_down)
-    f = activation_called(activation)
+    f = get_activation(activation)
     wide = x.astype(computing_dtype(x))
     gate, up = linear(wide, W_gate), linear(wide, W_up)
-    opened = f.forward(gate)
-    d_hidden, d_W_down, _ = linear_backward(grad_output.astype(wide.dtype), opened * up, W_down)
+    activated = f.forward(gate)
+    d_hidden, d_W_down, _ = linear_backward(grad_output.astype(wide.dtype), activated * up, W_down)
     d_x_gate, d_W_gate, _ = linear_backward(f.backward(d_hidden * up, gate), wide, W_gate)
-    d_x_up, d_W_up, _ = linear_backward(d_hidden * opened, wide, W_up)
+    d_x_up, d_W_up, _ = linear_backward(d_hidden * activated, wide, W_up)
     return GatedFeedForwardGradients(
-        x=_rounded(d_x_gate + d_x_up, x),
-        W_gate=_rounded(d_W_gate, W_gate),
-        W_up=_rounded(d_W_up, W_up),
-        W_down=_rounded(d_W_down, W_down),
+        x=_as_dtype_of(d_x_gate + d_x_up, x),
+        W_gate=_as_dtype_of(d_W_gate, W_gate),
+        W_up=_as_dtype_of(d_W_up, W_up),
+        W_down=_as_dtype_of(d_W_down, W_down),
     )
 
 
@@ -301,7 +301,7 @@ def _width(x: np.ndarray) -> int:
 
 
 def _columns(name: str, W: np.ndarray, rows: int, x: np.ndarray) -> int:
-    """How many columns W has, once it has as many rows as it must and is not empty."""
+    """The number of columns of W; ShapeError unless it has `rows` rows and at least one column."""
     if W.ndim != 2 or W.shape[0] != rows or W.shape[1] == 0:
         raise ShapeError("part-shape", name=name, wanted=f"({rows}, ≥ 1)", found=W.shape, x=x.shape)
     return int(W.shape[1])
@@ -313,6 +313,6 @@ def _check_gradient(grad_output: np.ndarray, x: np.ndarray, W_last: np.ndarray) 
         raise ShapeError("output-shape", what="grad_output", wanted=wanted, found=grad_output.shape)
 
 
-def _rounded(y: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """`y` in the dtype of `like`; float64 where that holds whole numbers."""
+def _as_dtype_of(y: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """`y` in the dtype of `like`; float64 if that is an integer dtype."""
     return y.astype(like.dtype if like.dtype.kind == "f" else np.float64)

@@ -1,4 +1,4 @@
-"""What can be read off the weights: the definitions, by brute force, that every kernel must reproduce."""
+"""Statistics of attention weights: brute-force definitions that every kernel must reproduce."""
 
 import numpy as np
 
@@ -10,10 +10,10 @@ from regard.reference.inputs import array_likes
 
 @array_likes
 def pooled_map(weights: np.ndarray, bins: int) -> np.ndarray:
-    """The weights (…, T, S) in at most `bins` × `bins` bins: summed over keys, averaged over queries that see any.
+    """The weights (…, T, S) pooled to at most `bins` × `bins`: summed over keys, averaged over queries.
 
-    Bins are ceil(S / bins) keys wide and ceil(T / bins) queries high, the last ones ragged. A row of the map sums
-    to 1; one whose queries see nothing is 0.
+    Bins are ceil(S / bins) keys wide and ceil(T / bins) queries high, the last ones ragged. Fully masked
+    queries are left out of the mean. A row of the map sums to 1; a row of fully masked queries is 0.
 
     >>> pooled_map(np.eye(4), 2)
     array([[1., 0.],
@@ -22,10 +22,10 @@ def pooled_map(weights: np.ndarray, bins: int) -> np.ndarray:
     T, S = weights.shape[-2:]
     high, wide = bin_width(T, bins), bin_width(S, bins)
     pooled = np.zeros((*weights.shape[:-2], bin_count(T, bins), bin_count(S, bins)), weights.dtype)
-    looking = weights.sum(-1) != 0  # … T; NaN counts as looking
+    unmasked = weights.sum(-1) != 0  # … T; NaN counts as not masked
     for r in range(pooled.shape[-2]):
         rows = slice(r * high, (r + 1) * high)
-        count = np.maximum(looking[..., rows].sum(-1), 1)
+        count = np.maximum(unmasked[..., rows].sum(-1), 1)
         for c in range(pooled.shape[-1]):
             block = weights[..., rows, c * wide : (c + 1) * wide]
             pooled[..., r, c] = block.sum((-2, -1)) / count
@@ -34,9 +34,9 @@ def pooled_map(weights: np.ndarray, bins: int) -> np.ndarray:
 
 @array_likes
 def entropy(weights: np.ndarray, sink_mass: np.ndarray | None = None) -> np.ndarray:
-    """−Σ w ln w along the keys, in nats: 0 for one key, ln n for n equal ones, 0 for a query that sees nothing.
+    """−Σ w ln w along the keys, in nats: 0 for one key, ln n for n equal ones, 0 for a fully masked query.
 
-    `sink_mass`, (…, T), is what went to no key; it counts as one key more.
+    `sink_mass`, (…, T), is the weight given to no key; it counts as one more key.
 
     >>> entropy(np.array([0.25, 0.25]), np.array(0.5)).round(4)
     np.float64(1.0397)
@@ -48,17 +48,17 @@ def entropy(weights: np.ndarray, sink_mass: np.ndarray | None = None) -> np.ndar
 
 @array_likes
 def received(weights: np.ndarray) -> np.ndarray:
-    """How much attention each key received: the column sums, (…, S)."""
+    """The total weight of each key: the column sums, (…, S)."""
     return weights.sum(-2)
 
 
 @array_likes
-def strongest(weights: np.ndarray, k: int, scores: np.ndarray | None = None) -> Top:
-    """The k strongest keys of each query, the stronger first, of equal ones the earlier; k at most S.
+def top_keys(weights: np.ndarray, k: int, scores: np.ndarray | None = None) -> Top:
+    """The k keys of largest weight of each query, in descending order, ties by position; k at most S.
 
-    `scores`, -inf where hidden, also tell keys apart whose weights are too small to differ: hidden ones come last.
+    `scores`, -inf where masked, also order keys whose weights are too small to differ: masked keys come last.
 
-    >>> strongest(np.array([[0.0, 0.25, 0.5, 0.25]]), 3)
+    >>> top_keys(np.array([[0.0, 0.25, 0.5, 0.25]]), 3)
     Top(indices=array([[2, 1, 3]]), weights=array([[0.5 , 0.25, 0.25]]))
     """
     indices = np.argsort(-(weights if scores is None else scores), axis=-1, kind="stable")[..., :k]
@@ -67,26 +67,26 @@ def strongest(weights: np.ndarray, k: int, scores: np.ndarray | None = None) -> 
 
 @array_likes
 def sink(weights: np.ndarray, first: np.ndarray | None = None) -> np.ndarray:
-    """The mean weight of the first key, (…), over the queries that see any; 0 where none does.
+    """The mean weight of the first key, (…), over the queries that are not fully masked; 0 if all are.
 
-    first   B, which key that is in each sample of B H T S; None for key 0
+    first   B, the index of the first key in each sample of B H T S; None for key 0
 
     >>> sink(np.full((2, 1, 1, 4), [0.1, 0.2, 0.3, 0.4]), first=np.array([0, 2])).ravel()
     array([0.1, 0.3])
     """
     if first is None or not weights.shape[-1]:
-        return weights[..., :1].sum((-2, -1)) / _looking(weights)
+        return weights[..., :1].sum((-2, -1)) / _unmasked_queries(weights)
     own = np.take_along_axis(weights, first[:, None, None, None], axis=-1)  # B H T 1
-    return own.sum((-2, -1)) / _looking(weights)
+    return own.sum((-2, -1)) / _unmasked_queries(weights)
 
 
 @array_likes
 def distance(weights: np.ndarray, offsets: np.ndarray | None = None) -> np.ndarray:
-    """The share of the weight at distance 0, 1, 2–3, 4–7, … of query and key, (…, D): a mean over queries that see any.
+    """The share of the weight at distance 0, 1, 2–3, 4–7, …, (…, D): a mean over queries that are not fully masked.
 
-    The last query stands at the last key, as everywhere.
+    The last query is at the last key, as in masks.
 
-    offsets   B, the key at which query 0 of each sample of B H T S stands; None for S − T
+    offsets   B, the key position of query 0 in each sample of B H T S; None for S − T
 
     >>> distance(np.eye(4)), distance(np.ones((1, 4)) / 4)
     (array([1., 0., 0.]), array([0.25, 0.25, 0.5 ]))
@@ -100,12 +100,12 @@ def distance(weights: np.ndarray, offsets: np.ndarray | None = None) -> np.ndarr
         for b, offset in enumerate(offsets):
             bin = min(abs(i + int(offset) - j).bit_length(), shares.shape[-1] - 1)
             shares[b, ..., bin] += weights[b, ..., i, j]
-    shares += 0 * weights.sum((-2, -1))[..., None]  # who met NaN has no distance, not even a far one
-    return shares / _looking(weights)[..., None]
+    shares += 0 * weights.sum((-2, -1))[..., None]  # a NaN weight makes every bin NaN
+    return shares / _unmasked_queries(weights)[..., None]
 
 
-def _looking(weights: np.ndarray) -> np.ndarray:
-    """How many queries see any key, 1 at least; NaN counts as looking."""
+def _unmasked_queries(weights: np.ndarray) -> np.ndarray:
+    """The number of queries that are not fully masked, at least 1; NaN counts as not masked."""
     return np.maximum((weights.sum(-1) != 0).sum(-1), 1)
 
 
@@ -118,10 +118,10 @@ def statistics_of(
     padding: Padding | None = None,
     sink_mass: np.ndarray | None = None,
 ) -> Statistics:
-    """Everything that `see` asks for; `scores` as for `strongest`.
+    """The statistics that `see` requests; `scores` as in `strongest`.
 
-    Queries that are padding count as queries that see nothing, and the first key is the first of the text.
-    `sink_mass`, B H T, is what went to no key.
+    Padding queries count as fully masked, and the first key is the first of the text. `sink_mass`, B H T, is the
+    weight given to no key.
     """
     first = offsets = None
     if padding is not None:
@@ -134,7 +134,7 @@ def statistics_of(
         lse=lse if see.lse or see.qk else None,
         entropy=entropy(weights, sink_mass) if see.entropy else None,
         received=received(weights) if see.received else None,
-        top=strongest(weights, see.top, scores) if see.top else None,
+        top=top_keys(weights, see.top, scores) if see.top else None,
         sink=sink(weights, first) if see.sink else None,
         distance=distance(weights, offsets) if see.distance else None,
         sink_mass=sink_mass,

@@ -1,19 +1,18 @@
-"""Text and the pieces a model, or a person, takes it apart into.
+"""Text files, tokenizers, normalisation, and text split into words and sentences.
 
-For people: `split_words`, which knows no vocabulary. For models: files read, tokenizers learnt and used, typed text
-made plain and split into sentences. Names are fetched when used, so that who only splits words does not wait for
+`split_words` needs no vocabulary. Names are imported on first use, so that splitting words does not import
 `tokenizers`.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-# At once, unlike the others: a function that bears its module's name would else be hidden by it.
+# Not on first use: these modules need only the standard library.
 from regard.text.normalise import is_chinese, tidy
 from regard.text.segmentation import split_words
 
 # public name -> the module that holds it
-_HOMES = {
+_MODULES = {
     "SPECIALS": "tokenizer_training",
     "Corpus": "corpus",
     "Tokenizer": "tokenizer",
@@ -48,8 +47,8 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module 'regard.text' has no attribute {name!r}")
-    value = getattr(import_module(f"regard.text.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"regard.text.{_MODULES[name]}"), name)
     globals()[name] = value
     return value

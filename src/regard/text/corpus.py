@@ -1,4 +1,4 @@
-"""Text files read line by line, with every bad line named, and the lines that fit into a model."""
+"""Corpora read from text files, with every bad line reported, and the lines that fit into a model."""
 
 import hashlib
 import json
@@ -19,9 +19,9 @@ Parse: TypeAlias = Callable[[str], Iterable[str]]
 Item = TypeVar("Item")
 
 LARGEST_FILE = 2**32
-"""In bytes; a text is held in memory, some four times as large."""
+"""In bytes; in memory a text takes about four times as much."""
 LONGEST_LINE = 2**20
-TOLD = 5  # problems that are put into words; the rest are counted
+MOST_REPORTED = 5  # problems that are reported one by one; the rest are counted
 TABLES, RECORDS = (".tsv", ".tab"), (".jsonl", ".ndjson")
 
 
@@ -31,9 +31,10 @@ class Corpus:
 
     columns     one list of texts for each column, all of one length
     lines       the number of each line in its file, from 1
-    skipped     how many were left out as bad, and
-    problems    the first few reasons, as they are said
-    name        the files, for people; `sha256` is that of their bytes
+    skipped     the number of bad lines that were left out
+    problems    messages about the first few of them
+    name        the names of the files
+    sha256      the hash of their bytes
     files       each file with the number of lines kept up to its end
     """
 
@@ -49,7 +50,7 @@ class Corpus:
         return len(self.lines)
 
     def only(self, kept: Sequence[int]) -> "Corpus":
-        """These lines, whose numbers rise, and no others."""
+        """The corpus with only these lines, given in ascending order."""
         return replace(
             self,
             columns=tuple([column[i] for i in kept] for column in self.columns),
@@ -58,12 +59,12 @@ class Corpus:
         )
 
     def path(self, i: int) -> str:
-        """The file that line `i` of the columns comes from."""
+        """The file of line `i` of the columns."""
         return self.files[bisect_right([end for _, end in self.files], i)][0]
 
 
 class BadLineError(Exception):
-    """What is wrong with a line; where it stands is known to who reads the file."""
+    """What is wrong with a line; the reader of the file adds where it is."""
 
     def __init__(self, key: str, **values: object) -> None:
         super().__init__(key)
@@ -71,8 +72,8 @@ class BadLineError(Exception):
 
 
 @dataclass
-class _Reading:
-    """A corpus while it is read."""
+class _Reader:
+    """Reads files into a Corpus."""
 
     skip_bad: bool
     n_columns: int
@@ -84,37 +85,39 @@ class _Reading:
 
     def __post_init__(self) -> None:
         self.columns = tuple([] for _ in range(self.n_columns))
-        self.hashed = hashlib.sha256()
+        self.hash = hashlib.sha256()
 
-    def complain(self, key: str, **values: object) -> None:
-        """Remember what is wrong, or count it."""
+    def add_problem(self, key: str, **values: object) -> None:
+        """Count a problem; store the first few."""
         self.skipped += 1
-        if len(self.errors) < TOLD:
+        if len(self.errors) < MOST_REPORTED:
             self.errors.append(FileError(key, **values))
 
     def lines_of(self, path: Path) -> "list[str | BadLineError]":
-        """The lines of a file, or what is wrong with them."""
-        found = self.split(path)
-        return found[:-1] if found and found[-1] == "" else found  # a last line has an end, too
+        """The lines of a file, bad ones as errors."""
+        found = self.split_lines(path)
+        return found[:-1] if found and found[-1] == "" else found  # after the end of the last line
 
-    def split(self, path: Path) -> "list[str | BadLineError]":
-        """What stands between the line ends of a file; the last of it may be nothing."""
+    def split_lines(self, path: Path) -> "list[str | BadLineError]":
+        """The text between the line ends of a file, bad lines as errors; the last may be empty."""
         content = _content(path)
-        self.hashed.update(content)
+        self.hash.update(content)
         content = content.removeprefix(b"\xef\xbb\xbf")
         if not content or content.isspace():
-            self.complain("corpus-empty", path=str(path))
+            self.add_problem("corpus-empty", path=str(path))
             return []
         try:
             lines = content.decode().replace("\r\n", "\n").split("\n")
         except UnicodeDecodeError:
-            return [_sound(line) for line in content.replace(b"\r\n", b"\n").split(b"\n")]
+            return [_decoded(line) for line in content.replace(b"\r\n", b"\n").split(b"\n")]
         if b"\0" in content or max(map(len, lines)) > LONGEST_LINE:
-            return [_sound(line) for line in lines]
+            return [_decoded(line) for line in lines]
         return [*lines]
 
-    def take(self, path: str, items: "Sequence[Item | BadLineError]", parse: Callable[[Item], Iterable[str]]) -> None:
-        """Add the lines of a file, each as what `parse` makes of it."""
+    def add_parsed(
+        self, path: str, items: "Sequence[Item | BadLineError]", parse: Callable[[Item], Iterable[str]]
+    ) -> None:
+        """Add the lines of a file, each parsed with `parse`."""
         for number, item in enumerate(items, 1):
             try:
                 if isinstance(item, BadLineError):
@@ -123,26 +126,26 @@ class _Reading:
                     column.append(value)
                 self.lines.append(number)
             except BadLineError as bad:
-                self.complain(bad.key, path=path, line=number, **bad.values)
+                self.add_problem(bad.key, path=path, line=number, **bad.values)
         self.files.append((path, len(self.lines)))
 
-    def good(self, path: str, lines: "Sequence[str | BadLineError]") -> list[str]:
-        """The good ones of these lines, the others complained about."""
-        good = [line for line in lines if isinstance(line, str)]
-        if len(good) < len(lines):
+    def valid_lines(self, path: str, lines: "Sequence[str | BadLineError]") -> list[str]:
+        """The valid lines; the others are reported."""
+        valid_lines = [line for line in lines if isinstance(line, str)]
+        if len(valid_lines) < len(lines):
             for number, line in enumerate(lines, 1):
                 if isinstance(line, BadLineError):
-                    self.complain(line.key, path=path, line=number, **line.values)
-        return good
+                    self.add_problem(line.key, path=path, line=number, **line.values)
+        return valid_lines
 
-    def add(self, path: str, texts: list[str], numbers: list[int]) -> None:
-        """Add texts that need no further look."""
+    def add_texts(self, path: str, texts: list[str], numbers: list[int]) -> None:
+        """Add texts that need no parsing."""
         self.columns[0].extend(texts)
         self.lines.extend(numbers)
         self.files.append((path, len(self.lines)))
 
     def corpus(self, paths: Sequence[Path]) -> Corpus:
-        """What was read. FileError where something was bad, or nothing is left."""
+        """The Corpus. Raises FileError where a line is bad and not skipped, or no line is left."""
         if self.errors and not self.skip_bad:
             first = self.errors[0]
             raise first if self.skipped == 1 else FileError("corpus-many", first=first, more=self.skipped - 1)
@@ -155,16 +158,16 @@ class _Reading:
             skipped=self.skipped,
             problems=tuple(str(error) for error in self.errors),
             name=" + ".join(path.name for path in paths),
-            sha256=self.hashed.hexdigest(),
+            sha256=self.hash.hexdigest(),
             files=tuple(self.files),
         )
 
 
 def read_pairs(paths: Paths, *, skip_bad: bool = False, columns: Sequence[int | str] | None = None) -> Corpus:
-    """Pairs of sentences: from .tsv or .jsonl files, or from two plain files whose lines belong together.
+    """Pairs of sentences, from .tsv or .jsonl files, or from two plain files with corresponding lines.
 
-    `columns` are the two columns of a table, counted from 1 (where it has more than two), or the two fields of a record
-    ("source" and "target" unless told). FileError names the first bad line.
+    `columns` are the two columns of a table, counted from 1 (needed if it has more than two), or the two fields of a
+    record (by default "source" and "target"). Raises FileError with the first bad line.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -174,65 +177,65 @@ def read_pairs(paths: Paths, *, skip_bad: bool = False, columns: Sequence[int | 
     >>> corpus.columns, corpus.lines, corpus.skipped
     ((['Hi.', 'Bye.'], ['你好。', '再见。']), [1, 3], 1)
     """
-    found = _listed(paths)
+    found = _path_list(paths)
     if columns is not None and len(columns) != 2:
         raise ArgumentError("corpus-two-columns", found=list(columns))
-    reading = _Reading(skip_bad, 2)
+    reader = _Reader(skip_bad, 2)
     plain = [path for path in found if _suffix(path) not in TABLES + RECORDS]
     if len(plain) == len(found) == 2:
-        _take_parallel(reading, found[0], found[1])
-        return reading.corpus(found)
+        _add_parallel(reader, found[0], found[1])
+        return reader.corpus(found)
     if plain and len(found) > 1:
         raise ArgumentError("corpus-two-files", found=Listed(found))
     for path in found:
         parse = _record(*(columns or ("source", "target"))) if _suffix(path) in RECORDS else _table(2, columns)
-        reading.take(str(path), reading.lines_of(path), parse)
-    return reading.corpus(found)
+        reader.add_parsed(str(path), reader.lines_of(path), parse)
+    return reader.corpus(found)
 
 
 def read_lines(paths: Paths, *, skip_bad: bool = False, column: int | str | None = None) -> Corpus:
-    """Single lines: of plain files, of one column of a .tsv (counted from 1), or of a field of a .jsonl ("text").
+    """Single lines, from plain files, one column of a .tsv (counted from 1), or one field of a .jsonl ("text").
 
-    A blank line of a plain file is a text, too, so that line n of one file stays beside line n of another. FileError
-    names the first bad line.
+    A blank line of a plain file is kept, so that line n of two parallel files still corresponds. Raises FileError with
+    the first bad line.
     """
-    found = _listed(paths)
-    reading = _Reading(skip_bad, 1)
+    found = _path_list(paths)
+    reader = _Reader(skip_bad, 1)
     for path in found:
         if _suffix(path) in RECORDS:
             parse = _record(column or "text")
         elif _suffix(path) in TABLES:
             parse = _table(1, None if column is None else [column])
         else:
-            lines = reading.lines_of(path)
+            lines = reader.lines_of(path)
             numbers = [number for number, line in enumerate(lines, 1) if isinstance(line, str)]
-            reading.add(str(path), reading.good(str(path), lines), numbers)
+            reader.add_texts(str(path), reader.valid_lines(str(path), lines), numbers)
             continue
-        reading.take(str(path), reading.lines_of(path), parse)
-    return reading.corpus(found)
+        reader.add_parsed(str(path), reader.lines_of(path), parse)
+    return reader.corpus(found)
 
 
 def read_text(paths: Paths, *, skip_bad: bool = False) -> Corpus:
-    r"""Whole documents: each plain file one, each record of a .jsonl one. Line ends are kept, each as "\n"."""
-    found = _listed(paths)
-    reading = _Reading(skip_bad, 1)
+    r"""Whole documents: each plain file and each record of a .jsonl is one. Line ends are kept as "\n"."""
+    found = _path_list(paths)
+    reader = _Reader(skip_bad, 1)
     for path in found:
         if _suffix(path) in RECORDS:
-            reading.take(str(path), reading.lines_of(path), _record("text"))
+            reader.add_parsed(str(path), reader.lines_of(path), _record("text"))
             continue
-        document = "\n".join(reading.good(str(path), reading.split(path)))
+        document = "\n".join(reader.valid_lines(str(path), reader.split_lines(path)))
         blank = not document or document.isspace()
-        if blank and document:  # spaces that bytes do not know as such: U+3000, U+00A0
-            reading.complain("corpus-empty", path=str(path))
-        reading.add(str(path), [] if blank else [document], [] if blank else [1])
-    return reading.corpus(found)
+        if blank and document:  # spaces that bytes.isspace does not find: U+3000, U+00A0
+            reader.add_problem("corpus-empty", path=str(path))
+        reader.add_texts(str(path), [] if blank else [document], [] if blank else [1])
+    return reader.corpus(found)
 
 
 # --- one line ---------------------------------------------------------------------------------------------
 
 
-def _sound(line: str | bytes) -> str | BadLineError:
-    """A line as text, or what is wrong with it whatever it is part of."""
+def _decoded(line: str | bytes) -> str | BadLineError:
+    """A line as text, or an error that holds for any format."""
     if isinstance(line, bytes):
         try:
             line = line.decode()
@@ -246,7 +249,7 @@ def _sound(line: str | bytes) -> str | BadLineError:
 
 
 def _table(wanted: int, columns: Sequence[int | str] | None) -> Parse:
-    """A line of a table as the columns asked for; without such, it has as many as are wanted."""
+    """A parser for a line of a table: the requested columns; without these, the line must have `wanted` columns."""
     places: list[int] = []
     for each in columns or ():
         if isinstance(each, str) or each < 1:
@@ -263,13 +266,13 @@ def _table(wanted: int, columns: Sequence[int | str] | None) -> Parse:
             raise BadLineError("corpus-columns", found=len(cells), wanted=wanted)
         if places and max(places) >= len(cells):
             raise BadLineError("corpus-few-columns", found=len(cells), wanted=max(places) + 1)
-        return _filled([cells[place] for place in places] if places else cells, names)
+        return _check_filled([cells[place] for place in places] if places else cells, names)
 
     return parse
 
 
 def _record(*fields: int | str) -> Parse:
-    """A line of JSON as the fields asked for."""
+    """A parser for a line of JSON: the requested fields."""
 
     def parse(line: str) -> Sequence[str]:
         if not line.strip():
@@ -286,14 +289,14 @@ def _record(*fields: int | str) -> Parse:
         row = tuple(record[name] for name in fields)
         try:
             "".join(row).encode()
-        except UnicodeEncodeError as error:  # "\\ud800" is good JSON and half a character
+        except UnicodeEncodeError as error:  # "\\ud800" is valid JSON and half a surrogate pair
             raise BadLineError("corpus-json", reason=reason_of(error)) from error
-        return _filled(row, fields)
+        return _check_filled(row, fields)
 
     return parse
 
 
-def _filled(row: Sequence[str], names: Iterable[int | str]) -> Sequence[str]:
+def _check_filled(row: Sequence[str], names: Iterable[int | str]) -> Sequence[str]:
     if not all(map(str.strip, row)):
         empty = next(name for name, text in zip(names, row, strict=True) if not text.strip())
         raise BadLineError("corpus-empty-cell", column=empty)
@@ -303,23 +306,23 @@ def _filled(row: Sequence[str], names: Iterable[int | str]) -> Sequence[str]:
 # --- files ------------------------------------------------------------------------------------------------
 
 
-def _take_parallel(reading: _Reading, left: Path, right: Path) -> None:
-    """Two plain files, line by line. Where they do not end together nobody knows which line lacks its partner."""
-    ours, theirs = reading.lines_of(left), reading.lines_of(right)
+def _add_parallel(reader: _Reader, left: Path, right: Path) -> None:
+    """Add two plain files line by line. With different lengths it is unknown which line lacks its partner."""
+    ours, theirs = reader.lines_of(left), reader.lines_of(right)
     if len(ours) != len(theirs):
         raise FileError("corpus-parallel", left=str(left), found=len(ours), right=str(right), other=len(theirs))
     pairs: list[tuple[str, str] | BadLineError] = [
         a if isinstance(a, BadLineError) else b if isinstance(b, BadLineError) else (a, b)
         for a, b in zip(ours, theirs, strict=True)
     ]
-    reading.take(f"{left} + {right}", pairs, lambda pair: _filled(pair, (1, 2)))
+    reader.add_parsed(f"{left} + {right}", pairs, lambda pair: _check_filled(pair, (1, 2)))
 
 
 def _suffix(path: Path) -> str:
     return path.suffix.lower()
 
 
-def _listed(paths: Paths) -> list[Path]:
+def _path_list(paths: Paths) -> list[Path]:
     found = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(path) for path in paths]
     if not found:
         raise ArgumentError("corpus-no-files")
@@ -339,10 +342,9 @@ Encoded = tuple[list[list[int]], ...]
 def fitting(
     corpus: Corpus, ids: Sequence[list[list[int]]], *, max_len: int, skip_bad: bool = False
 ) -> tuple[Corpus, Encoded]:
-    """The corpus and its ids, column by column, where every line with its <bos> or <eos> has at most `max_len` tokens.
+    """The corpus and its ids without the lines that have more than `max_len` tokens, <bos> or <eos> included.
 
-    FileError names the first longer line and counts the others; with `skip_bad` they are left out, their number added
-    to `corpus.skipped`.
+    With `skip_bad` longer lines are left out and counted in `corpus.skipped`; else FileError names the first one.
     """
     if any(len(column) != len(corpus) for column in ids):
         raise ArgumentError("fit-lengths", found=[len(column) for column in ids], lines=len(corpus))
@@ -352,11 +354,11 @@ def fitting(
         return corpus, tuple(ids)
     errors = [
         FileError("corpus-too-long", path=corpus.path(i), line=corpus.lines[i], found=longest[i], most=max_len)
-        for i in long[:TOLD]
+        for i in long[:MOST_REPORTED]
     ]
     if len(long) == len(corpus) or not skip_bad:
         raise errors[0] if len(long) == 1 else FileError("corpus-many", first=errors[0], more=len(long) - 1)
     kept = [i for i, length in enumerate(longest) if length <= max_len]
-    problems = (*corpus.problems, *map(str, errors))[:TOLD]
+    problems = (*corpus.problems, *map(str, errors))[:MOST_REPORTED]
     fit = replace(corpus.only(kept), skipped=corpus.skipped + len(long), problems=problems)
     return fit, tuple([column[i] for i in kept] for column in ids)

@@ -1,4 +1,4 @@
-"""Typed or pasted text made plain, and English in the spelling of books, before a model reads it."""
+"""Normalisation of typed or pasted text, and correction of casual English spelling, before a model reads it."""
 
 import re
 import unicodedata
@@ -7,7 +7,7 @@ from math import inf
 
 from regard.text.segmentation import split_sentences
 
-_WRITTEN = {
+_REPLACEMENTS = {
     "'": "‘’‚‛′´‹›",
     '"': "“”„‟″«»",
     "-": "‐‑‒–—―−",
@@ -20,19 +20,19 @@ _WRITTEN = {
     "ffl": "ﬄ",
 }
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-"""What colours a terminal: copied from one, its letters and digits would be read as text."""
+"""Terminal escapes: in text copied from a terminal their letters and digits would be read as text."""
 _BLANKS = re.compile(r" *\n *| {2,}")
 _HAN = re.compile("[〇㐀-䶿一-鿿豈-\ufaff\U00020000-\U0003ffff]")
 _LATIN = re.compile("[A-Za-zÀ-ÖØ-öø-ɏḀ-ỿＡ-Ｚａ-ｚ]")
 
 
 class _Table(dict[int, str]):
-    """What each character becomes; found when it is first met, since Unicode has a million."""
+    """The replacement of each character, computed on first use: Unicode has a million."""
 
     def __missing__(self, code: int) -> str:
         char, category = chr(code), unicodedata.category(chr(code))
         if category in ("Cf", "Cs"):
-            found = ""  # zero-width, bidirectional, half a character
+            found = ""  # zero-width, bidirectional, half a surrogate pair
         elif category in ("Cc", "Zs") and char != "\n":
             found = " "
         else:
@@ -41,16 +41,16 @@ class _Table(dict[int, str]):
         return found
 
 
-_TABLE = _Table({ord(char): plain for plain, chars in _WRITTEN.items() for char in chars})
+_TABLE = _Table({ord(char): plain for plain, chars in _REPLACEMENTS.items() for char in chars})
 
 
 def tidy(text: str) -> str:
-    r"""The text in NFC and plain signs: one space where there were several, line ends kept, nothing invisible.
+    r"""The text in NFC with plain punctuation, single spaces and no invisible characters; line ends are kept.
 
     >>> tidy("  “It’s\t５\u200b o’clock…”\r\nＯＫ ")
     '"It\'s 5 o\'clock..."\nOK'
     """
-    # Once before NFC, so that a mark meets its letter, and once after it, because NFC makes some of these signs itself.
+    # Once before NFC, so that a mark follows its letter, and once after, because NFC creates some of these characters.
     plain = unicodedata.normalize("NFC", _ESCAPES.sub("", text).translate(_TABLE)).translate(_TABLE)
     return _BLANKS.sub(lambda found: "\n" if "\n" in found[0] else " ", plain).strip()
 
@@ -64,23 +64,23 @@ def is_chinese(text: str) -> bool:
     return len(_HAN.findall(text)) > len(_LATIN.findall(text))
 
 
-Cost = Callable[[str], float]
-"""How many tokens a word takes; infinitely many where it cannot be read."""
+TokenCount = Callable[[str], float]
+"""The number of tokens of a word; infinity where it cannot be encoded."""
 
-# No part of an address or an abbreviation: www.china.com, i.e., I/O.
+# Not part of an address or an abbreviation: www.china.com, i.e., I/O.
 _WORD = re.compile(r"(?<![\w@/.&'])[^\W\d_]++(?:'[^\W\d_]++)*+(?![\w@/&]|\.\w)")
 _OPENING = re.compile(r"""["(\[]*+""")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
-_CALLS = ("hi", "hey", "oh")
-"""Sentences of one word; dictionaries write other words small that stand alone."""
+_INTERJECTIONS = ("hi", "hey", "oh")
+"""Sentences of one word; other single words stay in lower case, as in a dictionary."""
 _I = re.compile(r"i(?:'(?:m|ll|ve|d))?\Z", re.IGNORECASE)
 
-_SHORT_FORMS = """
+_CONTRACTIONS = """
 ain't aren't can't couldn't didn't doesn't don't hadn't hasn't haven't isn't mustn't needn't shouldn't wasn't weren't
 won't wouldn't I'm I've he's she's that's what's there's who's you're you've you'll they're they've they'll
 """
-SHORT_FORMS = {short.replace("'", "").lower(): short for short in _SHORT_FORMS.split()}
-"""By their spelling without the apostrophe; not those that are another word without: its, well, were, ill, lets."""
+CONTRACTIONS = {short.replace("'", "").lower(): short for short in _CONTRACTIONS.split()}
+"""By their spelling without the apostrophe; without those that are then another word: its, well, were, ill, lets."""
 
 _NAMES = """
 Monday Tuesday Wednesday Thursday Friday Saturday Sunday Mondays Tuesdays Wednesdays Thursdays Fridays Saturdays Sundays
@@ -95,58 +95,62 @@ Xiaoming Xiaohong Xiaoli Xiaolan Xiaowei Xiaolong Xiaogang Xiaoqiang Xiaoping Xi
 Xiaojun Xiaohua Facebook OK TV CD DVD USA UK
 """
 NAMES = {name.lower(): name for name in _NAMES.split()}
-"""By their spelling in small letters, which no other word has that is met as often."""
+"""By their lower-case spelling, which is not that of a more frequent word."""
 
 
-def spelled(text: str, cost: Cost) -> str:
-    """The text, which is tidy, as a careful writer would have it.
+def correct_spelling(text: str, count_tokens: TokenCount) -> str:
+    """A tidy English text with capitals and apostrophes corrected.
 
-    >>> spelled("hi tom! i dont know 1,000 words. i'll ask on monday", cost=len)
+    >>> correct_spelling("hi tom! i dont know 1,000 words. i'll ask on monday", len)
     "Hi Tom! I don't know 1000 words. I'll ask on Monday"
     """
-    together = _GROUPED.sub(lambda found: found[0].replace(",", ""), text)
-    return "\n".join(_line(line, cost) for line in together.split("\n"))
+    joined = _GROUPED.sub(lambda found: found[0].replace(",", ""), text)
+    return "\n".join(_line(line, count_tokens) for line in joined.split("\n"))
 
 
-def _line(line: str, cost: Cost) -> str:
-    loud = line.isupper()
-    # Split first: capitals tell where a sentence begins. In a tidy line there is one space between two of them.
-    return " ".join(_sentence(sentence, loud, cost) for sentence in split_sentences(line))
+def _line(line: str, count_tokens: TokenCount) -> str:
+    in_capitals = line.isupper()
+    # Split first: capitals show where a sentence begins. In a tidy line one space separates two sentences.
+    return " ".join(_sentence(sentence, in_capitals, count_tokens) for sentence in split_sentences(line))
 
 
-def _sentence(sentence: str, loud: bool, cost: Cost) -> str:
-    if loud:
-        sentence = _WORD.sub(lambda found: _quiet(found[0], cost), sentence)
-    return _begun(_WORD.sub(lambda found: _word(found[0], cost), sentence), cost)
+def _sentence(sentence: str, in_capitals: bool, count_tokens: TokenCount) -> str:
+    if in_capitals:
+        sentence = _WORD.sub(lambda found: _lowered(found[0], count_tokens), sentence)
+    return _capitalised(_WORD.sub(lambda found: _word(found[0], count_tokens), sentence), count_tokens)
 
 
-def _quiet(word: str, cost: Cost) -> str:
-    """A word out of a line in capitals, in small letters, unless it is better known as it is: TV."""
+def _lowered(word: str, count_tokens: TokenCount) -> str:
+    """A word of a line in capitals, in lower case unless that takes as many tokens or more: TV."""
     small = word.lower()
-    return small if len(word) == 1 or cost(small) < cost(word) else word
+    return small if len(word) == 1 or count_tokens(small) < count_tokens(word) else word
 
 
-def _word(word: str, cost: Cost) -> str:
-    """A word with its apostrophe, and with its capital if it has one wherever it stands."""
+def _word(word: str, count_tokens: TokenCount) -> str:
+    """A word with its apostrophe, and with its capital if it is a name."""
     small = word.lower()
     stem, apostrophe, end = word.partition("'")
     if _I.match(word):
         new = small.capitalize()
-    elif small in SHORT_FORMS:
-        new = SHORT_FORMS[small]
+    elif small in CONTRACTIONS:
+        new = CONTRACTIONS[small]
         new = new[0].upper() + new[1:] if word[0].isupper() else new
     elif stem.lower() in NAMES:
         new = NAMES[stem.lower()] + apostrophe + end
     else:
         return word
-    return new if cost(new) < inf else word
+    return new if count_tokens(new) < inf else word
 
 
-def _begun(sentence: str, cost: Cost) -> str:
-    """A sentence with a capital at its beginning, unless the vocabulary knows the word better without."""
+def _capitalised(sentence: str, count_tokens: TokenCount) -> str:
+    """A sentence with a capital at its beginning, unless the word takes more tokens with it."""
     start = _OPENING.match(sentence)
     first = _WORD.match(sentence, start.end() if start else 0)
-    if first is None or not first[0].islower() or (first[0] == sentence and sentence not in _CALLS):
+    if first is None or not first[0].islower() or (first[0] == sentence and sentence not in _INTERJECTIONS):
         return sentence
-    great = first[0].capitalize()
-    return sentence[: first.start()] + great + sentence[first.end() :] if cost(great) <= cost(first[0]) else sentence
+    capitalised = first[0].capitalize()
+    return (
+        sentence[: first.start()] + capitalised + sentence[first.end() :]
+        if count_tokens(capitalised) <= count_tokens(first[0])
+        else sentence
+    )

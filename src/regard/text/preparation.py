@@ -1,4 +1,4 @@
-"""Training text as papers prepared it: Moses tokenisation and back, simplified Chinese characters."""
+"""Preparation of training text as in the papers: Moses tokenisation and its inverse, simplified Chinese characters."""
 
 from collections.abc import Iterable
 from types import ModuleType
@@ -9,7 +9,7 @@ from regard.errors import MissingPackageError
 def moses_tokenised(lines: Iterable[str], lang: str) -> list[str]:
     """Each line normalised, lower-cased and split by single spaces; `lang` is "en", "de", "fr", …
 
-    >>> prepare(["A woman's “red” hat."], "en")
+    >>> moses_tokenised(["A woman's “red” hat."], "en")
     ['a woman &apos;s &quot; red &quot; hat .']
     """
     moses = _moses()
@@ -18,9 +18,9 @@ def moses_tokenised(lines: Iterable[str], lang: str) -> list[str]:
 
 
 def moses_detokenised(lines: Iterable[str], lang: str) -> list[str]:
-    """Tokenised lines as people write them, but still in lower case.
+    """Lines joined from their Moses tokens; they stay in lower case.
 
-    >>> plain(["a woman &apos;s &quot; red &quot; hat ."], "en")
+    >>> moses_detokenised(["a woman &apos;s &quot; red &quot; hat ."], "en")
     ['a woman\\'s "red" hat.']
     """
     writer = _moses().MosesDetokenizer(lang=lang)
@@ -37,7 +37,7 @@ def _moses() -> ModuleType:
 
 
 def simplified(lines: Iterable[str]) -> list[str]:
-    """Each line in simplified characters; what is no Chinese stays as it is.
+    """Each line in simplified characters; other text is unchanged.
 
     >>> simplified(["她的頭髮", "hair"])
     ['她的头发', 'hair']

@@ -1,7 +1,7 @@
-"""How ambiguous a regular expression is: in how many ways one text can match, read off its position automaton.
+"""Ambiguity of a regular expression: the number of ways in which one text can match, from its position automaton.
 
-A backtracking engine tries them all before it gives up, so more than a few ways for each character mean a search that
-does not end (Weideman et al. 2016). What an atom matches is handed over as a set of characters.
+A backtracking engine tries every way before it gives up, so with more than a few ways for each character a search may
+never end (Weideman et al. 2016). What an atom matches is passed in as a set of characters.
 """
 
 from collections import Counter
@@ -12,19 +12,19 @@ from regard.text.regex_parse import Alternatives, Atom, Node, Repeat, Sequence, 
 
 MOST_POSITIONS = 600
 MOST_COPIES = 8
-"""An atom repeated more often than this counts as repeated without limit."""
+"""An atom repeated more often than this is treated as repeated without limit."""
 MOST_WAYS = 50_000
 """Ways to match the first characters of a text; the patterns of known models have fewer than 100."""
 MOST_PRODUCT = 200_000
-"""Steps of the automaton that is searched for ambiguity."""
+"""Steps of the search for ambiguity in the product automaton."""
 
 
 # --- the position automaton, with the number of ways -----------------------------------------------------
 
 
 @dataclass(slots=True)
-class _Part:
-    """Of a part of a pattern: in how many ways it is empty, begins and ends; 2 stands for more."""
+class _Fragment:
+    """A part of a pattern: the number of ways in which it is empty, begins and ends; 2 means two or more."""
 
     empty: int = 0
     first: Counter[int] = field(default_factory=Counter)
@@ -33,7 +33,7 @@ class _Part:
 
 @dataclass(slots=True)
 class Automaton:
-    """Positions are the atoms, copied where one is repeated a few times; `follow` has the ways from one to another."""
+    """Positions are the atoms, copied where one is repeated a few times; `follow` counts the ways between two."""
 
     atoms: list[Atom] = field(default_factory=list)
     follow: dict[int, Counter[int]] = field(default_factory=dict)
@@ -41,74 +41,74 @@ class Automaton:
 
     @classmethod
     def of(cls, tree: Node) -> "Automaton":
-        made = cls()
-        made.first = made._part(tree).first
-        return made
+        automaton = cls()
+        automaton.first = automaton._fragment(tree).first
+        return automaton
 
-    def _part(self, node: Node) -> _Part:
+    def _fragment(self, node: Node) -> _Fragment:
         match node:
             case Atom():
                 if len(self.atoms) >= MOST_POSITIONS:
                     raise SlowPatternError(f"> {MOST_POSITIONS}")
                 self.atoms.append(node)
                 self.follow[here := len(self.atoms) - 1] = Counter()
-                return _Part(0, Counter({here: 1}), Counter({here: 1}))
+                return _Fragment(0, Counter({here: 1}), Counter({here: 1}))
             case Sequence(parts):
                 return self._sequence(parts)
             case Alternatives(parts):
-                return _either([self._part(part) for part in parts])
+                return _alternatives([self._fragment(part) for part in parts])
             case Repeat(part, least, most):
                 return self._repeat(part, least, most)
-        return _Part(1)  # lookaround
+        return _Fragment(1)  # lookaround
 
-    def _sequence(self, parts: Iterable[Node]) -> _Part:
-        found = _Part(1)
+    def _sequence(self, parts: Iterable[Node]) -> _Fragment:
+        found = _Fragment(1)
         for part in parts:
-            found = self._joined(found, self._part(part))
+            found = self._joined(found, self._fragment(part))
         return found
 
-    def _joined(self, one: _Part, other: _Part) -> _Part:
+    def _joined(self, one: _Fragment, other: _Fragment) -> _Fragment:
         self._connect(one.last, other.first)
-        first = one.first + _times(other.first, one.empty)
-        last = other.last + _times(one.last, other.empty)
-        return _Part(min(2, one.empty * other.empty), first, last)
+        first = one.first + _scaled(other.first, one.empty)
+        last = other.last + _scaled(one.last, other.empty)
+        return _Fragment(min(2, one.empty * other.empty), first, last)
 
     def _connect(self, last: Counter[int], first: Counter[int]) -> None:
         for here, ways in last.items():
             for there, more in first.items():
                 self.follow[here][there] = min(2, self.follow[here][there] + ways * more)
 
-    def _repeat(self, part: Node, least: int, most: int | None) -> _Part:
-        # Copies of what is itself ambiguous multiply: such a part is judged as if it were repeated without limit.
+    def _repeat(self, part: Node, least: int, most: int | None) -> _Fragment:
+        # Copies of an ambiguous part multiply: such a part is treated as repeated without limit.
         copies = MOST_COPIES if isinstance(part, Atom) else 2
         counted = most is not None
         if max(least, most or 0) > copies:
             least, most = min(least, 1), None
-        found = _Part(1)
+        found = _Fragment(1)
         for _ in range(least - (most is None and least > 0)):
-            found = self._joined(found, self._part(part))
+            found = self._joined(found, self._fragment(part))
         if most is None:
-            body = self._part(part)
-            if counted and body.empty:  # in (a?){50} any of the fifty may be the empty ones
+            body = self._fragment(part)
+            if counted and body.empty:  # in (a?){50} any of the fifty may be empty
                 raise SlowPatternError("(…?){…}")
             self._connect(body.last, body.first)
             if not least:
-                body = _either([_Part(1), body])
+                body = _alternatives([_Fragment(1), body])
             return self._joined(found, body)
-        rest = _Part(1)
+        rest = _Fragment(1)
         for _ in range(most - least):  # (part (part (…)?)?)?
-            rest = _either([_Part(1), self._joined(self._part(part), rest)])
+            rest = _alternatives([_Fragment(1), self._joined(self._fragment(part), rest)])
         return self._joined(found, rest)
 
 
-def _either(parts: list[_Part]) -> _Part:
-    found = _Part()
+def _alternatives(parts: list[_Fragment]) -> _Fragment:
+    found = _Fragment()
     for part in parts:
-        found = _Part(min(2, found.empty + part.empty), found.first + part.first, found.last + part.last)
+        found = _Fragment(min(2, found.empty + part.empty), found.first + part.first, found.last + part.last)
     return found
 
 
-def _times(counts: Counter[int], ways: int) -> Counter[int]:
+def _scaled(counts: Counter[int], ways: int) -> Counter[int]:
     return Counter({place: min(2, count * ways) for place, count in counts.items()}) if ways else Counter()
 
 
@@ -116,7 +116,7 @@ def _times(counts: Counter[int], ways: int) -> Counter[int]:
 
 
 def _components(count: int, follow: Callable[[int], Iterable[int]]) -> list[int]:
-    """For each node the number of its strongly connected component; −1 where it is on no cycle (Tarjan)."""
+    """For each node the number of its strongly connected component; −1 where it is not on a cycle (Tarjan)."""
     order: dict[int, int] = {}
     low: dict[int, int] = {}
     found, stack, on_stack, number = [-1] * count, [], set(), 0
@@ -157,7 +157,7 @@ def _components(count: int, follow: Callable[[int], Iterable[int]]) -> list[int]
 
 
 def is_exponential(automaton: Automaton, matched: list[frozenset[str]]) -> bool:
-    """Whether some text leads around a loop in two ways."""
+    """Whether one text can pass through a loop in two ways."""
     loop_of = _components(len(matched), lambda at: automaton.follow[at])
     inside = [
         [there for there in automaton.follow[at] if loop_of[there] == loop_of[at] >= 0] for at in automaton.follow
@@ -187,8 +187,8 @@ def is_exponential(automaton: Automaton, matched: list[frozenset[str]]) -> bool:
     return any(found[number] in same for (one, other), number in pairs.items() if one != other)
 
 
-def degree(automaton: Automaton, matched: list[frozenset[str]]) -> int:
-    """How many times over loops in a row can share a text: 0 for none, 1 for pairs as in a*a*, 2 for a*a*a*."""
+def polynomial_degree(automaton: Automaton, matched: list[frozenset[str]]) -> int:
+    """The number of consecutive loops that can share a text, minus one: 0 for none, 1 as in a*a*, 2 as in a*a*a*."""
     loop_of = _components(len(matched), lambda at: automaton.follow[at])
     loops = [at for at in range(len(matched)) if loop_of[at] >= 0]
     after = {at: _reached(automaton, at) for at in loops}
@@ -199,7 +199,7 @@ def degree(automaton: Automaton, matched: list[frozenset[str]]) -> int:
             for other in loops
             if loop_of[one] != loop_of[other]
             and other in after[one]
-            and _share(automaton, matched, loop_of, one, other, work)
+            and _loops_share_text(automaton, matched, loop_of, one, other, work)
         }
         for one in loops
     }
@@ -213,12 +213,12 @@ def degree(automaton: Automaton, matched: list[frozenset[str]]) -> int:
     return max(map(longest, by_loop), default=0)
 
 
-def count_ways(automaton: Automaton, matched: list[frozenset[str]], signs: list[str]) -> int:
-    """In how many ways the first characters of a text can match, of a text chosen to make them many."""
+def count_ways(automaton: Automaton, matched: list[frozenset[str]], characters: list[str]) -> int:
+    """The number of ways in which the first characters of a text match; the text is chosen to have many."""
     ways = automaton.first
     most = 0
     for _ in range(40):
-        best = max(signs, key=lambda sign: sum(count for at, count in ways.items() if sign in matched[at]))
+        best = max(characters, key=lambda char: sum(count for at, count in ways.items() if char in matched[at]))
         here = {at: count for at, count in ways.items() if best in matched[at]}
         most = max(most, sum(here.values()))
         if not here or most > MOST_WAYS:
@@ -240,10 +240,10 @@ def _reached(automaton: Automaton, start: int) -> set[int]:
     return found
 
 
-def _share(
+def _loops_share_text(
     automaton: Automaton, matched: list[frozenset[str]], loop_of: list[int], one: int, other: int, work: list[int]
 ) -> bool:
-    """Whether some text leads from `one` back to it, from `one` to `other`, and from `other` back to it."""
+    """Whether one text leads from `one` to `one`, from `one` to `other`, and from `other` to `other`."""
     seen = {(one, one, other)}
     todo = [(one, one, other)]
     while todo:
@@ -252,14 +252,14 @@ def _share(
             if loop_of[x] != loop_of[one]:
                 continue
             for z in automaton.follow[c]:
-                signs = matched[x] & matched[z]
-                if loop_of[z] != loop_of[other] or not signs:
+                common = matched[x] & matched[z]
+                if loop_of[z] != loop_of[other] or not common:
                     continue
                 for y in automaton.follow[b]:
                     work[0] += 1
                     if work[0] > MOST_PRODUCT:
                         raise SlowPatternError(f"> {MOST_PRODUCT:,}")
-                    if not matched[y] & signs or (x, y, z) in seen:
+                    if not matched[y] & common or (x, y, z) in seen:
                         continue
                     if (x, y, z) == (one, other, other):
                         return True
@@ -268,31 +268,31 @@ def _share(
     return False
 
 
-def words_around(automaton: Automaton, matched: list[frozenset[str]]) -> Iterator[tuple[str, ...]]:
-    """Short texts that lead once around a loop, as one tuple for each loop's position."""
+def loop_texts(automaton: Automaton, matched: list[frozenset[str]]) -> Iterator[tuple[str, ...]]:
+    """Short texts that pass through a loop once, one tuple for each position on a loop."""
     loop_of = _components(len(matched), lambda at: automaton.follow[at])
     for start in range(len(matched)):
         if loop_of[start] < 0 or not matched[start]:
             continue
-        way = _shortest_cycle(automaton, loop_of, start)
-        if len(way) == 1:
+        cycle = _shortest_cycle(automaton, loop_of, start)
+        if len(cycle) == 1:
             yield tuple(sorted(matched[start]))
-        elif all(matched[at] for at in way):
-            yield ("".join(min(matched[at]) for at in way), "".join(max(matched[at]) for at in way))
+        elif all(matched[at] for at in cycle):
+            yield ("".join(min(matched[at]) for at in cycle), "".join(max(matched[at]) for at in cycle))
 
 
 def _shortest_cycle(automaton: Automaton, loop_of: list[int], start: int) -> list[int]:
-    came: dict[int, int] = {}
+    previous: dict[int, int] = {}
     todo = [start]
     for here in todo:
         for there in automaton.follow[here]:
-            if loop_of[there] != loop_of[start] or there in came:
+            if loop_of[there] != loop_of[start] or there in previous:
                 continue
-            came[there] = here
+            previous[there] = here
             if there == start:
-                way = [start]
-                while (before := came[way[-1]]) != start:
-                    way.append(before)
-                return way[::-1]
+                cycle = [start]
+                while (before := previous[cycle[-1]]) != start:
+                    cycle.append(before)
+                return cycle[::-1]
             todo.append(there)
     return [start]

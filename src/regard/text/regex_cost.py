@@ -1,13 +1,13 @@
-"""How long a regular expression of tokenizer.json may search: judged before a text is searched with it.
+"""The cost of a regular expression of tokenizer.json, found before a text is searched with it.
 
-The engine backtracks. Three things make that long:
+The engine backtracks. Three things make a search long:
 
     exponential   two ways around the same loop for the same text, as in (a+)+ or (a|a)*
-    polynomial    loops one after the other that can share a text in many ways, as in \\s*\\s*\\s*x
-    quadratic     a loop that runs far, fails, and begins anew one character later, as in [ab]*c on "aaaa…"
+    polynomial    consecutive loops that can share a text in many ways, as in \\s*\\s*\\s*x
+    quadratic     a loop that matches far, fails, and starts again one character later, as in [ab]*c on "aaaa…"
 
 The first two are found in the pattern's structure (Weideman et al. 2016: ambiguity of the position automaton), the
-third by searching texts made from the pattern's own loops. Patterns of well-known models are accepted by name.
+third by searching texts built from the pattern's own loops. Patterns of well-known models are accepted from a list.
 """
 
 import time
@@ -19,14 +19,14 @@ from regard.text.regex_ambiguity import (
     MOST_WAYS,
     Automaton,
     count_ways,
-    degree,
     is_exponential,
-    words_around,
+    loop_texts,
+    polynomial_degree,
 )
 from regard.text.regex_parse import (
     Alternatives,
     Atom,
-    Look,
+    Lookaround,
     Node,
     Repeat,
     Sequence,
@@ -36,15 +36,15 @@ from regard.text.regex_parse import (
 
 LONGEST_PATTERN = 16_384
 """Characters. DeepSeek's longest class of letters takes about 1,500."""
-RUN = 4096
-"""Characters of a run in a text that is searched."""
-SLOW = 0.008
-"""Seconds of processor time for such a text: one search along it takes about 1 ms, RUN²/2 steps over 40 ms."""
+RUN_LENGTH = 4096
+"""Characters in one run of a text that is searched."""
+SLOW_SECONDS = 0.008
+"""Seconds of processor time for such a text: a linear search takes about 1 ms, RUN_LENGTH²/2 steps over 40 ms."""
 MOST_TEXTS = 500
 
-KNOWN = frozenset(
+KNOWN_PATTERNS = frozenset(
     {
-        # GPT-2, RoBERTa, BART, and what ByteLevel(use_regex=True) does
+        # GPT-2, RoBERTa, BART, and ByteLevel(use_regex=True)
         r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
         # GPT-4 (cl100k), Llama 3, Phi-4, OLMo 2
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+"
@@ -75,42 +75,43 @@ class Cost(Enum):
     QUADRATIC = "quadratic"
 
 
-def judge(pattern: str, search: Callable[[str], Callable[[str], object]]) -> Cost:
-    """The cost of a pattern; SlowPatternError where it may take more than quadratic time, or is too large to judge.
+def search_cost(pattern: str, search: Callable[[str], Callable[[str], object]]) -> Cost:
+    """The cost of a pattern.
 
-    PatternError where it is malformed, or uses what is not supported.
+    Raises SlowPatternError where it may take more than quadratic time or is too large to analyse, and PatternError
+    where it is malformed or uses an unsupported construct.
 
-    `search(regex)` compiles, and gives a function that removes all matches from a text and returns the rest: the
-    engine itself, so that nothing depends on our reading of its classes.
+    `search(regex)` compiles a pattern and returns a function that removes all its matches from a text. The engine
+    itself decides what a character class matches, not this module.
     """
-    if pattern in KNOWN:
+    if pattern in KNOWN_PATTERNS:
         return Cost.LINEAR
     if len(pattern) > LONGEST_PATTERN:
         raise SlowPatternError(f"{len(pattern):,} > {LONGEST_PATTERN:,}")
     tree = parse(pattern)
     automata = [Automaton.of(each) for each in _bodies(tree)]
-    signs = Signs(pattern, {atom for each in automata for atom in each.atoms}, search)
+    characters = Characters(pattern, {atom for each in automata for atom in each.atoms}, search)
     loops: list[tuple[str, ...]] = []
     for automaton in automata:
-        matched = [signs.of(atom) for atom in automaton.atoms]
+        matched = [characters.of(atom) for atom in automaton.atoms]
         if is_exponential(automaton, matched):
             raise SlowPatternError("(…)*")
-        if degree(automaton, matched) > 1 or count_ways(automaton, matched, signs.all) > MOST_WAYS:
+        if polynomial_degree(automaton, matched) > 1 or count_ways(automaton, matched, characters.all) > MOST_WAYS:
             raise SlowPatternError("…*…*…*")
-        loops += words_around(automaton, matched)
-    # The engine skips a text without a character or word that every match needs; the tail has them all.
-    tail = "\n" + "".join(signs.all) + "".join(_examples(tree, signs))
-    if any(degree(each, [signs.of(atom) for atom in each.atoms]) for each in automata) and _slow(
-        search(pattern), loops, signs.all, tail, RUN // 16
+        loops += loop_texts(automaton, matched)
+    # The engine skips a text that lacks a character or word which every match needs; the tail has them all.
+    tail = "\n" + "".join(characters.all) + "".join(_examples(tree, characters))
+    if any(polynomial_degree(each, [characters.of(atom) for atom in each.atoms]) for each in automata) and _is_slow(
+        search(pattern), loops, characters.all, tail, RUN_LENGTH // 16
     ):
-        raise SlowPatternError("…*…*")  # cubic: already long at this length
-    return Cost.QUADRATIC if _slow(search(pattern), loops, signs.all, tail, RUN) else Cost.LINEAR
+        raise SlowPatternError("…*…*")  # cubic: slow even at this length
+    return Cost.QUADRATIC if _is_slow(search(pattern), loops, characters.all, tail, RUN_LENGTH) else Cost.LINEAR
 
 
-def shortest(pattern: str) -> int:
-    """The fewest characters that a match has.
+def shortest_match(pattern: str) -> int:
+    """The length of the shortest match.
 
-    >>> shortest("a{2,}b?|cdd"), shortest(r"\\s*")
+    >>> shortest_match("a{2,}b?|cdd"), shortest_match(r"\\s*")
     (2, 0)
     """
 
@@ -130,12 +131,12 @@ def shortest(pattern: str) -> int:
 
 
 def _bodies(tree: Node) -> Iterator[Node]:
-    """The pattern and the inside of each lookaround: each is matched by itself."""
+    """The pattern and the inside of each lookaround: each is matched on its own."""
     yield tree
     todo: list[Node] = [tree]
     while todo:
         match todo.pop():
-            case Look(part):
+            case Lookaround(part):
                 yield from _bodies(part)
             case Repeat(part, _, _):
                 todo.append(part)
@@ -143,41 +144,46 @@ def _bodies(tree: Node) -> Iterator[Node]:
                 todo.extend(parts)
 
 
-# --- characters that the pattern tells apart -------------------------------------------------------------
+# --- characters that the pattern distinguishes -----------------------------------------------------------
 
 
-class Signs:
-    """One character for each set of atoms that match the same: all that a text can be to the pattern."""
+class Characters:
+    """One representative character for each set of characters that the atoms of a pattern do not distinguish."""
 
     def __init__(self, pattern: str, atoms: set[Atom], search: Callable[[str], Callable[[str], object]]) -> None:
-        sample = "".join(dict.fromkeys(_SAMPLE + "".join(_named(pattern))))
-        groups: dict[str, list[int]] = {sign: [] for sign in sample}
+        sample = "".join(dict.fromkeys(_SAMPLE + "".join(_characters_in(pattern))))
+        groups: dict[str, list[int]] = {character: [] for character in sample}
         sources = sorted({(atom.source, atom.ignore_case) for atom in atoms})
         for number, (source, ignore_case) in enumerate(sources):
             rest = set(str(search(f"(?i:{source})" if ignore_case else source)(sample)))
-            for sign in sample:
-                if sign not in rest:
-                    groups[sign].append(number)
+            for character in sample:
+                if character not in rest:
+                    groups[character].append(number)
         by_group: dict[tuple[int, ...], str] = {}
-        for sign, group in groups.items():
-            by_group.setdefault(tuple(group), sign)
+        for character, group in groups.items():
+            by_group.setdefault(tuple(group), character)
         self.all = list(by_group.values())
         self._matched = {
-            each: frozenset(sign for group, sign in by_group.items() if number in group)
+            each: frozenset(character for group, character in by_group.items() if number in group)
             for number, each in enumerate(sources)
         }
 
     def of(self, atom: Atom) -> frozenset[str]:
-        """Those that the atom matches."""
+        """The representatives that the atom matches."""
         return self._matched[atom.source, atom.ignore_case]
 
 
-def _named(pattern: str) -> Iterator[str]:
-    """The characters that a pattern names itself, both cases, and those beside them."""
-    for sign in set(pattern):
-        if not sign.isascii():
-            beside = (chr(code) for code in (ord(sign) - 1, ord(sign) + 1) if not 0xD800 <= code < 0xE000)
-            yield from (sign, *sign.lower(), *sign.upper(), *(each for each in beside if each <= chr(0x10FFFF)))
+def _characters_in(pattern: str) -> Iterator[str]:
+    """The characters that occur in a pattern, in both cases, and their neighbours in Unicode."""
+    for character in set(pattern):
+        if not character.isascii():
+            beside = (chr(code) for code in (ord(character) - 1, ord(character) + 1) if not 0xD800 <= code < 0xE000)
+            yield from (
+                character,
+                *character.lower(),
+                *character.upper(),
+                *(each for each in beside if each <= chr(0x10FFFF)),
+            )
     for at in range(len(pattern)):
         if pattern[at : at + 2] in ("\\x", "\\u"):
             digits = pattern[at + 2 : at + 12].strip("{").partition("}")[0]
@@ -191,23 +197,23 @@ def _is_hexadecimal(digits: str) -> bool:
     return bool(digits) and all(digit in "0123456789abcdefABCDEF" for digit in digits)
 
 
-# ASCII, then some of every script and category of the basic plane, emoji, and signs that tokenizers care about.
+# ASCII, then a sample of every script and category of the basic plane, emoji, and the markers of tokenizers.
 _SAMPLE = "".join(
     chr(code)
     for code in (*range(1, 256), *range(256, 0xD800, 61), *range(0xE000, 0x10000, 61), 0x2581, 0x120, 0x1F600, 0x20000)
 )
 
 
-# --- texts that a bad pattern takes long over ------------------------------------------------------------
+# --- texts on which a bad pattern is slow ----------------------------------------------------------------
 
 
-def _examples(tree: Node, signs: Signs) -> Iterator[str]:
-    """A match of each alternative, as short as it can be."""
+def _examples(tree: Node, characters: Characters) -> Iterator[str]:
+    """The shortest match of each alternative."""
 
     def example(node: Node) -> str:
         match node:
             case Atom():
-                return min(signs.of(node), default="")
+                return min(characters.of(node), default="")
             case Sequence(parts):
                 return "".join(map(example, parts))
             case Alternatives(parts):
@@ -217,20 +223,20 @@ def _examples(tree: Node, signs: Signs) -> Iterator[str]:
         return ""
 
     for part in tree.parts if isinstance(tree, Alternatives) else (tree,):
-        yield signs.all[0] + example(part) + signs.all[-1]
+        yield characters.all[0] + example(part) + characters.all[-1]
 
 
-def _slow(
-    remove: Callable[[str], object], loops: list[tuple[str, ...]], signs: list[str], tail: str, length: int
+def _is_slow(
+    remove: Callable[[str], object], loops: list[tuple[str, ...]], characters: list[str], tail: str, length: int
 ) -> bool:
-    """Whether a run of what a loop takes, then any other character, takes longer than one walk along it."""
+    """Whether a run that a loop matches, followed by another character, takes longer than one linear search."""
     words = list(dict.fromkeys(word for each in loops for word in each))
-    # Few ends are needed for many words: what ends a loop is one of the characters that the pattern tells apart.
-    ends = signs[: max(8, MOST_TEXTS // max(1, len(words)))]
+    # With many words few ends suffice: a loop ends at one of the characters that the pattern distinguishes.
+    ends = characters[: max(8, MOST_TEXTS // max(1, len(words)))]
     for word in words[:MOST_TEXTS]:
         run = word * (length // len(word) + 1)
         for text in (run + end + run + end + rest for end in ends for rest in ("", tail)):
-            if _seconds(remove, text) > SLOW and min(_seconds(remove, text) for _ in range(2)) > SLOW:
+            if _seconds(remove, text) > SLOW_SECONDS and min(_seconds(remove, text) for _ in range(2)) > SLOW_SECONDS:
                 return True
     return False
 

@@ -1,23 +1,23 @@
 """A parser for the regular expressions of tokenizer.json, which are written in Oniguruma's Ruby syntax.
 
-It finds the structure that decides how long a search may take: atoms that match one character, sequences,
-alternatives, repetitions, lookaround. What an atom matches is left to the engine. Constructs that no tokenizer needs
-and whose cost cannot be judged (back-references, subexpression calls, conditionals, absent operators) are refused.
+It finds the structure that decides the cost of a search: atoms that match one character, sequences, alternatives,
+repetitions, lookaround. What an atom matches is left to the engine. Constructs that no tokenizer needs and whose cost
+is not analysed (back-references, subexpression calls, conditionals, absent operators) are refused.
 """
 
 from dataclasses import dataclass
 from typing import TypeAlias
 
 DEEPEST = 24
-"""Groups inside groups."""
+"""Nested groups."""
 
 
 class PatternError(ValueError):
-    """A pattern that is malformed or that uses what is not supported; the message is the construct that was found."""
+    """A malformed pattern or an unsupported construct; the message is that construct."""
 
 
 class SlowPatternError(PatternError):
-    """A pattern with which a search may not end."""
+    """A pattern whose search may not end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,14 +37,14 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Alternatives:
-    """One of the parts; the first that matches is tried first."""
+    """One of the parts, tried in order."""
 
     parts: tuple["Node", ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Repeat:
-    """The part from `least` to `most` times; `most` is None where there is no limit."""
+    """The part from `least` to `most` times; None for no limit."""
 
     part: "Node"
     least: int
@@ -52,13 +52,13 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Look:
-    """Lookahead or lookbehind: matches no character itself."""
+class Lookaround:
+    """Lookahead or lookbehind, which consumes no character."""
 
     part: "Node"
 
 
-Node: TypeAlias = Atom | Sequence | Alternatives | Repeat | Look
+Node: TypeAlias = Atom | Sequence | Alternatives | Repeat | Lookaround
 
 _ANCHORS = frozenset("AzZbBG")
 _CLASSES = frozenset("wWdDsShHvnrtafe")
@@ -67,7 +67,7 @@ _NAMED_AFTER_P = frozenset("pP")
 
 
 def parse(pattern: str) -> Node:
-    """The structure of a pattern; PatternError for what is malformed or not accepted.
+    """The structure of a pattern. Raises PatternError where it is malformed or unsupported.
 
     >>> parse("a|b+")
     Alternatives(parts=(Atom(source='a', ignore_case=False), Repeat(part=Atom(source='b', ignore_case=False), \
@@ -99,7 +99,7 @@ class _Parser:
 
     def _sequence(self, depth: int) -> Node:
         parts: list[Node] = []
-        while (sign := self._peek()) and sign not in "|)":
+        while (character := self._peek()) and character not in "|)":
             parts.append(self._repeated(self._atom(depth)))
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
@@ -107,20 +107,20 @@ class _Parser:
         return self.text[self.at : self.at + count]
 
     def _repeated(self, part: Node) -> Node:
-        """The part with the quantifiers that follow it, one applied to the other."""
-        while (sign := self._peek()) and sign in _QUANTIFIERS:
-            limits = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(sign) or self._limits()
+        """The part with the quantifiers that follow it applied in order."""
+        while (character := self._peek()) and character in _QUANTIFIERS:
+            limits = {"*": (0, None), "+": (1, None), "?": (0, 1)}.get(character) or self._limits()
             if limits is None:
-                break  # a brace that is no quantifier is a literal
-            self.at += 1 if sign != "{" else 0
+                break  # a brace that is not a quantifier is a literal
+            self.at += 1 if character != "{" else 0
             part = Repeat(part, *limits)
-            # Lazy and possessive forms try the same ways or fewer.
-            if self._peek() == "?" or (sign != "{" and self._peek() == "+"):
+            # Lazy and possessive quantifiers try the same ways or fewer.
+            if self._peek() == "?" or (character != "{" and self._peek() == "+"):
                 self.at += 1
         return part
 
     def _limits(self) -> tuple[int, int | None] | None:
-        """The limits of {n}, {n,}, {,m} or {n,m}; the parser then stands behind the brace."""
+        """The limits of {n}, {n,}, {,m} or {n,m}; the parser moves past the brace."""
         end = self.text.find("}", self.at)
         inside = self.text[self.at + 1 : end] if end > 0 else ""
         low, comma, high = inside.partition(",")
@@ -135,45 +135,45 @@ class _Parser:
         return least, most
 
     def _atom(self, depth: int) -> Node:
-        start, sign = self.at, self._peek()
-        if sign == "(":
+        start, character = self.at, self._peek()
+        if character == "(":
             return self._group(depth)
-        if sign == "[":
+        if character == "[":
             self._skip_class(0)
-        elif sign == "\\":
+        elif character == "\\":
             return self._escape()
-        elif sign in "^$":
+        elif character in "^$":
             self.at += 1
             return Sequence()
         else:
             self.at += 1
-        return self._made(start)
+        return self._atom_since(start)
 
-    def _made(self, start: int) -> Atom:
+    def _atom_since(self, start: int) -> Atom:
         source = self.text[start : self.at]
         if source == ".":
-            return Atom("(?m:.)")  # with line ends, whichever way it is switched: more is judged, not less
-        # A quantifier sign or brace that stands where it means itself must be escaped to stand alone.
+            return Atom("(?m:.)")  # includes line ends whatever the flags: an upper bound of what it matches
+        # A quantifier or brace used as a literal must be escaped to be a pattern of its own.
         return Atom("\\" + source if source in ("{", "}", "]", "*", "+", "?") else source, self.ignore_case)
 
     def _escape(self) -> Node:
-        start, sign = self.at, self.text[self.at + 1 : self.at + 2]
+        start, character = self.at, self.text[self.at + 1 : self.at + 2]
         self.at += 2
-        if not sign:
+        if not character:
             raise PatternError("\\")
-        if sign in _ANCHORS:
+        if character in _ANCHORS:
             return Sequence()
-        if sign in _NAMED_AFTER_P or (sign == "x" and self._peek() == "{"):
+        if character in _NAMED_AFTER_P or (character == "x" and self._peek() == "{"):
             if self._peek() != "{" or (end := self.text.find("}", self.at)) < 0:
-                raise PatternError(f"\\{sign}")
+                raise PatternError(f"\\{character}")
             self.at = end + 1
-        elif sign in "xu":
-            self.at += self._hexadecimal(2 if sign == "x" else 4)
-        elif sign == "0" or not (sign.isalnum() or sign in _CLASSES):
-            self.at += len(self._peek(2)) if sign == "0" and self._peek(2).isdecimal() else 0
-        elif sign not in _CLASSES:  # \1 \k<n> \g<n> \K \R \X \O \y …
-            raise PatternError(f"\\{sign}")
-        return self._made(start)
+        elif character in "xu":
+            self.at += self._hexadecimal(2 if character == "x" else 4)
+        elif character == "0" or not (character.isalnum() or character in _CLASSES):
+            self.at += len(self._peek(2)) if character == "0" and self._peek(2).isdecimal() else 0
+        elif character not in _CLASSES:  # \1 \k<n> \g<n> \K \R \X \O \y …
+            raise PatternError(f"\\{character}")
+        return self._atom_since(start)
 
     def _hexadecimal(self, most: int) -> int:
         count = 0
@@ -182,47 +182,47 @@ class _Parser:
         return count
 
     def _skip_class(self, depth: int) -> None:
-        """Past a character class, which may hold others: [a-z&&[^aeiou]], [[:alpha:]_]."""
+        """Move past a character class, which may contain others: [a-z&&[^aeiou]], [[:alpha:]_]."""
         if depth > DEEPEST:
             raise PatternError("[" * depth)
         self.at += 1
         if self._peek() == "^":
             self.at += 1
         first = True
-        while sign := self._peek():
-            if sign == "]" and not first:
+        while character := self._peek():
+            if character == "]" and not first:
                 self.at += 1
                 return
             first = False
             if self._peek(2) == "[:" and (end := self.text.find(":]", self.at + 2)) > 0:
                 self.at = end + 2
-            elif sign == "[":
+            elif character == "[":
                 self._skip_class(depth + 1)
             else:
-                self.at += 2 if sign == "\\" else 1
+                self.at += 2 if character == "\\" else 1
         raise PatternError("[")
 
     def _group(self, depth: int) -> Node:
         self.at += 1
-        look = False
+        is_lookaround = False
         before = self.ignore_case
         if self._peek() == "?":
             head = self._group_head()
             if head == "#":
                 self.at = self.text.index(")", self.at) + 1 if ")" in self.text[self.at :] else len(self.text)
                 return Sequence()
-            if head == "switch":  # (?i) to the end of the group around it
+            if head == "switch":  # (?i) lasts to the end of the enclosing group
                 return self.alternatives(depth + 1)
-            look = head in ("=", "!", "<=", "<!")
+            is_lookaround = head in ("=", "!", "<=", "<!")
         part = self.alternatives(depth + 1)
         self.ignore_case = before
         if self._peek() != ")":
             raise PatternError("(")
         self.at += 1
-        return Look(part) if look else part
+        return Lookaround(part) if is_lookaround else part
 
     def _group_head(self) -> str:
-        """What stands behind "(?"; the parser then stands at the group's content, or behind a switch."""
+        """The text after "(?"; the parser moves to the group's content, or past a switch."""
         for head in ("?:", "?=", "?!", "?>", "?<=", "?<!", "?#"):
             if self._peek(len(head)) == head:
                 self.at += len(head)

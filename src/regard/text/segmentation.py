@@ -1,4 +1,4 @@
-"""Text split into words and sentences, and the script that it is written in, by Unicode's own tables."""
+"""Text split into words and sentences, and its script, by the tables of Unicode."""
 
 import re
 import unicodedata
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-# Blocks whose every character is a token: radicals to Kangxi, iteration marks and Suzhou numerals, kana, Han.
+# Blocks in which every character is a token: radicals to Kangxi, iteration marks and Suzhou numerals, kana, Han.
 _OWN_TOKEN = (
     (0x2E80, 0x2FDF),
     (0x3005, 0x3007),
@@ -43,7 +43,7 @@ def split_words(text: str) -> list[str]:
             elif before == "joined" and kind != "extend":
                 before = kind
         elif kind != "extend" or unicodedata.category(char) != "Cf":
-            # A mark with nothing to stand on is a token; an invisible joiner is not.
+            # A combining mark without a base is a token; an invisible joiner is not.
             tokens.append(_REPLACEMENT if kind == "broken" else char)
             before = kind
     return tokens
@@ -67,14 +67,14 @@ def _continues(before: str, kind: str, tokens: list[str], char: str, following: 
 
 
 def _kind(char: str) -> str:
-    """gap, word, own (a token by itself), flag (half of one), extend (part of what is before), or broken."""
+    """gap, word, own (a token of its own), flag (half of one), extend (part of the token before), or broken."""
     code, category = ord(char), unicodedata.category(char)
     if category == "Cs":
-        return "broken"  # half of a character: bytes that were no UTF-8
+        return "broken"  # half of a surrogate pair, from bytes that are not UTF-8
     if char == _JOINER or category[0] == "M" or 0x1F3FB <= code <= 0x1F3FF or 0xE0020 <= code <= 0xE007F:
         return "extend"
     if char == "\u200c":
-        return "extend"  # stands between letters of one Persian word
+        return "extend"  # occurs between letters of one Persian word
     if category[0] == "Z" or category in ("Cc", "Cf") or char.isspace():
         return "gap"
     if 0x1F1E6 <= code <= 0x1F1FF:
@@ -84,17 +84,17 @@ def _kind(char: str) -> str:
     return "word" if category[0] in "LN" or char == "_" else "own"
 
 
-# Possessive, and never begun in the middle of a run: a hundred thousand full stops take no longer than they should.
+# Possessive, and never started in the middle of a run: time stays linear on a hundred thousand full stops.
 _STOP = re.compile(r"""(?<![.!?])([.!?]++)(["')\]]*+)\s++""")
 _BEGINNING = re.compile(r"""["'(\[]{0,9}+""")
 _LAST_WORD = re.compile(r"[\w.'&-]*\Z")
 _LONGEST_WORD = 20  # no abbreviation is as long
 
-# After these a sentence goes on: they belong to what follows.
+# After these a sentence continues: they belong to the next word.
 _BEFORE_A_NAME = re.compile(
     r"(?:mrs?|ms|messrs|mme|mlle|dr|prof|st|mt|ft|gen|col|capt|lt|sgt|rev|hon|gov|fig|e\.g|i\.e|vs|cf)\Z", re.IGNORECASE
 )
-# After these it goes on unless the next word could only begin one; and so after initials and all that is dotted within.
+# After these it continues unless the next word can only begin a sentence; likewise after initials and dotted words.
 _IN_DOUBT = re.compile(
     r"(?:etc|[js]r|inc|ltd|co|corp|dept|approx|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|"
     r"[^\W\d_]|(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2})\Z",
@@ -113,10 +113,10 @@ def split_sentences(text: str) -> list[str]:
     >>> split_sentences("Mr. Li left at 7.30 a.m. today. Did he? He did!\\nwell... ok. bye.")
     ['Mr. Li left at 7.30 a.m. today.', 'Did he?', 'He did!', 'well... ok.', 'bye.']
     """
-    return [sentence for line in text.splitlines() for sentence in _of_line(line.strip())]
+    return [sentence for line in text.splitlines() for sentence in _sentences_of(line.strip())]
 
 
-def _of_line(line: str) -> Iterator[str]:
+def _sentences_of(line: str) -> Iterator[str]:
     start = 0
     for stop in _STOP.finditer(line):
         if _ends(line, start, stop):
@@ -127,22 +127,22 @@ def _of_line(line: str) -> Iterator[str]:
 
 
 def _ends(line: str, start: int, stop: re.Match[str]) -> bool:
-    """Whether the sentence that began at `start` ends with this stop."""
-    first, following = _first(line, start), _first(line, stop.end())
+    """Whether the sentence that begins at `start` ends with this stop."""
+    first, following = _first_character(line, start), _first_character(line, stop.end())
     char = line[following : following + 1]
     if not (char.isalnum() or unicodedata.category(char or " ") == "Sc"):
         return False
-    # Lower case goes on, as in “Why?” she asked; unless the writer begins sentences so.
+    # Lower case continues the sentence, as in “Why?” she asked, unless this text begins sentences in lower case.
     if char.islower() and not line[first : first + 1].islower():
         return False
     if "!" in stop[1] or "?" in stop[1] or (stop[1] == "." and stop[2]):
         return True
     item = stop.start() - first < 4 and line[first : stop.start()].isdigit()  # 1. This is one
-    return len(stop[1]) == 1 and not item and _may_end(line, stop.start(), following)
+    return len(stop[1]) == 1 and not item and _can_end(line, stop.start(), following)
 
 
-def _may_end(line: str, dot: int, following: int) -> bool:
-    """Whether the word before this full stop is more than an abbreviation of one that goes on."""
+def _can_end(line: str, dot: int, following: int) -> bool:
+    """Whether the word before this full stop can end a sentence, that is, is not an abbreviation within one."""
     match = _LAST_WORD.search(line, max(0, dot - _LONGEST_WORD), dot)
     word = match[0] if match else ""
     if _BEFORE_A_NAME.match(word) or (word.lower() == "no" and line[following].isdigit()):
@@ -152,8 +152,8 @@ def _may_end(line: str, dot: int, following: int) -> bool:
     return True
 
 
-def _first(line: str, at: int) -> int:
-    """Where the first sign after quotes and brackets stands."""
+def _first_character(line: str, at: int) -> int:
+    """The position of the first character after quotes and brackets."""
     found = _BEGINNING.match(line, at)
     assert found is not None  # it may be empty
     return found.end()
@@ -178,19 +178,21 @@ SCRIPTS = {
     "GEORGIAN": "georgian",
     "ARMENIAN": "armenian",
 }
-"""How Unicode's names of letters begin, and our word for it."""
+"""The first word of a letter's Unicode name, and the name of its script."""
 OTHER = "other"
 MOST_HAN = 4
-"""Han characters for each kana in Japanese; more of them, and the kana stand within a Chinese text."""
+"""Han characters for each kana in Japanese; with more, the text is Chinese with some kana."""
 
 
 def main_script(text: str) -> str | None:
-    """The script of most letters; None where there is no letter. Han with kana beside it is Japanese.
+    """The script of most letters; None where there are none. Han together with kana is Japanese.
 
     >>> main_script("I love 中国"), main_script("我爱 Tom。"), main_script("東京へ行く"), main_script("3 + 4")
     ('latin', 'latin', 'japanese', None)
     """
-    found = Counter(_script(sign) for sign in text if sign == "〇" or unicodedata.category(sign)[0] == "L")
+    found = Counter(
+        _script(character) for character in text if character == "〇" or unicodedata.category(character)[0] == "L"
+    )
     kana, han = found["japanese"], found["han"]
     if kana and MOST_HAN * kana >= han:
         found["japanese"] += found.pop("han", 0)

@@ -1,7 +1,7 @@
-"""What tokens write, whichever way their vocabulary spells it: bytes, put together to characters, then to words.
+"""The text of tokens in any vocabulary: bytes, merged into characters, then into words.
 
-Byte-level vocabularies cut 月 into three tokens that mean nothing alone. Tokens are known here by their spelling only
-(Ġcat, ▁cat, ##s, cat</w>, ca@@, ⟨E6 9C⟩, <0xE6>); no tokenizer is asked.
+Byte-level vocabularies split 月 into three tokens that mean nothing alone. Tokens are recognised by their spelling only
+(Ġcat, ▁cat, ##s, cat</w>, ca@@, ⟨E6 9C⟩, <0xE6>); no tokenizer is needed.
 """
 
 import codecs
@@ -18,29 +18,31 @@ _FRAGMENT = re.compile(r"⟨([0-9A-F]{2}(?: [0-9A-F]{2})*)⟩|<0x([0-9A-F]{2})>"
 _CONTROL = re.compile(r"[<\[].+[>\]]", re.DOTALL)
 
 
-def _byte_signs() -> dict[str, int]:
-    """The character by which byte-level tokens write each byte: itself where it can be seen, else one past 255."""
-    seen = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    hidden = [byte for byte in range(256) if byte not in seen]
-    return dict(chain(((chr(byte), byte) for byte in seen), ((chr(256 + i), byte) for i, byte in enumerate(hidden))))
+def _byte_characters() -> dict[str, int]:
+    """The character for each byte in byte-level tokens: the byte's own if it is printable, else one above 255."""
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    hidden = [byte for byte in range(256) if byte not in printable]
+    return dict(
+        chain(((chr(byte), byte) for byte in printable), ((chr(256 + i), byte) for i, byte in enumerate(hidden)))
+    )
 
 
-_BYTES = _byte_signs()
+_BYTES = _byte_characters()
 
 
-def sign_bytes(token: str) -> bytes | None:
-    """The bytes of a token of a byte-level vocabulary; None for one that was added by hand, in plain letters.
+def byte_level_bytes(token: str) -> bytes | None:
+    """The bytes of a token of a byte-level vocabulary; None for an added token, which is plain text.
 
-    >>> sign_bytes("Ġcat"), sign_bytes("æľ"), sign_bytes("注")
+    >>> byte_level_bytes("Ġcat"), byte_level_bytes("æľ"), byte_level_bytes("注")
     (b' cat', b'\\xe6\\x9c', None)
     """
-    return bytes(_BYTES[sign] for sign in token) if all(sign in _BYTES for sign in token) else None
+    return bytes(_BYTES[character] for character in token) if all(character in _BYTES for character in token) else None
 
 
-def spelled(piece: bytes) -> str:
-    """The text of a piece, or its bytes where it is no whole character.
+def text_or_hex(piece: bytes) -> str:
+    """The text of some bytes, or the bytes in hexadecimal where they are not whole characters.
 
-    >>> spelled("月".encode()), spelled(b"\\xe6\\x9c")
+    >>> text_or_hex("月".encode()), text_or_hex(b"\\xe6\\x9c")
     ('月', '⟨E6 9C⟩')
     """
     try:
@@ -50,13 +52,13 @@ def spelled(piece: bytes) -> str:
 
 
 def token_bytes(tokens: Sequence[str]) -> list[bytes]:
-    """What each token of one text writes, the space before a word included where the vocabulary tells it.
+    """The bytes of each token of one text, with the space before a word where the vocabulary marks it.
 
     >>> token_bytes(["play", "##ing", "chess"]), token_bytes(["æľ", "Ī", "Ġis"])
     ([b' play', b'ing', b' chess'], [b'\\xe6\\x9c', b'\\x88', b' is'])
     """
     if _is_byte_level(tokens):
-        return [raw if (raw := sign_bytes(token)) is not None else _encoded(token) for token in tokens]
+        return [raw if (raw := byte_level_bytes(token)) is not None else _encoded(token) for token in tokens]
     fragments = [_FRAGMENT.fullmatch(token) for token in tokens]
     return [
         bytes.fromhex(found[1] or found[2]) if found else _encoded(text)
@@ -65,7 +67,7 @@ def token_bytes(tokens: Sequence[str]) -> list[bytes]:
 
 
 def character_groups(pieces: Sequence[bytes]) -> list[slice]:
-    """The fewest tokens that belong together so that no character is torn; what is no UTF-8 stands alone.
+    """The smallest groups of tokens that split no character; bytes that are not UTF-8 are groups of one.
 
     >>> character_groups([b"a", b"\\xe6\\x9c", b"\\x88", b"\\xff"])
     [slice(0, 1, None), slice(1, 3, None), slice(3, 4, None)]
@@ -74,41 +76,41 @@ def character_groups(pieces: Sequence[bytes]) -> list[slice]:
     decoder = codecs.getincrementaldecoder("utf-8")()
     start = 0
 
-    def alone(stop: int) -> None:
+    def ungrouped(stop: int) -> None:
         nonlocal start
         groups.extend(slice(at, at + 1) for at in range(start, stop))
         start = stop
 
     for at, piece in enumerate(pieces):
-        if not _goes_on(decoder, piece):
-            alone(at)  # what was begun is never finished; this piece may begin anew
-            if not _goes_on(decoder, piece):
-                alone(at + 1)
+        if not _continues(decoder, piece):
+            ungrouped(at)  # the character that was begun is never completed; this piece may begin another
+            if not _continues(decoder, piece):
+                ungrouped(at + 1)
                 continue
         if not decoder.getstate()[0]:
             groups.append(slice(start, at + 1))
             start = at + 1
-    alone(len(pieces))
+    ungrouped(len(pieces))
     return groups
 
 
 def word_groups(pieces: Sequence[bytes]) -> list[slice]:
-    """The fewest tokens that belong together so that no word, as `split_words` sees it, is torn.
+    """The smallest groups of tokens that split no word, as `split_words` finds words.
 
-    Tokens among which no space is ever written are taken for words already.
+    Tokens without any space among them are treated as words.
 
     >>> word_groups([b"un", b"likely", b" yes", b"!"])
     [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
     """
     groups = character_groups(pieces)
-    texts = [spelled(b"".join(pieces[group])) for group in groups]
+    texts = [text_or_hex(b"".join(pieces[group])) for group in groups]
     if not any(" " in text for text in texts):
         return groups
     inside = _inside_words("".join(texts))
     joined: list[slice] = []
     at, space = 0, False
     for group, text in zip(groups, texts, strict=True):
-        if joined and (at in inside or (space and text[:1].strip())):  # a lone space belongs to the word after it
+        if joined and (at in inside or (space and text[:1].strip())):  # a single space belongs to the next word
             joined[-1] = slice(joined[-1].start, group.stop)
         else:
             joined.append(group)
@@ -117,7 +119,7 @@ def word_groups(pieces: Sequence[bytes]) -> list[slice]:
 
 
 def _inside_words(text: str) -> set[int]:
-    """The places between two letters of one word."""
+    """The positions between two letters of one word."""
     inside: set[int] = set()
     at = 0
     for word in split_words(text):
@@ -127,8 +129,8 @@ def _inside_words(text: str) -> set[int]:
     return inside
 
 
-def _goes_on(decoder: codecs.IncrementalDecoder, piece: bytes) -> bool:
-    """Whether the piece may follow what was decoded so far; if not, the decoder is as new."""
+def _continues(decoder: codecs.IncrementalDecoder, piece: bytes) -> bool:
+    """Whether the piece continues the bytes decoded so far; if not, the decoder is reset."""
     try:
         decoder.decode(piece)
     except UnicodeDecodeError:
@@ -138,31 +140,31 @@ def _goes_on(decoder: codecs.IncrementalDecoder, piece: bytes) -> bool:
 
 
 def _encoded(text: str) -> bytes:
-    return text.encode(errors="surrogatepass")  # half a character is then no UTF-8, and shown as its bytes
+    return text.encode(errors="surrogatepass")  # half a surrogate pair is then not UTF-8, and shown as bytes
 
 
 def _is_byte_level(tokens: Iterable[str]) -> bool:
-    """Whether the tokens are spelled in signs for bytes, as GPT-2 and Qwen have them: Ġcat, æľ.
+    """Whether the tokens are byte-level, as those of GPT-2 and Qwen: Ġcat, æľ.
 
-    Told by what they would say: other text in these letters (café) is as good as never UTF-8 when read as bytes. A
-    model may write broken characters among whole ones.
+    Decided by decoding them: other text in these letters (café) is almost never UTF-8 when read as bytes. A model may
+    write broken characters among whole ones.
     """
     raw = b""
     spaces = 0
     for token in tokens:
-        found = sign_bytes(token)
+        found = byte_level_bytes(token)
         if found is None and not _CONTROL.fullmatch(token):
             return False
         raw += found or b""
         spaces += token.count("Ġ") + token.count("Ċ")
     text = raw.decode(errors="replace")
     broken = text.count("\ufffd")
-    whole = sum(not sign.isascii() for sign in text) - broken
+    whole = sum(not character.isascii() for character in text) - broken
     return spaces + whole > broken
 
 
 def _spaced(tokens: Sequence[str]) -> Sequence[str]:
-    """The tokens with plain spaces where their vocabulary writes something else for one, or for its absence."""
+    """The tokens with plain spaces in place of the vocabulary's markers for a space or for no space."""
     if any(MARK in token for token in tokens):
         return [token.replace(MARK, " ") for token in tokens]
     if any(token.startswith("##") and len(token) > 2 for token in tokens):

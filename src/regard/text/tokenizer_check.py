@@ -1,7 +1,7 @@
-"""tokenizer.json from elsewhere: tried in a process of its own (`tokenizer_trial`) before this one loads it.
+"""An untrusted tokenizer.json, tried in a separate process (`tokenizer_trial`) before this process loads it.
 
-It costs one start of Python and one walk over the file; what was accepted once is remembered by its hash as long as
-this process runs.
+The trial costs one start of Python and one pass over the file. Accepted files are cached by their hash until this
+process ends.
 """
 
 import hashlib
@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any
 
 from regard.errors import FileError
-from regard.memory import spell
+from regard.memory import format_bytes
 from regard.text.regex_cost import Cost
 
-WALL = 20.0
-"""Seconds. Its processor time is limited much earlier; this is for a machine with no such limit, or a very busy one."""
+TIMEOUT = 20.0
+"""Seconds. The limit on processor time is lower; this one is for systems without such a limit, or very busy ones."""
 
 _ACCEPTED: dict[bytes, Cost] = {}
 
 
 def check_content(path: Path, content: bytes) -> Cost:
-    """How long the patterns of this file may take; FileError where it is not safe, or not possible, to use it."""
+    """How the time of this file's patterns grows; FileError where the file is unsafe or unusable."""
     key = hashlib.sha256(content).digest()
     if key not in _ACCEPTED:
-        found = _tried(content)
+        found = _run_trial(content)
         if "key" in found:
             reason = str(found["key"]).removeprefix("tokenizer-")
             raise FileError(f"tokenizer-{reason}", path=str(path), **found["values"])
@@ -35,7 +35,7 @@ def check_content(path: Path, content: bytes) -> Cost:
     return _ACCEPTED[key]
 
 
-def _tried(content: bytes) -> dict[str, Any]:
+def _run_trial(content: bytes) -> dict[str, Any]:
     from regard.text import tokenizer_trial
 
     slow = {"key": "tokenizer-slow", "values": {"seconds": f"> {tokenizer_trial.SECONDS}", "most": "1"}}
@@ -44,14 +44,14 @@ def _tried(content: bytes) -> dict[str, Any]:
             _command(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # a panic of Rust prints there
+            stderr=subprocess.DEVNULL,  # a Rust panic prints there
             env=_environment(),
         )
-    except OSError:  # no second process here, as in a browser: without its limits, then
-        return tokenizer_trial.answer(content)
+    except OSError:  # no second process is possible, as in a browser: try it here, without limits
+        return tokenizer_trial.try_content(content)
     with process:
         try:
-            said = process.communicate(content, timeout=WALL)[0]
+            output = process.communicate(content, timeout=TIMEOUT)[0]
         except subprocess.TimeoutExpired:
             process.kill()
             return slow
@@ -59,14 +59,14 @@ def _tried(content: bytes) -> dict[str, Any]:
             process.kill()
             raise
     if process.returncode == 0:
-        return dict(json.loads(said))
+        return dict(json.loads(output))
     if process.returncode in (-getattr(signal, "SIGXCPU", 0), -getattr(signal, "SIGKILL", 0)):
         return slow
-    return {"key": "tokenizer-memory", "values": {"most": spell(tokenizer_trial.memory(len(content)))}}
+    return {"key": "tokenizer-memory", "values": {"most": format_bytes(tokenizer_trial.memory_limit(len(content)))}}
 
 
 def _command() -> list[str]:
-    """Python without its start-up files; packages are found where this process finds them."""
+    """The command that starts Python without its start-up files, with the import path of this process."""
     folders = [each for each in sys.path if os.path.isabs(each)]
     program = f"import sys; sys.path[:] = {folders!r}; from regard.text.tokenizer_trial import main; main()"
     return [sys.executable, "-I", "-S", "-B", "-c", program]

@@ -1,10 +1,10 @@
-"""Tokenizers learnt from text, four kinds:
+"""Training of tokenizers, of four kinds:
 
     characters   each character a token
-    words        text that is already split by spaces (Moses' tokenisation): pairs of pieces merged inside words
-    pieces       raw text, Chinese and English mixed: the same, but Han characters and marks stand alone, and numbers
-                 are cut after every second digit
-    bytes        any text at all, as bytes: nothing is ever unknown
+    words        text already split by spaces (Moses tokenisation): pairs are merged inside words
+    pieces       raw text, Chinese and English mixed: the same, but each Han character and punctuation mark is a token,
+                 and numbers are split after every second digit
+    bytes        any text, as bytes: no text is unknown
 
 The last three are byte-pair encoding (Sennrich et al. 2016). The same texts give the same file, byte for byte.
 """
@@ -25,13 +25,13 @@ from regard.text.tokenizer import Tokenizer
 Kind = Literal["characters", "words", "pieces", "bytes"]
 SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
 UNKNOWN = SPECIALS[3]
-RAREST = 2  # a pair seen once is no pattern
+MIN_FREQUENCY = 2  # a pair that occurs once is not a pattern
 
 # Written without spaces: Han, kana, their punctuation, full-width forms.
-ALONE = r"[\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303F\uFF00-\uFFEF]"
-# Each with the space before it: a word (don't is one), other signs; then what space is left. Digits come without the
-# space, so that a number is the same in a script with spaces and in one without; in twos, since models that copy digit
-# by digit lose count of 1990's nines.
+UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\u3000-\u303F\uFF00-\uFFEF]"
+# Each with the space before it: a word (don't is one), punctuation; then the remaining space. Digits are without the
+# space, so that a number is the same in scripts with and without spaces; in twos, since models that copy digit by digit
+# lose count of the nines in 1990.
 LETTER = r"[\p{L}\p{M}]"
 WORD = "|".join(
     (
@@ -48,8 +48,8 @@ def learn_tokenizer(
 ) -> Tokenizer:
     """Learn a tokenizer of at most `vocab_size` tokens, the `specials` first.
 
-    "characters" needs no size; given one, it keeps the most frequent. ArgumentError where the size has no room for
-    the single characters of the text, or there is no text.
+    "characters" needs no size; with one, it keeps the most frequent. Raises ArgumentError where the size is too small
+    for the single characters of the text, or there is no text.
 
     >>> learn_tokenizer(["low lower lowest"] * 2, "words", 16).pieces([12, 13, 14, 15])
     ['lo', ' lo', ' low', ' lowe']
@@ -65,46 +65,46 @@ def learn_tokenizer(
     if kind == "characters":
         return _characters(texts, vocab_size, specials)
     assert vocab_size is not None
-    inner = _merging(kind, UNKNOWN if UNKNOWN in specials else None)
+    inner = _untrained(kind, UNKNOWN if UNKNOWN in specials else None)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet()) if kind == "bytes" else []
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
-        min_frequency=RAREST,
+        min_frequency=MIN_FREQUENCY,
         special_tokens=[AddedToken(name, special=True, normalized=False) for name in specials],
         initial_alphabet=alphabet,
         show_progress=False,
     )
-    inner.train_from_iterator(_some(texts), trainer)
+    inner.train_from_iterator(_not_empty(texts), trainer)
     if (needed := inner.get_vocab_size()) > vocab_size:
         raise ArgumentError("learn-no-room", vocab_size=vocab_size, needed=needed)
     return Tokenizer(_without_text_specials(inner, set(specials)))
 
 
-def _merging(kind: Kind, unknown: str | None) -> tokenizers.Tokenizer:
-    """Byte-pair encoding that has learnt nothing yet."""
+def _untrained(kind: Kind, unknown: str | None) -> tokenizers.Tokenizer:
+    """An untrained byte-pair encoding."""
     inner = tokenizers.Tokenizer(models.BPE(unk_token=unknown))
     if kind == "bytes":
         inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
         inner.decoder = decoders.ByteLevel()
         return inner
-    # A mark instead of every space, and one before the first word, so that a word is the same token everywhere.
-    # A mark, not a suffix: the ids that `tokenizers` gives to suffixed characters differ from run to run.
-    marked = [normalizers.Prepend(MARK), normalizers.Replace(" ", MARK)]
-    cutting: list[Any] = [pre_tokenizers.Split(MARK, "merged_with_next")]
+    # A marker instead of every space, and one before the first word, so that a word is the same token everywhere.
+    # A marker, not a suffix: the ids that `tokenizers` gives to suffixed characters differ from run to run.
+    normalisers = [normalizers.Prepend(MARK), normalizers.Replace(" ", MARK)]
+    splits: list[Any] = [pre_tokenizers.Split(MARK, "merged_with_next")]
     if kind == "pieces":
-        # No mark before what is written without spaces anyway.
-        marked.insert(1, normalizers.Replace(Regex(rf"\A{MARK}(?={ALONE})"), ""))
-        cutting = [pre_tokenizers.Split(Regex(ALONE), "isolated"), pre_tokenizers.Split(Regex(WORD), "isolated")]
-    inner.normalizer = normalizers.Sequence(marked)
-    inner.pre_tokenizer = pre_tokenizers.Sequence(cutting)
+        # No marker before text that is written without spaces.
+        normalisers.insert(1, normalizers.Replace(Regex(rf"\A{MARK}(?={UNSPACED})"), ""))
+        splits = [pre_tokenizers.Split(Regex(UNSPACED), "isolated"), pre_tokenizers.Split(Regex(WORD), "isolated")]
+    inner.normalizer = normalizers.Sequence(normalisers)
+    inner.pre_tokenizer = pre_tokenizers.Sequence(splits)
     inner.decoder = decoders.Sequence([decoders.Replace(MARK, " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     return inner
 
 
 def _characters(texts: Iterable[str], vocab_size: int | None, specials: Sequence[str]) -> Tokenizer:
-    """Byte-pair encoding without a single merge."""
+    """Byte-pair encoding without merges."""
     counts: Counter[str] = Counter()
-    for text in _some(texts):
+    for text in _not_empty(texts):
         counts.update(text)
     room = len(counts) if vocab_size is None else vocab_size - len(specials)
     if room < 1 or (room < len(counts) and UNKNOWN not in specials):
@@ -117,22 +117,22 @@ def _characters(texts: Iterable[str], vocab_size: int | None, specials: Sequence
     return Tokenizer(inner)
 
 
-def _some(texts: Iterable[str]) -> Iterator[str]:
-    """The texts; ArgumentError at their end if nothing was in them."""
-    anything = False
+def _not_empty(texts: Iterable[str]) -> Iterator[str]:
+    """The texts; raises ArgumentError at their end if all were empty."""
+    has_text = False
     for text in texts:
-        anything = anything or bool(text)
+        has_text = has_text or bool(text)
         yield text
-    if not anything:
+    if not has_text:
         raise ArgumentError("learn-nothing")
 
 
 def _without_text_specials(inner: tokenizers.Tokenizer, specials: set[str]) -> tokenizers.Tokenizer:
-    """The tokenizer without merges that write a special token: a text full of "<unk>" would teach it that."""
+    """The tokenizer without merges that produce a special token, which it learns from a text with many "<unk>"."""
     tree = json.loads(inner.to_str())
     merges = tree["model"]["merges"]
-    harmless = [pair for pair in merges if not specials & {*pair, "".join(pair)}]
-    if len(harmless) == len(merges):
+    kept = [pair for pair in merges if not specials & {*pair, "".join(pair)}]
+    if len(kept) == len(merges):
         return inner
-    tree["model"]["merges"] = harmless
+    tree["model"]["merges"] = kept
     return tokenizers.Tokenizer.from_str(json.dumps(tree))

@@ -1,9 +1,9 @@
-"""A tokenizer.json from elsewhere, tried in a process of its own: loaded, and used on texts that show what is wrong.
+"""The trial of an untrusted tokenizer.json in a separate process: load it and use it on revealing texts.
 
     content on stdin  →  one line of JSON on stdout: {"cost": "linear"}, or {"key": …, "values": {…}}
 
-The process limits its own memory and processor time first, so that whatever the file does ends here. It imports
-neither NumPy nor torch. `untrusted` starts it and reads its answer.
+The process first limits its own memory and processor time. It imports neither NumPy nor torch. `tokenizer_check` starts
+it and reads its answer.
 """
 
 import gc
@@ -17,21 +17,21 @@ from typing import Any
 import tokenizers
 from tokenizers import Regex, normalizers
 
-from regard.memory import spell
-from regard.text.regex_cost import Cost, judge
+from regard.memory import format_bytes
+from regard.text.regex_cost import Cost, search_cost
 from regard.text.regex_parse import PatternError, SlowPatternError
-from regard.text.tokenizer_limits import MOST_GROWTH, Refusal, check_bytes, check_tree, parsed
+from regard.text.tokenizer_limits import MOST_GROWTH, Refusal, check_bytes, check_tree, parse_json
 
 SECONDS = 3
-"""Of processor time, for everything."""
+"""Of processor time, for the whole trial."""
 MEMORY, PER_BYTE = 192 * 2**20, 10
-"""Bytes beyond what the process has when it starts: so many, and so many for each byte of the file."""
-WHOLE = 2**22
-"""Bytes of a file whose model is tried too; a larger one is tried with a small model, since its own takes seconds."""
+"""Bytes beyond what the process has when it starts: a constant, and a number for each byte of the file."""
+LARGEST_WITH_OWN_MODEL = 2**22
+"""Bytes. A larger file is tried with a small model in place of its own, which would take seconds to load."""
 LONGEST_PROBE = 1.0
 """Seconds of processor time for a text of 40,000 characters."""
 MOST_IDS = 8
-"""Tokens for each byte that the replacements may have made of a text."""
+"""Tokens for each byte of a text after replacements."""
 
 _LONG = 40_000
 _SHORT = (
@@ -44,21 +44,21 @@ _SHORT = (
 
 
 def examine(content: bytes) -> Cost:
-    """How long the file's patterns may take; Refusal where it is not to be used at all."""
+    """How the time of the file's patterns grows; Refusal where the file must not be used."""
     check_bytes(content)
-    tree = parsed(content)
+    tree = parse_json(content)
     patterns = check_tree(tree)
-    cost = _judged(patterns)
+    cost = _cost_of(patterns)
     inner = _loaded(tree, content)
     _probe(inner, cost)
     return cost
 
 
-def _judged(patterns: list[Any]) -> Cost:
+def _cost_of(patterns: list[Any]) -> Cost:
     found = Cost.LINEAR
     for pattern in patterns:
         try:
-            if judge(pattern.regex, _remover) is Cost.QUADRATIC:
+            if search_cost(pattern.regex, _remover) is Cost.QUADRATIC:
                 found = Cost.QUADRATIC
         except PatternError as error:
             values = {"place": pattern.place[:80], "pattern": pattern.regex[:80], "found": str(error)[:80]}
@@ -75,21 +75,21 @@ def _remover(regex: str) -> Callable[[str], str]:
 
 
 def _loaded(tree: dict[str, Any], content: bytes) -> tokenizers.Tokenizer:
-    if len(content) <= WHOLE:
+    if len(content) <= LARGEST_WITH_OWN_MODEL:
         inner = tokenizers.Tokenizer.from_buffer(content)
     else:
-        # The other parts are what they are with any model.
+        # The other sections work with any model.
         small = {"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": [], "unk_token": "a"}
         inner = tokenizers.Tokenizer.from_str(json.dumps(tree | {"model": small, "added_tokens": []}))
-    inner.no_padding()  # of 10⁹ tokens, perhaps
+    inner.no_padding()  # which may ask for 10⁹ tokens
     inner.no_truncation()
     return inner
 
 
 def _probe(inner: tokenizers.Tokenizer, cost: Cost) -> None:
-    """Encode and decode: runs of one character of many scripts and their ends, then all kinds of text together."""
+    """Encode and decode runs of one character in many scripts, then mixed texts. Raises Refusal."""
     length = _LONG if cost is Cost.LINEAR else 2**13
-    runs = [sign * (length // 20) + end for sign, end in zip("a1 .猫éaA\n▁", "b b猫aa  bb", strict=False)]
+    runs = [character * (length // 20) + end for character, end in zip("a1 .猫éaA\n▁", "b b猫aa  bb", strict=False)]
     most = MOST_GROWTH * MOST_IDS
     for text in ("a" * length + "b", *runs, *(text * (length // 50 // len(text) + 1) for text in _SHORT)):
         began = time.process_time()
@@ -105,8 +105,8 @@ def _probe(inner: tokenizers.Tokenizer, cost: Cost) -> None:
     inner.decode(list(some))
 
 
-def answer(content: bytes) -> dict[str, Any]:
-    """What the process says. An error of `tokenizers`, and a panic, which is no Exception, is an answer too."""
+def try_content(content: bytes) -> dict[str, Any]:
+    """The answer of the process. An error or panic of `tokenizers` is an answer too."""
     try:
         return {"cost": examine(content).value}
     except Refusal as refusal:
@@ -114,18 +114,18 @@ def answer(content: bytes) -> dict[str, Any]:
     except (KeyboardInterrupt, SystemExit):
         raise
     except MemoryError:
-        return {"key": "tokenizer-memory", "values": {"most": spell(memory(len(content)))}}
+        return {"key": "tokenizer-memory", "values": {"most": format_bytes(memory_limit(len(content)))}}
     except BaseException as error:
         return {"key": "tokenizer-garbled", "values": {"reason": (str(error).splitlines() or ["?"])[0][:200]}}
 
 
-def memory(size: int) -> int:
-    """Bytes that the process may take for a file of this size, beyond what it starts with."""
+def memory_limit(size: int) -> int:
+    """Bytes that the process may allocate for a file of this size, beyond what it starts with."""
     return MEMORY + PER_BYTE * size
 
 
-def limit(size: int) -> None:
-    """No more memory and processor time than a file of this size needs. Nothing where the system has no such limits."""
+def limit_process(size: int) -> None:
+    """Limit memory and processor time to what a file of this size needs; does nothing where the system cannot."""
     try:
         import resource
     except ImportError:
@@ -134,7 +134,7 @@ def limit(size: int) -> None:
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             wanted[resource.RLIMIT_AS] = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        wanted[resource.RLIMIT_AS] += memory(size)
+        wanted[resource.RLIMIT_AS] += memory_limit(size)
     except OSError:
         pass
     for kind, most in wanted.items():
@@ -147,9 +147,9 @@ def limit(size: int) -> None:
 
 
 def main() -> None:
-    """Read, limit, try, answer."""
-    gc.disable()  # a walk over all objects so far, many times while a large file is parsed
+    """Read the content from stdin, limit the process, try the file and print the answer."""
+    gc.disable()  # a large file makes millions of objects, and each collection visits all of them
     content = sys.stdin.buffer.read()
-    limit(len(content))
-    print(json.dumps(answer(content)), flush=True)
-    os._exit(0)  # large trees take long to take apart
+    limit_process(len(content))
+    print(json.dumps(try_content(content)), flush=True)
+    os._exit(0)  # freeing a large tree takes long

@@ -1,10 +1,10 @@
-"""Trace: the records of a run in call order, with their tokens; its file; and Looking, which fills one.
+"""Trace: the records of a run in call order, with their tokens; its file format; and Recorder, which records a model.
 
-Views draw a Trace; nothing here draws, and nothing here runs a model.
+This package neither draws nor runs models; `regard.views` draws a Trace.
 """
 
 from regard.trace.file import read_trace
-from regard.trace.recorder import Looking
+from regard.trace.recorder import Recorder
 from regard.trace.trace import Trace
 
-__all__ = ["Looking", "Trace", "read_trace"]
+__all__ = ["Recorder", "Trace", "read_trace"]

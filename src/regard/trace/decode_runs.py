@@ -1,6 +1,6 @@
-"""Calls of a module over texts that were written step by step: which go on from which, and who has read a text.
+"""Calls of a module during generation, grouped into runs: which call continues which, and which run read a text.
 
-Told by the records alone, by where their queries stand and whose text each sample goes on with.
+Only the records are used: the positions of their queries, and the sample that each sample continues.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,14 +12,14 @@ from regard.errors import ArgumentError
 from regard.records import Record
 
 Ends = Sequence[tuple[int, int]]
-"""For each text, the call that read it last, and the sample of that call."""
+"""For each text, the last call that read it, and the sample of that call."""
 
 
 @dataclass(slots=True, eq=False)
-class Run:
-    """The calls of one module over one text. `number` is the place of the first among all records.
+class DecodeRun:
+    """The calls of one module over one text. `number` is the index of the first one among all records.
 
-    samples   how many sources there are: the beams of each stand beside each other at first, and so do its results
+    samples   the number of sources; the beams of a source are adjacent at first, and so are its results
     """
 
     calls: list[Record]
@@ -35,11 +35,11 @@ class Run:
         return self.calls[0].kind == "encoder"
 
     def rows_until(self, at: int) -> int:
-        """How many rows there are once a call has been made."""
+        """The number of rows after a call."""
         return end_of(self.calls[at]) - start_of(self.calls[0])
 
     def ends(self, texts: np.ndarray) -> Ends:
-        """For each text, the last call that read a beginning of it, and the sample that did."""
+        """For each text, the last call that read a prefix of it, and the sample that did."""
         N = len(texts)
         return [self._end(text, n * self.samples // N) for n, text in enumerate(texts)]
 
@@ -51,13 +51,13 @@ class Run:
         raise ArgumentError("stitch-text", name=self.calls[0].name)
 
     def _source(self, at: int, row: int) -> int:
-        """That of the sample of the first call which it goes on from: some beams may have ended since."""
+        """The source of the first call's sample from which this one continues: some beams may have ended since."""
         for call in self.calls[at::-1]:
             row = parent_of(call, row)
         return row * self.samples // self.calls[0].shape[0]
 
     def _has_read(self, at: int, row: int, text: np.ndarray) -> bool:
-        """Whether the text of a sample, call by call back to its first, is how this one begins."""
+        """Whether the text of a sample, from this call back to the first, is a prefix of `text`."""
         end = end_of(self.calls[at])
         if end > len(text):
             return False
@@ -73,16 +73,16 @@ class Run:
         return True
 
 
-def runs_of(records: Iterable[Record]) -> list[Run]:
-    latest: dict[str, Run] = {}
-    runs: list[Run] = []
+def runs_of(records: Iterable[Record]) -> list[DecodeRun]:
+    latest: dict[str, DecodeRun] = {}
+    runs: list[DecodeRun] = []
     samples = 1
     for number, record in enumerate(records):
         if record.kind == "encoder":
             samples = record.shape[0]
         module = record.module
         if record.step is None or not record.step.parents or module not in latest:
-            latest[module] = Run([record], number, samples)
+            latest[module] = DecodeRun([record], number, samples)
             runs.append(latest[module])
         else:
             _check_parents(latest[module].calls[-1], record, record.step.parents)
@@ -90,8 +90,8 @@ def runs_of(records: Iterable[Record]) -> list[Run]:
     return runs
 
 
-def was_lost(run: Run, runs: Sequence[Run]) -> bool:
-    """Whether it seems to go on from a text that is there, but was not the module's last: two are written in turn."""
+def is_interleaved(run: DecodeRun, runs: Sequence[DecodeRun]) -> bool:
+    """Whether the run seems to continue a recorded text that was not the module's last: two texts alternate."""
     step = run.calls[0].step
     if step is None or step.parents:
         return False
@@ -99,12 +99,12 @@ def was_lost(run: Run, runs: Sequence[Run]) -> bool:
     return any(end_of(one.calls[-1]) == step.start for one in before[:-1])
 
 
-def asked_for(runs: Sequence[Run], texts: np.ndarray) -> list[tuple[Run, Ends | None]]:
-    """Of each module the run that read most of these texts, the latest of equals; of encoders those that it looks at.
+def runs_for_texts(runs: Sequence[DecodeRun], texts: np.ndarray) -> list[tuple[DecodeRun, Ends | None]]:
+    """For each module the run that read most of these texts, the latest if several did; and the encoder runs before it.
 
-    Without a cache every step reads the text from its beginning; the last of them is all there is to know.
+    Without a cache every step reads the text from its beginning, and the last step contains all others.
     """
-    found: dict[str, tuple[int, Run, Ends]] = {}
+    found: dict[str, tuple[int, DecodeRun, Ends]] = {}
     unread: dict[str, ArgumentError] = {}
     for run in runs:
         if run.is_encoder:
@@ -122,7 +122,7 @@ def asked_for(runs: Sequence[Run], texts: np.ndarray) -> list[tuple[Run, Ends | 
             raise why
     if not found:
         return [(run, None) for run in runs]
-    chosen: dict[int, tuple[Run, Ends | None]] = {run.number: (run, ends) for _, run, ends in found.values()}
+    chosen: dict[int, tuple[DecodeRun, Ends | None]] = {run.number: (run, ends) for _, run, ends in found.values()}
     for start in list(chosen):
         before = {run.module: run for run in runs if run.is_encoder and run.number < start}
         chosen |= {run.number: (run, None) for run in before.values()}
@@ -130,14 +130,14 @@ def asked_for(runs: Sequence[Run], texts: np.ndarray) -> list[tuple[Run, Ends | 
 
 
 def _check_parents(before: Record, call: Record, parents: tuple[int, ...]) -> None:
-    """ArgumentError where it does not go on from that call: one between them was left out, or a file says nonsense."""
+    """Raise ArgumentError where `call` cannot continue `before`: a call is missing, or the file is invalid."""
     count, most = call.shape[0], before.shape[0]
     if len(parents) != count or not all(0 <= parent < most for parent in parents):
         raise ArgumentError("stitch-parents", name=call.name, parents=list(parents), count=count, before=most)
 
 
 def parent_of(call: Record, row: int) -> int:
-    """The sample of the call before that a sample goes on from."""
+    """The sample of the previous call that a sample continues."""
     return row if call.step is None or not call.step.parents else call.step.parents[row]
 
 

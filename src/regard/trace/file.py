@@ -1,14 +1,14 @@
 """A Trace in a safetensors file: arrays as tensors, everything else as one JSON string in the metadata.
 
     metadata["regard"]   {"format": "regard-trace", "version": 4, "texts": […], "tokens": [[…]], "records": [{…}]}
-    tensors              "0.map", "0.top.indices", "0.kept.q", …: the record's number, then what it is; packed where the
-                         record says so, see `packing`
+    tensors              "0.map", "0.top.indices", "0.kept.q", …: the number of the record, then the name of the array;
+                         packed where the record says so, see `compression`
 
-The same numbers are not written twice: where the map has a bin for every weight it is the weights, and q and k are left
-out; what two arrays of a record share is written for the first of them.
+The same numbers are not stored twice: where the map has a bin for every weight it is the weights, and q and k are left
+out; of two equal arrays of a record only the first is stored.
 
-No pickle. A file is written aside and renamed, so that a stopped write leaves the old one. What is read is
-looked at before it is believed: a file that is not what it says is a FileError, never another error later on.
+No pickle. A file is written to a temporary file and renamed, so that an interrupted write leaves the old file.
+Everything that is read is validated: an invalid file raises a FileError here, and no other error later.
 """
 
 import json
@@ -21,12 +21,12 @@ import numpy as np
 
 from regard.arrays import to_numpy
 from regard.errors import FileError, NotKeptError
-from regard.files.formats import HEAD, excess, refuse_other
+from regard.files.formats import HEAD, check_format, find_excess
 from regard.files.input import UNLIMITED, check_file, open_file
-from regard.files.output import TRACE, check_place, ending_of, reason_of, write_aside
+from regard.files.output import TRACE, check_target, extension_of, reason_of, write_atomically
 from regard.masks import Mask
-from regard.memory import spell
-from regard.records import WORTH_ASKING, Record
+from regard.memory import format_bytes
+from regard.records import CHECK_MEMORY_FROM, Record
 from regard.trace.compression import Packer
 from regard.trace.mask_file import mask_tree
 from regard.trace.read_record import FORMAT, KEY, SAME, VERSION, Tensors, opening_in, record_in, texts_in
@@ -37,15 +37,16 @@ if TYPE_CHECKING:
 LONGEST_HEADER = 2**26
 MOST_TENSORS = 2**18
 MOST_LISTS, MOST_VALUES = 2**20, 2**22
-"""In the JSON of the metadata: four texts of a million tokens, or 100,000 records."""
+"""Limits of the JSON in the metadata: enough for four texts of a million tokens, or 100,000 records."""
 
-FIELDS = ("map", "lse", "entropy", "received", "sink", "distance", "values", "sink_mass", "ids")
+FIELDS = ("map", "lse", "entropy", "received", "sink", "distance", "sink_mass", "ids")
+"""Arrays of a Record that are stored under their own names; `value_norms` is stored as "values"."""
 
 
 def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None:
-    """Write the trace; with `qk`, also what exact weights come from. Raises FileError and NotKeptError.
+    """Write the trace; with `qk`, also the q and k of exact weights. Raises FileError and NotKeptError.
 
-    Maps are written in 16 bits; with `qk`, those that are the weights themselves in full.
+    Maps are written in 16 bits; with `qk`, maps that are the weights themselves are written in full.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
@@ -53,21 +54,23 @@ def save(trace: "Trace", path: str | os.PathLike[str], qk: bool = False) -> None
     tensors: dict[str, np.ndarray] = {}
     tokens = TokenTable()
     packer = Packer()
-    records = [_described(record, f"{i}.", tensors, tokens, qk, packer) for i, record in enumerate(trace)]
+    records = [_json_entry(record, f"{i}.", tensors, tokens, qk, packer) for i, record in enumerate(trace)]
     about = {"format": FORMAT, "version": VERSION, "tokens": tokens.rows, "records": records}
     about |= {} if trace.texts is None else {"texts": list(trace.texts)}
     about |= {} if trace.opening is None else {"opening": list(trace.opening)}
     target = Path(path)
-    ending_of(target, TRACE)
-    check_place(target)
+    extension_of(target, TRACE)
+    check_target(target)
     plain = {name: _plain(array) for name, array in tensors.items()}
     metadata = {KEY: _json(about)}
     need = len(metadata[KEY]) + sum(array.nbytes for array in plain.values())
-    write_aside(target, lambda aside: save_file(plain, aside, metadata), SafetensorError, need=need, into_streams=True)
+    write_atomically(
+        target, lambda temporary: save_file(plain, temporary, metadata), SafetensorError, need=need, into_streams=True
+    )
 
 
 def read_trace(path: str | os.PathLike[str], *, within: Path | None = None) -> "Trace":
-    """The Trace that `Trace.save` wrote, as NumPy. Raises FileError with what was found and what to do.
+    """The Trace that `Trace.save` wrote, with NumPy arrays. Raises FileError with the fault and the fix.
 
     within   the folder of the run that the file belongs to: no link may lead out of it
     """
@@ -93,27 +96,27 @@ def read_trace(path: str | os.PathLike[str], *, within: Path | None = None) -> "
             return trace
     except (OSError, SafetensorError, OverflowError, MemoryError) as error:
         raise FileError("trace-unreadable", path=str(source), reason=reason_of(error)) from error
-    except RecursionError as error:  # a mask nested a thousand deep is nobody's mask
+    except RecursionError as error:  # a mask nested a thousand levels deep is invalid
         raise FileError("trace-garbled", path=str(source), place="records") from error
 
 
 def _check_header(path: Path) -> None:
-    """FileError for another format, and for a header that would take far more memory than its size."""
+    """Raise FileError for another format, and for a header that would take far more memory than its size."""
     with open_file(path, most=UNLIMITED) as file:
         size = os.fstat(file.fileno()).st_size
-        refuse_other(path, file.read(HEAD), "trace")
+        check_format(path, file.read(HEAD), "trace")
         file.seek(0)
         length = int.from_bytes(file.read(8), "little")
         if LONGEST_HEADER < length <= size:
-            most = spell(LONGEST_HEADER)
-            raise FileError("trace-large", path=str(path), place="header", found=spell(length), most=most)
+            most = format_bytes(LONGEST_HEADER)
+            raise FileError("trace-large", path=str(path), place="header", found=format_bytes(length), most=most)
         header = file.read(min(length, LONGEST_HEADER))
-    if found := excess(header, MOST_TENSORS + 2, 2 * MOST_TENSORS, 16 * MOST_TENSORS):
+    if found := find_excess(header, MOST_TENSORS + 2, 2 * MOST_TENSORS, 16 * MOST_TENSORS):
         raise FileError("trace-large", path=str(path), **found._asdict())
 
 
 class TokenTable:
-    """Each list of tokens once, however many records share it."""
+    """The lists of tokens, each stored once, even if many records share it."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, ...]] = []
@@ -129,18 +132,18 @@ class TokenTable:
         return [self._numbers[row] for row in tokens]
 
 
-def _described(
+def _json_entry(
     record: Record, place: str, tensors: dict[str, np.ndarray], tokens: TokenTable, qk: bool, packer: Packer
 ) -> dict[str, Any]:
     """The record as JSON; its arrays go to `tensors`."""
-    arrays = {name: getattr(record, name) for name in FIELDS}
+    arrays = {name: getattr(record, name) for name in FIELDS} | {"values": record.value_norms}
     if record.padding is not None:
         arrays |= {"text.queries": record.padding.queries, "text.keys": record.padding.keys}
     if record.top is not None:
         arrays |= {"top.indices": record.top.indices, "top.weights": record.top.weights}
     kept, kept_arrays = _kept(record) if qk else (None, {})
     arrays = {name: to_numpy(array) for name, array in arrays.items() if array is not None} | kept_arrays
-    same = _same(arrays)
+    same = _duplicates(arrays)
     arrays = {name: array for name, array in arrays.items() if name not in same}
     packed = {}
     for name, array in arrays.items():
@@ -153,8 +156,8 @@ def _described(
         "kind": record.kind,
         "shape": list(record.shape),
         "arrays": list(arrays),
-        "queries": tokens.numbers(record.queries),
-        "keys": tokens.numbers(record.keys),
+        "queries": tokens.numbers(record.query_tokens),
+        "keys": tokens.numbers(record.key_tokens),
         "kept": kept,
         **({"packed": packed} if packed else {}),
         **({"same": same} if same else {}),
@@ -166,8 +169,8 @@ def _described(
     }
 
 
-def _same(arrays: dict[str, np.ndarray]) -> dict[str, str]:
-    """Arrays that hold what an earlier one holds, by the name of that one."""
+def _duplicates(arrays: dict[str, np.ndarray]) -> dict[str, str]:
+    """Arrays that are equal to another one, with the name of that one."""
     pairs = ((name, other) for name, other in SAME.items() if name in arrays and other in arrays)
     return {name: other for name, other in pairs if _is_equal(arrays[name], arrays[other])}
 
@@ -177,15 +180,15 @@ def _is_equal(one: np.ndarray, other: np.ndarray) -> bool:
 
 
 def _kept(record: Record) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """What exact weights need, as JSON and arrays; of a map that is the weights already, only the mask."""
+    """What exact weights are computed from, as JSON and arrays; only the mask where the map is the weights."""
     kept = record.kept
     if record.map_is_exact:
         return _kept_mask(record) if {"q", "mask"} & kept.keys() and kept.get("bias") is None else (None, {})
     if "weights" in kept:
         return {}, {"kept.weights": to_numpy(kept["weights"])}
     if "q" not in kept:
-        if record.rectangle is not None and prod(record.shape) <= WORTH_ASKING:
-            # A step of a text has its keys from the calls before it; its row is less than they are.
+        if record.rectangle is not None and prod(record.shape) <= CHECK_MEMORY_FROM:
+            # A decoding step uses keys of earlier calls; its row of weights is smaller than those keys.
             return {}, {"kept.weights": to_numpy(record.weights())}
         raise NotKeptError("weights-not-kept", name=record.name, T=record.shape[-2], S=record.shape[-1])
     arrays = {f"kept.{name}": to_numpy(kept[name]) for name in ("q", "k", "lse")}
@@ -198,7 +201,7 @@ def _kept(record: Record) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]
 
 
 def _kept_mask(record: Record) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Who may look where, which the weights alone do not tell."""
+    """The mask, which cannot be recovered from the weights alone."""
     kept = record.kept
     if kept.get("mask") is None:
         return {"mask": None}, {}
@@ -208,11 +211,11 @@ def _kept_mask(record: Record) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
 
 
 def _about(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:
-    """The JSON of a file that says it is ours, in a version we read."""
+    """The JSON of the metadata, if the file is a trace file of a known version."""
     if not metadata or KEY not in metadata:
         raise FileError("trace-not-ours", path=str(path))
     content = metadata[KEY].encode()
-    if found := excess(content, MOST_TENSORS, MOST_LISTS, MOST_VALUES):
+    if found := find_excess(content, MOST_TENSORS, MOST_LISTS, MOST_VALUES):
         raise FileError("trace-large", path=str(path), **found._asdict())
     try:
         about = json.loads(content)
@@ -229,7 +232,7 @@ def _about(path: Path, metadata: dict[str, str] | None) -> dict[str, Any]:
 
 
 def _plain(array: np.ndarray) -> np.ndarray:
-    """In this machine's byte order and one piece, which is all that safetensors writes."""
+    """The array in native byte order and contiguous, as safetensors requires."""
     return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
 
 
@@ -237,6 +240,6 @@ def _json(about: dict[str, Any]) -> str:
     text = json.dumps(about, ensure_ascii=False, allow_nan=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, as byte-level tokenizers leave them: only escapes carry it
+    except UnicodeEncodeError:  # half a surrogate pair, as byte-level tokenizers produce them, needs an escape
         return json.dumps(about, allow_nan=False)
     return text

@@ -1,13 +1,13 @@
-"""From other people's attention weights to a Record, looked at before they are believed.
+"""Records from given attention weights, which are validated first.
 
-Scores taken for weights draw a picture as readily as weights do, so rows that do not sum to 1 are refused.
+Scores that are mistaken for weights can be drawn just as well, so rows that do not sum to 1 are refused.
 """
 
 from typing import Any, get_args
 
 import numpy as np
 
-from regard.arrays import Array, is_tensor, to_kind_of, to_numpy
+from regard.arrays import Array, convert_like, is_tensor, to_numpy
 from regard.axes import bin_width
 from regard.errors import ArgumentError, DtypeError
 from regard.messages import Listed
@@ -16,14 +16,12 @@ from regard.trace.pooling import pool
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
-_STEPS = {"bfloat16": 2.0**-7, "float16": 2.0**-8}
-"""How far the sum of a row may be off, because each of its weights was rounded."""
-
-
+_ROUNDING = {"bfloat16": 2.0**-7, "float16": 2.0**-8}
+"""Tolerance of the sum of a row, because each of its weights was rounded."""
 _MEAN = ".mean"
 
 
-def record_of(
+def record_from_weights(
     weights: Any,
     queries: Any = None,
     keys: Any = None,
@@ -34,13 +32,13 @@ def record_of(
 ) -> Record:
     """The Record of weights (T, S), (H, T, S), (B, H, T, S), or with more axes that count samples.
 
-    Raises DtypeError for anything but floating-point numbers, ArgumentError where a row is no row of weights.
+    Raises DtypeError for other dtypes than floating point, and ArgumentError for a row that does not sum to 1.
     """
     if kind not in KINDS:
         raise ArgumentError("kind-unknown", asked=kind, kinds=Listed(KINDS))
     see = See(map=map)
     given, four = _four_axes(weights)
-    _check(four, step=_STEPS.get(str(given.dtype).removeprefix("torch."), 0.0))
+    _check(four, step=_ROUNDING.get(str(given.dtype).removeprefix("torch."), 0.0))
     B, H, T, S = four.shape
     kept = given.detach() if is_tensor(given) else given
     kept = kept.reshape(four.shape)
@@ -49,7 +47,7 @@ def record_of(
         name=name,
         kind=kind,
         map=None if see.map is None else _map(four, kept, see.map),
-        sink=to_kind_of(_sink(four), kept),
+        sink=convert_like(_sink(four), kept),
         rectangle=lambda rows, cols: kept[..., rows, cols],
         kept={"weights": kept},
     )
@@ -59,9 +57,9 @@ def record_of(
 
 
 def mean_of_heads(record: Record) -> Record:
-    """The mean of all heads as a record of one head, which says so in its name.
+    """The mean of all heads as a record of one head, whose name ends with ".mean".
 
-    >>> mean_of_heads(record_of(np.stack([np.eye(2), np.full((2, 2), 0.5)]))).weights()[0, 0]
+    >>> mean_of_heads(record_from_weights(np.stack([np.eye(2), np.full((2, 2), 0.5)]))).weights()[0, 0]
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
@@ -74,8 +72,8 @@ def mean_of_heads(record: Record) -> Record:
         map=None if record.map is None else _mean(record.map),
         sink=None if record.sink is None else _mean(record.sink),
         sink_mass=None if record.sink_mass is None else _mean(record.sink_mass),
-        queries=record.queries,
-        keys=record.keys,
+        query_tokens=record.query_tokens,
+        key_tokens=record.key_tokens,
         written=record.written,
         prompt=record.prompt,
         padding=record.padding,
@@ -89,7 +87,7 @@ def is_mean(record: Record) -> bool:
 
 
 def without_mean(name: str) -> str:
-    """The name of the record whose mean it is.
+    """The name of the record from which the mean was computed.
 
     >>> without_mean("h.0.attn.mean")
     'h.0.attn'
@@ -103,7 +101,7 @@ def _mean(heads: Array) -> Array:
 
 
 def is_layers(weights: Any) -> bool:
-    """Whether these are the weights of several layers, each an array (B, H, T, S) of its own.
+    """Whether these are the weights of several layers, a list of arrays (B, H, T, S).
 
     >>> is_layers((np.ones((1, 2, 1, 1)),)), is_layers(np.ones((1, 1, 2, 1, 1))), is_layers([[1.0]])
     (True, False, False)
@@ -116,13 +114,13 @@ def is_layers(weights: Any) -> bool:
 
 
 def _four_axes(weights: Any) -> tuple[Array, np.ndarray]:
-    """The weights as they were given, and as NumPy's B H T S."""
+    """The weights as given, and as a NumPy array B H T S."""
     try:
         given: Any = weights if is_tensor(weights) else np.asarray(weights)
     except ValueError:  # a list whose rows differ in length
         raise DtypeError("not-an-array", name="weights", found=type(weights).__name__) from None
     if str(given.dtype).removeprefix("torch.") in ("bool", "int8", "int16", "int32", "int64", "uint8"):
-        given = given.float() if is_tensor(given) else given.astype(np.float64)  # an eye, a permutation
+        given = given.float() if is_tensor(given) else given.astype(np.float64)  # an identity or a permutation
     if str(given.dtype).removeprefix("torch.") not in _FLOATS:
         raise DtypeError("float-wanted", name="weights", dtype=given.dtype)
     shape = tuple(given.shape)
@@ -136,11 +134,11 @@ def _four_axes(weights: Any) -> tuple[Array, np.ndarray]:
 
 
 def _check(weights: np.ndarray, step: float) -> None:
-    """Rows that sum to 1, or hold nothing but 0; a query that met NaN may be NaN, but not all of them."""
+    """Raise ArgumentError unless every row sums to 1 or is all 0. Some queries may be NaN, but not all."""
     if not weights.size:
         return
     tolerance = max(1e-3, step)
-    with np.errstate(invalid="ignore"):  # inf - inf in a row of scores is no news: its sum is refused below
+    with np.errstate(invalid="ignore"):  # inf - inf in a row of scores needs no warning: its sum is refused below
         sums = weights.sum(-1, dtype=np.float64)  # B H T
     if np.isnan(sums).all():
         raise ArgumentError("weights-all-nan", found=weights.shape)
@@ -157,20 +155,20 @@ def _check(weights: np.ndarray, step: float) -> None:
 
 
 def _map(weights: np.ndarray, like: Array, bins: int) -> Array:
-    """The map, as the caller's kind of array; where everything fits, the weights themselves."""
+    """The map, in the caller's array type; the weights themselves where they fit."""
     T, S = weights.shape[-2:]
     if max(T, S) <= bins:
         return like
-    looking = weights.any(-1).astype(int)
-    return to_kind_of(pool(weights, looking, bin_width(T, bins), bin_width(S, bins))[0], like)
+    counted = weights.any(-1).astype(int)
+    return convert_like(pool(weights, counted, bin_width(T, bins), bin_width(S, bins))[0], like)
 
 
 def _sink(weights: np.ndarray) -> np.ndarray:
-    """B H, the mean weight of the first key over the queries that see something; 0 where none does."""
+    """B H, the mean weight of the first key over the queries that are not fully masked; 0 where there are none."""
     if not weights.size:
         return np.zeros(weights.shape[:2])
-    looking = weights.any(-1).sum(-1)  # B H
-    return weights[..., 0].sum(-1, dtype=np.float64) / np.maximum(looking, 1)
+    counted = weights.any(-1).sum(-1)  # B H
+    return weights[..., 0].sum(-1, dtype=np.float64) / np.maximum(counted, 1)
 
 
 def _listed(tokens: Any) -> Any:

@@ -1,6 +1,6 @@
-"""A Mask as a JSON tree and its arrays, and back. A rule is written by name; no name leads to an import.
+"""A Mask as a JSON tree with arrays, and back. A rule is stored by name; no name leads to an import.
 
-It knows rules, not files: arrays are handed over and asked for by a number.
+This module does not open files: arrays are passed in and referred to by number.
 """
 
 from collections.abc import Callable
@@ -10,20 +10,20 @@ import numpy as np
 
 from regard.arrays import to_numpy
 from regard.masks import Mask
-from regard.masks.combined import Both, Either, Not
+from regard.masks.combined import And, Not, Or
 from regard.masks.rules import Band, Dense, Keys, Prefix, Rule, Segments
 
 DEEPEST, MOST_RULES = 64, 1024
 LARGEST = 2**62
-"""Of a number in a rule: beyond any position, and what NumPy can still add to one."""
+"""The largest number in a rule: larger than any position, and small enough that NumPy can add one to it."""
 
 
 class MaskTreeError(ValueError):
-    """A tree that is no mask; the file that holds it says so in its own words."""
+    """A tree that is no mask; the reader of the file raises the error for the user."""
 
 
 def mask_tree(mask: Mask) -> tuple[dict[str, Any], list[np.ndarray]]:
-    """The mask as JSON, and the arrays that its numbers point to.
+    """The mask as JSON, and the arrays that its numbers refer to.
 
     >>> mask_tree(Mask.prefix(2))
     ({'name': 'Mask.prefix(2)', 'rule': {'is': 'prefix', 'count': 2}}, [])
@@ -57,15 +57,15 @@ def _tree(rule: Rule, number: Callable[[Any], int]) -> dict[str, Any]:
             return {"is": "dense", "allowed": number(allowed), "per_sample": per_sample}
         case Not(rule=inner):
             return {"is": "not", "rule": _tree(inner, number)}
-        case Either(rules=rules):
+        case Or(rules=rules):
             return {"is": "either", "rules": [_tree(part, number) for part in rules]}
-        case Both(rules=rules):
+        case And(rules=rules):
             return {"is": "both", "rules": [_tree(part, number) for part in rules]}
-    raise AssertionError(f"a rule without a name in the file: {type(rule).__name__}")
+    raise AssertionError(f"a rule without a name in the file format: {type(rule).__name__}")
 
 
 def mask_of(tree: Any, array: Callable[[int], np.ndarray]) -> Mask:
-    """The mask that `mask_tree` wrote; MaskTreeError where the tree is none."""
+    """The mask that `mask_tree` wrote; MaskTreeError where the tree is invalid."""
     if not isinstance(tree, dict) or not isinstance(tree.get("name"), str):
         raise MaskTreeError
     _check_size(tree.get("rule"))
@@ -73,7 +73,7 @@ def mask_of(tree: Any, array: Callable[[int], np.ndarray]) -> Mask:
 
 
 def _check_size(tree: Any) -> None:
-    """MaskTreeError where rules stand in rules deeper, or there are more of them, than any mask has."""
+    """Raise MaskTreeError where rules are nested deeper, or are more, than in any real mask."""
     level, count = [tree], 0
     for _ in range(DEEPEST):
         level = [part for one in level if isinstance(one, dict) for part in (one.get("rule"), *_list(one.get("rules")))]
@@ -92,16 +92,16 @@ def _list(found: Any) -> list[Any]:
 
 def _rule(tree: Any, array: Callable[[int], np.ndarray]) -> Rule:
     def numbered(key: str, kinds: str, axes: int) -> np.ndarray:
-        found = array(_whole(tree.get(key)))
+        found = array(_integer(tree.get(key)))
         if found.dtype.kind not in kinds or found.ndim < axes:
             raise MaskTreeError
         return found
 
     match tree:
         case {"is": "band", "left": left, "right": right, "from_first": bool(from_first)}:
-            return Band(_whole_or_none(left), _whole_or_none(right), from_first)
+            return Band(_integer_or_none(left), _integer_or_none(right), from_first)
         case {"is": "prefix", "count": count}:
-            return Prefix(_whole(count))
+            return Prefix(_integer(count))
         case {"is": "prefix"}:
             return Prefix(numbered("counts", "iub", 1))
         case {"is": "keys"}:
@@ -114,16 +114,16 @@ def _rule(tree: Any, array: Callable[[int], np.ndarray]) -> Rule:
         case {"is": "not", "rule": inner}:
             return Not(_rule(inner, array))
         case {"is": "both" | "either" as name, "rules": [*rules]} if rules:
-            joined = Both if name == "both" else Either
-            return joined(tuple(_rule(part, array) for part in rules))
+            combined = And if name == "both" else Or
+            return combined(tuple(_rule(part, array) for part in rules))
     raise MaskTreeError
 
 
-def _whole(value: Any) -> int:
+def _integer(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= LARGEST:
         raise MaskTreeError
     return value
 
 
-def _whole_or_none(value: Any) -> int | None:
-    return None if value is None else _whole(value)
+def _integer_or_none(value: Any) -> int | None:
+    return None if value is None else _integer(value)

@@ -1,6 +1,6 @@
-"""One record out of a trace file, believed only after a look at every size and type.
+"""Reading one record of a trace file: every size and type is validated.
 
-It knows what a record may hold, not how a file is opened.
+This module checks the content of records; `regard.trace.file` opens the file.
 """
 
 import math
@@ -16,49 +16,49 @@ from regard.errors import FileError, RegardError
 from regard.files.formats import LARGEST_SIZE, MOST_AXES
 from regard.masks import BoundMask, Mask
 from regard.padding import Padding
-from regard.records import Record, Rectangle, Rest, Step, Top
+from regard.records import DecodeStep, Record, Rectangle, Rest, Top
 from regard.trace.compression import Unpacker
 from regard.trace.from_weights import KINDS
 from regard.trace.mask_file import MaskTreeError, mask_of
 from regard.trace.pooling import is_binning
 
 FORMAT, VERSION, KEY = "regard-trace", 4, "regard"
-"""A reader refuses what it does not know, so what is new in a record is a new version; what is absent is None."""
+"""A reader refuses unknown fields, so a new field of records needs a new version; a missing field is None."""
 
 _ENTRY = {"name", "kind", "shape", "arrays", "queries", "keys", "kept"}
-_SOMETIMES = {"step", "prompt", "fused", "rest", "written", "packed", "same"}
+_OPTIONAL = {"step", "prompt", "fused", "rest", "written", "packed", "same"}
 _ARRAYS = re.compile(
     r"map|lse|entropy|received|sink|distance|values|sink_mass|ids|text\.(queries|keys)|top\.(indices|weights)|kept\.(weights|q|k|lse|bias|mask\.\d+)"
 )
 SAME = {"kept.lse": "lse"}
-"""Arrays that may be stored as another of the record."""
+"""Arrays that may be stored as a reference to another array of the record."""
 _PER_POSITION = {"lse": 2, "entropy": 2, "received": 3, "values": 3, "sink_mass": 2}
-"""Which of B H T S an array has after B and H."""
+"""The axis of B H T S that an array has after B and H."""
 
 MOST_HEADS = 2**12
-MOST_UNHELD = 2**16
-"""Samples × heads of all records of which the file has no number."""
+MOST_UNSTORED = 2**16
+"""Samples × heads of all records for which the file stores no number."""
 MOST_EMPTY = 2**27
-"""The other sizes of an array or a record that has a size of 0, multiplied."""
+"""The product of the other sizes of an array or a record that has a size of 0."""
 
-Rows = list[tuple[str, ...]]
+TokenTable = list[tuple[str, ...]]
 FourSizes = tuple[int, int, int, int]
 
 
 class Tensors:
-    """The tensors of an open file, asked for by name and shape."""
+    """The tensors of an open file, read by name and shape."""
 
     def __init__(self, path: Path, file: Any, size: int) -> None:
         self.path = path
         self._file = file
         self._names = set(file.keys())
-        self._unheld = 0
+        self._unstored = 0
         self._unpacker = Unpacker(size)
         self._packed: dict[str, Any] = {}
         self._same: dict[str, str] = {}
 
-    def told(self, own: str, entry: dict[str, Any], place: str) -> None:
-        """How the arrays of a record are stored: which are packed, and which are those of another name."""
+    def add_storage(self, own: str, entry: dict[str, Any], place: str) -> None:
+        """Read how the arrays of a record are stored: which are packed, and which refer to another array."""
         packed, same = entry.get("packed", {}), entry.get("same", {})
         if not isinstance(packed, dict) or not set(packed) <= set(entry["arrays"]):
             raise self.garbled(f"{place}.packed")
@@ -68,7 +68,7 @@ class Tensors:
         self._same |= {own + name: own + of for name, of in same.items()}
 
     def get(self, name: str, kinds: str = "f") -> np.ndarray:
-        """The tensor `name`, whose dtype must be of one of the kinds."""
+        """The tensor `name`, whose dtype must be of one of the NumPy kinds."""
         name = self._same.get(name, name)
         if name not in self._names:
             raise FileError("trace-tensor-missing", path=str(self.path), tensor=name)
@@ -87,7 +87,7 @@ class Tensors:
         return found
 
     def _check_shape(self, name: str) -> None:
-        """Sizes that NumPy has no room for, in a tensor of no number at all, are refused before it meets them."""
+        """Raise FileError for sizes that NumPy cannot represent, which an empty tensor may claim."""
         try:
             shape = self._file.get_slice(name).get_shape()
         except (OverflowError, TypeError) as error:
@@ -98,48 +98,48 @@ class Tensors:
             raise self.large(name, max(shape), LARGEST_SIZE)
         self._check_empty(name, shape)
 
-    def check_held(self, place: str, shape: FourSizes, numbers: int) -> None:
-        """Raise where a record claims heads or samples of which the file holds next to nothing: `numbers` in all."""
+    def check_stored(self, place: str, shape: FourSizes, numbers: int) -> None:
+        """Raise where a record claims far more heads or samples than the `numbers` that the file stores for it."""
         B, H, *_ = shape
         if H > MOST_HEADS:
             raise self.large(f"{place}.shape, H", H, MOST_HEADS)
-        self._unheld += max(0, max(1, B) * max(1, H) - numbers)
-        if self._unheld > MOST_UNHELD:
-            raise self.large(f"{place}.shape, B × H", B * H, MOST_UNHELD)
+        self._unstored += max(0, max(1, B) * max(1, H) - numbers)
+        if self._unstored > MOST_UNSTORED:
+            raise self.large(f"{place}.shape, B × H", B * H, MOST_UNSTORED)
         self._check_empty(f"{place}.shape", shape)
 
     def _check_empty(self, place: str, shape: Iterable[int]) -> None:
-        """What holds no number could claim any size."""
+        """Raise for an empty array with huge other sizes."""
         others = math.prod(size for size in shape if size)
         if not all(shape) and others > MOST_EMPTY:
             raise self.large(place, others, MOST_EMPTY)
 
     def large(self, place: str, found: object, most: int) -> FileError:
-        """The error for a claim beyond what is stored."""
+        """The error for a claimed size beyond what is stored."""
         return FileError("trace-large", path=str(self.path), place=place, found=found, most=most)
 
     def shaped(self, name: str, *wanted: int | None, kinds: str = "f") -> np.ndarray:
-        """The same, of a shape; None stands for any size."""
+        """The tensor `name` of a given shape; None means any size."""
         name = self._same.get(name, name)
         found = self.get(name, kinds)
         fits = found.ndim == len(wanted) and all(
             size is None or size == have for size, have in zip(wanted, found.shape, strict=True)
         )
         if not fits:
-            spelt = "(" + ", ".join("…" if size is None else str(size) for size in wanted) + ")"
-            raise FileError("trace-tensor-shape", path=str(self.path), tensor=name, found=found.shape, wanted=spelt)
+            text = "(" + ", ".join("…" if size is None else str(size) for size in wanted) + ")"
+            raise FileError("trace-tensor-shape", path=str(self.path), tensor=name, found=found.shape, wanted=text)
         return found
 
     def check_claimed(self, wanted: set[str]) -> None:
-        """Raise where the file holds a tensor that no record names: something was renamed or lost."""
+        """Raise where the file contains a tensor that no record names."""
         if self._names - wanted:
             raise self.garbled(min(self._names - wanted))
 
     def garbled(self, place: str) -> FileError:
-        """The error for something in the JSON that cannot be."""
+        """The error for an invalid value in the JSON."""
         return FileError("trace-garbled", path=str(self.path), place=place)
 
-    def tokens(self, rows: Any) -> Rows:
+    def tokens(self, rows: Any) -> TokenTable:
         """The table of token lists."""
         if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
             raise self.garbled("tokens")
@@ -148,10 +148,10 @@ class Tensors:
         return [tuple(row) for row in rows]
 
 
-def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
-    """Record `number`, as its JSON entry says; FileError where it says what cannot be."""
+def record_in(tensors: Tensors, number: int, entry: Any, rows: TokenTable) -> Record:
+    """Record `number` from its JSON entry; FileError where the entry is invalid."""
     place = f"records[{number}]"
-    if not isinstance(entry, dict) or set(entry) - _SOMETIMES != _ENTRY:
+    if not isinstance(entry, dict) or set(entry) - _OPTIONAL != _ENTRY:
         raise tensors.garbled(place)
     if not isinstance(entry["name"], str) or entry["kind"] not in KINDS:
         raise tensors.garbled(place)
@@ -169,7 +169,7 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         raise tensors.garbled(f"{place}.rest")
     B, H, T, S = shape
     own = f"{number}."
-    tensors.told(own, entry, place)
+    tensors.add_storage(own, entry, place)
     rectangle, kept = _kept(tensors, own, entry, (B, H, T, S))
     per_position: dict[str, Any] = {
         name: tensors.shaped(own + name, B, H, shape[axis]) if name in names else None
@@ -182,12 +182,13 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         fused=entry.get("fused", False),
         rest=entry.get("rest", ""),
         map=_map(tensors, own, (B, H, T, S)) if "map" in names else None,
+        value_norms=per_position.pop("values"),
         **per_position,
         top=_top(tensors, own, (B, H, T, S)) if "top.indices" in names else None,
         sink=tensors.shaped(f"{own}sink", B, H) if "sink" in names else None,
         distance=tensors.shaped(f"{own}distance", B, H, distance_count(T, S)) if "distance" in names else None,
-        queries=_tokens(tensors, entry, "queries", place, rows, B, T),
-        keys=_tokens(tensors, entry, "keys", place, rows, B, S),
+        query_tokens=_tokens(tensors, entry, "queries", place, rows, B, T),
+        key_tokens=_tokens(tensors, entry, "keys", place, rows, B, S),
         written=_tokens(tensors, entry, "written", place, rows, B, T),
         step=_step(tensors, entry.get("step"), place, B),
         ids=tensors.shaped(f"{own}ids", B, T, kinds="iu") if "ids" in names else None,
@@ -196,19 +197,19 @@ def record_in(tensors: Tensors, number: int, entry: Any, rows: Rows) -> Record:
         rectangle=rectangle,
         kept=kept,
     )
-    tensors.check_held(place, (B, H, T, S), _numbers(record))
+    tensors.check_stored(place, (B, H, T, S), _numbers(record))
     return record
 
 
 def _numbers(record: Record) -> int:
-    """How many numbers the largest array of the record has."""
+    """The number of elements of the largest array of the record."""
     top = () if record.top is None else record.top
-    arrays = (record.map, record.sink, record.lse, record.entropy, record.received, record.values, *top)
+    arrays = (record.map, record.sink, record.lse, record.entropy, record.received, record.value_norms, *top)
     return max((array.size for array in (*arrays, *record.kept.values()) if isinstance(array, np.ndarray)), default=0)
 
 
 def texts_in(tensors: Tensors, about: dict[str, Any]) -> tuple[str, str] | None:
-    """What was read and what was written."""
+    """The text that was read and the text that was generated."""
     found = about.get("texts")
     if found is None:
         return None
@@ -218,7 +219,7 @@ def texts_in(tensors: Tensors, about: dict[str, Any]) -> tuple[str, str] | None:
 
 
 def opening_in(tensors: Tensors, about: dict[str, Any]) -> tuple[str, int] | None:
-    """The name of a record and the number of its head; views look whether there is one."""
+    """The record name and the head that views show first; views check that they exist."""
     found = about.get("opening")
     if found is None:
         return None
@@ -227,14 +228,14 @@ def opening_in(tensors: Tensors, about: dict[str, Any]) -> tuple[str, int] | Non
     return found[0], found[1]
 
 
-def _step(tensors: Tensors, found: Any, place: str, B: int) -> Step | None:
+def _step(tensors: Tensors, found: Any, place: str, B: int) -> DecodeStep | None:
     if found is None:
         return None
     if not (isinstance(found, list) and len(found) == 2 and isinstance(found[1], list) and len(found[1]) in (0, B)):
         raise tensors.garbled(f"{place}.step")
     if not all(_is_size(number) and number <= LARGEST_SIZE for number in (found[0], *found[1])):
         raise tensors.garbled(f"{place}.step")
-    return Step(found[0], tuple(found[1]))
+    return DecodeStep(found[0], tuple(found[1]))
 
 
 def _prompt(tensors: Tensors, found: Any, place: str, T: int) -> int | None:
@@ -277,7 +278,7 @@ def _top(tensors: Tensors, own: str, shape: FourSizes) -> Top:
 
 
 def _tokens(
-    tensors: Tensors, entry: dict[str, Any], side: str, place: str, rows: Rows, samples: int, length: int
+    tensors: Tensors, entry: dict[str, Any], side: str, place: str, rows: TokenTable, samples: int, length: int
 ) -> tuple[tuple[str, ...], ...] | None:
     numbers = entry.get(side)
     if numbers is None:
@@ -310,7 +311,7 @@ def _kept(
         if not _are_numbers(about):
             raise tensors.garbled(f"{own}kept")
         kept |= _kept_arrays(tensors, own, names, shape) | {"scale": about["scale"], "softcap": about["softcap"]}
-    elif "map" not in names or set(about) - {"mask", "lead"}:  # without q the map is to be the weights
+    elif "map" not in names or set(about) - {"mask", "lead"}:  # without q the map must be the weights
         raise tensors.garbled(f"{own}kept")
     bound = None
     if about["mask"] is not None:
@@ -322,7 +323,7 @@ def _kept(
 def _kept_arrays(tensors: Tensors, own: str, names: list[str], shape: FourSizes) -> dict[str, Any]:
     B, H, T, S = shape
     q = tensors.shaped(f"{own}kept.q", B, H, T, None)
-    if not q.shape[-1]:  # no attention has heads of width 0, and it would let the file claim any length
+    if not q.shape[-1]:  # heads of width 0 are invalid, and would let the file claim any length
         raise tensors.garbled(f"{own}kept.q")
     k = tensors.shaped(f"{own}kept.k", B, None, S, q.shape[-1])
     lse = tensors.shaped(f"{own}kept.lse", B, H, T)
@@ -337,7 +338,7 @@ def _kept_arrays(tensors: Tensors, own: str, names: list[str], shape: FourSizes)
 
 
 def _lead(tensors: Tensors, own: str, about: dict[str, Any], shape: Shape) -> Shape:
-    """The axes before T and S as the caller had them, which is what the mask was written for."""
+    """The caller's axes before T and S, to which the mask applies."""
     lead = about.get("lead")
     if not isinstance(lead, list) or len(lead) > MOST_AXES - 2 or not all(_is_size(size) for size in lead):
         raise tensors.garbled(f"{own}kept.lead")

@@ -1,6 +1,6 @@
-"""Looking: an attend that remembers. Handed to a model, it answers every call and keeps the Record under its name.
+"""Recorder: an Attend that records. Passed to a model, it computes every attention call and keeps its Record.
 
-It knows neither models nor decoding: which tokens a call was about is told afterwards, from the order of the calls.
+It is independent of models and of decoding: tokens are assigned afterwards, from the order of the calls.
 """
 
 from collections import Counter
@@ -12,23 +12,23 @@ import numpy as np
 from regard.arrays import Array
 from regard.dispatch import attend as dispatched
 from regard.errors import ArgumentError
-from regard.records import Kind, Record, See, following
+from regard.records import Kind, Record, See, next_tokens
 from regard.trace.trace import Trace
 
-Rows = list[list[str]]
+TokenRows = list[list[str]]
 """Tokens, one row per sample, or one row for all."""
 
 
-class Looking:
-    """An Attend whose records stand in `trace`: one for each run or generation that is to be looked at.
+class Recorder:
+    """An Attend that keeps its records in `trace`. Use a new one for each run or generation.
 
     see      what each Record holds
-    attend   who computes: called like `regard.attend`, with `see=`
+    attend   the function that computes attention, called like `regard.attend` with `see=`
 
     >>> import numpy as np
-    >>> x, look = np.eye(3)[None, None], Looking()
-    >>> out = look(x, x, x, name="decoder.layers.0.self_attention", kind="decoder")
-    >>> look.label(["I", "love", "you"])["0.self_attention"].keys
+    >>> x, recorder = np.eye(3)[None, None], Recorder()
+    >>> out = recorder(x, x, x, name="decoder.layers.0.self_attention", kind="decoder")
+    >>> recorder.label(["I", "love", "you"])["0.self_attention"].key_tokens
     (('I', 'love', 'you'),)
     """
 
@@ -51,9 +51,9 @@ class Looking:
         softcap: float | None = None,
         dropout: float = 0.0,
     ) -> Array:
-        """softmax(q kᵀ · scale + bias) v, remembered.
+        """softmax(q kᵀ · scale + bias) v, with its Record appended to `trace`.
 
-        The output keeps its gradient; the Record holds none, but for map, LSE and entropy where `see.differentiable`.
+        The output keeps its gradient; the Record has none, except map, LSE and entropy with `see.differentiable`.
         """
         out, record = self.attend(
             q, k, v, mask=mask, bias=bias, scale=scale, softcap=softcap, dropout=dropout, see=self.see, kind=kind
@@ -62,23 +62,23 @@ class Looking:
         return out
 
     def label(self, tokens: Any = None, source: Any = None, written: Any = None) -> Trace:
-        """Name the tokens of all records, and give the Trace: one list, or one list per sample, padding included.
+        """Set the tokens of all records and return the Trace: one list, or one list per sample, padding included.
 
-        `tokens` are what the decoder read (or an encoder without a decoder), in the order it read them, however many
-        calls that took; the last may be missing from the calls, as a generation does not read what it writes last.
-        `source` is what the encoder of a translator read. What is None stays without tokens.
-        `written` is what the query of each of the `tokens` writes, "" where it writes nothing; of a translator it may
-        be left out, as each query writes the next token.
+        `tokens` are what the decoder read (or an encoder without a decoder), in order, over all calls. The calls may
+        lack the last one, because generation does not read the last token that it writes.
+        `source` is what the encoder of a translator read. A side that is None gets no tokens.
+        `written` is the token that each query generates, "" for none; for a translator it may be left out, because
+        each query generates the next token.
 
-        Samples must have kept their places and nothing may have been taken back: after a beam search, or in a session
-        that went on from an earlier text, run the text once more under a new Looking.
+        Samples must keep their order, and no token may be removed from the cache: after a beam search, or in a session
+        that continues an earlier text, run the text again with a new Recorder.
         """
         text = _Text("tokens", tokens)
         after = _Text("written", written)
         if after.rows is None and text.rows is not None and any(record.kind == "cross" for record in self.trace):
-            after.rows = [list(row) for row in following(text.rows)]
+            after.rows = [list(row) for row in next_tokens(text.rows)]
         if after.rows is not None and text.rows is not None:
-            after.check_beside(text)
+            after.check_same_length(text)
         alone = all(record.kind == "encoder" for record in self.trace)
         origin = text if source is None and alone else _Text("source", source)
         counts = sorted({record.shape[0] for record in self.trace})
@@ -107,37 +107,37 @@ class Looking:
 
 
 class _Text:
-    """Tokens as they were given, one row per sample or one for all. Without rows it labels nothing."""
+    """Given tokens, one row per sample or one for all. Without rows it sets no tokens."""
 
     def __init__(self, side: str, given: Any) -> None:
         self.side = side
-        self.rows: Rows | None = None if given is None else _rows(side, given)
+        self.rows: TokenRows | None = None if given is None else _rows(side, given)
 
     def check(self, name: str, wanted: int, spare: int = 0) -> None:
-        """As many tokens as the module `name` had positions, or `spare` more."""
+        """Raise ArgumentError unless there are as many tokens as positions of the module, or up to `spare` more."""
         if self.rows is not None and not 0 <= len(self.rows[0]) - wanted <= spare:
             raise ArgumentError("label-count", side=self.side, found=len(self.rows[0]), name=name, wanted=wanted)
 
-    def check_beside(self, text: "_Text") -> None:
-        """As many as `text` has, and of as many samples, or one row for all."""
+    def check_same_length(self, text: "_Text") -> None:
+        """Raise ArgumentError unless there are as many tokens as in `text`."""
         assert self.rows is not None
         assert text.rows is not None
         if len(self.rows[0]) != len(text.rows[0]):
             raise ArgumentError("label-written", found=len(self.rows[0]), wanted=len(text.rows[0]))
 
-    def whole(self, name: str, wanted: int) -> Rows | None:
-        """All tokens, just as many as the module had positions."""
+    def whole(self, name: str, wanted: int) -> TokenRows | None:
+        """All tokens, exactly as many as the module had positions."""
         self.check(name, wanted)
         return self.rows
 
-    def until(self, end: int, count: int) -> Rows | None:
-        """The `count` tokens before `end`; a cache larger than what was read has places without a token."""
+    def until(self, end: int, count: int) -> TokenRows | None:
+        """The `count` tokens before `end`; free slots of a cache have no token."""
         if self.rows is None:
             return None
         return [[*row[max(0, end - count) : end], *[""] * max(0, count - end)] for row in self.rows]
 
 
-def _rows(side: str, given: Any) -> Rows:
+def _rows(side: str, given: Any) -> TokenRows:
     given = given.tolist() if isinstance(given, np.ndarray) else given
     one = isinstance(given, list | tuple) and (len(given) == 0 or isinstance(given[0], str))
     rows = [given] if one else given

@@ -1,7 +1,7 @@
-"""Rows put together: the calls of one module over a text that was written step by step, as one Record.
+"""Stitching: the calls of one module during a generation, merged into one Record.
 
-A step leaves one row of weights, as wide as the text was then. Beams changed places meanwhile: a sample's rows are
-those of its ancestors. Which call goes on from which is in the records; nothing here runs a model.
+A decoding step records one row of weights, as wide as the text at that step. Beam search reorders samples: the rows of
+a sample are those of its ancestors. The records hold which call continues which; nothing here runs a model.
 """
 
 import warnings
@@ -12,43 +12,43 @@ from typing import Any
 
 import numpy as np
 
-from regard.arrays import Array, to_kind_of, to_numpy
+from regard.arrays import Array, convert_like, to_numpy
 from regard.axes import bin_width
 from regard.errors import ArgumentError
 from regard.messages import say
 from regard.padding import Padding
 from regard.records import Record, Top, tokens_of
-from regard.trace.decode_runs import Ends, Run, asked_for, runs_of, start_of, was_lost
+from regard.trace.decode_runs import DecodeRun, Ends, is_interleaved, runs_for_texts, runs_of, start_of
 from regard.trace.pooling import pool
 
 Spell = Callable[[Sequence[int]], list[str]]
-NUMBERS_AT_ONCE = 2**22
-"""Weights that are made at a time while a map is pooled: 16 MiB."""
+WEIGHTS_AT_ONCE = 2**22
+"""Number of weights computed at once while a map is pooled: 16 MiB."""
 MOST_KEYS = 2**25
-"""Samples × heads × keys of the whole, where the calls themselves have far fewer: a million keys of 32 heads."""
+"""Limit of samples × heads × keys of the result where the calls have far fewer: a million keys of 32 heads."""
 
 
 def stitched_records(
     records: Iterable[Record], ids: Any = None, map: int | None = 256, spell: Spell | None = None
 ) -> list[Record]:
-    """One Record for each text that a module went through; what was one call stays as it is.
+    """One Record for each text that a module processed; a text of one call is unchanged.
 
-    ids   the texts to follow, N L, as a search returned them: of each module one Record, of the run that read most of
-          them; else those that were alive at the last step of each run
-    spell how ids are spelled, where that is known: the last token that was written was never read
+    ids   the texts to follow, N L, as returned by a search: one Record per module, from the run that read most of them;
+          without ids, the samples of the last step of each run
+    spell converts ids to tokens, where possible: the last generated token was never read
     """
     runs = runs_of(records)
-    lost = next((run for run in runs if was_lost(run, runs)), None)
-    if lost is not None:
-        warnings.warn(say("stitch-in-turn", name=lost.module), stacklevel=3)  # at the call of Trace.stitched
+    interleaved = next((run for run in runs if is_interleaved(run, runs)), None)
+    if interleaved is not None:
+        warnings.warn(say("stitch-in-turn", name=interleaved.module), stacklevel=3)  # at the call of Trace.stitched
     if ids is None:
         return [_stitched(run, None, map) for run in runs]
     texts = to_numpy(ids)
-    return [_stitched(run, ends, map, texts, spell) for run, ends in asked_for(runs, texts)]
+    return [_stitched(run, ends, map, texts, spell) for run, ends in runs_for_texts(runs, texts)]
 
 
 def _stitched(
-    run: Run, ends: Ends | None, map: int | None, texts: np.ndarray | None = None, spell: Spell | None = None
+    run: DecodeRun, ends: Ends | None, map: int | None, texts: np.ndarray | None = None, spell: Spell | None = None
 ) -> Record:
     calls, last = run.calls, len(run.calls) - 1
     if run.is_encoder or (last == 0 and ends is None):
@@ -60,9 +60,9 @@ def _stitched(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What one call gives to the whole: its first `count` queries, which stand at `start`; its keys stand at `keys`.
+    """The part of one call in the result: its first `count` queries, at position `start`; its keys begin at `keys`.
 
-    `rows` says which of its samples each sample of the whole is; −1 where the text had ended before.
+    `rows` is the sample of the call for each sample of the result; −1 where the text had ended before.
     """
 
     record: Record
@@ -71,8 +71,8 @@ class Piece:
     keys: int
     rows: np.ndarray
 
-    def taken(self, x: Array, empty: float) -> Array:
-        """An array B H … of the call, by the samples of the whole."""
+    def by_sample(self, x: Array, empty: float) -> Array:
+        """An array B H … of the call, in the sample order of the result."""
         if np.array_equal(self.rows, np.arange(len(x))):
             return x
         found = x[np.maximum(self.rows, 0).tolist()]
@@ -81,7 +81,7 @@ class Piece:
 
 
 class Stitch:
-    """The calls of one module over one text, and for each sample of the whole the call and the row where it ends."""
+    """The calls of one module over one text, and for each sample of the result the call and the row where it ends."""
 
     def __init__(self, calls: Sequence[Record], ends: Ends) -> None:
         self.pieces = _pieces(calls, ends)
@@ -93,7 +93,7 @@ class Stitch:
         self._check()
 
     def _check(self) -> None:
-        """ArgumentError where calls are missing between others, or where they begin far behind the keys they have."""
+        """Raise ArgumentError where calls are missing, or where the first begins far after its keys."""
         end = self.first
         for piece in self.pieces:
             if piece.start != end:
@@ -105,40 +105,40 @@ class Stitch:
             raise ArgumentError("stitch-far", name=self.pieces[0].record.name, start=self.first, wanted=wanted)
 
     def end_of_text(self, sample: int) -> int:
-        """The place after the last token that the sample has read: it may have ended before others did."""
+        """The position after the last token that the sample read; it may end before others."""
         last = self.first + self.T
         return min((piece.start for piece in self.pieces if piece.rows[sample] < 0), default=last)
 
     def after(self, texts: np.ndarray, spell: Spell) -> list[str]:
-        """The token that each text has after the last one that was read; "" where the text ends there."""
+        """The token of each text after the last one that was read; "" where the text ends there."""
         places = [self.end_of_text(sample) for sample in range(len(texts))]
         return [
             spell([int(text[place])])[0] if place < len(text) else "" for text, place in zip(texts, places, strict=True)
         ]
 
     def record(self, bins: int | None = 256, after: Sequence[str] | None = None) -> Record:
-        """All rows as one Record. `after` is what each text has after the last token that was read, where known."""
+        """All rows as one Record. `after` is the token of each text after the last one that was read, where known."""
         calls = [piece.record for piece in self.pieces]
         first = calls[0]
         B, H = len(self.pieces[0].rows), first.shape[1]
         padding = self._padding()
         pooled = self._pooled(bins, B, H, padding)
-        queries = self._tokens([piece.record.queries for piece in self.pieces])
+        queries = self._tokens([piece.record.query_tokens for piece in self.pieces])
         return Record(
             shape=(B, H, self.T, self.S),
             name=first.module,
             kind=first.kind,
             fused=any(call.fused for call in calls),
             rest=next((call.rest for call in calls if call.rest), ""),
-            lse=self._joined([call.lse for call in calls], -np.inf),
-            entropy=self._joined([call.entropy for call in calls], 0.0),
-            sink_mass=self._joined([call.sink_mass for call in calls], 0.0),
+            lse=self._concatenated_rows([call.lse for call in calls], -np.inf),
+            entropy=self._concatenated_rows([call.entropy for call in calls], 0.0),
+            sink_mass=self._concatenated_rows([call.sink_mass for call in calls], 0.0),
             top=self._top([call.top for call in calls]),
-            values=self._values(),
-            queries=queries,
-            keys=self._keys(queries),
+            value_norms=self._values(),
+            query_tokens=queries,
+            key_tokens=self._keys(queries),
             written=self._written(queries, after),
-            # A first call that also read what an assistant proposed knows how long the prompt was.
+            # A first call that also read an assistant's proposals records the length of the prompt.
             prompt=min(self.pieces[0].count, first.prompt or self.pieces[0].count),
             padding=padding,
             rectangle=self.rectangle,
@@ -146,15 +146,15 @@ class Stitch:
         )
 
     def _values(self) -> Array | None:
-        """Those of the last call, which has all keys; unknown where a text had ended before it."""
+        """The value norms of the last call, which has all keys; None where a text had ended before it."""
         last = self.pieces[-1]
-        values = last.record.values
+        values = last.record.value_norms
         if values is None or (last.rows < 0).any() or values.shape[-1] < self.S:
             return None
-        return last.taken(values, 0.0)[..., : self.S]
+        return last.by_sample(values, 0.0)[..., : self.S]
 
     def _padding(self) -> Padding | None:
-        """Queries as the calls had them; behind the end of a text there are none. Its keys are the same tokens."""
+        """The padding of the queries from the calls, and no text after the end; keys are the same tokens."""
         known = [piece.record.padding or Padding() for piece in self.pieces]
         if all(one.queries is None and one.keys is None for one in known):
             return None
@@ -168,25 +168,25 @@ class Stitch:
         return Padding(queries, np.concatenate([before, unseen, queries], 1))
 
     def rectangle(self, rows: slice, cols: slice) -> Array:
-        """Exact weights of rows × cols, from the calls that have them."""
-        parts = [self._part(piece, rows, cols) for piece in self._within(rows)]
+        """Exact weights of rows × cols, from the calls that hold them."""
+        parts = [self._part(piece, rows, cols) for piece in self._pieces_in(rows)]
         if not parts:
             like = self.pieces[0].record.weights(slice(0, 0))
-            return to_kind_of(np.zeros((len(self.pieces[0].rows), like.shape[1], 0, cols.stop - cols.start)), like)
+            return convert_like(np.zeros((len(self.pieces[0].rows), like.shape[1], 0, cols.stop - cols.start)), like)
         return _concatenated(parts, -2)
 
-    def _within(self, rows: slice) -> list[Piece]:
+    def _pieces_in(self, rows: slice) -> list[Piece]:
         low, high = rows.start + self.first, rows.stop + self.first
         return [piece for piece in self.pieces if piece.start < high and piece.start + piece.count > low]
 
     def _part(self, piece: Piece, rows: slice, cols: slice) -> Array:
-        """The weights that one call has of the rectangle, with zeros for keys that were not there."""
+        """The weights of one call in the rectangle, with zeros for keys that it did not have."""
         top = max(0, rows.start + self.first - piece.start)
         bottom = min(piece.count, rows.stop + self.first - piece.start)
         S = piece.record.shape[-1]
         left, right = (min(max(0, at - piece.keys), S) for at in (cols.start, cols.stop))
         some = slice(left, right) if left < right else slice(0, 1)
-        found = piece.taken(piece.record.weights(slice(top, bottom), some), 0.0)
+        found = piece.by_sample(piece.record.weights(slice(top, bottom), some), 0.0)
         if left == right:
             return _padded(found[..., :0], 0, cols.stop - cols.start)
         return _padded(found, piece.keys + left - cols.start, cols.stop - cols.start)
@@ -198,47 +198,47 @@ class Stitch:
         if not (bins or wants_received or wants_sink) or not self.T:
             return {}
         high, wide = bin_width(self.T, bins or self.T), bin_width(self.S, bins or self.S)
-        step = max(1, NUMBERS_AT_ONCE // max(1, B * H * self.S * high)) * high
-        maps, received, sink, looking = [], np.zeros((B, H, self.S)), np.zeros((B, H)), np.zeros((B, H), int)
+        step = max(1, WEIGHTS_AT_ONCE // max(1, B * H * self.S * high)) * high
+        maps, received, sink, counts = [], np.zeros((B, H, self.S)), np.zeros((B, H)), np.zeros((B, H), int)
         like, keys = None, None if padding is None else padding.first_keys()
         keys = np.zeros(B, int) if keys is None else keys
         for at in range(0, self.T, step):
             like = self.rectangle(slice(at, min(self.T, at + step)), slice(0, self.S))
             block = to_numpy(like)
-            sees = block.any(-1)
-            maps.append(pool(block, sees.astype(int), high, wide)[0])
+            not_masked = block.any(-1)
+            maps.append(pool(block, not_masked.astype(int), high, wide)[0])
             received += block.sum(-2)
             sink += block[np.arange(B), :, :, keys].sum(-1) if self.S else 0
-            looking += sees.sum(-1)
+            counts += not_masked.sum(-1)
         found = {
             "map": np.concatenate(maps, -2) if bins else None,
             "received": received if wants_received else None,
-            "sink": sink / np.maximum(looking, 1) if wants_sink else None,
+            "sink": sink / np.maximum(counts, 1) if wants_sink else None,
         }
-        return {name: None if x is None else to_kind_of(x.astype(maps[0].dtype), like) for name, x in found.items()}
+        return {name: None if x is None else convert_like(x.astype(maps[0].dtype), like) for name, x in found.items()}
 
-    def _joined(self, parts: list[Any], empty: float) -> Array | None:
+    def _concatenated_rows(self, parts: list[Any], empty: float) -> Array | None:
         if any(part is None for part in parts):
             return None
         both = zip(self.pieces, parts, strict=True)
-        return _concatenated([piece.taken(part[:, :, : piece.count], empty) for piece, part in both], 2)
+        return _concatenated([piece.by_sample(part[:, :, : piece.count], empty) for piece, part in both], 2)
 
     def _top(self, parts: list[Top | None]) -> Top | None:
-        """The strongest keys, by their places in the whole; a row that had fewer keys gets others at 0."""
+        """The top keys, by their positions in the result; a row with fewer keys is filled up with weights of 0."""
         if any(part is None for part in parts):
             return None
         k = max(part.weights.shape[-1] for part in parts if part is not None)
         indices, weights = [], []
         for piece, part in zip(self.pieces, parts, strict=True):
             assert part is not None
-            found = piece.taken(part.indices[:, :, : piece.count], 0) + piece.keys
+            found = piece.by_sample(part.indices[:, :, : piece.count], 0) + piece.keys
             missing = k - found.shape[-1]
-            seen = piece.keys, piece.keys + piece.record.shape[-1]
-            before = range(min(seen[0], missing))
-            unseen = np.array([*before, *range(seen[1], seen[1] + missing)][:missing], dtype=np.int64)
-            more = np.broadcast_to(unseen, (*found.shape[:-1], missing))
-            indices.append(_concatenated([found, to_kind_of(more, found)], -1))
-            weights.append(_padded(piece.taken(part.weights[:, :, : piece.count], 0.0), 0, k))
+            own = piece.keys, piece.keys + piece.record.shape[-1]
+            before = range(min(own[0], missing))
+            others = np.array([*before, *range(own[1], own[1] + missing)][:missing], dtype=np.int64)
+            more = np.broadcast_to(others, (*found.shape[:-1], missing))
+            indices.append(_concatenated([found, convert_like(more, found)], -1))
+            weights.append(_padded(piece.by_sample(part.weights[:, :, : piece.count], 0.0), 0, k))
         return Top(_concatenated(indices, 2), _concatenated(weights, 2))
 
     def _tokens(self, parts: Sequence[tuple[tuple[str, ...], ...] | None]) -> tuple[tuple[str, ...], ...] | None:
@@ -254,14 +254,14 @@ class Stitch:
     def _written(
         self, queries: tuple[tuple[str, ...], ...] | None, after: Sequence[str] | None
     ) -> tuple[tuple[str, ...], ...] | None:
-        """The last query of a call writes what the next call reads first; the others what the record of the call says.
+        """The last query of a call generates the first token of the next; for others the record of the call is used.
 
-        None where no query is known to write anything.
+        None where no generated token is known.
         """
-        told = self._tokens([piece.record.written or (("",) * piece.record.shape[2],) for piece in self.pieces])
-        if queries is None or told is None:
+        recorded = self._tokens([piece.record.written or (("",) * piece.record.shape[2],) for piece in self.pieces])
+        if queries is None or recorded is None:
             return None
-        rows = [list(row) for row in told]
+        rows = [list(row) for row in recorded]
         for sample, (row, read) in enumerate(zip(rows, queries, strict=True)):
             for piece in self.pieces[1:]:
                 at = piece.start - self.first
@@ -273,21 +273,21 @@ class Stitch:
     def _keys(self, queries: tuple[tuple[str, ...], ...] | None) -> tuple[tuple[str, ...], ...] | None:
         if not self.is_cross and self.first == 0:
             return queries
-        piece = self.pieces[0 if self.is_cross else -1]  # of a source all is there from the beginning
-        keys, rows = piece.record.keys, piece.rows.tolist()
+        piece = self.pieces[0 if self.is_cross else -1]  # the first call of cross-attention has the whole source
+        keys, rows = piece.record.key_tokens, piece.rows.tolist()
         if keys is None or len(keys[0]) != self.S or min(rows) < 0:
             return None
         return keys if len(keys) == 1 else tuple(keys[row] for row in rows)
 
 
 def _text(piece: Piece, known: Array | None, axis: int) -> np.ndarray:
-    """Which queries or keys of a call are text, by the samples of the whole: all, where nothing is known."""
+    """Which queries or keys of a call are text, in the sample order of the result; all, where padding is unknown."""
     shape = (piece.record.shape[0], piece.record.shape[axis])
-    return np.asarray(piece.taken(np.ones(shape, bool) if known is None else np.array(to_numpy(known)), False))
+    return np.asarray(piece.by_sample(np.ones(shape, bool) if known is None else np.array(to_numpy(known)), False))
 
 
 def _pieces(calls: Sequence[Record], ends: Ends) -> list[Piece]:
-    """From the last call back to the first, each sample to its ancestor; what was taken back is left out."""
+    """The parts of all calls, found from the last call back along the ancestors; discarded tokens are left out."""
     pieces: list[Piece] = []
     rows = np.full(len(ends), -1)
     limit: int | None = None
@@ -310,7 +310,7 @@ def _pieces(calls: Sequence[Record], ends: Ends) -> list[Piece]:
 def _concatenated(parts: Sequence[Array], axis: int) -> Array:
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts, axis)
-    joined = to_kind_of(np.concatenate([to_numpy(part) for part in parts], axis), parts[0])
+    joined = convert_like(np.concatenate([to_numpy(part) for part in parts], axis), parts[0])
     return joined.to(parts[0].dtype)
 
 
@@ -320,4 +320,4 @@ def _padded(x: Array, before: int, width: int) -> Array:
         return x
     found = np.zeros((*x.shape[:-1], width), to_numpy(x[..., :0]).dtype)
     found[..., before : before + x.shape[-1]] = to_numpy(x)
-    return to_kind_of(found, x)
+    return convert_like(found, x)

@@ -1,6 +1,6 @@
-"""The Trace: what a run's attention calls left behind, found by number, name or kind.
+"""Trace: the records of a run, accessed by number, name or kind.
 
-It holds records and hands them on; how they are drawn or written is known only in `views` and in `file`.
+Drawing is in `regard.views`, the file format in `regard.trace.file`.
 """
 
 import os
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO, overload
 
 from regard.errors import ArgumentError, UnknownNameError
-from regard.files.output import PAGES, ending_of
+from regard.files.output import PAGES, extension_of
 from regard.messages import Language, Listed
 from regard.printable import printable
 from regard.records import Kind, Record, See
-from regard.trace.from_weights import KINDS, is_layers, mean_of_heads, record_of
+from regard.trace.from_weights import KINDS, is_layers, mean_of_heads, record_from_weights
 from regard.trace.token_merging import Merge, merged
 
 if TYPE_CHECKING:
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 Colour = Literal["truecolor", "256", "none"]
 Layer = int | str | None
 Range = slice | range | None
-"""Positions of which exact weights are drawn; None for all of them."""
+"""Positions whose exact weights are drawn; None for all of them."""
 ScaleName = Literal["auto", "linear", "log", "renormalised", "hidden"]
 
 
 class Trace:
-    """Records in call order, or one. A second record of the same name is called `name#1`, a third `name#2`.
+    """The records of a run, in call order. A second record of the same name becomes `name#1`, a third `name#2`.
 
     >>> import numpy as np
     >>> trace = Trace.from_weights(np.eye(3), queries=["I", "love", "you"], name="h.0.attn")
@@ -44,14 +44,14 @@ class Trace:
         self._made: list[Record] = []
         self._by_name: dict[str, int] = {}
         self._counts: dict[str, int] = {}
-        self.before_looking: Callable[[], None] | None = None
-        """Makes what records still lack, while a watch goes on; called before anybody looks at one."""
+        self.before_access: Callable[[], None] | None = None
+        """Computes the missing fields of records while a `watch` is active; called before records are accessed."""
         self.texts: tuple[str, str] | None = None
-        """What was read and what was written, word for word, where somebody told: tokens may not tell spaces."""
+        """The exact text that was read and the text that was generated, where known: tokens may not show spaces."""
         self.opening: tuple[str, int] | None = None
-        """The name of a record and the number of its head that views open with, where the model's settings name one."""
+        """The record name and the head that views show first, where the model's settings name one."""
         self.spell: Callable[[Sequence[int]], list[str]] | None = None
-        """How ids are spelled, while the tokenizer of a watched model is at hand; no file keeps it."""
+        """Converts ids to tokens, while the tokenizer of a watched model is available; not saved in files."""
         for record in [records] if isinstance(records, Record) else records:
             self.append(record)
 
@@ -69,20 +69,20 @@ class Trace:
         """A Trace of any attention weights, NumPy or torch; they are kept, not copied.
 
         (T, S) is one head, (H, T, S) several heads of one sample, (B, H, T, S) samples; further axes in front
-        count samples too. That is one record; a tuple or list of (B, H, T, S) arrays, such as Hugging Face's
-        `output_attentions=True` gives, is a record for each layer: `name.0`, `name.1`, and so on.
+        count samples too. Each of these is one record. A tuple or list of (B, H, T, S) arrays, as returned by Hugging
+        Face with `output_attentions=True`, gives one record per layer: `name.0`, `name.1`, and so on.
 
-        `queries` and `keys` are tokens; without `keys`, a square of self-attention uses `queries` for both. A row must
-        sum to 1, or be 0 throughout: a query that sees nothing.
+        `queries` and `keys` are tokens; without `keys`, square self-attention uses `queries` for both. A row must
+        sum to 1, or be all 0 for a fully masked query.
         """
         if is_layers(weights):
             named = {f"{name}.{layer}": each for layer, each in enumerate(weights)}
         else:
             named = {name: weights}
-        return cls(record_of(each, queries, keys, name=at, kind=kind, map=map) for at, each in named.items())
+        return cls(record_from_weights(each, queries, keys, name=at, kind=kind, map=map) for at, each in named.items())
 
     def append(self, record: Record) -> None:
-        """Add the next call's record."""
+        """Add the record of the next call."""
         if not isinstance(record, Record):
             raise ArgumentError("not-a-record", found=type(record).__name__)
         name = self.numbered(record.name)
@@ -90,24 +90,24 @@ class Trace:
         self._made.append(record if name == record.name else record.named(name))
 
     def complete(self, at: int, fields: dict[str, Any]) -> None:
-        """Fill in what a record lacked."""
+        """Fill in missing fields of a record."""
         self._made[at] = self._made[at].changed(**fields)
 
     def numbered(self, name: str) -> str:
-        """The name under which the next record of that name will stand: `name` itself, `name#1`, `name#2`, …"""
+        """The name that the next record of that name will get: `name` itself, `name#1`, `name#2`, …"""
         found, count = name, self._counts.get(name, 0)
         while found in self._by_name:
             count += 1
             found = f"{name}#{count}"
-        self._counts[name] = count  # a text of a thousand steps calls each name a thousand times
+        self._counts[name] = count  # a generation of a thousand steps uses each name a thousand times
         return found
 
-    # --- found -------------------------------------------------------------------------------------------
+    # --- access ------------------------------------------------------------------------------------------
 
     @property
     def _records(self) -> list[Record]:
-        if self.before_looking is not None:
-            self.before_looking()
+        if self.before_access is not None:
+            self.before_access()
         return self._made
 
     @property
@@ -126,7 +126,7 @@ class Trace:
     @overload
     def __getitem__(self, key: slice) -> "Trace": ...
     def __getitem__(self, key: int | str | slice) -> "Record | Trace":
-        """By number; by name, the end of it or another part, cut at dots, that one name has; or several by a slice."""
+        """A record by number or by name (also a unique part of it between dots), or a Trace by a slice."""
         if isinstance(key, str):
             return self._records[self._named(key)]
         if isinstance(key, slice):
@@ -138,28 +138,28 @@ class Trace:
         except TypeError:
             raise ArgumentError("record-key", found=type(key).__name__) from None
 
-    def _named(self, asked: str) -> int:
-        if asked in self._by_name:
-            return self._by_name[asked]
-        fitting = [name for name in self._by_name if name.endswith(f".{asked}")] if asked else []
-        if asked and not fitting:  # "h.1" of "transformer.h.1.attn"; of later calls "h.1#2"
-            part, mark, call = asked.partition("#")
-            fitting = [
+    def _named(self, key: str) -> int:
+        if key in self._by_name:
+            return self._by_name[key]
+        matching = [name for name in self._by_name if name.endswith(f".{key}")] if key else []
+        if key and not matching:  # "h.1" of "transformer.h.1.attn"; of later calls "h.1#2"
+            part, mark, call = key.partition("#")
+            matching = [
                 name
                 for name in self._by_name
                 if f".{part}." in f".{name.partition('#')[0]}." and name.partition("#")[1:] == (mark, call)
             ]
-        if len(fitting) == 1:
-            return self._by_name[fitting[0]]
-        if fitting:
-            raise ArgumentError("record-ambiguous", asked=asked, names=Listed(fitting))
-        near = get_close_matches(asked, self._by_name, n=1, cutoff=0.0)
+        if len(matching) == 1:
+            return self._by_name[matching[0]]
+        if matching:
+            raise ArgumentError("record-ambiguous", asked=key, names=Listed(matching))
+        near = get_close_matches(key, self._by_name, n=1, cutoff=0.0)
         if near:
-            raise UnknownNameError("record-unknown", asked=asked, nearest=near[0], count=len(self))
-        raise UnknownNameError("record-unknown-empty", asked=asked)
+            raise UnknownNameError("record-unknown", asked=key, nearest=near[0], count=len(self))
+        raise UnknownNameError("record-unknown-empty", asked=key)
 
     def select(self, kind: Kind | None = None, name: str | None = None) -> "Trace":
-        """The records of one kind, or whose name fits a pattern such as `"decoder.*"`, or both."""
+        """The records of one kind, or whose name matches a pattern such as `"decoder.*"`, or both."""
         if kind is not None and kind not in KINDS:
             raise ArgumentError("kind-unknown", asked=kind, kinds=Listed(KINDS))
         return self._part(
@@ -169,23 +169,23 @@ class Trace:
         )
 
     def _part(self, records: Iterable[Record]) -> "Trace":
-        """Other records, of the same texts."""
+        """A Trace of other records with the same texts."""
         part = Trace(records)
         part.texts, part.opening, part.spell = self.texts, self.opening, self.spell
         return part
 
     def stitched(self, ids: Any = None, map: int | None = 256) -> "Trace":
-        """The steps of a text that was written with a cache, put together: one Record for each module.
+        """The steps of a generation with a cache, merged into one Record for each module.
 
-        Each Record is the whole matrix, its `prompt` the number of queries that the first call read: the whole prompt,
-        unless that was read in pieces. Beams are followed: `ids`, what `generate` returned, says which of them, and
-        which text where several were written; without it, those alive at the last step of each. Without a cache every
-        step is a text of its own, of which `ids` finds the longest.
-        Raises NotKeptError where rows are longer than their maps and nothing was kept to compute them from.
+        Each Record is the whole matrix. Its `prompt` is the number of queries of the first call: the whole prompt,
+        unless it was read in chunks. Beams are followed: `ids`, the result of `generate`, selects the beams, and the
+        text where several were generated; without `ids`, the beams of the last step. Without a cache every step is a
+        separate text, and `ids` selects the longest.
+        Raises NotKeptError where rows are longer than their maps and q and k were not kept.
         """
         from regard.trace.stitching import stitched_records
 
-        map = See(map=map).map  # which says what is wrong with it
+        map = See(map=map).map  # validates it
         return self._part(stitched_records(self, ids, map, self.spell))
 
     def __repr__(self) -> str:
@@ -200,15 +200,15 @@ class Trace:
         return printable(f"Trace({count}: {', '.join(names)}; {', '.join(kinds)}; {sizes_text}{more})")
 
     def merged(self, by: Merge = "words", sample: int = 0) -> "Trace":
-        """One sample with its tokens put together to "characters" or "words": keys summed, queries averaged."""
+        """One sample with its tokens merged into "characters" or "words": keys summed, queries averaged."""
         return self._part(merged(record, by, sample) for record in self)
 
-    # --- measured ----------------------------------------------------------------------------------------
+    # --- measures ----------------------------------------------------------------------------------------
 
     def heads(self, queries: int | None = 2048) -> "Heads":
-        """What each head looks at on this text, ranked: printed, a table. Of a long text `queries` rows (None: all).
+        """What each head attends to on this text, ranked; prints as a table. `queries` limits the rows of a long text.
 
-        Attention is not explanation: it says where a head looks, not what the model makes of it.
+        Attention is not explanation: it shows where a head looks, not how the model uses it.
         """
         from regard.trace.measures.heads import find_heads
 
@@ -218,11 +218,11 @@ class Trace:
         """`"entropy"`, `"sink"` or `"distance"` of every head: L H.
 
         First the mean over the queries of each sample, padding left out, then the mean over samples: each text counts
-        once, however long it is.
+        once, whatever its length.
         """
-        from regard.trace.measures.per_head import measured
+        from regard.trace.measures.per_head import measure_heads
 
-        return measured(self, name)
+        return measure_heads(self, name)
 
     def rollout(self, rows: Range = None) -> "Trace":
         """The attention of all layers multiplied, residuals included: a Trace of one record (Abnar and Zuidema 2020).
@@ -234,22 +234,22 @@ class Trace:
         return self._part([attention_rollout(self, rows)])
 
     def value_weighted(self) -> "Trace":
-        """Every weight times the length of what it moves, rows summing to 1 again (Kobayashi et al. 2020).
+        """Every weight times the norm of its value vector, normalised to rows that sum to 1 (Kobayashi et al. 2020).
 
-        It needs `See(values=True)`, and exact weights; drawn beside the Trace, it shows which looks bring nothing.
+        Needs `See(values=True)` and exact weights. Compared with the Trace, it shows weights that contribute nothing.
         """
         from regard.trace.measures.per_head import value_weighted
 
         return self._part(value_weighted(record) for record in self)
 
     def _chosen(self, layer: Layer, head: Any) -> "tuple[Trace, Layer, Any]":
-        """What is to be drawn: of the mean, the only head of records that have no other."""
+        """What to draw: for "mean", the only head of records that hold the mean."""
         if not isinstance(head, str) or head != "mean":  # an array of heads compares one by one
             return self, layer, head
         chosen = self if layer in (None, "all") else [self[layer]]
         return self._part(mean_of_heads(record) for record in chosen), None, 0
 
-    # --- handed on ---------------------------------------------------------------------------------------
+    # --- output ------------------------------------------------------------------------------------------
 
     def show(
         self,
@@ -266,18 +266,18 @@ class Trace:
         rows: Range = None,
         cols: Range = None,
     ) -> None:
-        """Draw in the terminal, as chosen: one head, several, the "mean" of all, the heads of a layer, or all layers.
+        """Draw in the terminal: one head, several, the "mean" of all, the heads of a layer, or all layers.
 
-        `color` forces what is otherwise told from the terminal; `width` is in columns. `scale` is how colours go with
-        weights: "linear", "log", or without the first token "renormalised" or "hidden". `merge` puts "characters"
-        or "words" together from tokens; by default only the parts of a character are. `rows` and `cols`, such as
-        `slice(1000, 1064)`, draw the exact weights of these queries and keys; a long text needs `See(qk=True)` then.
+        `color` overrides the detected colour support; `width` is in columns. `scale` maps weights to colours:
+        "linear", "log", or without the first token "renormalised" or "hidden". `merge` merges tokens into "characters"
+        or "words"; by default only parts of a character are merged. `rows` and `cols`, such as `slice(1000, 1064)`,
+        draw the exact weights of these queries and keys; a long text needs `See(qk=True)` for that.
         """
         from regard.views.terminal import show
 
         trace, layer, heads = self._chosen(layer, head)
-        how: dict[str, Any] = {"color": color, "lang": lang, "scale": scale, "merge": merge}
-        show(trace, layer, heads, sample, file=file, width=width, rows=rows, cols=cols, **how)
+        options: dict[str, Any] = {"color": color, "lang": lang, "scale": scale, "merge": merge}
+        show(trace, layer, heads, sample, file=file, width=width, rows=rows, cols=cols, **options)
 
     def plot(
         self,
@@ -295,20 +295,20 @@ class Trace:
         rows: Range = None,
         cols: Range = None,
     ) -> "Axes | np.ndarray":
-        """Draw with matplotlib; the Axes, or an array of them where there are several pictures. The rest as `show`.
+        """Draw with matplotlib; returns the Axes, or an array of them for several pictures. Other arguments as `show`.
 
             trace.plot(0, head=0).figure.savefig("head.png")      # one head: an Axes
             trace.plot(0)[0, 0].figure.savefig("heads.png")       # all heads of a layer: an array, two axes
-            trace.plot(0, head=[0, 3])                            # two of them: an array too
+            trace.plot(0, head=[0, 3])                            # two heads: an array too
 
-        `vmax` is the weight of the last colour: the same in two figures, and they can be compared. `cmap` names the
-        colours; without `colorbar` nothing explains them.
+        `vmax` is the weight of the last colour; use the same in two figures to compare them. `cmap` names the colour
+        map; `colorbar` shows it.
         """
         from regard.views.plots import plot
 
         trace, layer, heads = self._chosen(layer, head)
-        look: dict[str, Any] = {"vmax": vmax, "cmap": cmap, "colorbar": colorbar}
-        return plot(trace, layer, heads, sample, ax, lang, scale, merge, rows=rows, cols=cols, **look)
+        colours: dict[str, Any] = {"vmax": vmax, "cmap": cmap, "colorbar": colorbar}
+        return plot(trace, layer, heads, sample, ax, lang, scale, merge, rows=rows, cols=cols, **colours)
 
     def html(
         self,
@@ -322,20 +322,20 @@ class Trace:
         rows: Range = None,
         cols: Range = None,
     ) -> None:
-        """Write one page of HTML that needs nothing else: all layers and heads of a sample, or one layer.
+        """Write one self-contained HTML page: all layers and heads of a sample, or one layer.
 
-        With `rows` and `cols` as for `show`, the exact weights of that part of the text.
+        `rows` and `cols` as for `show`: the exact weights of that part of the text.
         """
         from regard.views.page import write_page
 
-        ending_of(Path(path), *PAGES)
+        extension_of(Path(path), *PAGES)
         write_page(self, path, layer, sample, lang, scale, merge, rows, cols)
 
     def save(self, path: str | os.PathLike[str], qk: bool = False) -> None:
         """Write a safetensors file; with `qk`, also what exact weights are computed from.
 
         Maps are written in 16 bits: weights that are read back differ by at most 0.000016. With `qk` exact weights
-        are kept, as they are or as q and k.
+        are saved, directly or as q and k.
         """
         from regard.trace.file import save
 

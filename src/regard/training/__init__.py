@@ -1,4 +1,4 @@
-"""Training: a loop, its data, its schedule, its runs. It knows no architecture: any module that gives logits will do.
+"""Training: the loop, its data, the schedule and the run folder. Independent of the architecture: a model gives logits.
 
-Names are imported from their files, so that a recipe can be read without torch.
+Import names from their modules. This file imports nothing, so that a recipe can be read without torch.
 """

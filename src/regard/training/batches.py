@@ -1,6 +1,6 @@
-"""Batches: what one forward pass sees, as a pure function of (seed, epoch, index).
+"""Batches of training data. A batch is a pure function of (seed, epoch, index).
 
-Permutations depend on their key alone, so that a resumed run reads the same batches. `feed` sends them to the device.
+Permutations depend on their key alone, so a resumed run reads the same batches. `feed` copies them to the device.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from regard.training.ranks import Ranks
 
 
 def noise(n: int, *key: int) -> np.ndarray:
-    """`n` random 64-bit numbers that depend on nothing but the key, whose parts are at least 0.
+    """`n` random 64-bit numbers that depend only on the key, a sequence of numbers ≥ 0.
 
     >>> noise(2, 7, 1).tolist() == noise(2, 7, 1).tolist() != noise(2, 7, 2).tolist()
     True
@@ -29,7 +29,7 @@ def noise(n: int, *key: int) -> np.ndarray:
 
 
 def permutation(n: int, *key: int) -> np.ndarray:
-    """The numbers 0 … n - 1 in an order that depends on nothing but the key.
+    """The numbers 0 … n - 1 in an order that depends only on the key.
 
     >>> permutation(5, 0, 0).tolist()
     [3, 2, 1, 0, 4]
@@ -38,14 +38,15 @@ def permutation(n: int, *key: int) -> np.ndarray:
 
 
 IGNORED = -100
-"""Stands among the targets where nothing is predicted; PyTorch's own default."""
+"""The target of a position that is not predicted; PyTorch's default `ignore_index`."""
 
 
 class Batch(NamedTuple):
-    """What one forward pass sees: named inputs, each with one row an example, and what is to be predicted.
+    """The inputs and targets of one forward pass, one row per example.
 
-    `inputs["ids"]` (B, T) goes with `targets` (B, T), where IGNORED stands if nothing is predicted; `…_keep` (B, S)
-    tells the tokens of another input from its padding. `examples` are the numbers of the rows.
+    inputs     tensors by name: "ids" (B, T); "…_keep" (B, S) is True for the tokens of another input, False for padding
+    targets    (B, T); IGNORED where nothing is predicted
+    examples   the index of each row's example in the data
     """
 
     inputs: dict[str, Tensor]
@@ -54,22 +55,22 @@ class Batch(NamedTuple):
 
     @property
     def n_targets(self) -> int:
-        """How many tokens are predicted."""
+        """The number of predicted tokens."""
         return int((self.targets != IGNORED).sum())
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens go in, padding not counted: `ids` up to the last target of each row, and all that is kept."""
+        """The number of input tokens without padding: `ids` up to the last target of each row, and kept tokens."""
         T = self.targets.shape[1]
         reach = (self.targets != IGNORED) * torch.arange(1, T + 1)  # B T
         kept = sum(int(keep.sum()) for name, keep in self.inputs.items() if name.endswith("_keep"))
         return kept + (int(reach.amax(1).sum()) if reach.numel() else 0)
 
-    def part(self, rank: int, world: int) -> "Batch":
-        """The rows of one of `world` processes; none at all where there are fewer rows than processes.
+    def shard(self, rank: int, world: int) -> "Batch":
+        """The rows of process `rank` of `world`. Empty for some processes if there are fewer rows than processes.
 
         >>> ids = torch.arange(6).reshape(3, 2)
-        >>> Batch({"ids": ids}, ids + 1, (7, 8, 9)).part(1, 2).examples
+        >>> Batch({"ids": ids}, ids + 1, (7, 8, 9)).shard(1, 2).examples
         (8,)
         """
         mine = slice(rank, None, world)
@@ -81,24 +82,24 @@ class Data(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Changes with anything that changes a batch."""
+        """A hash of everything that determines a batch."""
 
     @property
     def batches_per_epoch(self) -> int:
         """The same in every epoch."""
 
     def batch(self, epoch: int, index: int) -> Batch:
-        """One batch, the rows of all processes, on the CPU."""
+        """One batch with the rows of all processes, on the CPU."""
 
 
 class PairBatches:
-    """Sentences and their translations as ids, those of like length together.
+    """Sentence pairs as ids, grouped into batches by length.
 
-    A batch of B pairs whose longest side has n tokens (bos or eos included) keeps B · n ≤ `tokens_per_batch`, unless
-    one pair alone is longer. Pairs of equal length change places in each epoch and the batches come in another order,
-    but where one batch ends and the next begins never changes. `shuffle=False`: from short to long, always the same.
+    A batch of B pairs whose longest side has n tokens (bos or eos included) satisfies B · n ≤ `tokens_per_batch`,
+    unless a single pair is longer. Each epoch shuffles pairs of equal length and the order of the batches; the batch
+    boundaries never change. `shuffle=False`: always from short to long.
 
-    inputs: `ids` (bos, then the target), `source` (then eos), `source_keep`; targets: the target, then eos.
+    inputs: `ids` (bos + target), `source` (source + eos), `source_keep`; targets: target + eos.
 
     >>> data = PairBatches([[5, 6], [7]], [[8], [9, 4]], tokens_per_batch=6, seed=0, pad=0, bos=1, eos=2)
     >>> batch = data.batch(epoch=0, index=0)
@@ -124,7 +125,7 @@ class PairBatches:
         self.seed, self.shuffle = seed, shuffle
         self.pad, self.bos, self.eos = pad, bos, eos
         self.tokens_per_batch = tokens_per_batch
-        self._sources, self._targets = Rows.of(sources, eos), Rows.of(targets, eos)
+        self._sources, self._targets = PackedRows.of(sources, eos), PackedRows.of(targets, eos)
         self._longest = np.maximum(self._sources.lengths, self._targets.lengths)  # of the two sides of each pair
         self._cuts = cut_by_budget(np.sort(self._longest), tokens_per_batch)
         self._plan = (-1, np.empty(0, int), np.empty(0, int))  # epoch, order of the pairs, order of the batches
@@ -136,14 +137,14 @@ class PairBatches:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Changes with any id, the budget, the seed and the order."""
+        """A hash of the ids, the token budget, the seed and the order."""
         about = (self.tokens_per_batch, self.seed, self.pad, self.bos, self.eos, self.shuffle)
         arrays = (self._sources.flat, self._sources.starts, self._targets.flat, self._targets.starts)
         return _fingerprint("pairs", about, *arrays)
 
     def batch(self, epoch: int, index: int) -> Batch:
-        """Batch `index` of an epoch; ArgumentError where there is none."""
-        _check_place(self, epoch, index)
+        """Batch `index` of an epoch. Raises ArgumentError if it does not exist."""
+        _check_index(self, epoch, index)
         pairs, batches = self._planned(epoch)
         which = batches[index]
         rows = pairs[self._cuts[which] : self._cuts[which + 1]]
@@ -157,7 +158,7 @@ class PairBatches:
         return Batch(tensors, torch.from_numpy(targets), tuple(rows.tolist()))
 
     def _planned(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """The order of an epoch. The last one asked for is kept, as one value, so that threads never see half of it."""
+        """The order of an epoch. The last one is cached in one attribute, so that threads read it atomically."""
         planned, pairs, batches = self._plan
         if planned != epoch:
             ties = noise(len(self._longest), self.seed, epoch, 0) if self.shuffle else np.arange(len(self._longest))
@@ -169,14 +170,14 @@ class PairBatches:
 
 
 class BlockBatches:
-    """One long row of ids (an array of whole numbers, or a memmap) in blocks of T, `batch_size` blocks a batch.
+    """One long sequence of ids (an integer array or a memmap) in blocks of T, `batch_size` blocks per batch.
 
-    Each epoch begins at a random offset below 2 T, so that blocks end elsewhere each time, and goes through the blocks
-    in another order; what is left over at the two ends of the text is less than 2 T and comes round in other epochs.
-    `shuffle=False`: from the first id to the last, each but the first predicted once; what the last block lacks is
-    `pad`, and IGNORED among the targets.
+    Each epoch begins at a random offset below 2 T, so that block boundaries move, and shuffles the blocks. Fewer than
+    2 T ids at the ends of the text are left out of an epoch; other epochs contain them.
+    `shuffle=False`: in order; every id but the first is predicted once. The last block is filled with `pad`, its
+    targets with IGNORED.
 
-    inputs: `ids` (B, T); targets: the ids that follow.
+    inputs: `ids` (B, T); targets: the same positions shifted by one.
 
     >>> data = BlockBatches(np.arange(8), block=3, batch_size=2, seed=0, shuffle=False)
     >>> [data.batch(0, i).targets.tolist() for i in range(data.batches_per_epoch)]
@@ -189,12 +190,12 @@ class BlockBatches:
         check_counts(block=(block, 1), batch_size=(batch_size, 1), seed=(seed, 0))
         if ids.ndim != 1 or ids.dtype.kind not in "iu":
             raise ArgumentError("blocks-ids", shape=ids.shape, dtype=ids.dtype)
-        least = block + 1 if shuffle else 2  # in random order only whole blocks are seen
+        least = block + 1 if shuffle else 2  # with shuffling only whole blocks are used
         if len(ids) < least:
             raise ArgumentError("blocks-short", found=len(ids), least=least, block=block)
         self.ids, self.block, self.batch_size = ids, block, batch_size
         self.seed, self.shuffle, self.pad = seed, shuffle, pad
-        # One block fewer than fit, so that there is room to move: as many in every epoch.
+        # One block fewer than fit leaves space for the offset, and makes the number the same in every epoch.
         self._blocks = max(1, (len(ids) - block) // block) if shuffle else -(-(len(ids) - 1) // block)
         self._plan = (-1, 0, np.empty(0, int))  # epoch, offset, order of the blocks
 
@@ -205,13 +206,13 @@ class BlockBatches:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Changes with any id, the sizes, the seed and the order. Reads all ids, once."""
+        """A hash of the ids, the sizes, the seed and the order. Reads all ids once."""
         about = (self.block, self.batch_size, self.seed, self.shuffle, self.pad)
         return _fingerprint("blocks", about, self.ids)
 
     def batch(self, epoch: int, index: int) -> Batch:
-        """Batch `index` of an epoch; ArgumentError where there is none."""
-        _check_place(self, epoch, index)
+        """Batch `index` of an epoch. Raises ArgumentError if it does not exist."""
+        _check_index(self, epoch, index)
         offset, order = self._planned(epoch)
         blocks = order[index * self.batch_size : (index + 1) * self.batch_size]
         at = offset + blocks[:, None] * self.block + np.arange(self.block)  # B T
@@ -224,24 +225,24 @@ class BlockBatches:
         return Batch({"ids": torch.from_numpy(ids)}, torch.from_numpy(targets), tuple(blocks.tolist()))
 
     def _planned(self, epoch: int) -> tuple[int, np.ndarray]:
-        """The offset and order of an epoch, kept as one value, so that threads never see half of it."""
+        """The offset and order of an epoch, cached in one attribute, so that threads read it atomically."""
         planned, offset, order = self._plan
         if planned != epoch:
-            room = len(self.ids) - self._blocks * self.block  # from the first offset to that where the last block fits
-            offset = int(noise(1, self.seed, epoch, 0)[0]) % room if self.shuffle else 0
+            offsets = len(self.ids) - self._blocks * self.block  # the number of offsets at which all blocks fit
+            offset = int(noise(1, self.seed, epoch, 0)[0]) % offsets if self.shuffle else 0
             order = permutation(self._blocks, self.seed, epoch, 1) if self.shuffle else np.arange(self._blocks)
             self._plan = (epoch, offset, order)
         return offset, order
 
 
-class Rows(NamedTuple):
-    """Rows of ids laid end to end: row i is flat[starts[i] : starts[i + 1]]."""
+class PackedRows(NamedTuple):
+    """Rows of ids concatenated in one array: row i is flat[starts[i] : starts[i + 1]]."""
 
     flat: np.ndarray
     starts: np.ndarray
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[int]], end: int) -> "Rows":
+    def of(cls, rows: Sequence[Sequence[int]], end: int) -> "PackedRows":
         """The rows, each followed by `end`."""
         lengths = np.fromiter((len(row) + 1 for row in rows), np.int64, len(rows))
         starts = np.concatenate([[0], np.cumsum(lengths)])
@@ -254,7 +255,7 @@ class Rows(NamedTuple):
         return np.diff(self.starts)
 
     def padded(self, which: np.ndarray, pad: int) -> tuple[np.ndarray, np.ndarray]:
-        """Those rows as one array, and which of it they fill."""
+        """The chosen rows as one padded array, and a boolean array that is True for their ids."""
         lengths = self.starts[which + 1] - self.starts[which]
         keep = np.arange(lengths.max()) < lengths[:, None]  # B T
         at = self.starts[which][:, None] + np.arange(keep.shape[1])
@@ -264,7 +265,7 @@ class Rows(NamedTuple):
 
 
 def cut_by_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
-    """Where batches begin, and the end, when rows of rising length fill each as far as count · longest ≤ budget.
+    """The batch boundaries for rows of ascending length, such that count · longest ≤ budget in each batch.
 
     >>> cut_by_budget(np.array([1, 2, 2, 5, 9]), 6).tolist()
     [0, 3, 4, 5]
@@ -278,13 +279,13 @@ def cut_by_budget(lengths: np.ndarray, budget: int) -> np.ndarray:
     return np.array(cuts)
 
 
-def _check_place(data: Data, epoch: int, index: int) -> None:
+def _check_index(data: Data, epoch: int, index: int) -> None:
     if epoch < 0 or not 0 <= index < data.batches_per_epoch:
         raise ArgumentError("batch-place", epoch=epoch, index=index, count=data.batches_per_epoch)
 
 
 def _fingerprint(kind: str, about: tuple[object, ...], *arrays: np.ndarray) -> str:
-    """A hash of all of it; a memmap is read piece by piece."""
+    """SHA-256 of the settings and arrays; a memmap is read in pieces."""
     hashed = hashlib.sha256(repr((kind, about)).encode())
     for array in arrays:
         hashed.update(f"{array.dtype.name} {array.size}".encode())
@@ -294,8 +295,11 @@ def _fingerprint(kind: str, about: tuple[object, ...], *arrays: np.ndarray) -> s
     return hashed.hexdigest()
 
 
-class Part(NamedTuple):
-    """This process's rows of a micro-batch on the device, and what the whole of it comes to."""
+class DeviceBatch(NamedTuple):
+    """This process's rows of a micro-batch on its device.
+
+    n_targets, n_tokens and examples count the micro-batch of all processes.
+    """
 
     inputs: dict[str, Tensor]
     targets: Tensor
@@ -304,27 +308,27 @@ class Part(NamedTuple):
     examples: tuple[int, ...]
 
 
-def feed(data: Data, cursor: int, ranks: Ranks) -> Generator[Part]:
-    """Micro-batch `cursor` and all that follow it, without end: epoch after epoch."""
+def feed(data: Data, cursor: int, ranks: Ranks) -> Generator[DeviceBatch]:
+    """Micro-batch `cursor` and all that follow, epoch after epoch, without end. A thread prepares the next one."""
 
-    def ready(at: int) -> Part:
-        return part_of(data.batch(*divmod(at, data.batches_per_epoch)), ranks)
+    def prepare(at: int) -> DeviceBatch:
+        return device_batch(data.batch(*divmod(at, data.batches_per_epoch)), ranks)
 
     with ThreadPoolExecutor(1, "feed") as background:
-        coming = background.submit(ready, cursor)
+        coming = background.submit(prepare, cursor)
         while True:
             cursor += 1
-            part, coming = coming, background.submit(ready, cursor)
-            yield part.result()
+            current, coming = coming, background.submit(prepare, cursor)
+            yield current.result()
 
 
-def part_of(batch: Batch, ranks: Ranks) -> Part:
-    """The rows of this process, sent to its device."""
-    mine = batch.part(ranks.rank, ranks.world)
-    inputs = {name: _sent(each, ranks.device) for name, each in mine.inputs.items()}
-    return Part(inputs, _sent(mine.targets, ranks.device), batch.n_targets, batch.n_tokens, batch.examples)
+def device_batch(batch: Batch, ranks: Ranks) -> DeviceBatch:
+    """The rows of this process, copied to its device."""
+    mine = batch.shard(ranks.rank, ranks.world)
+    inputs = {name: _to_device(each, ranks.device) for name, each in mine.inputs.items()}
+    return DeviceBatch(inputs, _to_device(mine.targets, ranks.device), batch.n_targets, batch.n_tokens, batch.examples)
 
 
-def _sent(x: Tensor, device: torch.device) -> Tensor:
-    """To a GPU from page-locked memory, so that the copy need not be waited for."""
+def _to_device(x: Tensor, device: torch.device) -> Tensor:
+    """`x` on the device. Pinned memory lets the copy to a GPU run asynchronously."""
     return x.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else x

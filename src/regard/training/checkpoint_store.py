@@ -1,4 +1,4 @@
-"""The checkpoints of a run. Each is a folder that is complete or absent: written aside, synced, hashed, renamed.
+"""The checkpoints of a run. Each is a folder that is complete or absent: written under a temporary name, then renamed.
 
 The manifest holds the size and hash of every file. It is written last and verified on reading.
 """
@@ -20,8 +20,8 @@ from regard.checkpoints.strict_json import JsonError, parse
 from regard.checkpoints.tensor_file import TensorFile, check_dtypes, write_tensors
 from regard.errors import ArgumentError, FileError
 from regard.files.input import read_file
-from regard.files.output import reason_of, refusal
-from regard.memory import spell
+from regard.files.output import reason_of, write_error
+from regard.memory import format_bytes
 from regard.messages import Listed
 from regard.position_rules import check_counts
 from regard.training import durable
@@ -35,14 +35,14 @@ LARGEST_JSON = 2**24
 
 
 def write_manifest(folder: Path, step: int, digests: Mapping[str, Digest]) -> None:
-    """Declare a folder a checkpoint. Raises OSError."""
+    """Write the manifest that marks a folder as a complete checkpoint. Raises OSError."""
     files = {name: digests[name]._asdict() for name in FILES}
     about = {"format": FORMAT, "version": VERSION, "step": step, "files": files}
     durable.write_file(folder / MANIFEST, lambda writer: writer.write(json.dumps(about).encode()))
 
 
 def verify(folder: Path, step: int, names: Iterable[str] = FILES) -> None:
-    """Hold files against their manifest, every byte; FileError with the first thing that is wrong."""
+    """Check the size and hash of files against the manifest. Raises FileError for the first difference."""
     try:
         if folder.is_symlink() or not folder.is_dir():
             raise FileError("checkpoint-not-plain", path=str(folder))
@@ -54,10 +54,12 @@ def verify(folder: Path, step: int, names: Iterable[str] = FILES) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """The value in a small file of ours. Raises FileError and OSError."""
+    """The value of a small JSON file of a checkpoint. Raises FileError and OSError."""
     size = _size(path)
     if size > LARGEST_JSON:
-        raise FileError("checkpoint-size", path=str(path), found=spell(size), wanted=f"≤ {spell(LARGEST_JSON)}")
+        raise FileError(
+            "checkpoint-size", path=str(path), found=format_bytes(size), wanted=f"≤ {format_bytes(LARGEST_JSON)}"
+        )
     try:
         return parse(read_file(path, most=LARGEST_JSON, within=path.parent))
     except JsonError as error:
@@ -103,7 +105,7 @@ def _verify_file(path: Path, wanted: Digest) -> None:
 
 
 def _size(path: Path) -> int:
-    """Of a plain file: looked at before it is opened, since opening a pipe would wait for ever."""
+    """The size of a regular file. Checked before opening, because opening a FIFO would block."""
     try:
         about = path.lstat()
     except FileNotFoundError as error:
@@ -115,11 +117,11 @@ def _size(path: Path) -> int:
 
 LATEST = "LATEST"
 _NAME = "step-[0-9]{8,}"
-_MARGIN = 1.2  # what is asked to be free, per byte that will be written
+_MARGIN = 1.2  # bytes that must be free per byte to be written
 
 
 class Snapshot(NamedTuple):
-    """A run at the end of a step: tensors by name, and whatever else it needs to go on, as JSON."""
+    """A run after a step: tensors by name, and the rest of the state needed to continue, as JSON values."""
 
     step: int
     model: dict[str, Tensor]
@@ -127,29 +129,29 @@ class Snapshot(NamedTuple):
     state: dict[str, Any]
 
 
-class Skipped(NamedTuple):
-    """A checkpoint that cannot be used, and the error that says why in either language."""
+class SkippedCheckpoint(NamedTuple):
+    """A checkpoint that cannot be used, and the error that gives the reason."""
 
     path: Path
     reason: FileError
 
 
-class Found(NamedTuple):
-    """The newest snapshot that is whole, if there is one, and the newer ones that are not."""
+class NewestCheckpoint(NamedTuple):
+    """The newest complete snapshot, None if there is none, and the newer checkpoints that are damaged."""
 
     snapshot: Snapshot | None
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedCheckpoint, ...]
 
 
-class Store:
-    """The checkpoints in a folder, of which the newest `keep` are kept.
+class CheckpointStore:
+    """The checkpoints in a folder. Only the newest `keep` are kept.
 
-    every   steps between two of them. One at another step is there because a run had to stop, and counts only while
-            it is the newest: the others are those of a run that was never stopped.
+    every   steps between two checkpoints. A checkpoint at another step was written when a run was stopped. It counts
+            only while it is the newest, so that a stopped run keeps the same checkpoints as an uninterrupted one.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = Store(folder)
+    ...     store = CheckpointStore(folder)
     ...     for step in (10, 20, 30):
     ...         _ = store.save(Snapshot(step, {"w": torch.full((2,), float(step))}, {}, {"cursor": step}))
     ...     store.steps(), store.newest().snapshot.model["w"]
@@ -157,12 +159,12 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike[str], keep: int = 2, every: int = 1) -> None:
-        check_counts(keep=(keep, 2), every=(every, 1))  # with one kept, a flipped bit would be the end of the run
+        check_counts(keep=(keep, 2), every=(every, 1))  # with a single checkpoint, one flipped bit would lose the run
         self.folder = Path(folder)
         self.keep, self.every = keep, every
 
     def steps(self) -> list[int]:
-        """The steps of which there is a folder, ascending; whether it is whole, only reading tells."""
+        """The steps that have a folder, ascending. The folders are not verified."""
         try:
             names = [path.name for path in self.folder.iterdir() if re.fullmatch(_NAME, path.name) and path.is_dir()]
         except FileNotFoundError:
@@ -177,10 +179,10 @@ class Store:
     # --- writing ---
 
     def save(self, snapshot: Snapshot) -> Path:
-        """Put a snapshot on the disk, then let go of those that are no longer kept; the folder it is in.
+        """Write a snapshot, then remove checkpoints that are no longer kept. Returns its folder.
 
-        Steps after this one belong to a course that the run has left: they go too. Raises TooLargeError where the disk
-        is full and FileError where it refuses; older checkpoints are then as they were, and nothing half made is left.
+        Checkpoints of later steps are removed too: the run was rewound. Raises TooLargeError if the disk is full,
+        FileError if writing fails; then older checkpoints are unchanged and no partial file is left.
         """
         check_counts(step=(snapshot.step, 0))
         tensors = {MODEL: snapshot.model, OPTIMIZER: snapshot.optimizer}
@@ -188,48 +190,48 @@ class Store:
             check_dtypes(found)
         state = json_bytes("state", snapshot.state)
         if len(state) > LARGEST_JSON:
-            raise ArgumentError("state-large", found=spell(len(state)), most=spell(LARGEST_JSON))
+            raise ArgumentError("state-large", found=format_bytes(len(state)), most=format_bytes(LARGEST_JSON))
         target = self._path(snapshot.step)
-        aside = durable.temporary(target)
+        partial = durable.temporary(target)
         need = int(_MARGIN * (len(state) + sum(x.nbytes for found in tensors.values() for x in found.values())))
         try:
-            self._make_room(need)
+            self._prepare_folder(need)
             try:
-                self._write(aside, snapshot.step, tensors, state)
-                self._put(aside, snapshot.step)
+                self._write(partial, snapshot.step, tensors, state)
+                self._publish(partial, snapshot.step)
             finally:
-                with suppress(OSError):  # what stopped us is the news, and the next sweep tries again
-                    durable.discard(aside)
+                with suppress(OSError):  # must not hide the first error; the next sweep tries again
+                    durable.discard(partial)
             self.sweep()
         except OSError as error:
-            raise refusal(error, target, need) from error
+            raise write_error(error, target, need) from error
         return target
 
     def sweep(self) -> None:
-        """Remove what a killed process left half made or half removed."""
+        """Remove partial files that a killed process left."""
         durable.sweep(self.folder, f"{_NAME}|{LATEST}")
 
-    def _make_room(self, need: int) -> None:
+    def _prepare_folder(self, need: int) -> None:
         if not self.folder.is_dir():
             durable.make_folder(self.folder)
             durable.sync_folder(self.folder.parent)
         self.sweep()
-        durable.check_room(self.folder, need)
+        durable.check_free_space(self.folder, need)
 
-    def _write(self, aside: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: bytes) -> None:
-        durable.make_folder(aside)
-        digests = {STATE: durable.write_file(aside / STATE, lambda writer: writer.write(state))}
+    def _write(self, partial: Path, step: int, tensors: dict[str, dict[str, Tensor]], state: bytes) -> None:
+        durable.make_folder(partial)
+        digests = {STATE: durable.write_file(partial / STATE, lambda writer: writer.write(state))}
         for name, found in tensors.items():
 
-            def numbers(writer: durable.Writer, found: dict[str, Tensor] = found) -> None:
+            def write(writer: durable.Writer, found: dict[str, Tensor] = found) -> None:
                 write_tensors(cast(BinaryIO, writer), found)
 
-            digests[name] = durable.write_file(aside / name, numbers)
-        write_manifest(aside, step, digests)
-        durable.sync_folder(aside)
+            digests[name] = durable.write_file(partial / name, write)
+        write_manifest(partial, step, digests)
+        durable.sync_folder(partial)
 
-    def _put(self, aside: Path, step: int) -> None:
-        """In place, and only then the older ones away."""
+    def _publish(self, partial: Path, step: int) -> None:
+        """Rename the new checkpoint to its final name, and only then remove older ones."""
         target = self._path(step)
         before = self.steps()
         for other in before:
@@ -237,7 +239,7 @@ class Store:
                 durable.retire(self._path(other))
         if os.path.lexists(target):
             durable.retire(target)
-        durable.move(aside, target)
+        durable.move(partial, target)
         durable.sync_folder(self.folder)
         durable.replace_file(self.folder / LATEST, f"{target.name}\n".encode())
         older = [other for other in before if other < step]
@@ -249,37 +251,37 @@ class Store:
     # --- reading ---
 
     def load(self, step: int) -> Snapshot:
-        """The snapshot of a step, to the last bit, on the CPU. Raises FileError with what is wrong with it."""
+        """The snapshot of a step, bit for bit as saved, on the CPU. Raises FileError if it is absent or damaged."""
         path = self._path(step)
         if not path.exists() and not path.is_symlink():
-            there = Listed(self.steps()) or "–"
-            raise FileError("checkpoint-absent", path=str(self.folder), step=step, steps=there)
+            steps = Listed(self.steps()) or "–"
+            raise FileError("checkpoint-absent", path=str(self.folder), step=step, steps=steps)
         verify(path, step)
         state = read_json(path / STATE)
         if not isinstance(state, dict):
             raise FileError("checkpoint-garbled", path=str(path / STATE), place="state")
         return Snapshot(step, read_tensors(path / MODEL), read_tensors(path / OPTIMIZER), state)
 
-    def newest(self) -> Found:
-        """The newest snapshot that is whole, and which were passed over on the way to it, and why."""
-        skipped: list[Skipped] = []
+    def newest(self) -> NewestCheckpoint:
+        """The newest complete snapshot, and the newer checkpoints that were skipped."""
+        skipped: list[SkippedCheckpoint] = []
         for step in reversed(self.steps()):
             try:
-                return Found(self.load(step), tuple(skipped))
+                return NewestCheckpoint(self.load(step), tuple(skipped))
             except FileError as error:
-                skipped.append(Skipped(self._path(step), error))
-        return Found(None, tuple(skipped))
+                skipped.append(SkippedCheckpoint(self._path(step), error))
+        return NewestCheckpoint(None, tuple(skipped))
 
     def last(self, n: int) -> list[int]:
-        """The steps of the newest `n` checkpoints, ascending; fewer where there are no more."""
+        """The steps of the newest `n` checkpoints, ascending; fewer if there are fewer."""
         check_counts(n=(n, 1))
         steps = self.steps()
         return [*(step for step in steps[:-1] if step % self.every == 0), *steps[-1:]][-n:]
 
     def models(self, n: int) -> Iterator[dict[str, Tensor]]:
-        """The weights of these checkpoints, oldest first, one in memory at a time.
+        """The weights of the newest `n` checkpoints, oldest first, one in memory at a time.
 
-        A damaged one raises FileError: a mean over others would be another model than the one asked for.
+        Raises FileError for a damaged one: the mean of the others would be a different model.
         """
         for step in self.last(n):
             verify(self._path(step), step, [MODEL])
@@ -287,13 +289,13 @@ class Store:
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """A safetensors file as torch tensors in the dtypes it has. Raises FileError."""
+    """The tensors of a safetensors file, in their stored dtypes. Raises FileError."""
     file = TensorFile(path)
     return {name: _tensor(array, file.dtypes[name]) for name, array in file.items()}
 
 
 def _tensor(array: np.ndarray, dtype: str) -> Tensor:
-    tensor = torch.from_numpy(np.array(array))  # a copy: the file's own memory cannot be written to
-    if dtype == "bfloat16":  # the upper half of each float32, taken as bits: rounding would make all NaN alike
+    tensor = torch.from_numpy(np.array(array))  # a copy: the mapped file is read-only
+    if dtype == "bfloat16":  # the upper half of each float32, as bits: rounding would change the bits of a NaN
         return (tensor.view(torch.int32) >> 16).to(torch.int16).view(torch.bfloat16)
-    return tensor.to(getattr(torch, dtype))  # an empty array comes as float32, whatever it was
+    return tensor.to(getattr(torch, dtype))  # an empty array is float32 in NumPy whatever its stored dtype

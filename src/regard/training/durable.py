@@ -1,7 +1,7 @@
-"""Files that are on the disk when we say so: written, synced and renamed, one system call after another.
+"""Durable file operations: write, sync, rename. When a function returns, its change is on the disk.
 
-After each call stands `fault_point`, where tests stop the process. What the files hold is not known here, nor who else
-might write beside us: whoever calls holds the run's lock.
+`fault_point` follows each system call; tests stop the process there. Independent of the files' content. The caller
+must hold the run's lock, so that no other process writes to the folder.
 """
 
 import errno
@@ -15,31 +15,31 @@ from pathlib import Path
 from typing import NamedTuple
 
 from regard.files.input import BINARY, UNLIMITED, open_descriptor, open_file
-from regard.files.output import real_place
+from regard.files.output import resolve_target
 
 
 def fault_point(call: str) -> None:
-    """Nothing. Tests put something here that kills the process after the n-th system call, whose name it is told."""
+    """Does nothing. Tests replace it to kill the process after the n-th system call; `call` is the call's name."""
 
 
 class Digest(NamedTuple):
-    """What a file is known by."""
+    """The size and SHA-256 of a file."""
 
     size: int
     sha256: str
 
 
-NOTHING = Digest(0, hashlib.sha256().hexdigest())
+EMPTY = Digest(0, hashlib.sha256().hexdigest())
 
 
 def sha256_of(path: Path) -> str:
-    """Of a regular file of its folder as it stands, read piece by piece. Raises FileError and OSError."""
+    """The SHA-256 of a regular file, read in pieces. Links out of its folder are refused. Raises FileError, OSError."""
     with open_file(path, most=UNLIMITED, within=path.parent) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 class Writer:
-    """The end of a file being written, which counts and hashes what passes."""
+    """Appends to an open file, and counts and hashes what it writes."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -47,7 +47,7 @@ class Writer:
         self._size = 0
 
     def write(self, content: bytes) -> int:
-        """All of it, however many calls the system makes of it."""
+        """Write all of `content`, in several system calls if necessary."""
         rest = memoryview(content)
         while rest:
             rest = rest[os.write(self._descriptor, rest) :]
@@ -58,12 +58,12 @@ class Writer:
 
     @property
     def digest(self) -> Digest:
-        """Of everything written so far."""
+        """The digest of everything written so far."""
         return Digest(self._size, self._hash.hexdigest())
 
 
 def write_file(path: Path, write: Callable[[Writer], object]) -> Digest:
-    """Let `write` fill a new file, and return when its bytes are on the disk. Raises OSError."""
+    """Create a file, let `write` fill it, and return when its bytes are on the disk. Raises OSError."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o666)
     try:
         fault_point("open")
@@ -77,36 +77,36 @@ def write_file(path: Path, write: Callable[[Writer], object]) -> Digest:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put new content in the place of a file's: whoever looks finds the old or the new, whole.
+    """Replace a file's content atomically: a reader finds the complete old or the complete new content.
 
-    A link stays one, and what it leads to is replaced. Raises OSError, and FileError where no regular file is there.
+    A link is kept and its target is replaced. Raises OSError, and FileError if the path is not a regular file.
     """
-    path = real_place(path)
-    aside = temporary(path)
+    path = resolve_target(path)
+    partial = temporary(path)
     try:
-        write_file(aside, lambda writer: writer.write(content))
-        os.replace(aside, path)
+        write_file(partial, lambda writer: writer.write(content))
+        os.replace(partial, path)
         fault_point("rename")
         sync_folder(path.parent)
     finally:
-        with suppress(OSError):  # what stopped us is the news
-            discard(aside)
+        with suppress(OSError):  # must not hide the first error
+            discard(partial)
 
 
 def make_folder(path: Path) -> None:
-    """A new folder. Raises OSError."""
+    """Create a folder. Raises OSError."""
     path.mkdir()
     fault_point("mkdir")
 
 
 def move(source: Path, target: Path) -> None:
-    """Give a file or folder another name beside it; on the disk once the folder is synced. Raises OSError."""
+    """Rename a file or folder in its parent; durable once the parent is synced. Raises OSError."""
     source.rename(target)
     fault_point("rename")
 
 
 def sync_file(path: Path) -> None:
-    """Return when a file that somebody else has written is on the disk. Raises OSError."""
+    """Return when an already written file is on the disk. Raises OSError."""
     descriptor = open_descriptor(path, os.O_RDWR)
     try:
         os.fsync(descriptor)
@@ -117,7 +117,7 @@ def sync_file(path: Path) -> None:
 
 def sync_folder(path: Path) -> None:
     """Return when the names in a folder are on the disk. Raises OSError."""
-    if os.name == "nt":  # has no such call, and needs none
+    if os.name == "nt":  # Windows has no such call and does not need one
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -134,7 +134,7 @@ def sync_folder(path: Path) -> None:
 
 
 def temporary(path: Path) -> Path:
-    """The name under which this process makes `path`.
+    """The temporary name under which this process writes `path`.
 
     >>> temporary(Path("step-00000100")).name == f"step-00000100.tmp-{os.getpid()}"
     True
@@ -143,12 +143,12 @@ def temporary(path: Path) -> Path:
 
 
 def retire(path: Path) -> None:
-    """Take a file or folder out of use, all at once; `sweep` removes it, however often it is interrupted."""
+    """Rename a file or folder out of the way, atomically; `sweep` then removes it, also after an interruption."""
     move(path, temporary(path.with_name(f"{path.name}.gone")))
 
 
 def sweep(folder: Path, names: str) -> None:
-    """Remove what processes that are gone, or this one earlier, left half made or half removed under such names."""
+    """Remove temporary files left by dead processes or by this one. `names` is a regular expression."""
     pattern = re.compile(rf"(?:{names})(?:\.gone)?\.tmp-([0-9]{{1,10}})")
     for path in sorted(folder.iterdir()):
         found = pattern.fullmatch(path.name)
@@ -157,7 +157,7 @@ def sweep(folder: Path, names: str) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a file, or a folder and all in it; links are removed, not followed."""
+    """Remove a file, or a folder and its content. Links are removed, not followed."""
     if path.is_dir() and not path.is_symlink():
         for child in sorted(path.iterdir()):
             discard(child)
@@ -171,7 +171,7 @@ def discard(path: Path) -> None:
 
 
 def _is_alive(pid: int) -> bool:
-    if os.name == "nt" or pid < 1:  # Windows has no harmless signal; there the run's lock alone must tell
+    if os.name == "nt" or pid < 1:  # Windows has no harmless signal; only the run's lock protects there
         return False
     try:
         os.kill(pid, 0)
@@ -182,11 +182,11 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-# --- when the disk says no -------------------------------------------------------------------------------
+# --- free space ------------------------------------------------------------------------------------------
 
 
-def check_room(folder: Path, need: int) -> None:
-    """Raise the system's own "no space left" before so many bytes are written in vain."""
+def check_free_space(folder: Path, need: int) -> None:
+    """Raise OSError ENOSPC before anything is written if fewer than `need` bytes are free."""
     found = shutil.disk_usage(folder)
-    if found.total > 0 and found.free < need:  # a total of 0 is a file system that does not tell
+    if found.total > 0 and found.free < need:  # a total of 0: the file system does not report its size
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))

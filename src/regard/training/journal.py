@@ -1,4 +1,4 @@
-"""What a run reports: step results read one step late, throughput, metrics.jsonl, and events for listeners."""
+"""The reports of a run: step results read one step late, throughput, metrics.jsonl, and events for listeners."""
 
 import time
 from collections import deque
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from regard.files.output import refusal
+from regard.files.output import write_error
 from regard.training.batches import Data
 from regard.training.durable import Digest, replace_file
 from regard.training.metrics import MetricsFile, json_bytes
@@ -20,7 +20,7 @@ from regard.training.ranks import Ranks
 
 
 class Report(NamedTuple):
-    """One step, in plain numbers. `loss` is the mean over its targets, None where it was not finite."""
+    """The result of one step as Python numbers. `loss` is the mean over its targets, None if not finite."""
 
     step: int
     lr: float
@@ -32,7 +32,7 @@ class Report(NamedTuple):
 
 
 class _Pending(NamedTuple):
-    """A step whose numbers are still on their way."""
+    """A step whose result has not reached the host yet."""
 
     step: int
     lr: float
@@ -43,13 +43,13 @@ class _Pending(NamedTuple):
 
 
 class Reports:
-    """Steps go in as tensors (loss, norm, good, stop) and come out as Reports, in order."""
+    """A queue: step results go in as tensors (loss, norm, good, stop) and come out as Reports, in order."""
 
     def __init__(self) -> None:
         self._pending: deque[_Pending] = deque()
 
     def put(self, step: int, lr: float, numbers: Tensor, n_tokens: int, examples: tuple[int, ...]) -> None:
-        """A step whose work has been given to the device."""
+        """Add a step that was launched on the device."""
         arrived = None
         if numbers.is_cuda:
             on_host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
@@ -59,11 +59,11 @@ class Reports:
         self._pending.append(_Pending(step, lr, numbers, arrived, n_tokens, examples))
 
     def take(self, everything: bool = False) -> list[Report]:
-        """What has come: on a GPU all but the newest step, which is still being computed, unless `everything`."""
+        """The reports that are ready: on a GPU all but the newest step, which is still running, unless `everything`."""
         late = 0 if everything or not self._pending or self._pending[-1].arrived is None else 1
-        return [self._settled(self._pending.popleft()) for _ in range(len(self._pending) - late)]
+        return [self._report(self._pending.popleft()) for _ in range(len(self._pending) - late)]
 
-    def _settled(self, pending: _Pending) -> Report:
+    def _report(self, pending: _Pending) -> Report:
         if pending.arrived is not None:
             pending.arrived.synchronize()
         loss, norm, good, stop = pending.numbers.tolist()
@@ -79,19 +79,19 @@ class Reports:
         )
 
 
-class Pace:
-    """Tokens and steps per second over the last few seconds of work; what else is done between steps is told apart."""
+class Throughput:
+    """Tokens and steps per second over the last seconds of training. Pauses between steps are counted separately."""
 
     WINDOW = 10.0
 
     def __init__(self) -> None:
-        self._steps: deque[tuple[float, int]] = deque()  # seconds and tokens of each; the sums are kept beside them
+        self._steps: deque[tuple[float, int]] = deque()  # seconds and tokens of each step; the sums are kept below
         self._seconds, self._tokens = 0.0, 0
         self._paused, self._done = 0.0, 0
         self._since = time.perf_counter()
 
     def add(self, tokens: int) -> None:
-        """One more step of so many tokens is done."""
+        """Count a finished step of `tokens` tokens."""
         seconds = self._lap()
         self._steps.append((seconds, tokens))
         self._seconds, self._tokens, self._done = self._seconds + seconds, self._tokens + tokens, self._done + 1
@@ -99,19 +99,19 @@ class Pace:
             seconds, tokens = self._steps.popleft()
             self._seconds, self._tokens = self._seconds - seconds, self._tokens - tokens
 
-    def again(self) -> None:
-        """The time since the last step went into something else: validation, saving, getting ready."""
+    def end_pause(self) -> None:
+        """Count the time since the last step as a pause: validation, saving, preparation."""
         pause = self._lap()
         self._paused += pause if self._done else 0.0
 
     @property
     def seconds_per_step(self) -> float | None:
-        """Of work, and of what lies between two steps on the average; None before the first step."""
+        """Mean seconds of a step plus mean seconds of pause per step; None before the first step."""
         return self._seconds / len(self._steps) + self._paused / self._done if self._done else None
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Of work alone; None before the first step."""
+        """Tokens per second of training without pauses; None before the first step."""
         return self._tokens / self._seconds if self._seconds > 0 else None
 
     def _lap(self) -> float:
@@ -121,11 +121,11 @@ class Pace:
 
 SECONDS = 0.2
 ROWS = 4
-"""Of a batch: enough to count what a token takes."""
+"""Rows of a batch used to count the operations per token."""
 
 
 def measured_peak(device: torch.device, dtype: torch.dtype) -> float:
-    """Operations per second of large square matrix products, the best of several tries in about 0.2 s."""
+    """Operations per second of large square matrix products, the best of several trials in about 0.2 s."""
     n = 8192 if device.type == "cuda" else 1024
     a, b = (torch.randn(n, n, device=device, dtype=dtype) for _ in range(2))
     best, end = float("inf"), time.perf_counter() + SECONDS
@@ -145,13 +145,13 @@ def _finish(x: Tensor) -> None:
 def share_per_rate(
     objective: nn.Module, data: Data, ranks: Ranks, autocast: AbstractContextManager[Any]
 ) -> float | None:
-    """What one token per second is, as a share of all devices' peak; None where the operations cannot be counted.
+    """The share of all devices' peak that one token per second uses; None if the operations cannot be counted.
 
-    A few rows of the first batch are enough. They leave no gradient, and in eval mode no statistic either.
+    Runs a few rows of the first batch, in eval mode so that no statistics change. No gradient is left.
     """
     device = ranks.device
     whole = data.batch(0, 0)
-    batch = whole.part(0, max(1, len(whole.targets) // ROWS))
+    batch = whole.shard(0, max(1, len(whole.targets) // ROWS))
     inputs = {name: each.to(device) for name, each in batch.inputs.items()}
     objective.eval()
     with autocast:
@@ -163,7 +163,7 @@ def share_per_rate(
 
 
 def counted_operations(loss: Callable[[], Tensor]) -> int:
-    """Operations of one forward and backward pass: products of matrices and attention, an addition counted as one."""
+    """Operations of one forward and backward pass: matrix products and attention; an addition counts as one."""
     counter = FlopCounterMode(display=False)
     with counter:
         loss().backward()
@@ -171,15 +171,15 @@ def counted_operations(loss: Callable[[], Tensor]) -> int:
 
 
 Reason = Literal["steps", "patience", "already", "signal"]
-"""Why a run ended: all steps done; nothing better for too long; it had ended before; it was asked to stop."""
+"""Why a run ended: all steps done; no improvement for too long; already finished earlier; a stop signal."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Started:
     """Training begins after `step` of `steps`.
 
-    resumed_from  the step of the checkpoint it goes on from; None for a new run
-    skipped       a sentence for each newer checkpoint that could not be used
+    resumed_from  the step of the checkpoint that the run continues from; None for a new run
+    skipped       the reason for each newer checkpoint that could not be used
     """
 
     step: int
@@ -193,12 +193,12 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stepped:
-    """One optimizer update is done, or was left out because its loss was not finite.
+    """One optimizer update is done, or was skipped because its loss was not finite.
 
-    loss         None where the step was skipped
+    loss         None if the step was skipped
     norm         of the gradient, before clipping
-    share        of the measured peak of the device, 0 to 1; None where no peak was measured
-    eta_seconds  until the last step; None as long as nobody can tell
+    share        of the device's measured peak, 0 to 1; None if no peak was measured
+    eta_seconds  estimated seconds to the last step; None if unknown
     """
 
     step: int
@@ -213,7 +213,7 @@ class Stepped:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Validated:
-    """The validation set was looked at; `best` is the lowest loss so far, this one included."""
+    """The validation loss was computed; `best` is the lowest so far, this one included."""
 
     step: int
     loss: float
@@ -222,7 +222,7 @@ class Validated:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Saved:
-    """A checkpoint is in place."""
+    """A checkpoint was saved."""
 
     step: int
     path: Path
@@ -230,7 +230,7 @@ class Saved:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finished:
-    """The run ended; `figures` are what it is remembered by."""
+    """The run ended; `figures` are its final results."""
 
     step: int
     reason: Reason
@@ -243,59 +243,59 @@ Listener = Callable[[Event], None]
 
 METRICS = "metrics.jsonl"
 WRITE_SECONDS = 0.5
-"""Lines are written together: one at a time, a step of few milliseconds would feel it. A checkpoint waits for them."""
+"""Lines are written in groups: single writes would slow a step of a few milliseconds. A checkpoint waits for them."""
 
 
 class Journal:
-    """Of the process that writes; the others have one that is silent.
+    """Writes metrics.jsonl and notifies listeners. Only the first process writes; in the others it is silent.
 
-    share_per_rate   what a token per second is, as a share of the device's measured peak; None where nobody knows
+    share_per_rate   the share of the device's measured peak that one token per second uses; None if unknown
     """
 
     def __init__(self, folder: Path, steps: int, listeners: Sequence[Listener], *, silent: bool) -> None:
         self.folder, self.steps, self.listeners, self.silent = folder, steps, listeners, silent
         self.metrics = MetricsFile(folder / METRICS)
-        self.pace = Pace()
+        self.throughput = Throughput()
         self.share_per_rate: float | None = None
         self._lines: list[dict[str, Any]] = []  # not written yet; a validation may still be added to the last
         self._wrote = time.monotonic()
 
     def begin(self, step: int, known: Digest | None = None) -> None:
-        """Go on after `step`: what was written down after it happened in a course that is forgotten.
+        """Continue after `step`: remove the lines of later steps.
 
-        known   the metrics as they were at `step`: nothing of them may have changed
+        known   the digest of the metrics file at `step`; raises FileError if the file has changed up to there
         """
         if self.silent:
             return
         if known is None:
-            self.metrics.cut(step)
+            self.metrics.truncate(step)
         else:
-            self.metrics.go_back(step, known)
+            self.metrics.rewind(step, known)
 
-    def tell(self, event: Event) -> None:
-        """Let everybody know."""
+    def notify(self, event: Event) -> None:
+        """Send an event to all listeners."""
         if not self.silent:
             for listener in self.listeners:
                 listener(event)
 
     def step(self, report: Report) -> None:
-        """Write down and tell one step; of one that was left out, also which examples were in it."""
-        self.pace.add(report.n_tokens)
+        """Record a step and notify the listeners. For a skipped step, also write its examples to a file."""
+        self.throughput.add(report.n_tokens)
         if self.silent:
             return
         if time.monotonic() - self._wrote > WRITE_SECONDS:
             self._write()
-        rate, seconds = self.pace.tokens_per_second, self.pace.seconds_per_step
+        rate, seconds = self.throughput.tokens_per_second, self.throughput.seconds_per_step
         is_bad = report.loss is None
         line = {"step": report.step, "loss": report.loss, "lr": report.lr, "norm": report.norm}
         line |= {"tokens": report.n_tokens, "tokens_per_second": rate and round(rate, 1)}
         if is_bad:
             line["skipped"] = True
-            self._keep_bad(report)
+            self._write_examples(report)
         self._lines.append(line)
         share = None if self.share_per_rate is None or rate is None else self.share_per_rate * rate
         eta = None if seconds is None else seconds * (self.steps - report.step)
-        self.tell(
+        self.notify(
             Stepped(
                 step=report.step,
                 loss=report.loss,
@@ -309,13 +309,13 @@ class Journal:
         )
 
     def validated(self, step: int, loss: float, best: float) -> None:
-        """Write the validation into the line of its step, and tell it."""
+        """Add the validation loss to the line of its step, and notify the listeners."""
         if self._lines:
             self._lines[-1]["valid_loss"] = loss
-        self.tell(Validated(step=step, loss=loss, best=best))
+        self.notify(Validated(step=step, loss=loss, best=best))
 
-    def settle(self) -> None:
-        """Everything told so far is in the file, and the file is on the disk."""
+    def flush(self) -> None:
+        """Write all lines to the file and sync it to the disk."""
         if not self.silent:
             self._write()
             self.metrics.sync()
@@ -325,11 +325,11 @@ class Journal:
             self.metrics.append(self._lines)
         self._lines, self._wrote = [], time.monotonic()
 
-    def _keep_bad(self, report: Report) -> None:
+    def _write_examples(self, report: Report) -> None:
         path = self.folder / "bad" / f"step-{report.step:08d}.json"
         content = json_bytes("examples", {"step": report.step, "examples": list(report.examples)}) + b"\n"
         try:
             path.parent.mkdir(exist_ok=True)
             replace_file(path, content)
         except OSError as error:
-            raise refusal(error, path, len(content)) from error
+            raise write_error(error, path, len(content)) from error

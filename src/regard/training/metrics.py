@@ -1,4 +1,4 @@
-"""metrics.jsonl: one line of JSON a step, each step once, in order."""
+"""The file metrics.jsonl: one line of JSON per step, in ascending order of steps."""
 
 import hashlib
 import json
@@ -10,51 +10,51 @@ from typing import Any
 from regard.checkpoints.strict_json import JsonError, parse
 from regard.errors import AbsentFileError, ArgumentError, FileError
 from regard.files.input import open_descriptor, read_file
-from regard.files.output import refusal
+from regard.files.output import write_error
 from regard.training import durable
 from regard.training.durable import Digest
 
 
 def json_bytes(name: str, value: Any) -> bytes:
-    """One line, without its end. ArgumentError for NaN, infinity and whatever else JSON has no word for.
+    """A value as one line of JSON, without the newline. ArgumentError for NaN, infinity and other non-JSON values.
 
     >>> json_bytes("line", {"step": 1, "loss": 9.5})
     b'{"step": 1, "loss": 9.5}'
     """
     try:
         content = json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-        parse(content)  # 1 and "1" are two keys of a dict, and one of JSON's
+        parse(content)  # 1 and "1" are two keys of a dict, but the same key in JSON
     except (TypeError, ValueError, RecursionError) as error:
         raise ArgumentError("not-json", name=name, reason=str(error)) from error
     return content
 
 
 LARGEST = 2**30
-"""In bytes: the lines of some five million steps."""
+"""In bytes: the lines of about five million steps."""
 
 
 class MetricsFile:
-    """The lines of a run.
+    """The metrics file of a run.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     metrics = MetricsFile(Path(folder) / "metrics.jsonl")
     ...     metrics.append([{"step": 1, "loss": 9.5}, {"step": 2, "loss": 9.25}])
-    ...     metrics.cut(1)
+    ...     metrics.truncate(1)
     ...     metrics.read()
     [{'step': 1, 'loss': 9.5}]
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._last: int | None = None  # the last step in the file, once somebody has looked
+        self._last: int | None = None  # the last step in the file, None until it was read
 
     def read(self) -> list[dict[str, Any]]:
-        """All whole lines; none where there is no file. FileError names a line that makes no sense."""
+        """All complete lines; empty if there is no file. FileError names an invalid line."""
         return [about for _, about in self._lines()]
 
     def append(self, lines: list[dict[str, Any]]) -> None:
-        """Add lines of later steps than all before, all of them or none. ArgumentError, TooLargeError, FileError."""
+        """Append lines of later steps, all or none. Raises ArgumentError, TooLargeError, FileError."""
         last = self._last_step()
         for line in lines:
             step = line.get("step")
@@ -65,11 +65,14 @@ class MetricsFile:
         try:
             self._write(content)
         except OSError as error:
-            raise refusal(error, self.path, len(content)) from error
+            raise write_error(error, self.path, len(content)) from error
         self._last = last
 
-    def cut(self, step: int | None = None) -> None:
-        """Drop what comes after `step`, and a torn last line; without a step, only the latter. Raises as append."""
+    def truncate(self, step: int | None = None) -> None:
+        """Remove the lines after `step` and an incomplete last line; without a step, only the latter.
+
+        Raises the same errors as `append`.
+        """
         kept = [(line, about) for line, about in self._lines() if step is None or about["step"] <= step]
         content = b"".join(line + b"\n" for line, _ in kept)
         try:
@@ -78,13 +81,13 @@ class MetricsFile:
                 if self.path.stat().st_size != len(content):
                     durable.replace_file(self.path, content)
         except OSError as error:
-            raise refusal(error, self.path, len(content)) from error
+            raise write_error(error, self.path, len(content)) from error
         self._last = kept[-1][1]["step"] if kept else -1
 
-    def go_back(self, step: int, known: Digest) -> None:
-        """Drop what was written after `step`, when the file was `known`. FileError where what is before has changed.
+    def rewind(self, step: int, known: Digest) -> None:
+        """Remove what was written after `step`, when the file's digest was `known`. FileError if the rest has changed.
 
-        Of what comes after, nothing is read: a power cut may leave anything there. No file is no lines, and no error.
+        The removed part is not parsed: after a power failure it may hold any bytes. A missing file is not an error.
         """
         try:
             content = self._content()
@@ -94,26 +97,26 @@ class MetricsFile:
             if kept != content:
                 durable.replace_file(self.path, kept)
         except OSError as error:
-            raise refusal(error, self.path, known.size) from error
-        self.cut(step)
+            raise write_error(error, self.path, known.size) from error
+        self.truncate(step)
 
     def sync(self) -> None:
-        """Return when every line is on the disk: before a checkpoint says that its steps are done. Raises FileError."""
+        """Sync the file to the disk, before a checkpoint records its steps as done. Raises FileError."""
         try:
             if self.path.exists():
                 durable.sync_file(self.path)
                 durable.sync_folder(self.path.parent)
         except OSError as error:
-            raise refusal(error, self.path, 0) from error
+            raise write_error(error, self.path, 0) from error
 
     def digest(self) -> Digest:
-        """What the file is known by, as it stands. Raises FileError."""
+        """The digest of the current file. Raises FileError."""
         content = self._content()
         return Digest(len(content), hashlib.sha256(content).hexdigest())
 
     def _last_step(self) -> int:
         if self._last is None:
-            self.cut()  # a new line must not stand behind half of an old one
+            self.truncate()  # a new line must not follow an incomplete one
         assert self._last is not None
         return self._last
 
@@ -124,27 +127,27 @@ class MetricsFile:
             try:
                 durable.Writer(descriptor).write(content)
             except OSError:
-                os.ftruncate(descriptor, before)  # a full disk took a part of it
+                os.ftruncate(descriptor, before)  # a full disk accepted only a part
                 raise
         finally:
             os.close(descriptor)
 
     def _content(self) -> bytes:
-        """The file as it stands; nothing where there is none. Raises FileError."""
+        """The content of the file; empty if there is none. Raises FileError."""
         try:
             return read_file(self.path, most=LARGEST, within=self.path.parent)
         except AbsentFileError:
             return b""
 
     def _lines(self) -> list[tuple[bytes, dict[str, Any]]]:
-        """Each whole line as it stands, and what it says."""
+        """Each complete line as bytes and as a parsed object."""
         lines = self._content().split(b"\n")[:-1]
         found: list[tuple[bytes, dict[str, Any]]] = []
         last = -1
         for number, line in enumerate(lines, 1):
             about = _parsed(line)
             step = about.get("step")
-            if type(step) is not int or not last < step < 2**53:  # which a curve's float64 still tells apart
+            if type(step) is not int or not last < step < 2**53:  # float64 in a curve holds integers up to there
                 raise FileError("metrics-garbled", path=str(self.path), line=number)
             found.append((line, about))
             last = step
@@ -152,7 +155,7 @@ class MetricsFile:
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """An object, empty where the line is none."""
+    """The JSON object of a line; empty if the line is not an object."""
     try:
         about = parse(line)
     except JsonError:

@@ -11,9 +11,9 @@ from regard.training.plan import Plan
 
 
 def adamw(model: nn.Module, plan: Plan) -> torch.optim.AdamW:
-    """AdamW (Loshchilov & Hutter 2019), fused; weight decay on matrices only: a smaller bias or norm is no simpler.
+    """AdamW (Loshchilov & Hutter 2019), fused. Weight decay on matrices only: decayed biases and norms do not help.
 
-    Where steps are captured as graphs the rate is a tensor on the GPU, so that they read the rate of the moment.
+    If steps are captured as CUDA graphs, the learning rate is a GPU tensor, so that a replay reads its current value.
     """
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     groups = [
@@ -22,7 +22,7 @@ def adamw(model: nn.Module, plan: Plan) -> torch.optim.AdamW:
     ]
     device = weights[0].device
     is_captured = plan.capture and device.type == "cuda"
-    made: Any = torch.optim.AdamW(
+    optimizer: Any = torch.optim.AdamW(
         [group for group in groups if group["params"]],
         lr=torch.tensor(plan.lr, device=device) if is_captured else plan.lr,
         betas=plan.betas,
@@ -30,13 +30,13 @@ def adamw(model: nn.Module, plan: Plan) -> torch.optim.AdamW:
         fused=True,
         capturable=is_captured,
     )
-    # PyTorch would warn of a step that is not captured, and the first of every shape is not.
-    made._warned_capturable_if_run_uncaptured = True
-    return cast(torch.optim.AdamW, made)
+    # PyTorch would warn about steps that are not captured; the first steps of every shape are not.
+    optimizer._warned_capturable_if_run_uncaptured = True
+    return cast(torch.optim.AdamW, optimizer)
 
 
 def set_rate(optimizer: torch.optim.AdamW, lr: float) -> None:
-    """The learning rate of the next step."""
+    """Set the learning rate of the next step."""
     for group in optimizer.param_groups:
         if isinstance(group["lr"], Tensor):
             group["lr"].fill_(lr)
@@ -45,13 +45,13 @@ def set_rate(optimizer: torch.optim.AdamW, lr: float) -> None:
 
 
 def skip_unless(optimizer: torch.optim.AdamW, good: Tensor) -> None:
-    """Tell the next step to leave everything as it is unless `good`; decided on the device, nobody waits for it."""
+    """Make the next step a no-op unless `good`. Decided on the device, without a synchronisation."""
     fused: Any = optimizer
     fused.grad_scale, fused.found_inf = None, (~good).float()
 
 
-def memory_of(optimizer: torch.optim.AdamW, model: nn.Module) -> dict[str, Tensor]:
-    """What the optimizer remembers: "embedding.weight/exp_avg" and so on. Nothing before its first step."""
+def optimizer_state(optimizer: torch.optim.AdamW, model: nn.Module) -> dict[str, Tensor]:
+    """The optimizer's state by name, such as "embedding.weight/exp_avg". Empty before its first step."""
     return {
         f"{name}/{field}": value
         for name, weight in model.named_parameters()
@@ -59,8 +59,11 @@ def memory_of(optimizer: torch.optim.AdamW, model: nn.Module) -> dict[str, Tenso
     }
 
 
-def remember(optimizer: torch.optim.AdamW, model: nn.Module, memory: dict[str, Tensor]) -> None:
-    """Take up what `memory_of` gave, nothing of a weight that no gradient has reached. FileError for another model."""
+def load_optimizer_state(optimizer: torch.optim.AdamW, model: nn.Module, memory: dict[str, Tensor]) -> None:
+    """Restore what `optimizer_state` returned. Raises FileError if a name or shape belongs to another model.
+
+    A weight that has had no gradient has no state.
+    """
     weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
     fields: dict[str, dict[str, Tensor]] = {}
     for place, value in memory.items():
@@ -76,10 +79,10 @@ def remember(optimizer: torch.optim.AdamW, model: nn.Module, memory: dict[str, T
 
 
 def learning_rate(plan: Plan, step: int) -> float:
-    """The rate of step 1, 2, … : up in a straight line over `warmup` steps, then as the schedule says.
+    """The learning rate of step 1, 2, …: it rises linearly over `warmup` steps, then follows the schedule.
 
     inverse-sqrt   lr · √(warmup / step) (Vaswani et al. 2017, section 5.3)
-    cosine         half a cosine from lr down to lr_end, reached at the last step
+    cosine         half a cosine from lr to lr_end, reached at the last step
 
     >>> plan = Plan(steps=10, lr=1.0, schedule="cosine", warmup=2)
     >>> [round(learning_rate(plan, step), 2) for step in (1, 2, 6, 10)]

@@ -1,4 +1,4 @@
-"""Plan: everything that decides how a model is trained, as plain values. It knows neither data nor architecture."""
+"""The training plan: all training settings as plain values. Independent of data and architecture."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -14,30 +14,30 @@ FinalModel = Literal["last", "best"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
-    """How a model is trained.
+    """The settings of a training run.
 
-    steps           optimizer updates, at most
+    steps           the largest number of optimizer updates
     lr              the highest learning rate
     schedule        constant; inverse-sqrt: falls like 1/√step; cosine: falls to lr_end at the last step
     warmup          steps over which the rate rises to lr
-    lr_end          where a cosine ends
-    betas, eps      AdamW's
+    lr_end          the last rate of the cosine schedule
+    betas, eps      of AdamW
     weight_decay    on matrices, never on biases, norms and other vectors
-    clip            the longest gradient, as a norm; None for any length
-    accumulate      micro-batches that make one step
-    smoothing       the share of probability that the target gives to all tokens alike
-    agreement       how strongly two passes under different dropout must agree (R-Drop's α); None for one pass
-    precision       float32, or bfloat16 where autocast allows it
-    compile         torch.compile: slower to begin, faster to go on
-    capture         on one GPU, a step is one CUDA graph for each shape of batch: small models wait for launches no more
+    clip            the largest norm of the gradient; None for no clipping
+    accumulate      micro-batches per step
+    smoothing       label smoothing: the share of probability spread evenly over all tokens
+    agreement       weight of the divergence between two passes under different dropout (R-Drop's α); None for one pass
+    precision       float32, or bfloat16 with autocast
+    compile         use torch.compile: a slow first step, then faster steps
+    capture         on one GPU, run a step as one CUDA graph per batch shape: small models save launch time
     seed            of the weights, the order of the data and dropout
-    valid_every     steps between two looks at the validation set; None for the last step only
+    valid_every     steps between two validations; None for the last step only
     save_every      steps between two checkpoints
-    keep            checkpoints that are kept
-    final           the model that comes out: the last one, or the best on the validation set
-    average         how many of the newest checkpoints the last one is the mean of
-    patience        looks at the validation set without a better one before the run ends; None for never
-    bad_steps       steps in a row without a finite loss before the run gives up
+    keep            the number of checkpoints to keep
+    final           the final model: the last one, or the best on the validation set
+    average         the number of newest checkpoints whose mean is the last model
+    patience        validations without improvement before the run ends; None for no limit
+    bad_steps       non-finite steps in a row before the run stops with an error
     """
 
     steps: int
@@ -65,7 +65,7 @@ class Plan:
     bad_steps: int = 10
 
     def __post_init__(self) -> None:
-        """Everything is checked before anything runs."""
+        """Check all values."""
         counts = {"steps": 1, "warmup": 0, "accumulate": 1, "seed": 0, "save_every": 1, "keep": 2, "average": 1}
         counts |= {"bad_steps": 1}
         counts |= {name: 1 for name in ("valid_every", "patience") if getattr(self, name) is not None}

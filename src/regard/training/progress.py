@@ -1,4 +1,4 @@
-"""The state of a run as a checkpoint and back, and the mean of several checkpoints."""
+"""The state of a run, its conversion to a checkpoint and back, and the mean of several checkpoints."""
 
 import platform
 from collections.abc import Iterable
@@ -11,19 +11,20 @@ from torch import Tensor, nn
 
 from regard.errors import FileError, RunError
 from regard.training.checkpoint_store import Snapshot
-from regard.training.optimizer import memory_of, remember
+from regard.training.optimizer import load_optimizer_state, optimizer_state
 
 
 @dataclass(kw_only=True)
 class Progress:
-    """Everything that a run remembers beside its weights and the optimizer's memory.
+    """The state of a run besides the weights and the optimizer's state.
 
     data           the fingerprint of the training data
-    step           optimizer updates so far, those that were left out included
-    cursor         micro-batches so far: the one number that says where in the data we are
-    best           the lowest validation loss, and `best_step` where it was; `waited` looks ago
-    skipped        steps that were left out because loss or gradient was not finite
-    bad_in_a_row   how many of these came last
+    step           optimizer updates so far, skipped ones included
+    cursor         micro-batches so far: the position in the data
+    best           the lowest validation loss, at step `best_step`
+    waited         validations since then
+    skipped        steps skipped because the loss or gradient was not finite
+    bad_in_a_row   the number of skipped steps at the end
     """
 
     data: str
@@ -35,24 +36,24 @@ class Progress:
     skipped: int = 0
     bad_in_a_row: int = 0
 
-    def forget_best(self) -> None:
-        """The best weights are not there any more: later ones took their place in a course that is forgotten."""
+    def reset_best(self) -> None:
+        """Forget the best step: its weights were overwritten after the step that the run resumes from."""
         self.best, self.best_step, self.waited = None, 0, 0
 
 
 def snapshot(progress: Progress, model: nn.Module, optimizer: torch.optim.AdamW | None) -> Snapshot:
-    """The run as it stands; RunError where a weight is not finite, which must never be saved as good."""
+    """A snapshot of the run. Raises RunError if a weight is not finite: such weights must not be saved."""
     weights = model.state_dict()
     bad = next((name for name, weight in weights.items() if not bool(weight.isfinite().all())), None)
     if bad is not None:
         raise RunError("run-weights-not-finite", name=bad, step=progress.step)
-    memory = {} if optimizer is None else memory_of(optimizer, model)
+    memory = {} if optimizer is None else optimizer_state(optimizer, model)
     versions = {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__}
     return Snapshot(progress.step, weights, memory, {"progress": asdict(progress), "versions": versions})
 
 
 def restore(found: Snapshot, model: nn.Module, optimizer: torch.optim.AdamW, fresh: Progress) -> Progress:
-    """Put a checkpoint's weights and memory in place. FileError where it is of other data, or of another model."""
+    """Load a checkpoint into model and optimizer. Raises FileError if it belongs to other data or another model."""
     progress = _read(found.state.get("progress"))
     if progress.data != fresh.data:
         raise FileError("run-data-changed")
@@ -61,12 +62,12 @@ def restore(found: Snapshot, model: nn.Module, optimizer: torch.optim.AdamW, fre
         if name not in wanted or name not in found.model or found.model[name].shape != wanted[name]:
             raise FileError("run-other-model", name=name)
     model.load_state_dict(found.model)
-    remember(optimizer, model, found.optimizer)
+    load_optimizer_state(optimizer, model, found.optimizer)
     return progress
 
 
 def _read(values: Any) -> Progress:
-    """Progress out of JSON, believed after a look."""
+    """Progress from JSON values, validated. Raises FileError."""
     kinds = {"data": str, "best": float | int | None}
     names = {field.name for field in fields(Progress)}
     is_whole = isinstance(values, dict) and values.keys() == names
@@ -76,7 +77,7 @@ def _read(values: Any) -> Progress:
 
 
 def averaged(models: Iterable[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of each weight, added up in float64 and given back in its own dtype.
+    """The mean of each weight, summed in float64 and returned in its own dtype.
 
     >>> averaged([{"w": torch.tensor([1.0])}, {"w": torch.tensor([2.0])}])["w"].item()
     1.5

@@ -1,6 +1,6 @@
-"""One process or several, as `torchrun` starts them: who we are, and what all must agree on.
+"""The processes of a run, as `torchrun` starts them: rank, device, barriers and sums over all processes.
 
-PyTorch's own process groups, gloo on the CPU and NCCL on GPUs. A single process pays for nothing here.
+Uses PyTorch's process groups, gloo on the CPU and NCCL on GPUs. A single process needs none of them.
 """
 
 import os
@@ -25,13 +25,13 @@ from regard.messages import say
 from regard.training.signals import StopRequest
 
 SECONDS = 20.0
-"""How long the others are waited for within a step. Longer, and the loss of one is noticed too late."""
+"""Timeout for the other processes within a step. A longer one would report a lost process too late."""
 PATIENT_SECONDS = 1800.0
-"""And while one of them may be at work: reading, saving, compiling."""
+"""Timeout while one process may be busy: reading, saving, compiling."""
 STOPPING_SECONDS = 60.0
-"""And once this process has been asked to stop: whoever does not come to a barrier by then will not come."""
+"""Timeout after a stop request: a process that has not reached the barrier by then is lost."""
 MOST = 2**20
-"""Processes; more than anybody has."""
+"""The largest number of processes."""
 _LONGEST_PAUSE = 0.05
 
 
@@ -39,9 +39,9 @@ _LONGEST_PAUSE = 0.05
 class Ranks:
     """This process among `world`, on its device.
 
-    patient     the group in which all wait long for all
-    following   the one in which all wait long for the first process, and it not for them
-    request     whether this process was asked to stop, while someone listens to signals
+    patient     the process group with a long timeout
+    following   the group in which the others have a long timeout and the first process a short one
+    request     the stop request of this process, while signals are handled
     """
 
     rank: int
@@ -53,54 +53,56 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """Whether this is the process that writes and speaks."""
+        """Whether this is the process that writes files and reports."""
         return self.rank == 0
 
-    def added(self, values: Tensor) -> Tensor:
+    def summed(self, values: Tensor) -> Tensor:
         """The sum over all processes, in place."""
         if self.world > 1:
             dist.all_reduce(values)
         return values
 
     def wait(self) -> None:
-        """Until all are here, however long each had to work."""
+        """Wait until all processes arrive, with the long timeout."""
         if self.world > 1:
             self._barrier(self.patient)
 
     def wait_for_first(self) -> None:
-        """Until the first process has done what it alone does. It finds the others waiting, or gives them up soon."""
+        """Wait until the first process has finished its own work. It waits for the others only briefly."""
         if self.world > 1:
             self._barrier(self.following)
 
     def _barrier(self, group: Any) -> None:
-        """Wait in short pauses: inside one long call of gloo's, Python would answer no signal."""
+        """Poll with short pauses: during one long gloo call, Python would handle no signal."""
         arriving = dist.barrier(group=group, async_op=True)
         pause = 0.001
         while not arriving.is_completed():
-            asked = None if self.request is None else self.request.asked_at
-            if asked is not None and time.monotonic() - asked > STOPPING_SECONDS:
+            since = None if self.request is None else self.request.set_at
+            if since is not None and time.monotonic() - since > STOPPING_SECONDS:
                 reason = say("rank-not-stopping", seconds=STOPPING_SECONDS)
                 raise RunError("rank-lost", rank=self.rank, world=self.world, reason=reason)
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-        arriving.wait()  # raises what went wrong
+        arriving.wait()  # raises the error, if any
 
-    def together(self, module: nn.Module) -> nn.Module:
-        """The module with its gradients averaged over all processes."""
+    def distributed(self, module: nn.Module) -> nn.Module:
+        """The module, with its gradients averaged over all processes."""
         return module if self.world == 1 else DistributedDataParallel(module)
 
 
 @contextmanager
 def joined(device: str | None = None, seconds: float | None = None) -> Iterator[Ranks]:
-    """Join the others that `torchrun` started; alone where it did not.
+    """Join the process group that `torchrun` started; without `torchrun`, a single process.
 
-    Raises RunError where one of them is lost, ArgumentError where the environment is not one that it makes.
+    Raises RunError if a process is lost, ArgumentError if the environment variables are not those of `torchrun`.
 
-    device    "cpu", "cuda", "cuda:1"; None for the GPU where there is one
-    seconds   how long the others are waited for within a step
+    device    "cpu", "cuda", "cuda:1"; None for a GPU if there is one
+    seconds   the timeout for the other processes within a step
     """
-    world = _told("WORLD_SIZE", 1, 1, MOST)
-    rank, local = (_told("RANK", 0, 0, world - 1), _told("LOCAL_RANK", 0, 0, world - 1)) if world > 1 else (0, 0)
+    world = _environment_integer("WORLD_SIZE", 1, 1, MOST)
+    rank, local = 0, 0
+    if world > 1:
+        rank, local = (_environment_integer(name, 0, 0, world - 1) for name in ("RANK", "LOCAL_RANK"))
     chosen = chosen_device(device, local)
     if chosen.type == "cuda":
         torch.cuda.set_device(chosen)
@@ -110,13 +112,14 @@ def joined(device: str | None = None, seconds: float | None = None) -> Iterator[
     try:
         backend = "nccl" if chosen.type == "cuda" else "gloo"
         timeout = timedelta(seconds=seconds or SECONDS)
-        dist.init_process_group(backend, store=_meeting_place(timeout), rank=rank, world_size=world, timeout=timeout)
+        dist.init_process_group(backend, store=_rendezvous_store(timeout), rank=rank, world_size=world, timeout=timeout)
         long = timedelta(seconds=PATIENT_SECONDS)
         patient = dist.new_group(backend="gloo", timeout=long)
-        following = dist.new_group(backend="gloo", timeout=timeout if rank == 0 else long)  # each keeps its own time
+        # Each process has its own timeout.
+        following = dist.new_group(backend="gloo", timeout=timeout if rank == 0 else long)
         yield Ranks(rank, world, chosen, patient, following)
     except (dist.DistError, RuntimeError) as error:
-        if isinstance(error, RegardError | torch.OutOfMemoryError) or not _is_about_others(error):
+        if isinstance(error, RegardError | torch.OutOfMemoryError) or not _is_connection_error(error):
             raise
         raise RunError("rank-lost", rank=rank, world=world, reason=_reason(error)) from error
     finally:
@@ -124,33 +127,33 @@ def joined(device: str | None = None, seconds: float | None = None) -> Iterator[
             dist.destroy_process_group()
 
 
-def _told(name: str, usual: int, least: int, most: int) -> int:
-    """A number that `torchrun` tells by a variable of the environment."""
-    value = os.environ.get(name, str(usual))
+def _environment_integer(name: str, default: int, least: int, most: int) -> int:
+    """An integer from an environment variable that `torchrun` sets."""
+    value = os.environ.get(name, str(default))
     if not re.fullmatch("[0-9]{1,9}", value) or not least <= int(value) <= most:
         raise ArgumentError("rank-variable", reason=say("rank-variable-value", name=name, value=value))
     return int(value)
 
 
-def _meeting_place(timeout: timedelta) -> Store:
-    """Where the processes tell each other their addresses: a place for each time that `torchrun` starts them.
+def _rendezvous_store(timeout: timedelta) -> Store:
+    """The store in which the processes exchange their addresses, with a new prefix for each restart by `torchrun`.
 
-    It keeps the one store through all its restarts, and an address of the process that was lost leads nowhere.
+    `torchrun` keeps one store through all restarts; without a prefix the address of a lost process would be reused.
     """
     for name in ("RANK", "MASTER_ADDR", "MASTER_PORT"):
         if name not in os.environ:
             raise ArgumentError("rank-variable", reason=say("rank-variable-absent", name=name))
-    _told("MASTER_PORT", 0, 0, 65535)
+    _environment_integer("MASTER_PORT", 0, 0, 65535)
     store, _, _ = next(rendezvous("env://", timeout=timeout))
-    # Of several machines, those where nothing was lost do not count the restart.
+    # With several machines, one that lost no process does not count the restart.
     alone = os.environ.get("GROUP_WORLD_SIZE", "1") == "1"
     return PrefixStore(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") if alone else "all", store)
 
 
 def chosen_device(name: str | None, local: int = 0) -> torch.device:
-    """The device of that name, None for a GPU where there is one; of a machine's processes each has its own GPU.
+    """The device with this name; None for a GPU if there is one. Process `local` of a machine gets GPU `local`.
 
-    ArgumentError for a name that is none, MissingDeviceError for a GPU that is not there.
+    Raises ArgumentError for an invalid name, MissingDeviceError for a GPU that does not exist.
     """
     has_gpu = torch.cuda.is_available()
     if name is None:
@@ -169,11 +172,11 @@ def chosen_device(name: str | None, local: int = 0) -> torch.device:
 
 
 def _reason(error: Exception) -> str:
-    """What is wrong with the connection, without the place in gloo's source and its advice to programmers."""
+    """The error of the connection without gloo's source location and its advice to programmers."""
     return re.sub(r"\[/[^]]*\] *", "", reason_of(error)).partition(". This is")[0]
 
 
-def _is_about_others(error: Exception) -> bool:
-    """Whether an error is about the connection: gloo raises plain RuntimeErrors, with the place in its source."""
+def _is_connection_error(error: Exception) -> bool:
+    """Whether an error is about the connection: gloo raises plain RuntimeErrors."""
     words = ("gloo", "nccl", "connection", "timed out", "timeout", "peer", "socket", "rendezvous", "tcpstore")
     return isinstance(error, dist.DistError) or any(word in str(error).lower() for word in words)

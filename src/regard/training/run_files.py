@@ -1,4 +1,4 @@
-"""Files of a run folder: small JSON files that hold their own hash, and the lock that admits one run at a time."""
+"""Files of a run folder: small JSON files that contain their own hash, and the lock that allows one run at a time."""
 
 import hashlib
 import json
@@ -12,32 +12,32 @@ from typing import Any
 from regard.checkpoints.strict_json import JsonError, parse
 from regard.errors import AbsentFileError, FileError
 from regard.files.input import read_file
-from regard.files.output import open_lock, reason_of, refusal, try_lock
+from regard.files.output import open_lock, reason_of, try_lock, write_error
 from regard.training.durable import replace_file, sha256_of
 
-SEAL = "sha256"
+HASH = "sha256"
 LARGEST = 2**24
-"""In bytes; names and hashes of a hundred thousand files are less."""
+"""In bytes; enough for the names and hashes of a hundred thousand files."""
 
 
-def write_sealed(path: Path, about: Mapping[str, Any]) -> None:
-    """Put the values and their hash in a file, whole or not at all. TooLargeError or FileError where the disk refuses.
+def write_hashed(path: Path, about: Mapping[str, Any]) -> None:
+    """Write the values and their hash to a file, atomically. Raises TooLargeError or FileError.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_sealed(Path(folder) / "run.json", {"seed": 1})
-    ...     read_sealed(Path(folder) / "run.json")
+    ...     write_hashed(Path(folder) / "run.json", {"seed": 1})
+    ...     read_hashed(Path(folder) / "run.json")
     {'seed': 1}
     """
-    content = _sealed(about)
+    content = _hashed(about)
     try:
         replace_file(path, content)
     except OSError as error:
-        raise refusal(error, path, len(content)) from error
+        raise write_error(error, path, len(content)) from error
 
 
-def read_sealed(path: Path) -> dict[str, Any] | None:
-    """The values, None where there is no file. FileError where they are not those that were written."""
+def read_hashed(path: Path) -> dict[str, Any] | None:
+    """The values; None if there is no file. Raises FileError if the file has changed since it was written."""
     try:
         content = read_file(path, most=LARGEST, within=path.parent)
         about = parse(content)
@@ -45,18 +45,18 @@ def read_sealed(path: Path) -> dict[str, Any] | None:
         return None
     except JsonError:
         about = None
-    if not isinstance(about, dict) or about.pop(SEAL, None) is None or content != _sealed(about):
+    if not isinstance(about, dict) or about.pop(HASH, None) is None or content != _hashed(about):
         raise FileError("run-file-changed", path=str(path), remove=path.name)
     return about
 
 
 def hash_of(path: Path) -> str | None:
-    """The SHA-256 of a file; None where there is none. Raises FileError and OSError."""
+    """The SHA-256 of a file; None if there is none. Raises FileError and OSError."""
     return sha256_of(path) if os.path.lexists(path) else None
 
 
 def check_hashes(folder: Path, hashes: Mapping[str, str | None], remove: str) -> None:
-    """Files below a folder are what they were; else FileError, which says what to remove to have them made anew."""
+    """Check the hashes of files in a folder. FileError names `remove`, the file to remove so that they are rebuilt."""
     for name, wanted in hashes.items():
         try:
             found = hash_of(folder / name)
@@ -66,21 +66,21 @@ def check_hashes(folder: Path, hashes: Mapping[str, str | None], remove: str) ->
             raise FileError("run-file-changed", path=str(folder / name), remove=remove)
 
 
-def _sealed(about: Mapping[str, Any]) -> bytes:
-    """The file, to the last byte."""
-    seal = hashlib.sha256(json.dumps(about).encode()).hexdigest()
-    return (json.dumps({**about, SEAL: seal}, indent=2, ensure_ascii=False) + "\n").encode()
+def _hashed(about: Mapping[str, Any]) -> bytes:
+    """The content of the file."""
+    digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()
+    return (json.dumps({**about, HASH: digest}, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 LOCK = "lock"
 
 
 @contextmanager
-def hold(folder: str | os.PathLike[str]) -> Iterator[None]:
-    """Be the only run in a folder. FileError, with the holder's process and machine, where there is another.
+def lock_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Lock a run folder. FileError names the process and machine that hold the lock.
 
     >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, hold(folder):
+    >>> with tempfile.TemporaryDirectory() as folder, lock_folder(folder):
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['lock']
     """
@@ -92,11 +92,11 @@ def hold(folder: str | os.PathLike[str]) -> Iterator[None]:
         except BlockingIOError as error:
             pid, _, host = os.read(descriptor, 300).decode(errors="replace").partition(" ")
             raise FileError("run-locked", path=str(folder), pid=pid or "?", host=host or "?") from error
-        except OSError as error:  # a drive without locks
+        except OSError as error:  # a file system without locks
             raise FileError("run-unlockable", path=str(path), reason=reason_of(error)) from error
-        with suppress(OSError):  # the name is a courtesy; a full disk must not stop a run that holds the lock
+        with suppress(OSError):  # only for the error message; a full disk must not stop a run that holds the lock
             os.ftruncate(descriptor, 0)
             os.write(descriptor, f"{os.getpid()} {socket.gethostname()}".encode())
         yield
     finally:
-        os.close(descriptor)  # and with it the lock
+        os.close(descriptor)  # releases the lock

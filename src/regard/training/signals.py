@@ -1,4 +1,4 @@
-"""Signals while a run goes on: the first asks it to save and leave, the second ends it at once."""
+"""Signal handling of a run: the first signal requests a save and a stop, the second ends the process at once."""
 
 import signal
 import time
@@ -7,41 +7,41 @@ from contextlib import contextmanager
 from types import FrameType
 
 SIGNALS = [getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGHUP", "SIGUSR1") if hasattr(signal, name)]
-"""SIGHUP: a terminal was closed. SIGUSR1: how clusters announce that time is nearly up. Windows lacks them."""
+"""SIGHUP: the terminal was closed. SIGUSR1: clusters send it shortly before the time limit. Windows lacks both."""
 
 
 class StopRequest:
-    """Whether someone asked us to stop. A value that a signal sets and a loop reads."""
+    """A request to stop, set by a signal and read by the training loop."""
 
     def __init__(self) -> None:
-        self.asked_at: float | None = None
-        """When, by the monotonic clock."""
+        self.set_at: float | None = None
+        """The time of the request by the monotonic clock."""
 
     @property
-    def asked(self) -> bool:
-        """Whether someone did."""
-        return self.asked_at is not None
+    def is_set(self) -> bool:
+        """Whether a stop was requested."""
+        return self.set_at is not None
 
-    def ask(self, number: int = 0, frame: FrameType | None = None) -> None:
-        """Stop after this step; asked again, at once."""
-        if self.asked:
+    def set(self, number: int = 0, frame: FrameType | None = None) -> None:
+        """Request a stop after the current step. A second request raises KeyboardInterrupt."""
+        if self.is_set:
             raise KeyboardInterrupt
-        self.asked_at = time.monotonic()
+        self.set_at = time.monotonic()
 
 
 @contextmanager
-def listening() -> Iterator[StopRequest]:
-    """Signals are requests inside the block, and what they were before after it. In a thread nothing can be caught."""
+def handle_signals() -> Iterator[StopRequest]:
+    """Turn signals into a stop request inside the block; restore the handlers after it. No effect in a thread."""
     request = StopRequest()
     before = {}
     try:
         for number in SIGNALS:
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` and shells in the background ask for
-                before[number] = signal.signal(number, request.ask)
+            if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` and background shells ignore some signals
+                before[number] = signal.signal(number, request.set)
     except ValueError:  # not the main thread
         pass
     try:
         yield request
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler or signal.SIG_DFL)  # None: it was not set from Python
+            signal.signal(number, handler or signal.SIG_DFL)  # None: the handler was not set from Python

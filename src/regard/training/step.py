@@ -1,6 +1,6 @@
-"""One optimizer step on the device: loss, backward, clipping, AdamW; and the validation loss.
+"""One optimizer step on the device (loss, backward, clipping, AdamW), and the validation loss.
 
-A step with non-finite numbers is skipped.
+A step with a non-finite loss or gradient is skipped.
 """
 
 import math
@@ -13,21 +13,21 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from regard.training.batches import IGNORED, Data, part_of
+from regard.training.batches import IGNORED, Data, device_batch
 from regard.training.optimizer import set_rate, skip_unless
 from regard.training.plan import Plan
 from regard.training.ranks import Ranks
 from regard.training.signals import StopRequest
 
-Micro = tuple[dict[str, Tensor], Tensor]
+MicroBatch = tuple[dict[str, Tensor], Tensor]
 """The inputs and targets of one micro-batch."""
 
 
 class Update:
-    """update(micro-batches) gives loss per target, norm of the gradient, whether both are finite, whether to stop.
+    """update(micro-batches) returns loss per target, gradient norm, whether both are finite, and whether to stop.
 
-    learner   an Objective, perhaps compiled, perhaps in DistributedDataParallel
-    request   whether this process was asked to stop; with several, all must hear of it after the same step
+    learner   an Objective, optionally compiled, optionally in DistributedDataParallel
+    request   the stop request of this process; several processes exchange it, so that all stop after the same step
     """
 
     def __init__(
@@ -41,54 +41,54 @@ class Update:
     ) -> None:
         self.learner, self.model, self.optimizer, self.plan = learner, model, optimizer, plan
         self.ranks, self.request = ranks, request
-        self._share = torch.ones((), device=ranks.device)  # of one target in the loss
+        self._share = torch.ones((), device=ranks.device)  # the weight of one target in the loss
 
     def prepare(self, *, lr: float, n_targets: int) -> None:
-        """What the next step takes beside its batches: its rate, and the targets of all processes."""
+        """Set the learning rate of the next step and the number of its targets in all processes."""
         set_rate(self.optimizer, lr)
         self._share.fill_(1 / max(1, n_targets))
 
-    def __call__(self, micro: Sequence[Micro]) -> Tensor:
+    def __call__(self, micro: Sequence[MicroBatch]) -> Tensor:
         ranks = self.ranks
         total = torch.zeros((), dtype=torch.float64, device=ranks.device)
         for i, (inputs, targets) in enumerate(micro):
             with self._unsynced(i < len(micro) - 1):
                 with autocast(self.plan, ranks):
                     loss = self.learner(inputs, targets) * self._share
-                # Gradients are averaged over the processes: times their number, that is the sum.
+                # Gradients are averaged over the processes; times their number, the mean is the sum.
                 (loss * ranks.world).backward()
             total += loss.detach()
-        asked = torch.full_like(total, float(ranks.world > 1 and self.request.asked))
-        total, asked = ranks.added(torch.stack([total, asked]))
+        stop = torch.full_like(total, float(ranks.world > 1 and self.request.is_set))
+        total, stop = ranks.summed(torch.stack([total, stop]))
         most = math.inf if self.plan.clip is None else self.plan.clip
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), most)
         good = norm.isfinite() & total.isfinite()
         skip_unless(self.optimizer, good)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return torch.stack([total, norm.double(), good.double(), asked])
+        return torch.stack([total, norm.double(), good.double(), stop])
 
     def _unsynced(self, wanted: bool) -> AbstractContextManager[Any]:
-        """Gradients are sent round once a step, with the last micro-batch."""
+        """Gradients are synchronised once per step, with the last micro-batch."""
         module = getattr(self.learner, "_orig_mod", self.learner)
         return module.no_sync() if wanted and isinstance(module, DistributedDataParallel) else nullcontext()
 
 
 def autocast(plan: Plan, ranks: Ranks) -> AbstractContextManager[Any]:
-    """Products in bfloat16 where the plan says so. Nothing is cached: a captured graph must cast for itself."""
+    """Autocast to bfloat16 if the plan requires it. Without a cache: a captured graph must contain its own casts."""
     return torch.autocast(ranks.device.type, torch.bfloat16, enabled=plan.precision == "bfloat16", cache_enabled=False)
 
 
 Forward = Callable[..., Tensor]
-"""forward(model, **inputs) → logits (B, T, W). The only thing that training asks of a model."""
+"""forward(model, **inputs) → logits (B, T, W). Training needs nothing else from a model."""
 
 
 class Objective(nn.Module):
-    """A model and what is asked of it: forward(inputs, targets) is the sum of the losses of all targets.
+    """A model with its loss: forward(inputs, targets) is the sum of the losses of all targets.
 
-    smoothing   the share of probability that the target gives to all tokens alike (Szegedy et al. 2016)
-    agreement   R-Drop's α (Wu et al. 2021): every row is read twice, under different dropout; what the two make of it
-                may differ, by the mean of both Kullback–Leibler divergences, only at this price
+    smoothing   label smoothing (Szegedy et al. 2016)
+    agreement   R-Drop's α (Wu et al. 2021): each row passes twice, under different dropout; α times the mean of both
+                Kullback–Leibler divergences is added to the loss
     """
 
     def __init__(
@@ -106,17 +106,17 @@ class Objective(nn.Module):
         logits = self.predict(self.model, **twice).float()
         loss = cross_entropy(logits, torch.cat([targets, targets]), self.smoothing) / 2
         one, other = logits.chunk(2)
-        return loss + self.agreement * disagreement(one, other, targets) / 2
+        return loss + self.agreement * mean_divergence(one, other, targets) / 2
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> Tensor:
-    """−Σ log p(target), over all targets that are not IGNORED; in float32 whatever the logits are."""
+    """−Σ log p(target) over all targets that are not IGNORED, in float32 for logits of any dtype."""
     options: dict[str, Any] = {"ignore_index": IGNORED, "label_smoothing": smoothing, "reduction": "sum"}
     return F.cross_entropy(logits.flatten(0, -2).float(), targets.flatten(), **options)
 
 
-def disagreement(one: Tensor, other: Tensor, targets: Tensor) -> Tensor:
-    """(KL(p‖q) + KL(q‖p)) / 2, summed over the targets; 0 where both give the same."""
+def mean_divergence(one: Tensor, other: Tensor, targets: Tensor) -> Tensor:
+    """(KL(p‖q) + KL(q‖p)) / 2, summed over the targets; 0 if both distributions are equal."""
     log_p, log_q = one.log_softmax(-1), other.log_softmax(-1)
     both = ((log_p.exp() - log_q.exp()) * (log_p - log_q)).sum(-1)  # B T: the two divergences added
     return (both * (targets != IGNORED)).sum() / 2
@@ -126,15 +126,15 @@ def disagreement(one: Tensor, other: Tensor, targets: Tensor) -> Tensor:
 def validation_loss(
     model: nn.Module, forward: Forward, data: Data, ranks: Ranks, autocast: Callable[[], AbstractContextManager[Any]]
 ) -> float:
-    """Nats per target, without smoothing and without dropout."""
+    """The mean loss in nats per target, without smoothing and dropout."""
     model.eval()
     total = torch.zeros((), dtype=torch.float64, device=ranks.device)
     n_targets = 0
     for index in range(data.batches_per_epoch):
-        part = part_of(data.batch(0, index), ranks)
-        n_targets += part.n_targets
-        if len(part.targets):
+        batch = device_batch(data.batch(0, index), ranks)
+        n_targets += batch.n_targets
+        if len(batch.targets):
             with autocast():
-                logits = forward(model, **part.inputs)
-            total += cross_entropy(logits, part.targets)
-    return (ranks.added(total) / max(1, n_targets)).item()
+                logits = forward(model, **batch.inputs)
+            total += cross_entropy(logits, batch.targets)
+    return (ranks.summed(total) / max(1, n_targets)).item()

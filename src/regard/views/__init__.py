@@ -1,1 +1,1 @@
-"""Views: each draws a Trace, none runs a model. The terminal and matplotlib are here."""
+"""Views of a Trace: terminal, matplotlib, HTML page, film and curves. No view runs a model."""

@@ -1,4 +1,4 @@
-"""The words around a picture: what it is of, what a cell is, what to notice. In the language asked for."""
+"""Captions of a picture in the chosen language: title, meaning of rows and cells, notes."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,21 +9,21 @@ from regard.messages import Language, Listed, say
 from regard.records import Record, tokens_of
 from regard.trace.from_weights import is_mean, without_mean
 from regard.views.colours import BOLD, DIM
-from regard.views.exact_part import Part, places
-from regard.views.labels import cut, cut_start, readable, visible
+from regard.views.exact_part import ExactPart, position_range
+from regard.views.labels import cut, cut_start, printable_label, readable
 from regard.views.picture import Picture
 from regard.views.scales import is_sink, sink_bar
 
 
 def title(name: str, pieces: Iterable[str], width: int) -> list[Text]:
-    """The name in bold, then what else there is to say, on as many lines as it takes."""
-    lines = flow([cut_start(visible(name), width), *pieces], width)
-    lines[0].stylize(BOLD, 0, len(cut_start(visible(name), width)))
+    """The name in bold, then the other pieces, wrapped to the width."""
+    lines = wrap_pieces([cut_start(printable_label(name), width), *pieces], width)
+    lines[0].stylize(BOLD, 0, len(cut_start(printable_label(name), width)))
     return lines
 
 
-def flow(pieces: Iterable[str], width: int) -> list[Text]:
-    """Pieces with dots between them, broken only between pieces; one too long for a line is cut."""
+def wrap_pieces(pieces: Iterable[str], width: int) -> list[Text]:
+    """The pieces joined by dots; lines break only between pieces, and a piece longer than a line is cut."""
     lines: list[str] = []
     for piece in pieces:
         piece = cut(piece, width)
@@ -35,42 +35,42 @@ def flow(pieces: Iterable[str], width: int) -> list[Text]:
 
 
 def name_of(record: Record) -> str:
-    """The path of the module, as it can be shown; that a mean is one is told by `head_of`."""
-    return visible(without_mean(record.name) if is_mean(record) else record.name)
+    """The module path in printable characters. `head_of` names a mean over heads."""
+    return printable_label(without_mean(record.name) if is_mean(record) else record.name)
 
 
 def head_of(record: Record, head: int, lang: Language) -> list[str]:
-    """Which head it is, of a record that has several; or that it is the mean of them."""
+    """The head, if the record has several; or the note that the record is a mean over heads."""
     if is_mean(record):
         return [say("screen-mean", lang)]
     return [say("screen-head", lang, head=head)] if record.shape[1] > 1 else []
 
 
 def prompt(record: Record, lang: Language) -> list[str]:
-    """Where reading ended and writing began, in a text that was generated."""
+    """The number of prompt rows, for generated text."""
     return [] if record.prompt is None else [say("screen-prompt", lang, count=record.prompt)]
 
 
 def dimmed(lines: list[Text]) -> list[Text]:
-    """The same, quieter."""
+    """The same lines, dimmed."""
     for line in lines:
         line.stylize(DIM)
     return lines
 
 
 def about(records: Sequence[Record], sample: int, lang: Language) -> list[str]:
-    """Kind, size or part, and which sample where there are several, of records that have one shape."""
+    """Kind, size or part, and the sample if there are several. The records have the same shape."""
     B, _, T, S = records[0].shape
     pieces = [say(f"screen-{records[0].kind}", lang), *(part(records, lang) or [say("screen-size", lang, T=T, S=S)])]
     return [*pieces, say("screen-sample", lang, sample=sample, count=B)] if B > 1 else pieces
 
 
 def part(records: Sequence[Record], lang: Language) -> list[str]:
-    """Which queries and keys are drawn, and of how many; nothing of whole records, nor of what differs among parts."""
-    parts = [record for record in records if isinstance(record, Part)]
+    """The drawn queries and keys, and the size of the whole map. Empty for whole records; omits what differs."""
+    parts = [record for record in records if isinstance(record, ExactPart)]
     sides = {
-        "screen-part-queries": {places(one.rows) for one in parts},
-        "screen-part-keys": {places(one.cols) for one in parts},
+        "screen-part-queries": {position_range(one.rows) for one in parts},
+        "screen-part-keys": {position_range(one.cols) for one in parts},
     }
     wholes = {one.whole.shape[2:] for one in parts}
     pieces = [say(key, lang, places=found.pop()) for key, found in sides.items() if len(found) == 1]
@@ -78,37 +78,37 @@ def part(records: Sequence[Record], lang: Language) -> list[str]:
 
 
 def names_written(record: Record) -> bool:
-    """Whether rows are labelled by what they have read and what they write."""
-    return record.written is not None and record.queries is not None
+    """Whether row labels show the token read and the token written."""
+    return record.written is not None and record.query_tokens is not None
 
 
 def rows(records: Sequence[Record], lang: Language, named: bool = True, both: bool = True) -> str:
-    """What a row is, as `rows_key` finds it."""
+    """The meaning of a row, as `rows_key` determines it."""
     return say(f"screen-rows-{rows_key(records, named, both)}", lang)
 
 
 def rows_key(records: Sequence[Record], named: bool = True, both: bool = True) -> str:
-    """Whether a row has read one token and writes another ("write"), has read a token ("read"), or just looks ("look").
+    """What a row stands for: "write" (token read → token written), "read" (token read) or "look" (just a query).
 
-    named   whether rows have tokens for labels
-    both    whether these labels say what is written
+    named   whether rows are labelled with tokens
+    both    whether the labels include the token written
 
-    What rows are in weights from elsewhere, nobody knows.
+    For weights that no model of this package produced, the meaning of a row is unknown: "look".
     """
     if named and all(names_written(record) for record in records):
         return "write" if both else "read"
-    if named and all(record.kind == "cross" and record.ids is not None for record in records):  # as a model read them
+    if named and all(record.kind == "cross" and record.ids is not None for record in records):  # recorded from a model
         return "read"
     return "look"
 
 
 def cell(drawn: Picture, lang: Language) -> list[str]:
-    """What a cell stands for, where it is more than one weight."""
+    """The size of a cell, if it is more than one weight."""
     return cells([drawn], lang)
 
 
 def cells(drawn: Iterable[Picture], lang: Language) -> list[str]:
-    """The same of several pictures. The last cells may have less, and look fainter for it."""
+    """The size of a cell in several pictures. The last cells may cover fewer tokens and look fainter."""
     drawn = list(drawn)
     sizes = {(one.high, one.wide) for one in drawn}
     if not sizes - {(1, 1)}:
@@ -119,27 +119,27 @@ def cells(drawn: Iterable[Picture], lang: Language) -> list[str]:
     return [say(key, lang, high=high, wide=wide)]
 
 
-def hidden(drawn: Iterable[Picture], lang: Language, *, dots: bool) -> list[str]:
-    """What the empty cells are, where there are any."""
+def masked(drawn: Iterable[Picture], lang: Language, *, dots: bool) -> list[str]:
+    """What empty cells mean, if there are any."""
     if not any((one.cells == 0).any() for one in drawn):
         return []
     return [say("screen-hidden" if dots else "screen-hidden-blank", lang)]
 
 
 def sink(share: float | None, whole: Picture, lang: Language) -> list[str]:
-    """How much the first token receives, where it is a lot or somebody asked for a scale of their own."""
+    """The share of attention of the first token, if it is large or the caller chose a scale."""
     if share is None or not (is_sink(share, sink_bar([whole])) or whole.scale != "auto"):
         return []
     return [say("screen-first", lang, share=round(100 * share))]
 
 
 def no_key(share: float | None, lang: Language) -> list[str]:
-    """How much goes to no key, where the attention has a sink of its own: the rest of each row."""
+    """The share of attention that goes to no key: attention with a learned sink leaves the rest of each row to it."""
     return [] if share is None else [say("screen-no-key", lang, share=round(100 * share))]
 
 
 def scaling(whole: Picture, lang: Language) -> list[str]:
-    """What the scale does to the weights, where it is not the usual one, and does anything."""
+    """What the scale does to the weights. Empty for the default scale and for a scale without effect."""
     if whole.scale == "auto" or (whole.scale == "hidden" and whole.first_column < 0):
         return []
     if whole.scale in ("linear", "log"):
@@ -148,7 +148,7 @@ def scaling(whole: Picture, lang: Language) -> list[str]:
 
 
 def sinks(key: str, found: list[str], bar: float, lang: Language, **values: int) -> list[str]:
-    """Where it is a lot, of several pictures."""
+    """In which of several pictures the first token receives a large share."""
     if not found:
         return []
     names = Listed(found).joined(lang)
@@ -156,14 +156,14 @@ def sinks(key: str, found: list[str], bar: float, lang: Language, **values: int)
 
 
 def tokens(record: Record, sample: int, lang: Language, width: int) -> list[Text]:
-    """The tokens in one line, for pictures too small to name their rows."""
+    """The tokens on one line, for pictures too small to label their rows."""
 
     def line(key: str, rows: tuple[tuple[str, ...], ...] | None) -> list[Text]:
         if rows is None:
             return []
-        text = " ".join(visible(token) for token in readable(tokens_of(rows, sample)[:width]))
+        text = " ".join(printable_label(token) for token in readable(tokens_of(rows, sample)[:width]))
         return [Text(cut(f"{say(key, lang)}{text}", width), DIM)]
 
-    if record.queries == record.keys:
-        return line("screen-tokens", record.queries)
-    return line("screen-queries", record.queries) + line("screen-keys", record.keys)
+    if record.query_tokens == record.key_tokens:
+        return line("screen-tokens", record.query_tokens)
+    return line("screen-queries", record.query_tokens) + line("screen-keys", record.key_tokens)

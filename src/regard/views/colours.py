@@ -1,4 +1,4 @@
-"""From weights to coloured cells: viridis, or shades where the terminal has no colour."""
+"""Colours of weights in the terminal: viridis, or shading characters without colour."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from regard.views.scales import Scale
 RGB = tuple[int, int, int]
 Depth = Literal["truecolor", "256"]
 
-# The colour map of van der Walt and Smith (2015) at even steps; between them straight lines do.
+# The colour map of van der Walt and Smith (2015) at even steps; colours in between are interpolated linearly.
 _VIRIDIS: tuple[RGB, ...] = (
     (68, 1, 84),
     (72, 24, 106),
@@ -35,23 +35,23 @@ _VIRIDIS: tuple[RGB, ...] = (
     (216, 226, 25),
     (253, 231, 37),
 )
-# Numbers of the 256, each as light as viridis is there, or nearly.
+# Numbers in the 256-colour palette, with nearly the same lightness as viridis.
 _OF_256 = (53, 54, 54, 24, 24, 24, 30, 30, 30, 36, 36, 77, 113, 148, 184, 220)
 _WHITE, _BLACK = (255, 255, 255), (0, 0, 0)
 
 
-class Paint(NamedTuple):
-    """A colour as eyes see it, and as rich spells it."""
+class TerminalColour(NamedTuple):
+    """A colour as RGB and by its name in rich."""
 
     rgb: RGB
     name: str
 
 
 @cache
-def paint(level: float, depth: Depth = "truecolor") -> Paint:
-    """The colour of a level from 0 to 1.
+def viridis(level: float, depth: Depth = "truecolor") -> TerminalColour:
+    """The viridis colour of a level from 0 to 1.
 
-    >>> paint(0.0).rgb, paint(1.0).name, paint(1.0, "256").name
+    >>> viridis(0.0).rgb, viridis(1.0).name, viridis(1.0, "256").name
     ((68, 1, 84), '#fde725', 'color(220)')
     """
     if depth == "256":
@@ -61,24 +61,24 @@ def paint(level: float, depth: Depth = "truecolor") -> Paint:
     red, green, blue = (
         round(a + (b - a) * (place - low)) for a, b in zip(_VIRIDIS[low], _VIRIDIS[low + 1], strict=True)
     )
-    return Paint((red, green, blue), f"#{red:02x}{green:02x}{blue:02x}")
+    return TerminalColour((red, green, blue), f"#{red:02x}{green:02x}{blue:02x}")
 
 
-def warning(depth: Depth = "truecolor") -> Paint:
-    """Red, which viridis does not have: for what is no weight at all."""
-    return _numbered(160) if depth == "256" else Paint((214, 39, 40), "#d62728")
+def nan_colour(depth: Depth = "truecolor") -> TerminalColour:
+    """Red, which viridis does not contain: the colour of NaN."""
+    return _numbered(160) if depth == "256" else TerminalColour((214, 39, 40), "#d62728")
 
 
-def _numbered(number: int) -> Paint:
-    """One of the 216 colours that start at number 16: six steps of red, green and blue each."""
+def _numbered(number: int) -> TerminalColour:
+    """One of the 216 colours from number 16 on: six levels each of red, green and blue."""
     steps = (0, 95, 135, 175, 215, 255)
     red, rest = divmod(number - 16, 36)
     green, blue = divmod(rest, 6)
-    return Paint((steps[red], steps[green], steps[blue]), f"color({number})")
+    return TerminalColour((steps[red], steps[green], steps[blue]), f"color({number})")
 
 
 def contrast(a: RGB, b: RGB) -> float:
-    """How well one can be read on the other, from 1 to 21 (WCAG 2.1).
+    """The contrast ratio of two colours, from 1 to 21 (WCAG 2.1).
 
     >>> round(contrast((0, 0, 0), (255, 255, 255)))
     21
@@ -87,93 +87,98 @@ def contrast(a: RGB, b: RGB) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+def needs_white_text(background: RGB) -> bool:
+    """Whether white text has more contrast with the background than black text."""
+    return contrast(_WHITE, background) > contrast(_BLACK, background)
+
+
 def _luminance(rgb: RGB) -> float:
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in rgb)]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-# A rich Style remembers how it was first written, so each belongs to one depth: hence names, not RGB, in them.
+# A rich Style caches its first rendering, so each Style belongs to one colour depth: use names, not RGB.
 
 
 @cache
-def on(ground: Paint) -> Style:
-    """Black or white text, whichever can be read better on the ground."""
-    white = contrast(_WHITE, ground.rgb) > contrast(_BLACK, ground.rgb)
-    dark, light = ("color(16)", "color(231)") if ground.name.startswith("color") else ("#000000", "#ffffff")
-    return Style(color=light if white else dark, bgcolor=ground.name)
+def text_on(background: TerminalColour) -> Style:
+    """Black or white text, whichever has more contrast with the background."""
+    white = needs_white_text(background.rgb)
+    dark, light = ("color(16)", "color(231)") if background.name.startswith("color") else ("#000000", "#ffffff")
+    return Style(color=light if white else dark, bgcolor=background.name)
 
 
 @cache
-def halves(front: Paint, back: Paint | None) -> Style:
-    """For ▀ or ▄: the half that is drawn, and the half that is left; None leaves it to the terminal."""
+def half_blocks(front: TerminalColour, back: TerminalColour | None) -> Style:
+    """The style of ▀ or ▄: `front` colours the drawn half, `back` the other; None is the terminal's background."""
     return Style(color=front.name, bgcolor=back and back.name)
 
 
 SHADES = " ░▒▓█"
-HIDDEN, BAD, BLIND, PROMPT = "·", "!", "∅", "╌"
+MASKED, NAN, FULLY_MASKED, PROMPT = "·", "!", "∅", "╌"
 DIM, BOLD = Style(dim=True), Style(bold=True)
 _STEPS = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Ink:
-    """Which colours there are, and how light a weight is."""
+class CellPainter:
+    """Draws weights as terminal cells by a scale and a colour depth."""
 
     depth: Depth | None
-    """Of the colours; None for shades."""
+    """The colour depth; None draws shading characters."""
     scale: Scale
     places: int = 0
-    """Numbers are weights times ten to the power of this, where not 0: weights of long texts are all small."""
+    """The power of ten that printed weights are multiplied by. In long texts all weights are small."""
 
     @classmethod
-    def for_pictures(cls, pictures: Iterable[Picture], depth: Depth | None) -> "Ink":
-        """Scaled to what is drawn."""
+    def for_pictures(cls, pictures: Iterable[Picture], depth: Depth | None) -> "CellPainter":
+        """A painter with a scale for these pictures."""
         return cls(depth, Scale.of(pictures))
 
     def level(self, value: float) -> float:
-        """From 0 to 1, how strong the ink is."""
+        """The lightness of a weight, from 0 to 1."""
         return float(self.scale.level(value))
 
-    def ground(self, value: float) -> Paint | None:
-        """The colour of a weight; None for one that is hidden, and where there are no colours."""
+    def background(self, value: float) -> TerminalColour | None:
+        """The colour of a weight; None for a masked weight (0) and without colour."""
         if self.depth is None or value == 0:
             return None
         if value != value:
-            return warning(self.depth)
-        return paint(round(self.level(value) * _STEPS) / _STEPS, self.depth)
+            return nan_colour(self.depth)
+        return viridis(round(self.level(value) * _STEPS) / _STEPS, self.depth)
 
     def shade(self, value: float) -> str:
-        """The character of a weight."""
+        """The shading character of a weight."""
         if value != value:
-            return BAD
-        return HIDDEN if value == 0 else SHADES[min(len(SHADES) - 1, int(self.level(value) * len(SHADES)))]
+            return NAN
+        return MASKED if value == 0 else SHADES[min(len(SHADES) - 1, int(self.level(value) * len(SHADES)))]
 
     def tile(self, line: Text, value: float, width: int, bare: bool = False) -> None:
-        """One weight, so many columns wide, with its number where there is room for one; `bare`: colour only."""
-        ground = self.ground(value)
-        content = "" if bare else number(value, self.places) if width > 3 else self._shading(value, width, ground)
+        """Append one weight, `width` columns wide, with its number if it fits. `bare`: colour only."""
+        background = self.background(value)
+        content = "" if bare else number(value, self.places) if width > 3 else self._shading(value, width, background)
         if width > 3 and self.depth is None:
             content = (self.shade(value) if value else " ") + content
-        style = on(ground) if ground else DIM if value == 0 else Style.null()
+        style = text_on(background) if background else DIM if value == 0 else Style.null()
         line.append(pad(content, width, "middle"), style)
 
-    def _shading(self, value: float, width: int, ground: Paint | None) -> str:
-        """What fills a tile without a number: its colour does, or a shade."""
+    def _shading(self, value: float, width: int, background: TerminalColour | None) -> str:
+        """The content of a tile without a number: empty with colour, else shading characters."""
         shade = self.shade(value)
-        return "" if ground else shade if shade == HIDDEN else shade * width
+        return "" if background else shade if shade == MASKED else shade * width
 
     def pixels(self, line: Text, upper: float, lower: float) -> None:
-        """Two weights in one column, one above the other."""
-        above, below = self.ground(upper), self.ground(lower)
+        """Append two weights in one column, one above the other."""
+        above, below = self.background(upper), self.background(lower)
         if above is not None:
-            line.append("▀", halves(above, below))
+            line.append("▀", half_blocks(above, below))
         elif below is not None:
-            line.append("▄", halves(below, None))
+            line.append("▄", half_blocks(below, None))
         else:
             line.append(" ")
 
     def legend(self, width: int) -> list[Text]:
-        """What the colours, or the shades, stand for, in lines of so many columns."""
+        """The legend of the colours or shades, in lines of at most `width` columns."""
         lines = [Text()]
         for text, style in self._swatches():
             needed = text if self.depth else text.rstrip()
@@ -193,12 +198,12 @@ class Ink:
             at_least, at_most = level == 1 and self.scale.clipped, level == 0 and self.scale.name == "log"
             more = "≥ " if at_least else "≤ " if at_most else ""
             text = f" {more}{short(self.scale.weight(level))} "
-            swatches.append((pad(text, max(7, len(text)), "middle"), on(paint(level, self.depth))))
+            swatches.append((pad(text, max(7, len(text)), "middle"), text_on(viridis(level, self.depth))))
         return swatches
 
 
 def places_for(highest: float) -> int:
-    """By which power of ten weights are multiplied, so that two figures of the highest are seen in three columns.
+    """The power of ten that makes two digits of the largest weight visible in three columns.
 
     >>> [places_for(x) for x in (1.0, 0.1, 0.04, 0.0012, 0.0002, 1.4e-5, 0.0)]
     [0, 0, 3, 3, 5, 5, 0]
@@ -209,11 +214,11 @@ def places_for(highest: float) -> int:
 
 
 _SMALL = 0.1
-"""Where no weight reaches it, two figures behind the point say too little."""
+"""If all weights are smaller than this, two decimals are too few."""
 
 
 def number(value: float, places: int = 0) -> str:
-    """A weight in three columns, times ten to the power of `places`.
+    """A weight in three columns, multiplied by ten to the power of `places`.
 
     >>> [number(x) for x in (0.0, 0.4, 0.996, 1.0, 0.001)]
     [' · ', '.40', '1.0', '1.0', '.00']
@@ -223,7 +228,7 @@ def number(value: float, places: int = 0) -> str:
     if value != value:
         return "nan"
     if value == 0:
-        return f" {HIDDEN} "
+        return f" {MASKED} "
     if places:
         small = max(0.0, 10**places * value)
         return f"{small:.1f}" if small < 9.95 else f"{small:3.0f}"
@@ -231,7 +236,7 @@ def number(value: float, places: int = 0) -> str:
 
 
 def short(value: float) -> str:
-    """A weight with two figures that count, however small.
+    """A weight with two significant digits.
 
     >>> [short(x) for x in (0.0, 0.25, 1.0, 0.00123)]
     ['0', '.25', '1', '.0012']

@@ -1,6 +1,6 @@
-"""Curves of a run: its metrics.jsonl read, one metric picked, thinned and smoothed.
+"""Curves of a training run: read metrics.jsonl, select a metric, bin and smooth it.
 
-How a curve is drawn is known next door, in `curve_lines` (terminal) and `curve_plots` (matplotlib).
+Drawn by `curve_lines` (terminal) and `curve_plots` (matplotlib).
 """
 
 import math
@@ -14,12 +14,12 @@ import numpy as np
 
 from regard.errors import FileError, UnknownNameError
 from regard.messages import Language, Listed, say
-from regard.views.labels import visible
+from regard.views.labels import printable_label
 
 METRICS = "metrics.jsonl"
 VALIDATION = "valid_loss"
 _SMOOTH = 40
-"""A smoothed point is the mean of about one part in so many of the whole curve."""
+"""A smoothed point averages about 1 / `_SMOOTH` of the curve."""
 _EXACT = ("lr", "tokens", "seconds")
 
 Line = dict[str, Any]
@@ -27,7 +27,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """One metric of one run: `values` at `steps`, both float64, the steps rising."""
+    """One metric of one run: `values` at `steps`, both float64, steps ascending."""
 
     run: str
     metric: str
@@ -36,17 +36,17 @@ class Curve:
 
     @property
     def noisy(self) -> bool:
-        """Whether single values say less than their mean: not of a schedule or a count, nor of a few points."""
+        """Whether the values are noisy enough to smooth. Schedules, counts and short curves are not."""
         return self.metric not in _EXACT and len(self.values) >= 2 * _SMOOTH
 
     @property
     def smooth(self) -> np.ndarray:
-        """Each value as the mean of its neighbourhood, where the values are noisy; else the values."""
+        """The running mean of noisy values, else the values."""
         return running_mean(self.values, len(self.values) // _SMOOTH) if self.noisy else self.values
 
 
-class Thinned(NamedTuple):
-    """A curve in columns: the mean, lowest and highest of each; NaN where a column has no point."""
+class Binned(NamedTuple):
+    """A curve in columns: the mean, minimum and maximum of each; NaN for a column without a point."""
 
     mean: np.ndarray
     low: np.ndarray
@@ -56,14 +56,14 @@ class Thinned(NamedTuple):
 def read_metrics(run: Path) -> list[Line]:
     """The lines of a run's metrics.jsonl, each with its step.
 
-    A last line that stops in the middle is left out: the run may be writing it. FileError for anything else.
+    Skips an incomplete last line: the run may still be writing it. Raises FileError for anything else.
     """
     if not run.is_dir():
         raise FileError("curves-no-run", path=str(run))
     path = run / METRICS
     if not os.path.lexists(path):
         raise FileError("curves-no-metrics", path=str(path))
-    # Of a room that needs torch, one of the files that do not.
+    # `training` needs torch, but this module of it does not.
     from regard.training.metrics import MetricsFile
 
     lines = MetricsFile(path).read()
@@ -73,7 +73,7 @@ def read_metrics(run: Path) -> list[Line]:
 
 
 def metrics_in(lines: Sequence[Line]) -> list[str]:
-    """The metrics that hold a number anywhere, in the order in which they appear.
+    """The metrics with at least one number, in order of appearance.
 
     >>> metrics_in([{"step": 1, "loss": None, "lr": 0.1}, {"step": 2, "loss": 3.5, "skipped": False}])
     ['lr', 'loss']
@@ -83,7 +83,7 @@ def metrics_in(lines: Sequence[Line]) -> list[str]:
 
 
 def curve(run: str, lines: Sequence[Line], metric: str) -> Curve:
-    """One metric over the steps; steps without it are left out. UnknownNameError where no step has it."""
+    """One metric over the steps; steps without it are skipped. Raises UnknownNameError if no step has it."""
     points = [(line["step"], line[metric]) for line in lines if _is_number(line.get(metric))]
     if not points or metric == "step":
         raise UnknownNameError("curves-metric", asked=metric, run=run, metrics=Listed(metrics_in(lines)))
@@ -92,7 +92,7 @@ def curve(run: str, lines: Sequence[Line], metric: str) -> Curve:
 
 
 def curves_of(run: str, lines: Sequence[Line], metric: str | None = None) -> list[Curve]:
-    """The metric that was asked for; otherwise the loss, and the validation loss where there is one."""
+    """The requested metric. By default the loss, and the validation loss if there is one."""
     drawn = [curve(run, lines, metric or "loss")]
     if metric is None and VALIDATION in metrics_in(lines):
         drawn.append(curve(run, lines, VALIDATION))
@@ -100,18 +100,18 @@ def curves_of(run: str, lines: Sequence[Line], metric: str | None = None) -> lis
 
 
 def run_names(runs: Sequence[Path]) -> list[str]:
-    """What to call the runs: the names of their folders, or, where two are the same, the paths as they were given."""
+    """Display names of the runs: their folder names, or the given paths if two names are equal."""
     names = [run.resolve().name for run in runs]
     return names if len(set(names)) == len(names) else [str(run) for run in runs]
 
 
-# --- fewer points ----------------------------------------------------------------------------------------
+# --- binning ---------------------------------------------------------------------------------------------
 
 
-def thin(steps: np.ndarray, values: np.ndarray, columns: int, span: tuple[float, float]) -> Thinned:
-    """The points in so many columns between the first and the last step of `span`.
+def bin_points(steps: np.ndarray, values: np.ndarray, columns: int, span: tuple[float, float]) -> Binned:
+    """The points binned into `columns` columns over the steps of `span`.
 
-    >>> thin(np.arange(4.0), np.array([1.0, 3.0, 5.0, 5.0]), 2, (0, 3)).mean.tolist()
+    >>> bin_points(np.arange(4.0), np.array([1.0, 3.0, 5.0, 5.0]), 2, (0, 3)).mean.tolist()
     [2.0, 5.0]
     """
     first, last = span
@@ -125,13 +125,13 @@ def thin(steps: np.ndarray, values: np.ndarray, columns: int, span: tuple[float,
     np.maximum.at(high, at, values)
     empty = counts == 0
     low[empty] = high[empty] = np.nan
-    return Thinned(mean, low, high)
+    return Binned(mean, low, high)
 
 
 def running_mean(values: np.ndarray, width: int) -> np.ndarray:
-    """Each value as the mean of those up to `width` / 2 away on both sides.
+    """The running mean over `width` / 2 values on each side.
 
-    Near the beginning, where losses are steep, of fewer on both sides; near the end only fewer lie ahead.
+    Near the beginning, where losses are steep, both sides shrink; near the end only the right side does.
 
     >>> running_mean(np.array([0.0, 3.0, 6.0, 3.0]), 2).tolist()
     [0.0, 3.0, 4.0, 4.5]
@@ -147,15 +147,15 @@ def running_mean(values: np.ndarray, width: int) -> np.ndarray:
 
 
 def value_range(curves: Sequence[Curve]) -> tuple[float, float]:
-    """From the lowest to the highest value of the smoothed curves: one spike must not flatten all the rest."""
+    """The minimum and maximum of the smoothed curves. A spike does not flatten the rest."""
     low = min(float(one.smooth.min()) for one in curves)
     high = max(float(one.smooth.max()) for one in curves)
-    room = abs(low) / 10 or 1.0  # a constant stands in the middle
-    return (low, high) if high > low else (low - room, high + room)
+    margin = abs(low) / 10 or 1.0  # a constant is drawn in the middle
+    return (low, high) if high > low else (low - margin, high + margin)
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
-    """At most so many round numbers from `low` to `high`.
+    """At most `most` round numbers from `low` to `high`.
 
     >>> ticks(0.0, 1000.0, 5), ticks(1.3, 3.1, 4)
     ([0.0, 500.0, 1000.0], [1.5, 2.0, 2.5, 3.0])
@@ -174,13 +174,13 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def metric_name(metric: str, lang: Language) -> str:
-    """What a metric is called; the file's own name where we have no word for it."""
+    """The display name of a metric; its name in the file if there is no translation."""
     known = {"loss": "curves-loss", VALIDATION: "curves-valid-loss", "lr": "curves-lr", "norm": "curves-norm"}
-    return say(known[metric], lang) if metric in known else visible(metric)
+    return say(known[metric], lang) if metric in known else printable_label(metric)
 
 
 def number(value: float) -> str:
-    """A value with four figures that count, whole where it is large.
+    """A value with four significant digits, or without decimals if it is large.
 
     >>> [number(x) for x in (1.46973, 0.0003, 513000.0, 0.30000000000000004)]
     ['1.47', '0.0003', '513,000', '0.3']
@@ -189,7 +189,7 @@ def number(value: float) -> str:
 
 
 def loss_text(value: float, digits: int = 4) -> str:
-    """A loss with so many digits behind the point; one that would lose most of them in its powers of ten.
+    """A loss with `digits` decimals; in scientific notation if it is too small for them.
 
     >>> loss_text(1.46973), loss_text(0.00001079), loss_text(0.0)
     ('1.4697', '1.1e-05', '0.0000')
@@ -198,4 +198,4 @@ def loss_text(value: float, digits: int = 4) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300  # NaN is not
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300  # excludes NaN

@@ -1,4 +1,4 @@
-"""A film: the same attention at many steps of a training run. Read from its folder, drawn, played in the terminal."""
+"""Films of attention during training: read from the folder of a run, drawn and played in the terminal."""
 
 import re
 import time
@@ -18,9 +18,9 @@ from regard.records import Record
 from regard.trace import Trace, read_trace
 from regard.trace.trace import Colour
 from regard.views import caption
-from regard.views.colours import Depth, Ink
+from regard.views.colours import CellPainter, Depth
 from regard.views.curves import loss_text
-from regard.views.one_head import column_labels, lay_out, notes_on, row_lines
+from regard.views.one_head import choose_layout, column_labels, notes_on, row_lines
 from regard.views.picture import Picture, chosen_head, chosen_language, chosen_records, picture
 from regard.views.scales import Scale
 from regard.views.terminal import columns_of, console_for, depth_of, write_lines
@@ -28,26 +28,26 @@ from regard.views.terminal import columns_of, console_for, depth_of, write_lines
 _FRAME = re.compile(r"step-(\d{1,15})\.safetensors")
 
 
-class Moment(NamedTuple):
-    """What attention was like after so many steps."""
+class FilmFrame(NamedTuple):
+    """The trace recorded after a number of training steps."""
 
     step: int
     trace: Trace
 
 
-Film = list[Moment]
+Film = list[FilmFrame]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scene:
-    """One head at every moment, its pictures all of one size."""
+class HeadFilm:
+    """One head in every frame of a film. All pictures have the same size."""
 
     steps: list[int]
     pictures: list[Picture]
     change: float
-    """How much of its attention the head moved from the first moment to the last: 0 none, 1 all of it."""
+    """The share of attention that moved from the first frame to the last: 0 none, 1 all of it."""
     choices: int
-    """Heads that it was chosen from, as the one that changes most."""
+    """The number of heads that this one was selected from as the one that changes most."""
 
     @property
     def record(self) -> Record:
@@ -59,26 +59,26 @@ class Scene:
 
     @property
     def scale(self) -> Scale:
-        """The scale of the whole film, which all frames share."""
+        """The scale shared by all frames."""
         return Scale.of(self.pictures)
 
 
 def read_film(folder: Path) -> Film:
-    """The moments of a run, in order: RUN/film/step-00000100.safetensors and so on. FileError where there are none."""
+    """The frames of a run by step: RUN/film/step-00000100.safetensors and so on. Raises FileError if there are none."""
     if not folder.is_dir():
         raise FileError("curves-no-run", path=str(folder))
     found = (folder / "film").iterdir() if (folder / "film").is_dir() else ()
     files = sorted((int(name[1]), path) for path in found if (name := _FRAME.fullmatch(path.name)))
     if not files:
         raise FileError("film-none", path=str(folder / "film"))
-    return [Moment(step, read_trace(path, within=folder)) for step, path in files]
+    return [FilmFrame(step, read_trace(path, within=folder)) for step, path in files]
 
 
-def scene(film: Film, layer: int | str | None = None, head: int | None = None) -> Scene:
-    """The head that was asked for; of those left open, the one that changes most from the first moment to the last.
+def head_film(film: Film, layer: int | str | None = None, head: int | None = None) -> HeadFilm:
+    """The requested head. Without a layer or head, the one that changes most from the first frame to the last.
 
     >>> even, sharp = Trace.from_weights(np.full((2, 2), 0.5)), Trace.from_weights(np.eye(2))
-    >>> scene([Moment(0, even), Moment(9, sharp)]).change
+    >>> head_film([FilmFrame(0, even), FilmFrame(9, sharp)]).change
     0.5
     """
     if not film:
@@ -91,12 +91,12 @@ def scene(film: Film, layer: int | str | None = None, head: int | None = None) -
     if not candidates:
         raise ArgumentError("trace-empty")
     change, record, number = max(candidates, key=lambda found: found[0])
-    pictures = [_at(moment.trace, record, number) for moment in film]
-    return Scene([moment.step for moment in film], pictures, change, len(candidates))
+    pictures = [_at(frame.trace, record, number) for frame in film]
+    return HeadFilm([frame.step for frame in film], pictures, change, len(candidates))
 
 
 def _at(trace: Trace, like: Record, head: int) -> Picture:
-    """The same head in another moment's trace; FileError where it is not there in the same size."""
+    """The same head in another frame. Raises FileError if it is missing or has another size."""
     record = trace[like.name] if like.name in trace.names else None
     if record is None or record.shape != like.shape or not record.shape[0]:
         raise FileError("film-differs", name=like.name, wanted=like.shape)
@@ -104,29 +104,29 @@ def _at(trace: Trace, like: Record, head: int) -> Picture:
 
 
 def _change(before: Picture, after: Picture) -> float:
-    """The attention that went elsewhere, as the mean over queries of half the sum of |difference|."""
+    """The share of attention that moved: the mean over queries of half the sum of |difference|."""
     if before.cells.shape != after.cells.shape or not before.cells.size:
         return 0.0
     moved = np.abs(after.cells - before.cells).sum(-1) / 2  # R
     return float(moved[np.isfinite(moved)].mean()) if np.isfinite(moved).any() else 0.0
 
 
-def telling_frames(shown: Scene, most: int = 5) -> list[int]:
-    """The numbers of a few frames, first and last included, between which the head moved about equally far."""
+def key_frames(shown: HeadFilm, most: int = 5) -> list[int]:
+    """The indices of a few frames, including first and last, with about equal change between them."""
     moves = [_change(a, b) for a, b in zip(shown.pictures, shown.pictures[1:], strict=False)]
-    way = np.concatenate([[0.0], np.cumsum(moves)])
-    if not way[-1]:
-        way = np.arange(len(way), dtype=float)
-    wanted = np.linspace(0, way[-1], most)
-    chosen = {int(np.abs(way - place).argmin()) for place in wanted}
-    return sorted(chosen | {0, len(way) - 1})
+    distances = np.concatenate([[0.0], np.cumsum(moves)])
+    if not distances[-1]:
+        distances = np.arange(len(distances), dtype=float)
+    wanted = np.linspace(0, distances[-1], most)
+    chosen = {int(np.abs(distances - target).argmin()) for target in wanted}
+    return sorted(chosen | {0, len(distances) - 1})
 
 
 # --- frames in the terminal ------------------------------------------------------------------------------
 
 
-def frame_title(shown: Scene, at: int, losses: Mapping[int, float], lang: Language) -> list[str]:
-    """The step, the loss where it is known, and how far the film is."""
+def frame_title(shown: HeadFilm, at: int, losses: Mapping[int, float], lang: Language) -> list[str]:
+    """The step, the loss if it is known, and the number of the frame."""
     step = shown.steps[at]
     pieces = [say("film-step", lang, step=step)]
     if step in losses:
@@ -135,31 +135,44 @@ def frame_title(shown: Scene, at: int, losses: Mapping[int, float], lang: Langua
 
 
 def frame_lines(
-    shown: Scene, at: int, losses: Mapping[int, float], *, width: int, height: int, depth: Depth | None, lang: Language
+    shown: HeadFilm,
+    at: int,
+    losses: Mapping[int, float],
+    *,
+    width: int,
+    height: int,
+    depth: Depth | None,
+    lang: Language,
 ) -> list[Text]:
-    """One frame in at most so many columns and lines; the map is pooled until it fits."""
+    """One frame in at most `width` columns and `height` lines; the map is pooled until it fits."""
     whole = shown.pictures[at]
     T, S = whole.record.shape[2:]
     if not whole.cells.size:
-        return caption.flow([say("screen-nothing", lang, T=T, S=S)], width)
+        return caption.wrap_pieces([say("screen-nothing", lang, T=T, S=S)], width)
     head = say("screen-head-of", lang, head=shown.head, count=whole.record.shape[1])
     above = caption.title(shown.record.name, [say(f"screen-{shown.record.kind}", lang), head], width)
-    above += [*caption.flow(frame_title(shown, at, losses, lang), width), Text()]
-    ink = Ink(depth, shown.scale)
-    layout = lay_out(whole, width, depth)
+    above += [*caption.wrap_pieces(frame_title(shown, at, losses, lang), width), Text()]
+    painter = CellPainter(depth, shown.scale)
+    layout = choose_layout(whole, width, depth)
     while True:
         rows = len(layout.drawn.cells)
-        below = [Text(), *ink.legend(width), *caption.dimmed(caption.flow(notes_on(whole, layout, lang), width))]
-        lines = [*above, *column_labels(layout), *row_lines(layout, ink), *below]
+        below = [
+            Text(),
+            *painter.legend(width),
+            *caption.dimmed(caption.wrap_pieces(notes_on(whole, layout, lang), width)),
+        ]
+        lines = [*above, *column_labels(layout), *row_lines(layout, painter), *below]
         if len(lines) <= height or (rows == 1 and layout.tall == 1):
             return lines
-        # Rows drawn large become small before any are put together.
-        smaller = layout if layout.tall > 1 else lay_out(whole.fitted(rows - 1, whole.cells.shape[1]), width, depth)
+        # Use one line per row before pooling rows.
+        smaller = (
+            layout if layout.tall > 1 else choose_layout(whole.fitted(rows - 1, whole.cells.shape[1]), width, depth)
+        )
         layout = replace(smaller, tall=1)
 
 
-def scene_json(shown: Scene, losses: Mapping[int, float]) -> dict[str, object]:
-    """The head as plain values: who looks at whom, at every moment; what is no number is None."""
+def head_film_json(shown: HeadFilm, losses: Mapping[int, float]) -> dict[str, object]:
+    """The head as plain values: the map of every frame; NaN becomes None."""
     tokens = [None if side is None else list(side) for side in (shown.pictures[0].queries, shown.pictures[0].keys)]
     return {
         "layer": shown.record.name,
@@ -180,11 +193,11 @@ def _plain(cells: np.ndarray) -> Sequence[Sequence[float | None]]:
 
 
 _ENDLESS = 10**6
-"""The lines of what is not a screen."""
+"""The number of lines of an output that is not a screen."""
 
 
 def play(
-    shown: Scene,
+    shown: HeadFilm,
     losses: Mapping[int, float],
     *,
     fps: float,
@@ -193,18 +206,18 @@ def play(
     lang: Language | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Draw the frames on `file`, by default on the screen; the last one stays. Ctrl-C leaves the terminal clean."""
+    """Play the frames on `file`, by default on the screen; the last one stays. Ctrl-C restores the terminal."""
     console = console_for(file, color)
-    # Live writes the lines itself, so an encoding that lacks our signs gets the few frames, which are translated.
+    # Live writes the lines itself, so an encoding without our characters gets the few frames, which are converted.
     moving = console.is_terminal and not console.is_dumb_terminal and console.encoding.lower().startswith("utf")
     width, height = columns_of(console), console.height - 1 if moving else _ENDLESS
-    depth, spoken = depth_of(console), chosen_language(lang)
+    depth, text_lang = depth_of(console), chosen_language(lang)
 
     def lines(at: int) -> list[Text]:
-        return frame_lines(shown, at, losses, width=width, height=height, depth=depth, lang=spoken)
+        return frame_lines(shown, at, losses, width=width, height=height, depth=depth, lang=text_lang)
 
     if not moving:
-        for at in telling_frames(shown):
+        for at in key_frames(shown):
             write_lines(console, [*lines(at), Text()])
         return
     with Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:

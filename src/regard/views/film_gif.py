@@ -1,6 +1,6 @@
-"""A film as an animated GIF: matplotlib draws the frames, Pillow puts them together.
+"""Films as animated GIF: matplotlib draws the frames, Pillow assembles them.
 
-All frames have one size, one scale and one set of colours, so that what moves on the screen moved in the model.
+All frames have the same size, scale and palette, so every visible change is a change of the weights.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,33 +11,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from regard.errors import MissingPackageError
-from regard.files.output import check_place, write_output
-from regard.messages import Language, language, say, speaking
-from regard.views.film import Scene, frame_title
-from regard.views.fonts import drawable, spoken, text_style
-from regard.views.heatmap import Look
-from regard.views.labels import cut_start, visible
+from regard.files.output import check_target, write_output
+from regard.messages import Language, language, say, use_language
+from regard.views.film import HeadFilm, frame_title
+from regard.views.fonts import drawable, drawable_language, text_style
+from regard.views.heatmap import PlotOptions
+from regard.views.labels import cut_start, printable_label
 from regard.views.picture import chosen_language
-from regard.views.plots import draw_one
+from regard.views.plots import draw_on_axes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 MOST_FRAMES = 300
-"""More would be a file that nobody sends; a longer film leaves out frames evenly."""
+"""Limits the file size; a longer film skips frames evenly."""
 _PAUSE_MS = 2000
 """How long the last frame stays."""
 _WIDEST_NAME = 36
 _CROWDED = 28
-"""Tokens on one side from which on the map grows and its words shrink, so that they can still be read."""
+"""Number of tokens on one side above which the map grows and its labels shrink."""
 
 
 def save_gif(
-    shown: Scene, path: Path, losses: Mapping[int, float], *, fps: float, lang: Language | None = None
+    shown: HeadFilm, path: Path, losses: Mapping[int, float], *, fps: float, lang: Language | None = None
 ) -> None:
-    """Write the animated picture, whole or not at all. Raises FileError and MissingPackageError."""
-    check_place(path)
-    with speaking(spoken(chosen_language(lang))):
+    """Write the GIF, completely or not at all. Raises FileError and MissingPackageError."""
+    check_target(path)
+    with use_language(drawable_language(chosen_language(lang))):
         frames = list(gif_frames(shown, losses))
     durations = [round(1000 / fps)] * (len(frames) - 1) + [_PAUSE_MS]
     first, *rest = frames
@@ -47,8 +47,8 @@ def save_gif(
     write_output(path, drawn.getvalue())
 
 
-def gif_frames(shown: Scene, losses: Mapping[int, float]) -> Iterator["Image"]:
-    """The frames, each an image in the colours of the palette."""
+def gif_frames(shown: HeadFilm, losses: Mapping[int, float]) -> Iterator["Image"]:
+    """The frames as images in the colours of the palette."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -57,39 +57,39 @@ def gif_frames(shown: Scene, losses: Mapping[int, float]) -> Iterator["Image"]:
     figure = Figure(figsize=_size(shown), dpi=100, layout="constrained")
     canvas = FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    draw_one(axes, shown.pictures[0], Look(scale=shown.scale))
+    draw_on_axes(axes, shown.pictures[0], PlotOptions(scale=shown.scale))
     if max(shown.record.shape[2:]) > _CROWDED:
         axes.tick_params(labelsize=7)
     title = axes.set_title(_title(shown, 0, losses), fontsize="medium", **text_style())
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # laid out once: nothing may jump when a title grows
+    figure.set_layout_engine("none")  # arranged once: the map must not move when the title grows
     palette, count = _palette(), len(shown.steps)
     for at in np.unique(np.linspace(0, count - 1, min(count, MOST_FRAMES)).round().astype(int)).tolist():
         cells = shown.pictures[at].cells
         title.set_text(_title(shown, at, losses))
         for image in axes.images:
-            # As in `plots`: what is exactly 0 was hidden, and has no colour of the scale.
+            # As in `heatmap`: exactly 0 is masked and has no colour of the scale.
             image.set_data(np.where(cells == 0, -1.0, cells))
         canvas.draw()
-        yield _in_colours(np.asarray(canvas.buffer_rgba())[..., :3], palette)
+        yield _with_palette(np.asarray(canvas.buffer_rgba())[..., :3], palette)
 
 
-def _size(shown: Scene) -> tuple[float, float]:
-    """Inches for the map, its words and the bar; many tokens get a larger map."""
+def _size(shown: HeadFilm) -> tuple[float, float]:
+    """The figure size in inches; many tokens get a larger map."""
     T, S = (max(1, size) for size in shown.record.shape[2:])
     larger = min(2.0, max(1.0, max(T, S) / _CROWDED))
     wide, high = min(1.0, max(0.25, S / T)), min(1.0, max(0.25, T / S))
     return 2.6 + 4 * larger * wide, 1.6 + 3.8 * larger * high
 
 
-def _title(shown: Scene, at: int, losses: Mapping[int, float]) -> str:
-    name = cut_start(visible(shown.record.name), _WIDEST_NAME)
+def _title(shown: HeadFilm, at: int, losses: Mapping[int, float]) -> str:
+    name = cut_start(printable_label(shown.record.name), _WIDEST_NAME)
     about = [name, say(f"screen-{shown.record.kind}"), say("screen-head", head=shown.head)]
     return "\n".join(drawable(" · ".join(line) for line in (about, frame_title(shown, at, losses, language()))))
 
 
-def _in_colours(pixels: np.ndarray, palette: np.ndarray) -> "Image":
-    """The image with each colour replaced by the nearest of the palette; Pillow's own search takes a near one."""
+def _with_palette(pixels: np.ndarray, palette: np.ndarray) -> "Image":
+    """The image with each colour replaced by the nearest of the palette. Pillow's own search is approximate."""
     from PIL import Image
 
     packed = pixels.astype(np.uint32) @ np.array([1 << 16, 1 << 8, 1], dtype=np.uint32)
@@ -97,14 +97,14 @@ def _in_colours(pixels: np.ndarray, palette: np.ndarray) -> "Image":
     spread = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=-1).astype(np.int32)
     nearest = np.array([((palette - one) ** 2).sum(-1).argmin() for one in spread], dtype=np.uint8)
     image = Image.fromarray(nearest[places].reshape(packed.shape))
-    image.putpalette(palette.astype(np.uint8).tobytes())  # grey levels become numbers of colours
+    image.putpalette(palette.astype(np.uint8).tobytes())  # the pixel values are indices into the palette
     return image
 
 
 def _palette() -> np.ndarray:
-    """All that a frame is made of: viridis, greys for the text, and the colours of what is hidden or NaN.
+    """All colours of a frame: viridis, greys for the text, and the colours of masked cells and NaN.
 
-    Colours chosen frame by frame would flicker.
+    A palette per frame would flicker.
     """
     from matplotlib import colormaps
 

@@ -1,4 +1,4 @@
-"""Fonts for matplotlib: one that has Chinese, and emoji drawn as small pictures by Pillow."""
+"""Fonts for matplotlib: a font with Chinese characters, and emoji drawn as images by Pillow."""
 
 import contextlib
 import logging
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 
 _FILES = ("notocoloremoji", "apple color emoji", "seguiemj", "twemoji", "emojione", "joypixels")
-"""How the files of such fonts begin, in small letters."""
+"""How the file names of emoji fonts begin, in lower case."""
 _SIZES = (109, 128, 136, 137, 160, 96, 64)
-"""Fonts of pixels have one size, and refuse all others."""
+"""Bitmap fonts have one size and reject all others."""
 _HEIGHT = 1.25
-"""Of a label, in sizes of the font."""
+"""The height of a label, in font sizes."""
 _PIXELS = 64
-"""Of a label, in pixels."""
+"""The height of a label, in pixels."""
 _AWAY = 5.0
-"""Points from the map to a label, as of matplotlib's own."""
+"""Points between the map and a label, as for matplotlib's own labels."""
 
 
 @cache
 def emoji_font() -> tuple[Any, frozenset[int]] | None:
-    """A font of coloured emoji as Pillow has it, and the characters in it; None where there is none."""
+    """A colour emoji font for Pillow and its characters; None if there is none."""
     from fontTools.ttLib import TTFont  # type: ignore[import-untyped]
     from matplotlib import font_manager
     from PIL import ImageFont
@@ -49,35 +49,40 @@ def emoji_font() -> tuple[Any, frozenset[int]] | None:
     return None
 
 
-def has_emoji(sign: str) -> bool:
-    """Whether the character can be drawn as a picture."""
+def has_emoji(character: str) -> bool:
+    """Whether the emoji font has the character."""
     found = emoji_font()
-    return found is not None and ord(sign) in found[1]
+    return found is not None and ord(character) in found[1]
 
 
 def label_image(text: str, outlines: Mapping[str, str], colour: tuple[int, int, int] = (0, 0, 0)) -> np.ndarray:
-    """The text as a picture, rows × columns × RGBA.
+    """The text as an image, rows × columns × RGBA.
 
-    outlines    for each character that is no emoji, the file of a font that has it
+    outlines    the font file of each character that is not an emoji
     """
     from PIL import Image, ImageDraw, ImageFont
 
     found = emoji_font()
     assert found is not None
     emoji, size = found[0], found[0].size
-    parts = [(sign, ImageFont.truetype(outlines[sign], size) if sign in outlines else emoji) for sign in text]
-    widths = [max(1, round(font.getlength(sign))) for sign, font in parts]
+    parts = [
+        (character, ImageFont.truetype(outlines[character], size) if character in outlines else emoji)
+        for character in text
+    ]
+    widths = [max(1, round(font.getlength(character))) for character, font in parts]
     image = Image.new("RGBA", (sum(widths), round(_HEIGHT * size)), (255, 255, 255, 0))
     draw, left = ImageDraw.Draw(image), 0
-    for (sign, font), wide in zip(parts, widths, strict=True):
-        draw.text((left, image.height // 2), sign, font=font, fill=colour, anchor="lm", embedded_color=font is emoji)
+    for (character, font), wide in zip(parts, widths, strict=True):
+        draw.text(
+            (left, image.height // 2), character, font=font, fill=colour, anchor="lm", embedded_color=font is emoji
+        )
         left += wide
-    # Smaller by itself: matplotlib would leave out pixels.
+    # Scale down here: matplotlib would drop pixels.
     return np.asarray(image.resize((max(1, image.width * _PIXELS // image.height), _PIXELS), Image.Resampling.LANCZOS))
 
 
 def draw_label(ax: "Axes", side: str, at: float, image: np.ndarray, points: float, *, turned: bool) -> None:
-    """The picture as the label at a place of the x or the y axis, as high as text of so many points."""
+    """Draw the image as a label at a position of the x or y axis, as high as text of `points` points."""
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
     zoom = _HEIGHT * points / image.shape[0]
@@ -101,8 +106,8 @@ def draw_label(ax: "Axes", side: str, at: float, image: np.ndarray, points: floa
 _log = logging.getLogger("regard")
 BOX = "□"
 _NEAREST = {"␊": "↵", "␍": "↵", "␉": "⇥"}
-"""Where a font lacks the sign of a control character but has the key for it."""
-# Simplified Chinese first, then fonts that hold it among others.
+"""Replacements for control pictures that a font lacks."""
+# Simplified Chinese first, then fonts that contain it among others.
 _CJK = (
     "Noto Sans CJK SC",
     "Noto Sans SC",
@@ -121,15 +126,15 @@ _CJK = (
     "Arial Unicode MS",
 )
 _GENERIC = ("serif", "sans-serif", "cursive", "fantasy", "monospace")
-"""Names that stand for a list of fonts, of which matplotlib itself would take only the first."""
+"""Generic family names. matplotlib itself uses only the first font of such a list."""
 
 
 @cache
 def families() -> tuple[str, ...]:
-    """The fonts to try for each character, in order; matplotlib's own comes last and is always there."""
+    """The fonts to try for each character, in order. matplotlib's own font is last and always available."""
     found = _with_chinese()
     if not found:
-        _look_again()
+        _rescan_fonts()
         found = _with_chinese()
     return (*found, "DejaVu Sans")
 
@@ -141,20 +146,20 @@ def _with_chinese() -> list[str]:
     return [name for name in _CJK if name in there]
 
 
-def _look_again() -> None:
-    """matplotlib keeps a list of fonts on disk, and does not notice one that was installed after it was written."""
+def _rescan_fonts() -> None:
+    """Add fonts installed after matplotlib wrote its font list to disk."""
     from matplotlib import font_manager
 
     manager = font_manager.fontManager
     known = {font.fname for font in manager.ttflist}
     for path in font_manager.findSystemFonts():
         if path not in known:
-            with contextlib.suppress(Exception):  # a file that is no font it can read
+            with contextlib.suppress(Exception):  # a file that matplotlib cannot read as a font
                 manager.addfont(path)
 
 
-def _in_order() -> tuple[str, ...]:
-    """The caller's fonts (`rcParams["font.family"]`), then ours, which have what theirs lack."""
+def _font_order() -> tuple[str, ...]:
+    """The caller's fonts (`rcParams["font.family"]`), then ours for missing characters."""
     from matplotlib import rcParams
 
     settings: Mapping[Any, Any] = rcParams
@@ -164,7 +169,7 @@ def _in_order() -> tuple[str, ...]:
 
 @cache
 def _characters(family: str) -> frozenset[int]:
-    """The characters that a font can draw; none where it is not installed."""
+    """The characters of a font; empty if it is not installed."""
     from matplotlib import font_manager
 
     try:
@@ -174,79 +179,84 @@ def _characters(family: str) -> frozenset[int]:
     return frozenset(font_manager.get_font(path).get_charmap())
 
 
-def _has(sign: str) -> bool:
-    """Whether any of these fonts can draw the character."""
-    return any(ord(sign) in _characters(family) for family in _in_order())
+def _can_draw(character: str) -> bool:
+    """Whether any of these fonts has the character."""
+    return any(ord(character) in _characters(family) for family in _font_order())
 
 
 def drawable(texts: Iterable[str]) -> list[str]:
-    """The texts with a box for each character that no font has; the first time, the log says what to install."""
+    """The texts with a box for each character that no font has. The first time, logs which font to install."""
     texts = list(texts)
-    missing = {sign for text in texts for sign in text if not _has(sign)}
-    shown = ["".join(_NEAREST.get(sign, BOX) if sign in missing else sign for sign in text) for text in texts]
-    if any(_is_cjk(sign) for sign in missing):
-        _say_once()
+    missing = {character for text in texts for character in text if not _can_draw(character)}
+    shown = [
+        "".join(_NEAREST.get(character, BOX) if character in missing else character for character in text)
+        for text in texts
+    ]
+    if any(_is_cjk(character) for character in missing):
+        _warn_once()
     return shown
 
 
 def drawable_tokens(tokens: Iterable[str], start: int = 0) -> list[str]:
-    """The tokens, or the position of one that holds a character which no font has; that of the first is `start`.
+    """The tokens; a token with a character that no font has becomes its position, counted from `start`.
 
-    Emoji stay, where they can be drawn as pictures.
+    Emoji stay if they can be drawn as images.
 
     >>> drawable_tokens(["cat", "\ue000"], start=7)
     ['cat', '#8']
     """
     tokens = list(tokens)
     shown = zip(tokens, drawable(map(without_emoji, tokens)), strict=True)
-    named = (token if pictured(token) else now for token, now in shown)
+    named = (token if needs_emoji_image(token) else now for token, now in shown)
     return [
         f"#{start + at}" if BOX in without_emoji(now) and BOX not in token else now
         for at, (token, now) in enumerate(zip(tokens, named, strict=True))
     ]
 
 
-def pictured(token: str) -> bool:
-    """Whether it holds emoji that only a font of pictures has, and nothing that no font has."""
-    missing = [sign for sign in token if not _has(sign)]
+def needs_emoji_image(token: str) -> bool:
+    """Whether the token needs the emoji font, and no font lacks any of its characters."""
+    missing = [character for character in token if not _can_draw(character)]
     return bool(missing) and all(map(has_emoji, missing))
 
 
 def without_emoji(token: str) -> str:
-    """The token with a letter about as wide in place of each emoji that is drawn as a picture."""
-    return "".join("M" if not _has(sign) and has_emoji(sign) else sign for sign in token)
+    """The token with a letter of about the same width for each emoji drawn as an image."""
+    return "".join("M" if not _can_draw(character) and has_emoji(character) else character for character in token)
 
 
-def outlines_for(token: str) -> dict[str, str]:
-    """For each character of a token that a font of outlines has, the file of that font."""
+def outline_fonts(token: str) -> dict[str, str]:
+    """The font file of each character that an outline font has."""
     from matplotlib import font_manager
 
     found = {}
-    for sign in token:
-        family = next((family for family in _in_order() if ord(sign) in _characters(family)), None)
+    for character in token:
+        family = next((family for family in _font_order() if ord(character) in _characters(family)), None)
         if family is not None:
-            found[sign] = str(font_manager.findfont(font_manager.FontProperties(family=[family])))
+            found[character] = str(font_manager.findfont(font_manager.FontProperties(family=[family])))
     return found
 
 
-def spoken(lang: Language) -> Language:
-    """The language to write in: English where no font has Chinese; the first time, the log says what to install."""
-    if lang == "zh" and not _has("注"):
-        _say_once()
+def drawable_language(lang: Language) -> Language:
+    """The language to write in: English if no font has Chinese. The first time, logs which font to install."""
+    if lang == "zh" and not _can_draw("注"):
+        _warn_once()
         return "en"
     return lang
 
 
-def _is_cjk(sign: str) -> bool:
-    return "\u3000" <= sign <= "\u9fff" or "\uac00" <= sign <= "\ud7af"
+def _is_cjk(character: str) -> bool:
+    return "\u3000" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7af"
 
 
 @cache
-def _say_once() -> None:
+def _warn_once() -> None:
     _log.warning(say("plot-no-font"))
 
 
 def text_style() -> dict[str, Any]:
-    """What every text of ours is drawn with: these fonts, and a token `$x$` as it is, not as mathematics."""
-    there = [family for family in _in_order() if _characters(family)]  # matplotlib logs of any other
+    """Properties of every text: these fonts, and no mathematics, so that a token `$x$` is drawn as it is."""
+    there = [
+        family for family in _font_order() if _characters(family)
+    ]  # matplotlib logs a warning for a missing family
     return {"family": list(dict.fromkeys(there)), "parse_math": False, "usetex": False}

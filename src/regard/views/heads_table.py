@@ -1,25 +1,25 @@
-"""The table of what heads look at. It draws `trace.heads()` and measures nothing."""
+"""Table of `trace.heads()`: which pattern each head follows. Measures nothing."""
 
 from rich.cells import cell_len
 
 from regard.messages import Language, say
 from regard.patterns import label_of
-from regard.trace.measures.heads import FEWEST, TELLING, Head, Heads, Score
-from regard.views.labels import pad, visible
+from regard.trace.measures.heads import MIN_QUERIES, MIN_SCORE, Head, Heads, Score
+from regard.views.labels import pad, printable_label
 from regard.views.picture import chosen_language
 
 Row = tuple[str, str, str, str, str]
 _VALUES: dict[str, dict[str, float]] = {
-    "heads-none": {"bar": TELLING},
-    "heads-few": {"bar": TELLING, "fewest": FEWEST},
+    "heads-none": {"bar": MIN_SCORE},
+    "heads-few": {"bar": MIN_SCORE, "fewest": MIN_QUERIES},
     "heads-untold": {},
 }
 _SIDES = ("left", "right", "left", "right", "right")
 
 
 def heads_table(heads: Heads, pattern: str | None = None, most: int | None = 20, lang: Language | None = None) -> str:
-    """The heads by what each looks at most, or ranked by one pattern; below it, how to read the scores."""
-    spoken = chosen_language(lang)
+    """The heads with their strongest pattern, or ranked by one pattern; then how to read the scores."""
+    text_lang = chosen_language(lang)
     if pattern is None:
         chosen = [(head, best) for head in heads if (best := head.best) is not None]
         nothing = [head for head in heads if head.best is None]
@@ -28,19 +28,19 @@ def heads_table(heads: Heads, pattern: str | None = None, most: int | None = 20,
     else:
         chosen = [(head, score) for head in heads.ranked(pattern) if (score := head.score(pattern)) is not None]
         rests = {"heads-untold": len(heads) - len(chosen)}
-    lines = [_title(heads, spoken), *(["", *_table(chosen[:most], spoken)] if chosen else [])]
+    lines = [_title(heads, text_lang), *(["", *_table(chosen[:most], text_lang)] if chosen else [])]
     if most is not None and len(chosen) > most:
-        lines.append(say("heads-more", spoken, count=len(chosen) - most))
+        lines.append(say("heads-more", text_lang, count=len(chosen) - most))
     lines.append("")
-    lines += [say(key, spoken, count=count, **_VALUES[key]) for key, count in rests.items() if count]
+    lines += [say(key, text_lang, count=count, **_VALUES[key]) for key, count in rests.items() if count]
     if not heads.named:
-        lines.append(say("heads-no-tokens", spoken))
-    return "\n".join([*lines, say("heads-scale", spoken), say("heads-not-explanation", spoken)])
+        lines.append(say("heads-no-tokens", text_lang))
+    return "\n".join([*lines, say("heads-scale", text_lang), say("heads-not-explanation", text_lang)])
 
 
 def _on_few_queries(head: Head) -> bool:
-    """Whether a score of the head would tell, had it been measured on more queries."""
-    return any(score.value >= TELLING and score.queries < FEWEST for score in head.scores.values())
+    """Whether a score of the head would count if it had been measured on more queries."""
+    return any(score.value >= MIN_SCORE and score.queries < MIN_QUERIES for score in head.scores.values())
 
 
 def _title(heads: Heads, lang: Language) -> str:
@@ -66,5 +66,5 @@ def _table(chosen: list[tuple[Head, Score]], lang: Language) -> list[str]:
 
 
 def _row(head: Head, score: Score, lang: Language) -> Row:
-    does = visible(label_of(score.pattern, lang))
-    return visible(head.name), str(head.head), does, f"{score.value:.2f}", str(score.queries)
+    does = printable_label(label_of(score.pattern, lang))
+    return printable_label(head.name), str(head.head), does, f"{score.value:.2f}", str(score.queries)

@@ -1,7 +1,7 @@
-"""Tokens as labels: every character visible, every label as wide as it says, cut where it must be.
+"""Tokens as labels: every character visible, with a known width, cut if too long.
 
-Widths are those of a terminal, where 注 takes two columns. What cannot be trusted to take its columns is shown as a
-sign (control characters) or left out (joiners). Whose tokens these are is not known here.
+Widths are columns of a terminal, where 注 takes two. Control characters become a sign and joiners are left out, as
+terminals disagree about their width. Independent of records and traces.
 """
 
 import re
@@ -10,8 +10,8 @@ from functools import lru_cache
 
 from rich.cells import cell_len
 
-from regard.printable import is_steering, sign
-from regard.text.token_text import spelled, token_bytes
+from regard.printable import is_control, sign
+from regard.text.token_text import text_or_hex, token_bytes
 
 _MARKER = re.compile(r"<[^<>\s]{1,20}>|\[[A-Z]{2,8}\]")
 _MARKERS = dict.fromkeys(("<eos>", "</s>", "<|endoftext|>", "[sep]", "[eos]"), "␃")
@@ -20,44 +20,44 @@ _MARKERS |= dict.fromkeys(("<bos>", "<s>", "<|startoftext|>", "[cls]", "[bos]"),
 
 @lru_cache(maxsize=64)
 def readable(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """The tokens as text, whichever way their vocabulary spells them; a part of a character as its bytes.
+    """The tokens as text, for any spelling of the vocabulary; part of a character as its bytes.
 
-    Tokens that mark what goes on (`##ing`) hold no spaces, and stay as they are.
+    WordPiece tokens (`##ing`) contain no spaces and stay unchanged.
 
     >>> readable(("Ġcat", "Ġsat")), readable(("play", "##ing", "[SEP]"))
     ((' cat', ' sat'), ('play', '##ing', '[SEP]'))
     """
     if any(token.startswith("##") and len(token) > 2 for token in tokens):
         return tokens
-    return tuple(spelled(piece) for piece in token_bytes(tokens))
+    return tuple(text_or_hex(piece) for piece in token_bytes(tokens))
 
 
 ARROW = " → "
 
 
 def row_label(read: str, written: str) -> str:
-    """What a query has read and what it writes; "" is nothing.
+    """The label of a row: the token read and the token written; "" means none.
 
     >>> row_label("<bos>", "我"), row_label("cat", "")
     ('<bos> → 我', 'cat')
     """
-    return f"{visible(read)}{ARROW}{visible(written)}" if written else visible(read)
+    return f"{printable_label(read)}{ARROW}{printable_label(written)}" if written else printable_label(read)
 
 
 @lru_cache(maxsize=65536)
-def visible(token: str) -> str:
-    """The token as it can be shown on one line.
+def printable_label(token: str) -> str:
+    """The token on one line, with every character visible.
 
-    >>> visible("a\\nb"), visible(" cat"), visible("  "), visible(""), visible("\\x1b[31mred\\x1b[0m")
-    ('a␊b', '␣cat', '␣␣', '""', '␛[31mred␛[0m')
+    >>> [printable_label(token) for token in ("a\\nb", " cat", "  ", "", "\\x1b[31mred\\x1b[0m")]
+    ['a␊b', '␣cat', '␣␣', '""', '␛[31mred␛[0m']
     """
     shown = "".join(_sign(character) for character in token)
     if not shown:
         return '""'
     bare = shown.lstrip()
-    spaces = "␣" * (len(shown) - len(bare))  # " cat" and "cat" are two tokens
+    spaces = "␣" * (len(shown) - len(bare))  # " cat" and "cat" are different tokens
     bare = bare.rstrip()
-    # A lone accent would sit on whatever is drawn before it.
+    # A lone accent would combine with the character before it.
     return spaces + (f"◌{bare}" if bare and unicodedata.category(bare[0])[0] == "M" else bare)
 
 
@@ -65,16 +65,16 @@ def _sign(character: str) -> str:
     code, category = ord(character), unicodedata.category(character)
     if category in ("Zl", "Zp"):
         return "␊"
-    if code < 32 or is_steering(character):
+    if code < 32 or is_control(character):
         return sign(character)
-    # Terminals disagree about the width of what is joined or varied, so the parts are shown side by side.
+    # Terminals disagree about the width of joined characters and variation selectors: show the parts side by side.
     if category == "Cf" or 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF:
         return ""
     return " " if category == "Zs" else character
 
 
 def cut(text: str, width: int) -> str:
-    """The text if it fits in so many columns, else its beginning and an ellipsis; of two tokens, both beginnings.
+    """The text if it fits in `width` columns, else its beginning and an ellipsis; of a pair of tokens, both beginnings.
 
     >>> cut("attention", 5), cut("注意力", 4), cut("注", 1), cut("attention → visible", 11)
     ('atte…', '注…', '…', 'att… → vis…')
@@ -85,18 +85,18 @@ def cut(text: str, width: int) -> str:
         return ""
     read, arrow, written = text.partition(ARROW)
     if arrow and width >= 7:
-        room = width - len(ARROW)
-        first = max(room // 2, room - cell_len(written))
+        available = width - len(ARROW)
+        first = max(available // 2, available - cell_len(written))
         read = cut(read, first)
-        return read + ARROW + cut(written, room - cell_len(read))
-    kept = text[: 4 * width]  # room for accents, yet no walk through a token of a million letters
+        return read + ARROW + cut(written, available - cell_len(read))
+    kept = text[: 4 * width]  # enough for accents, without measuring a token of a million letters
     while kept and cell_len(kept) > width - 1:
         kept = kept[:-1]
     return kept + "…"
 
 
 def cut_start(text: str, width: int) -> str:
-    """The same, keeping the end: names of layers differ there.
+    """As `cut`, but keeps the end, where names of layers differ.
 
     >>> cut_start("transformer.h.11.attn", 9)
     '….11.attn'
@@ -112,19 +112,19 @@ def cut_start(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, side: str = "left") -> str:
-    """The text cut to the width and filled with spaces: `left` keeps it left, `right` and `middle` move it.
+    """The text cut to the width and filled with spaces; `side` aligns it left, right or in the middle.
 
     >>> pad("注", 4, "right"), pad("ab", 5, "middle")
     ('  注', ' ab  ')
     """
     text = cut(text, width)
-    room = width - cell_len(text)
-    before = {"left": 0, "right": room, "middle": room // 2}[side]
-    return " " * before + text + " " * (room - before)
+    available = width - cell_len(text)
+    before = {"left": 0, "right": available, "middle": available // 2}[side]
+    return " " * before + text + " " * (available - before)
 
 
 def upright(text: str, height: int) -> list[str]:
-    """The text written downwards, one character a line, in at most so many lines.
+    """The text written downwards, one character per line, in at most `height` lines.
 
     >>> upright("love", 3), upright("爱", 3)
     (['l', 'o', '⋮'], ['爱'])
@@ -132,7 +132,7 @@ def upright(text: str, height: int) -> list[str]:
     letters: list[str] = []
     for character in text:
         joined = letters and (unicodedata.category(character)[0] == "M" or cell_len(character) == 0)
-        # Joined letters stay together as long as they stay in the columns of the first.
+        # Combining characters stay with their letter if the width does not grow.
         if joined and cell_len(letters[-1] + character) <= max(1, cell_len(letters[-1])):
             letters[-1] += character
         else:
@@ -140,17 +140,17 @@ def upright(text: str, height: int) -> list[str]:
     return letters if len(letters) <= height else [*letters[: height - 1], "⋮"]
 
 
-def marker_sign(label: str) -> str | None:
-    """One sign for a special token such as <eos>, to stand where its name has no room; None for other labels.
+def special_token_sign(label: str) -> str | None:
+    """One sign for a special token such as <eos>, for columns too narrow for its name; None for other labels.
 
-    >>> marker_sign("<eos>"), marker_sign("[CLS]"), marker_sign("<mask>"), marker_sign("love"), marker_sign("<")
-    ('␃', '␂', '◇', None, None)
+    >>> [special_token_sign(label) for label in ("<eos>", "[CLS]", "<mask>", "love", "<")]
+    ['␃', '␂', '◇', None, None]
     """
     return _MARKERS.get(label.lower(), "◇") if _MARKER.fullmatch(label) else None
 
 
 def short_names(names: list[str]) -> tuple[list[str], str]:
-    """The names without the parts that all of them share, and the pattern that they share.
+    """The names without the parts that all share, and the shared pattern.
 
     >>> short_names(["h.0.attn", "h.1.attn"])
     (['0', '1'], 'h.*.attn')
@@ -171,7 +171,7 @@ def short_names(names: list[str]) -> tuple[list[str], str]:
 
 
 def _without_shared_columns(parts: list[list[str]]) -> tuple[list[str], str]:
-    """Names of equally many parts: where all say the same it is left out, also at the end of a part, after a "_"."""
+    """Names with equally many parts: drop the parts that all share, and shared endings after a "_"."""
     short: list[list[str]] = [[] for _ in parts]
     pattern = []
     for column in zip(*parts, strict=True):
@@ -188,7 +188,7 @@ def _without_shared_columns(parts: list[list[str]]) -> tuple[list[str], str]:
 
 
 def _shared(parts: list[list[str]]) -> int:
-    """How many parts all names begin with."""
+    """The number of parts that all names begin with."""
     count = 0
     for column in zip(*parts, strict=False):
         if len(set(column)) > 1:

@@ -1,11 +1,11 @@
-"""One head as a heatmap with its labels: numbers in the cells where they fit, finer cells where they do not.
+"""One head as a heatmap in the terminal: numbers in the cells if they fit, else smaller cells.
 
-    numbers   a cell is four columns or more, with the weight in it
+    numbers   a cell is four columns or more and shows the weight
     tiles     two columns, no number
-    pixels    one column and half a line: the finest, in colour only
-    strokes   one column and a line: the finest without colour
+    pixels    one column and half a line: the smallest, with colour only
+    strokes   one column and a line: the smallest without colour
 
-A picture that is larger still is pooled until it fits; a part of a text, which is asked for in full, is not.
+A larger picture is pooled until it fits. An exact part is never pooled.
 """
 
 from collections.abc import Sequence
@@ -18,42 +18,42 @@ from rich.text import Text
 from regard.errors import ArgumentError
 from regard.messages import Language, say
 from regard.views import caption
-from regard.views.colours import BLIND, DIM, PROMPT, Depth, Ink
-from regard.views.exact_part import Part
-from regard.views.labels import ARROW, marker_sign, pad, upright, visible
+from regard.views.colours import DIM, FULLY_MASKED, PROMPT, CellPainter, Depth
+from regard.views.exact_part import ExactPart
+from regard.views.labels import ARROW, pad, printable_label, special_token_sign, upright
 from regard.views.picture import Picture, first_share, share_of_no_key
 
 Mode = Literal["numbers", "tiles", "pixels", "strokes"]
 MOST_LINES = 64
 _WIDEST_TILE = 9
 _FEW_COLUMNS, _WIDEST_OF_FEW = 6, 18
-"""So few columns may be wider, so that their labels are whole."""
+"""Up to this many columns may be wider, so that their labels are complete."""
 _TALLEST_LABEL = 10
 _TICKS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 _LARGE, _LARGE_TILE = 6, 7
-"""So few rows are drawn large in colour: three lines each, in tiles at least so wide."""
+"""Up to this many rows are drawn large with colour: three lines each, in tiles of at least this width."""
 _FEW_ROWS = 12
-"""So few rows of pixels get a whole line each."""
+"""Up to this many rows of pixels get a whole line each."""
 _WIDEST_SCREEN = 300
-"""Wider terminals are nobody's: a page is the better advice."""
+"""Columns. If labels need more, the note suggests the HTML page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a picture is laid out: its mode, the width of its row labels and of a cell, and the picture, fitted."""
+    """How a picture is drawn: mode, widths of row labels and cells, and the picture pooled to fit."""
 
     mode: Mode
     gutter: int
     cell: int
     drawn: Picture
     tall: int = 1
-    """The lines of a row."""
+    """Lines per row."""
 
 
-def lay_out(whole: Picture, width: int, depth: Depth | None) -> Layout:
-    """The mode with the most to read that fits in so many columns; ArgumentError for a part that does not."""
+def choose_layout(whole: Picture, width: int, depth: Depth | None) -> Layout:
+    """The most detailed layout that fits in `width` columns. Raises ArgumentError if an exact part does not fit."""
     layout = _fitted(whole, width, depth)
-    if layout.drawn is whole or not isinstance(whole.record, Part):
+    if layout.drawn is whole or not isinstance(whole.record, ExactPart):
         return layout
     (R, C), gutter = whole.cells.shape, max(layout.gutter, _pixel_gutter(whole, width) if depth else 0)
     high, wide = (2 * MOST_LINES, width - gutter - 1) if depth else (MOST_LINES, width - gutter - 3)
@@ -63,20 +63,20 @@ def lay_out(whole: Picture, width: int, depth: Depth | None) -> Layout:
 
 
 def _fitted(whole: Picture, width: int, depth: Depth | None) -> Layout:
-    """The same, pooled where nothing else helps."""
+    """The most detailed layout, pooled if nothing else fits."""
     C = whole.cells.shape[1]
     tallest = whole.fitted(MOST_LINES, C)
     gutter = _gutter(tallest, width)
-    room = width - gutter - 3  # a space after the labels, and the sign for a row that sees nothing
-    if room >= 4 * C:
-        return _with_numbers(tallest, gutter, room, large=depth is not None)
-    if room >= 2 * C:
+    available = width - gutter - 3  # a space after the labels, and the sign of a fully masked row
+    if available >= 4 * C:
+        return _with_numbers(tallest, gutter, available, large=depth is not None)
+    if available >= 2 * C:
         return Layout("tiles", gutter, 2, tallest)
     if depth is not None:
         gutter = _pixel_gutter(whole, width)
         most = min(width - gutter - 1, 2 * MOST_LINES)
         return Layout("pixels", gutter, 1, whole.fitted(most, most))
-    if room >= C:
+    if available >= C:
         return Layout("strokes", gutter, 1, tallest)
     gutter = max(gutter, _digits(whole))
     most = min((width - gutter - 3) // 2, MOST_LINES)
@@ -88,24 +88,24 @@ def _pixel_gutter(whole: Picture, width: int) -> int:
 
 
 def _digits(whole: Picture) -> int:
-    """Of the last position: a picture that may be pooled may need positions for labels."""
+    """The width of the last position: a pooled picture may need positions as labels."""
     return len(str(whole.origin[0] + whole.record.shape[2]))
 
 
-def _with_numbers(drawn: Picture, gutter: int, room: int, large: bool) -> Layout:
-    """Tiles as wide as their labels want to be, within reason; few rows are drawn large where that is asked."""
+def _with_numbers(drawn: Picture, gutter: int, available: int, large: bool) -> Layout:
+    """Tiles as wide as their labels, within limits; `large` draws few rows large."""
     R, C = drawn.cells.shape
-    large = large and R <= _LARGE and room >= _LARGE_TILE * C
+    large = large and R <= _LARGE and available >= _LARGE_TILE * C
     longest = max(cell_len(label) for label in _column_names(drawn))
     widest = _WIDEST_OF_FEW if C <= _FEW_COLUMNS else _WIDEST_TILE
     wanted = max(_LARGE_TILE if large else 5, min(longest + 2, widest))
-    return Layout("numbers", gutter, min(room // C, wanted), drawn, tall=3 if large else 1)
+    return Layout("numbers", gutter, min(available // C, wanted), drawn, tall=3 if large else 1)
 
 
 def _gutter(drawn: Picture, width: int, pairs: bool = False) -> int:
-    """The columns of the row labels: what the longest needs, but not more than a fifth of the width.
+    """The width of the row labels: that of the longest, but at most a fifth of the width.
 
-    Where each names two tokens it is a third.
+    For labels with two tokens, a third.
     """
     labels = _row_names(drawn, pairs)
     longest = max((cell_len(label) for label in labels), default=0)
@@ -120,7 +120,7 @@ def _row_names(drawn: Picture, read_only: bool = False) -> list[str]:
 
 
 def _below_each_other(labels: list[str]) -> list[str]:
-    """The labels with spaces behind them, so that on the right of a column all arrows stand below each other.
+    """The labels padded on the right, so that all arrows are aligned when the labels are right-aligned.
 
     >>> _below_each_other(["<bos> → I", "I → see", "see"])
     ['<bos> → I  ', 'I → see', 'see      ']
@@ -137,15 +137,15 @@ def _column_names(drawn: Picture) -> list[str]:
 
 
 def _labels(tokens: Sequence[str] | None, count: int, size: int, start: int) -> list[str]:
-    """The tokens, made visible; without tokens, the position at which each cell begins."""
-    return [visible(token) for token in tokens] if tokens else [str(start + i * size) for i in range(count)]
+    """The tokens as labels; without tokens, the first position of each cell."""
+    return [printable_label(token) for token in tokens] if tokens else [str(start + i * size) for i in range(count)]
 
 
 # --- labels ----------------------------------------------------------------------------------------------
 
 
 def column_labels(layout: Layout) -> list[Text]:
-    """The lines over the map: tokens, upright where they are too long, or positions."""
+    """The lines above the map: tokens, written downwards if they are too long, or positions."""
     drawn, cell = layout.drawn, layout.cell
     C = drawn.cells.shape[1]
     indent = " " * (layout.gutter + 1)
@@ -154,8 +154,8 @@ def column_labels(layout: Layout) -> list[Text]:
     labels = _column_names(drawn)
     if cell >= 6 or all(cell_len(label) < cell for label in labels):
         return [Text(indent + "".join(_head(label, cell) for label in labels))]
-    # A special token written downwards would be taller than all words of a text in Chinese.
-    signs = {label: sign for label in labels if cell_len(label) >= cell and (sign := marker_sign(label))}
+    # A special token written downwards would be taller than every Chinese word.
+    signs = {label: sign for label in labels if cell_len(label) >= cell and (sign := special_token_sign(label))}
     if signs:
         named = Text(indent + "  ".join(f"{sign} {label}" for label, sign in signs.items()), DIM)
         labels = [signs.get(label, label) for label in labels]
@@ -166,7 +166,7 @@ def column_labels(layout: Layout) -> list[Text]:
 
 
 def _upright(labels: list[str], cell: int, indent: str) -> list[Text]:
-    """Labels written downwards, each over its column."""
+    """Labels written downwards, each above its column."""
     tall = [upright(label, _TALLEST_LABEL) for label in labels]
     height = max(len(letters) for letters in tall)
     side = "middle" if cell > 2 else "left"
@@ -175,12 +175,12 @@ def _upright(labels: list[str], cell: int, indent: str) -> list[Text]:
 
 
 def _head(label: str, cell: int) -> str:
-    """A label over its column, with a space to the next."""
+    """A label above its column, with a space before the next."""
     return pad(pad(label, min(cell - 1, cell_len(label))), cell, "middle")
 
 
 def _ticks(count: int, cell: int, size: int, start: int = 0) -> str:
-    """Positions along the columns, as many as can stand apart.
+    """Positions along the columns, as many as fit.
 
     >>> _ticks(12, 1, 1), _ticks(12, 1, 1, start=1000)
     ('0    5    10', '1000')
@@ -198,21 +198,21 @@ def _ticks(count: int, cell: int, size: int, start: int = 0) -> str:
 # --- rows ------------------------------------------------------------------------------------------------
 
 
-def row_lines(layout: Layout, ink: Ink) -> list[Text]:
-    """The map, each row behind its label."""
+def row_lines(layout: Layout, painter: CellPainter) -> list[Text]:
+    """The map, each row after its label."""
     if layout.mode == "pixels":
-        return _pixel_rows(layout, ink)
+        return _pixel_rows(layout, painter)
     drawn = layout.drawn
     labels = _row_names(drawn)
     lines = []
-    for label, row, looking in zip(labels, drawn.cells, drawn.looking, strict=True):
+    for label, row, attending in zip(labels, drawn.cells, drawn.attending, strict=True):
         for at in range(layout.tall):
             middle = at == layout.tall // 2
             line = Text(pad(label if middle else "", layout.gutter, "right") + " ")
             for value in row:
-                ink.tile(line, float(value), layout.cell, bare=not middle)
-            if middle and not looking:
-                line.append(f" {BLIND}")
+                painter.tile(line, float(value), layout.cell, bare=not middle)
+            if middle and not attending:
+                line.append(f" {FULLY_MASKED}")
             lines.append(line)
     if drawn.high == 1 and (prompt := drawn.record.prompt) is not None and 0 < prompt < len(labels):
         border = " " * (layout.gutter + 1) + PROMPT * (layout.cell * drawn.cells.shape[1])
@@ -220,7 +220,7 @@ def row_lines(layout: Layout, ink: Ink) -> list[Text]:
     return lines
 
 
-def _pixel_rows(layout: Layout, ink: Ink) -> list[Text]:
+def _pixel_rows(layout: Layout, painter: CellPainter) -> list[Text]:
     drawn, gutter = layout.drawn, layout.gutter
     labels = _row_names(drawn, read_only=True)  # two rows share a line
     R, C = drawn.cells.shape
@@ -240,25 +240,25 @@ def _pixel_rows(layout: Layout, ink: Ink) -> list[Text]:
         line.append(pad(label, gutter, "right") + " ", DIM)
         for column in range(C):
             below = float(drawn.cells[lower, column]) if lower < R else 0.0
-            ink.pixels(line, float(drawn.cells[upper, column]), below)
+            painter.pixels(line, float(drawn.cells[upper, column]), below)
         lines.append(line)
     return lines
 
 
 def notes_on(whole: Picture, layout: Layout, lang: Language) -> list[str]:
-    """What a reader has to know about the map."""
+    """The notes below the map."""
     drawn = layout.drawn
     named = drawn.queries is not None
     notes = [caption.rows([whole.record], lang, named, layout.mode != "pixels"), *caption.cell(drawn, lang)]
     notes += caption.prompt(whole.record, lang)
     if layout.mode == "pixels" and len(drawn.cells) > _FEW_ROWS:
         notes.append(say("screen-two-rows", lang))
-    notes += caption.hidden([drawn], lang, dots=layout.mode != "pixels")
+    notes += caption.masked([drawn], lang, dots=layout.mode != "pixels")
     notes += _where_words_are(whole, layout, lang)
-    blind = int((drawn.looking == 0).sum())
-    if blind and layout.mode == "pixels":
-        notes.append(say("screen-blind-count", lang, count=blind))
-    elif blind:
+    masked = int((drawn.attending == 0).sum())
+    if masked and layout.mode == "pixels":
+        notes.append(say("screen-blind-count", lang, count=masked))
+    elif masked:
         notes.append(say("screen-blind", lang))
     if layout.mode != "numbers" and (drawn.cells != drawn.cells).any():
         notes.append(say("screen-bad", lang))
@@ -267,7 +267,7 @@ def notes_on(whole: Picture, layout: Layout, lang: Language) -> list[str]:
 
 
 def _where_words_are(whole: Picture, layout: Layout, lang: Language) -> list[str]:
-    """How to see the tokens over the columns, where there are tokens and only their positions had room."""
+    """How to see the tokens of the columns, if only positions fit."""
     if whole.keys is None or (layout.cell > 1 and layout.drawn.keys is not None):
         return []
     C = whole.cells.shape[1]

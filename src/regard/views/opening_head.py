@@ -1,6 +1,6 @@
-"""Where to begin when nobody says: the head that stands for a Trace, what its layers are called, which texts it is of.
+"""Defaults of a view: the head it opens with, titles of layers, and the source and target text.
 
-All of it is told from the records alone; a model's own word on its heads (`alignment_heads`) is not known here.
+Derived from the records alone, except that `opening_head` prefers `Trace.opening`, the head named by the model.
 """
 
 import re
@@ -16,35 +16,35 @@ from regard.trace.trace import Trace
 from regard.views.labels import readable
 
 _QUERIES = 256
-"""So many queries tell what a head does well enough to open there."""
+"""This many queries are enough to select a head."""
 _CONTROL = re.compile(r"[<\[].+[>\]]", re.DOTALL)
 _WIDE = ("W", "F")
 
 
 def opening_head(trace: Trace, records: Sequence[Record]) -> tuple[int, int]:
-    """The place of a record and the number of its head with which every view of these records opens.
+    """The index of the record and of its head that every view of these records opens with.
 
-    The one that the settings of the model name, where it is among them; else `telling_head`. `records` are those of the
-    Trace or some of them, before tokens are merged, so that all views choose among the same.
+    The head named by the model's settings if it is among them, else `clearest_head`. `records` are records of the Trace
+    before tokens are merged, so that all views select from the same heads.
     """
     if trace.opening is not None:
         name, head = trace.opening
         for at, record in enumerate(records):
             if record.name == name and head < record.shape[1]:
                 return at, head
-    return telling_head(records)
+    return clearest_head(records)
 
 
-def telling_head(records: Sequence[Record]) -> tuple[int, int]:
-    """The place of a record and the number of its head: of cross-attention the head that aligns best on this text,
-    what is written with what it looks at.
+def clearest_head(records: Sequence[Record]) -> tuple[int, int]:
+    """The index of a record and of its head with the clearest pattern.
 
-    Where there is none, the head of the decoder, or of all, whose pattern is the clearest, one that rests on the first
-    token only where there is no other; the first where no head has any, or the weights are not exact.
+    For cross-attention, the head that aligns the written tokens best with the tokens it attends to. Otherwise the
+    head of the decoder, or of all records, with the clearest pattern; a head that attends to the first token only if
+    there is no other. The first head if no head has a pattern, or if the weights are not exact.
 
     >>> import numpy as np
     >>> even, diagonal = np.full((4, 4), 0.25), np.eye(4)
-    >>> telling_head([Trace.from_weights(np.stack([even, diagonal]), kind="cross")[0]])
+    >>> clearest_head([Trace.from_weights(np.stack([even, diagonal]), kind="cross")[0]])
     (0, 1)
     """
     kinds = [record.kind for record in records]
@@ -54,18 +54,18 @@ def telling_head(records: Sequence[Record]) -> tuple[int, int]:
     if not exact:
         return places[0], 0
     found = find_heads(Trace(records[at] for at in exact.values()), _QUERIES)
-    heads = found.ranked("alignment") if kind == "cross" else _named(found)
+    heads = found.ranked("alignment") if kind == "cross" else _ranked_by_pattern(found)
     return (exact[heads[0].name], heads[0].head) if heads else (places[0], 0)
 
 
-def _named(found: Heads) -> list[Head]:
-    """The heads that have a name; last those that rest on the first token, for such a head is often idle."""
+def _ranked_by_pattern(found: Heads) -> list[Head]:
+    """The heads with a pattern; heads that attend to the first token last, as they are often idle."""
     named = [(head, best) for head in found if (best := head.best) is not None]
     return [head for head, _ in sorted(named, key=lambda pair: pair[1].pattern == "first")]
 
 
 def _is_exact(record: Record) -> bool:
-    """Whether the map holds the weights themselves, and there are any."""
+    """Whether the map holds the weights themselves and is not empty."""
     return record.map is not None and all(record.shape) and tuple(record.map.shape) == record.shape
 
 
@@ -73,7 +73,7 @@ def _is_exact(record: Record) -> bool:
 
 
 def layer_of(name: str) -> str | None:
-    """The number of the layer in the path of a module: the first that there is.
+    """The layer number in a module path: its first numeric part.
 
     >>> layer_of("decoder.layers.1.cross_attention#2"), layer_of("attention")
     ('1', None)
@@ -82,7 +82,7 @@ def layer_of(name: str) -> str | None:
 
 
 def layer_titles(records: Sequence[Record], lang: Language) -> list[str]:
-    """What each record is: its layer and kind; its path where it has no number, or two would be called the same.
+    """The title of each record: layer and kind; the module path without a layer number or for equal titles.
 
     >>> import numpy as np
     >>> record = Trace.from_weights(np.eye(2), name="decoder.layers.1.cross_attention", kind="cross")[0]
@@ -102,11 +102,11 @@ def _title(record: Record, lang: Language) -> str | None:
     return say("screen-layer-of-kind", lang, layer=layer, kind=say(f"screen-{record.kind}", lang)) + f"{mark}{call}"
 
 
-def with_layer_named(record: Record, lang: Language) -> Record:
-    """The record with a path that says which of its parts is the layer's number.
+def with_layer_label(record: Record, lang: Language) -> Record:
+    """The record with its layer number spelled out in its name.
 
     >>> import numpy as np
-    >>> with_layer_named(Trace.from_weights(np.eye(2), name="h.0.attn")[0], "en").name
+    >>> with_layer_label(Trace.from_weights(np.eye(2), name="h.0.attn")[0], "en").name
     'h.layer 0.attn'
     """
     layer, (path, mark, call) = layer_of(record.name), record.name.partition("#")
@@ -120,33 +120,33 @@ def with_layer_named(record: Record, lang: Language) -> Record:
 # --- texts -----------------------------------------------------------------------------------------------
 
 
-def both_texts(records: Sequence[Record], sample: int) -> tuple[str, str] | None:
-    """The text and what was made of it, as their tokens tell; None where no record looks from one to the other.
+def source_and_target(records: Sequence[Record], sample: int) -> tuple[str, str] | None:
+    """The source and the target text, from their tokens; None without cross-attention.
 
-    None too where the second was written step by step: each record then has a part of it only. Where no token has a
-    space, each is taken for a word.
+    Also None for step-by-step generation, where each record has only a part of the target. If no token contains a
+    space, each token is a word.
 
     >>> import numpy as np
     >>> tokens = ["我", "爱", "你", "。"], ["I", "love", "you", "."]
-    >>> both_texts([Trace.from_weights(np.eye(4), *tokens, kind="cross")[0]], 0)
+    >>> source_and_target([Trace.from_weights(np.eye(4), *tokens, kind="cross")[0]], 0)
     ('I love you.', '我爱你。')
     """
     for record in records if all(record.step is None for record in records) else []:
-        if record.kind == "cross" and record.keys is not None and record.queries is not None:
-            sides = (tokens_of(rows, sample) for rows in (record.keys, record.queries))
+        if record.kind == "cross" and record.key_tokens is not None and record.query_tokens is not None:
+            sides = (tokens_of(rows, sample) for rows in (record.key_tokens, record.query_tokens))
             source, target = (_joined(readable(row)) for row in sides)
             return source, target
     return None
 
 
 def _joined(tokens: Sequence[str]) -> str:
-    """The tokens as a text, without those that are no text; spaces as they are written, else as the script has them."""
+    """The tokens as a text, without special tokens; spaces as in the tokens, else by the rules of the script."""
     kept = [token for token in tokens if token and not _CONTROL.fullmatch(token)]
     if any(" " in token for token in kept) or not kept:
         return "".join(kept).strip()
-    return kept[0] + "".join(" " * _stand_apart(a, b) + b for a, b in pairwise(kept))
+    return kept[0] + "".join(" " * _needs_space(a, b) + b for a, b in pairwise(kept))
 
 
-def _stand_apart(before: str, after: str) -> bool:
+def _needs_space(before: str, after: str) -> bool:
     wide = any(unicodedata.east_asian_width(sign) in _WIDE for sign in (before[-1], after[0]))
     return not wide and unicodedata.category(after[0]) not in ("Po", "Pe", "Pf")

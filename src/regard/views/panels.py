@@ -1,6 +1,6 @@
-"""Several maps in one matplotlib figure, all on one scale: layers by heads, heads of a layer, or layers of one head.
+"""Several maps in one matplotlib figure with a shared scale: layers × heads, heads of a layer, or layers of one head.
 
-Words stand at the outer edges: tokens where all of them fit, else positions.
+Labels are at the outer edges: tokens if all of them fit, else positions.
 """
 
 from collections.abc import Callable
@@ -11,56 +11,65 @@ import numpy as np
 from regard.messages import language, say
 from regard.records import Record
 from regard.views import caption
-from regard.views.figure_layout import Ticks, cell_size, columns, figure_size, line, points_of, ticks, wrapped
+from regard.views.figure_layout import (
+    Ticks,
+    cell_size,
+    figure_size,
+    line_height,
+    points_of,
+    text_columns,
+    ticks,
+    wrapped,
+)
 from regard.views.fonts import drawable, text_style
-from regard.views.heatmap import FLATTEST, Look, colours_mean, draw_bar, draw_cells, notes, rows_are
-from regard.views.labels import cut_start, short_names, visible
+from regard.views.heatmap import FLATTEST, PlotOptions, colour_bar_label, draw_bar, draw_cells, notes, row_axis_label
+from regard.views.labels import cut_start, printable_label, short_names
 from regard.views.opening_head import layer_of, layer_titles
 from regard.views.picture import Picture
 from regard.views.scales import is_sink, sink_bar
 
 _MAP, _LARGEST, _SMALLEST, _WHOLE = 2.0, 3.2, 0.95, 13.0
-"""Inches of a map, of one with many tokens, of one among many, and of all maps beside or below each other."""
+"""Inches of a map, of one with many tokens, of one among many maps, and of all maps side by side."""
 _NARROWEST = 3.0
-"""Inches that words over and under the maps have at least."""
+"""The minimum inches for text above and below the maps."""
 _GAP, _BAR = 0.12, 0.9
-"""Inches between maps, and of the colour bar with its words."""
+"""Inches between maps, and of the colour bar with its labels."""
 
 Grid = list[list[Picture]]
 
 
 class _Edge(NamedTuple):
-    """What stands below a map and at its left; None where its neighbour there has the same."""
+    """The labels below and left of a map; None if the neighbour there has the same."""
 
     x: Ticks | None
     y: Ticks | None
 
 
-class _Sheet(NamedTuple):
-    """All words of a figure as they fit to maps of so many inches."""
+class _FittedPanels(NamedTuple):
+    """All text of a figure, fitted to maps of this size in inches."""
 
     wide: float
     high: float
     edges: list[list[_Edge]]
     titles: list[list[str]]
     names: list[str]
-    """Of the rows; empty where they need none."""
+    """The labels of the rows; empty if they need none."""
     above: str
     below: str
     at_bar: str
 
-    def room(self) -> tuple[float, float]:
-        """Inches that these words and the gaps take, across and down."""
+    def space(self) -> tuple[float, float]:
+        """Inches that text and gaps need, horizontally and vertically."""
         points = points_of("medium")
-        beside = sum(max(edge.y.room if edge.y else 0 for edge in column) for column in _columns(self.edges))
-        under = sum(max(edge.x.room if edge.x else 0 for edge in row) for row in self.edges)
+        beside = sum(max(edge.y.thickness if edge.y else 0 for edge in column) for column in _columns(self.edges))
+        under = sum(max(edge.x.thickness if edge.x else 0 for edge in row) for row in self.edges)
         over = sum(max(_lines(title) for title in row) for row in self.titles)
         lines = _lines(self.above) + _lines(self.below)
         gaps = _GAP * len(self.edges[0]), _GAP * len(self.edges)
-        bar = _BAR + line(points, _lines(self.at_bar) - 1) if self.at_bar else 0
+        bar = _BAR + line_height(points, _lines(self.at_bar) - 1) if self.at_bar else 0
         return (
-            beside + gaps[0] + line(points) * (2 if any(self.names) else 1) + bar + 0.3,
-            under + gaps[1] + line(points_of(self.title_size), over) + line(points, lines) + 0.5,
+            beside + gaps[0] + line_height(points) * (2 if any(self.names) else 1) + bar + 0.3,
+            under + gaps[1] + line_height(points_of(self.title_size), over) + line_height(points, lines) + 0.5,
         )
 
     @property
@@ -68,57 +77,57 @@ class _Sheet(NamedTuple):
         return "medium" if self.wide > 1.5 else "x-small"
 
 
-def draw_panels(subplots: Callable[..., Any], grid: Grid, look: Look) -> np.ndarray:
-    """The pictures on new Axes, in rows and columns as they are given; places without a picture stay empty."""
-    sheet, size = _fitted(grid, look)
-    scale = look.scale_of(one for row in grid for one in row)
+def draw_panels(subplots: Callable[..., Any], grid: Grid, options: PlotOptions) -> np.ndarray:
+    """The pictures on new Axes, in the given rows and columns. Axes without a picture stay empty."""
+    fitted, size = _fit_figure(grid, options)
+    scale = options.scale_of(one for row in grid for one in row)
     figure, axes = subplots(len(grid), max(map(len, grid)), figsize=size, squeeze=False, layout=_layout(grid))
     image = None
-    for row, pictures, edges, titles, name in zip(axes, grid, sheet.edges, sheet.titles, sheet.names, strict=True):
+    for row, pictures, edges, titles, name in zip(axes, grid, fitted.edges, fitted.titles, fitted.names, strict=True):
         for ax, one, edge, title in zip(row, pictures, edges, titles, strict=False):
-            image = draw_cells(ax, one, scale, look) or image
-            ax.set_title(title, fontsize=sheet.title_size, **text_style())
+            image = draw_cells(ax, one, scale, options) or image
+            ax.set_title(title, fontsize=fitted.title_size, **text_style())
             ax.set_xticks([])
             ax.set_yticks([])
             if edge.x is not None:
-                edge.x.draw(ax, "x", sheet.wide)
+                edge.x.draw(ax, "x", fitted.wide)
             if edge.y is not None:
-                edge.y.draw(ax, "y", sheet.high)
+                edge.y.draw(ax, "y", fitted.high)
         row[0].set_ylabel(name, **text_style())
         for ax in row[len(pictures) :]:
             ax.set_axis_off()
-    figure.suptitle(sheet.above, fontsize="medium", **text_style())
-    figure.supxlabel(sheet.below, fontsize="medium", **text_style())
-    figure.supylabel(rows_are([one for row in grid for one in row]), fontsize="medium", **text_style())
-    if image is not None and look.bar:
+    figure.suptitle(fitted.above, fontsize="medium", **text_style())
+    figure.supxlabel(fitted.below, fontsize="medium", **text_style())
+    figure.supylabel(row_axis_label([one for row in grid for one in row]), fontsize="medium", **text_style())
+    if image is not None and options.bar:
         shape: dict[str, Any] = {"shrink": _bar_share(grid), "aspect": 25 if len(grid) < 3 else 40}
         bar = draw_bar(figure, image, scale, ax=axes, **shape)
-        bar.set_label(sheet.at_bar, **text_style())
+        bar.set_label(fitted.at_bar, **text_style())
     return axes
 
 
 # --- sizes -----------------------------------------------------------------------------------------------
 
 
-def _fitted(grid: Grid, look: Look) -> tuple[_Sheet, tuple[float, float]]:
-    """The words, and the size of the figure: what the maps need, or what the caller's setting says."""
+def _fit_figure(grid: Grid, options: PlotOptions) -> tuple[_FittedPanels, tuple[float, float]]:
+    """The text and the size of the figure: as the maps need it, or as the caller's settings say."""
     across, down = max(map(len, grid)), len(grid)
     size = figure_size()
     if size is None:
         wide, high = _map_size(grid)
-        sheet = _sheet(grid, look, wide, high)
-        room = sheet.room()
-        return sheet, (max(_NARROWEST, across * wide + room[0]), down * high + room[1])
-    room = _sheet(grid, look, 0.7 * size[0] / across, 0.7 * size[1] / down).room()
-    wide, high = (max(whole / 3, whole - taken) for whole, taken in zip(size, room, strict=True))
-    return _sheet(grid, look, wide / across, high / down), size
+        fitted = _fit_panels(grid, options, wide, high)
+        space = fitted.space()
+        return fitted, (max(_NARROWEST, across * wide + space[0]), down * high + space[1])
+    space = _fit_panels(grid, options, 0.7 * size[0] / across, 0.7 * size[1] / down).space()
+    wide, high = (max(whole / 3, whole - taken) for whole, taken in zip(size, space, strict=True))
+    return _fit_panels(grid, options, wide / across, high / down), size
 
 
 def _map_size(grid: Grid) -> tuple[float, float]:
-    """Inches of every map: more where tokens are many, fewer where maps are."""
+    """Inches of every map: larger with many tokens, smaller with many maps."""
     everything = [one for row in grid for one in row]
     named = [len(tokens) for one in everything for tokens in (one.queries, one.keys) if tokens is not None]
-    needed = max([0, *named]) * line(points_of("x-small"))
+    needed = max([0, *named]) * line_height(points_of("x-small"))
     longer = min(max(_MAP, min(_LARGEST, needed)), _WHOLE / max(len(grid), max(map(len, grid))))
     shapes = [(max(1, T), max(1, S)) for T, S in {one.record.shape[2:] for one in everything}]
     wide, high = max(S / T for T, S in shapes), max(T / S for T, S in shapes)
@@ -127,34 +136,34 @@ def _map_size(grid: Grid) -> tuple[float, float]:
 
 
 def _bar_share(grid: Grid) -> float:
-    """Of the height of the figure: a very long bar is no better."""
+    """The length of the colour bar, as a share of the figure's height."""
     return 0.9 if len(grid) < 3 else 0.6
 
 
 def _layout(grid: Grid) -> str:
-    """Without gaps; maps of several shapes would pull each other out of their columns that way."""
+    """matplotlib's layout without gaps; maps of several shapes need the one with gaps to stay in their columns."""
     return "compressed" if len({one.record.shape[2:] for row in grid for one in row}) == 1 else "constrained"
 
 
-def _sheet(grid: Grid, look: Look, wide: float, high: float) -> _Sheet:
-    """What fits beside maps of so many inches."""
+def _fit_panels(grid: Grid, options: PlotOptions, wide: float, high: float) -> _FittedPanels:
+    """The text that fits maps of this size in inches."""
     everything = [one for row in grid for one in row]
     points, across = points_of("medium"), max(map(len, grid)) * (wide + _GAP) + 0.6
     about = max(_NARROWEST - 0.4, across)
     edges = _edges(grid, wide, high)
-    told = notes(everything) + ([say("plot-crowded")] if _is_crowded(grid, edges) else [])
-    colours = colours_mean(grid[0][0], look.scale_of(everything))
+    all_notes = notes(everything) + ([say("plot-crowded")] if _is_crowded(grid, edges) else [])
+    colours = colour_bar_label(grid[0][0], options.scale_of(everything))
     at_bar = wrapped(colours, max(1.5, _bar_share(grid) * len(grid) * high), points)
     small = wide <= 1.5
-    return _Sheet(
+    return _FittedPanels(
         wide=wide,
         high=high,
         edges=edges,
         titles=_titles(grid, wide, small),
         names=_row_names(grid, high),
-        above=wrapped(_about(grid, small, columns(about, points)), about, points),
-        below="\n".join([*drawable([say("plot-keys")]), *([wrapped(told, about, points)] if told else [])]),
-        at_bar=at_bar if look.bar else "",
+        above=wrapped(_about(grid, small, text_columns(about, points)), about, points),
+        below="\n".join([*drawable([say("plot-keys")]), *([wrapped(all_notes, about, points)] if all_notes else [])]),
+        at_bar=at_bar if options.bar else "",
     )
 
 
@@ -162,7 +171,7 @@ def _sheet(grid: Grid, look: Look, wide: float, high: float) -> _Sheet:
 
 
 def _edges(grid: Grid, wide: float, high: float) -> list[list[_Edge]]:
-    """Maps of one size beside or above each other share words where they are the same words."""
+    """The labels of every map. Neighbours with the same labels share them."""
     edges: list[list[_Edge]] = []
     for row, below in zip(grid, [*grid[1:], []], strict=True):
         edges.append([])
@@ -177,20 +186,20 @@ def _edges(grid: Grid, wide: float, high: float) -> list[list[_Edge]]:
 
 
 def _share(neighbour: list[Picture], one: Picture) -> bool:
-    """Whether there is a neighbour, whose cells stand where those of this one do."""
+    """Whether there is a neighbour with the same shape and position."""
     places = [(each.record.shape[2:], each.origin) for each in (*neighbour, one)]
     return len(places) > 1 and places[0] == places[1]
 
 
 def _whole(one: Picture, side: str, cell: float, longest: float) -> Ticks:
-    """All tokens, or none: between maps of this size some of them would only puzzle."""
+    """The labels of all tokens, or positions if they do not all fit."""
     tokens, start = (one.keys, one.origin[1]) if side == "x" else (one.row_labels, one.origin[0])
     found = ticks(tokens, side, cell, "x-small", longest / 2, start)
     return found if found.step == 1 else ticks(None, side, cell, "x-small")
 
 
 def _is_crowded(grid: Grid, edges: list[list[_Edge]]) -> bool:
-    """Whether there are tokens that do not fit."""
+    """Whether any tokens do not fit."""
     return any(
         tokens is not None and found is not None and not found.labels
         for row, beside in zip(grid, edges, strict=True)
@@ -200,7 +209,7 @@ def _is_crowded(grid: Grid, edges: list[list[_Edge]]) -> bool:
 
 
 def _titles(grid: Grid, wide: float, small: bool) -> list[list[str]]:
-    """Over each map its head, or its layer where every row is of several; nothing where the map above has the same."""
+    """The title of each map: its head or layer; empty if the map above has the same."""
     everything = [one for row in grid for one in row]
     bar = sink_bar(everything)
     called = {id(one): name for one, name in zip(everything, _names(everything), strict=True)}
@@ -210,7 +219,7 @@ def _titles(grid: Grid, wide: float, small: bool) -> list[list[str]]:
         return say("screen-head", head=one.head) if _are_heads(grid) else called[id(one)]
 
     def title(one: Picture, above: Picture | None) -> str:
-        named = [] if above is not None and name(above) == name(one) else _pieces(name(one), columns(wide, points))
+        named = [] if above is not None and name(above) == name(one) else _pieces(name(one), text_columns(wide, points))
         return wrapped([*named, *([] if small else _sink(one, bar))], wide, points)
 
     above: Grid = [[], *grid[:-1]]
@@ -221,29 +230,29 @@ def _titles(grid: Grid, wide: float, small: bool) -> list[list[str]]:
 
 
 def _are_heads(grid: Grid) -> bool:
-    """Whether maps in a row are heads of one layer."""
+    """Whether the maps in a row are heads of one layer."""
     return all(len({id(one.record) for one in row}) == 1 for row in grid) and max(map(len, grid)) > 1
 
 
 def _names(pictures: list[Picture]) -> list[str]:
-    """What their layers are called: by number alone where all are of one kind."""
+    """The names of the layers; numbers alone if all are of one kind."""
     layers = [layer_of(one.record.name) for one in pictures]
     if len({one.record.kind for one in pictures}) == 1 and len(set(layers)) == len(layers) and None not in layers:
         return [say("screen-layer", layer=layer) for layer in layers]
-    return [visible(title) for title in layer_titles([one.record for one in pictures], language())]
+    return [printable_label(title) for title in layer_titles([one.record for one in pictures], language())]
 
 
 def _row_names(grid: Grid, high: float) -> list[str]:
-    """The layers beside their rows, where rows are layers."""
+    """The layer of each row, if rows are layers."""
     if not _are_heads(grid) or len(_records(grid)) == 1:
         return [""] * len(grid)
     points = points_of("medium")
     names = _names([row[0] for row in grid])
-    return [wrapped(_pieces(name, columns(high, points)), high, points) for name in names]
+    return [wrapped(_pieces(name, text_columns(high, points)), high, points) for name in names]
 
 
 def _pieces(name: str, width: int) -> list[str]:
-    """What a name is made of; of a path the end, where paths differ."""
+    """The parts of a name; of a path its end, where paths differ."""
     return name.split(" · ") if " " in name else [cut_start(name, width)]
 
 
@@ -252,7 +261,7 @@ def _records(grid: Grid) -> list[Record]:
 
 
 def _about(grid: Grid, small: bool, width: int) -> list[str]:
-    """What the whole is of: the name that all share, kinds, the head where there is one, and sinks."""
+    """The title of the figure: the shared name, kinds, the head if there is only one, and sinks."""
     records, everything = _records(grid), [one for row in grid for one in row]
     _, pattern = short_names([caption.name_of(record) for record in records])
     pieces = [] if pattern.count("*") > 1 else [cut_start(pattern, width)]
@@ -263,13 +272,13 @@ def _about(grid: Grid, small: bool, width: int) -> list[str]:
     if small:
         bar = sink_bar(everything)
         found = sum(is_sink(one.first, bar) for one in everything)
-        told = [str(found)] if found else []
-        pieces += caption.sinks("screen-first-count", told, bar, language(), count=len(everything))
+        counts = [str(found)] if found else []
+        pieces += caption.sinks("screen-first-count", counts, bar, language(), count=len(everything))
     return pieces
 
 
 def _sink(one: Picture, bar: float) -> list[str]:
-    """How much the first token receives, where that is a lot."""
+    """The share of the first token, if it is large."""
     return [say("plot-first", share=round(100 * one.first))] if one.first is not None and one.first > bar else []
 
 

@@ -1,7 +1,7 @@
-"""The terminal view: one head, the heads of a layer, or all layers, in true colour, 256 colours or none.
+"""The terminal view: one head, the heads of a layer, or all layers, with true colour, 256 colours or none.
 
-Here the terminal is asked what it can do and what is to be drawn is chosen; the drawing is done next door. Where
-nothing is asked for and one head can be shown whole, it is: an overview of many layers has no room for tokens.
+Detects what the terminal supports and selects what to draw; `one_head` and `thumbnails` draw it. By default one head is
+shown if all of its tokens fit: an overview of many layers has no space for tokens.
 """
 
 import sys
@@ -19,17 +19,17 @@ from regard.records import Record
 from regard.trace.token_merging import Merge
 from regard.trace.trace import Colour, Range, ScaleName, Trace
 from regard.views import caption
-from regard.views.colours import Depth, Ink, places_for
-from regard.views.one_head import column_labels, lay_out, notes_on, row_lines
-from regard.views.opening_head import opening_head, with_layer_named
+from regard.views.colours import CellPainter, Depth, places_for
+from regard.views.one_head import choose_layout, column_labels, notes_on, row_lines
+from regard.views.opening_head import opening_head, with_layer_label
 from regard.views.picture import (
     Picture,
-    as_read,
     chosen_head,
     chosen_heads,
     chosen_language,
     chosen_records,
     chosen_sample,
+    merged_or_cut,
     picture,
 )
 from regard.views.scales import Scale, chosen_scale
@@ -37,8 +37,8 @@ from regard.views.thumbnails import heads_of, layers_by_heads, layers_of
 
 NARROWEST = 24
 ALL = "all"
-"""As a layer: an overview of all of them, also where one head could be shown whole."""
-# For files that cannot hold our signs: each has a neighbour that every encoding has.
+"""As `layer`: an overview of all layers, also if one head would fit."""
+# ASCII replacements for encodings without our characters.
 _PLAIN = str.maketrans(
     {"░": ":", "▒": "+", "▓": "#", "█": "@", "·": ".", "∅": "o", "…": "~", "×": "x", "≥": ">", "╌": "-", "–": "-"}
     | {"␃": "$", "␂": "^", "◇": "*"}
@@ -61,20 +61,20 @@ def show(
     cols: Range = None,
 ) -> None:
     """Draw the trace on `file`, by default on the screen. Raises ArgumentError and NotKeptError."""
-    spoken = chosen_language(lang)
+    text_lang = chosen_language(lang)
     console = console_for(file, color)
     columns, depth = columns_of(console, width), depth_of(console)
-    asked: dict[str, Any] = {"scale": chosen_scale(scale), "merge": merge, "rows": rows, "cols": cols}
+    options: dict[str, Any] = {"scale": chosen_scale(scale), "merge": merge, "rows": rows, "cols": cols}
     several = isinstance(head, Sequence | np.ndarray) and not isinstance(head, str)
     heads: list[Any] = list(head) if several else [head]  # type: ignore[arg-type]
     if not heads:
-        chosen_heads(chosen_records(trace, None if layer == ALL else layer)[0], heads)  # which says what is wrong
+        chosen_heads(chosen_records(trace, None if layer == ALL else layer)[0], heads)  # raises ArgumentError
     for at, each in enumerate(heads):
-        lines = drawing(trace, layer, each, sample, width=columns, depth=depth, lang=spoken, **asked)
+        lines = trace_lines(trace, layer, each, sample, width=columns, depth=depth, lang=text_lang, **options)
         write_lines(console, [Text(), *lines] if at else lines)
 
 
-def drawing(
+def trace_lines(
     trace: Trace,
     layer: int | str | None,
     head: int | None,
@@ -90,26 +90,26 @@ def drawing(
 ) -> list[Text]:
     """The lines that `show` writes."""
     given = chosen_records(trace, None if layer == ALL else layer)
-    read = [as_read(record, chosen_sample(record, sample), merge, rows, cols) for record in given]
+    read = [merged_or_cut(record, chosen_sample(record, sample), merge, rows, cols) for record in given]
     records, samples = [record for record, _ in read], [at for _, at in read]
-    in_part = rows is not None or cols is not None  # which head is clear is told by whole texts only
+    in_part = rows is not None or cols is not None  # only whole texts have a clearest head
     chosen = head is not None or layer == ALL or in_part
-    whole = None if chosen else _one_for_all(records, opening_head(trace, given), samples, width, depth, scale)
+    whole = None if chosen else _opening_picture(records, opening_head(trace, given), samples, width, depth, scale)
     if whole is not None:
         count = sum(record.shape[1] for record in records)
         key = "screen-named" if trace.opening == (whole.record.name, whole.head) else "screen-telling"
-        lines = _in_full(whole, width, depth, lang, [say(key, lang, count=count)])
+        lines = _head_lines(whole, width, depth, lang, [say(key, lang, count=count)])
     else:
-        lines = _chosen(records, head, samples, width, depth, lang, scale)
+        lines = _chosen_lines(records, head, samples, width, depth, lang, scale)
     if records == given or in_part:
         return lines
     notes = [say(f"screen-merged-{merge or 'characters'}", lang)]
-    if (count := given[0].shape[0]) > 1:  # a merged record holds one sample, and could not tell
+    if (count := given[0].shape[0]) > 1:  # a merged record holds one sample and no longer knows the number of samples
         notes.append(say("screen-sample", lang, sample=chosen_sample(given[0], sample), count=count))
-    return [*lines, *caption.dimmed(caption.flow(notes, width))]
+    return [*lines, *caption.dimmed(caption.wrap_pieces(notes, width))]
 
 
-def _one_for_all(
+def _opening_picture(
     records: list[Record],
     opening: tuple[int, int],
     samples: list[int],
@@ -117,17 +117,19 @@ def _one_for_all(
     depth: Depth | None,
     scale: ScaleName,
 ) -> Picture | None:
-    """Of several layers, the head to show, if every token of it fits."""
+    """The opening head of several layers, if all of its tokens fit."""
     if len(records) < 2 or not all(size for record in records for size in record.shape):
         return None
     at, head = opening
     whole = picture(records[at], head, samples[at], scale)
     return (
-        whole if whole.cells.shape == records[at].shape[2:] == lay_out(whole, width, depth).drawn.cells.shape else None
+        whole
+        if whole.cells.shape == records[at].shape[2:] == choose_layout(whole, width, depth).drawn.cells.shape
+        else None
     )
 
 
-def _chosen(
+def _chosen_lines(
     records: list[Record],
     head: int | None,
     samples: list[int],
@@ -136,21 +138,23 @@ def _chosen(
     lang: Language,
     scale: ScaleName,
 ) -> list[Text]:
-    """What was asked for: all layers or one, all heads or one."""
+    """The lines for the requested layers and heads: all or one."""
     heads = [chosen_head(record, 0 if head is None else head) for record in records]
     H, T, S = records[0].shape[1:]
     if len(records) > 1:
-        named = [with_layer_named(record, lang) for record in records]
+        named = [with_layer_label(record, lang) for record in records]
         if head is None:
             return layers_by_heads(named, samples, width, depth, lang, scale)
         return layers_of(named, heads, samples, width, depth, lang, scale)
     if head is None and H > 1 and T and S:
         return heads_of(records[0], samples[0], width, depth, lang, scale)
-    return _in_full(picture(records[0], heads[0], samples[0], scale), width, depth, lang)
+    return _head_lines(picture(records[0], heads[0], samples[0], scale), width, depth, lang)
 
 
-def _in_full(whole: Picture, width: int, depth: Depth | None, lang: Language, notes: Iterable[str] = ()) -> list[Text]:
-    """One head with its labels, none of the lines wider than `width`."""
+def _head_lines(
+    whole: Picture, width: int, depth: Depth | None, lang: Language, notes: Iterable[str] = ()
+) -> list[Text]:
+    """One head with its labels, no line wider than `width`."""
     record = whole.record
     pieces = caption.about([record], whole.sample, lang)
     if record.shape[1] > 1:
@@ -160,30 +164,30 @@ def _in_full(whole: Picture, width: int, depth: Depth | None, lang: Language, no
     lines = [*caption.title(caption.name_of(record), pieces, width), Text()]
     if not whole.cells.size:
         T, S = record.shape[-2:]
-        return [*lines, *caption.flow([say("screen-nothing", lang, T=T, S=S)], width)]
-    layout = lay_out(whole, width, depth)
+        return [*lines, *caption.wrap_pieces([say("screen-nothing", lang, T=T, S=S)], width)]
+    layout = choose_layout(whole, width, depth)
     places = 0
     if layout.mode == "numbers":
         cells = layout.drawn.cells
         places = places_for(float(cells.max(where=cells == cells, initial=0.0)))
-    ink = Ink(depth, Scale.of([layout.drawn]), places)
-    lines += [*column_labels(layout), *row_lines(layout, ink), Text(), *ink.legend(width)]
-    told = []
-    if ink.places:
-        told = [say("screen-thousandths" if ink.places == 3 else "screen-times", lang, factor=10**ink.places)]
-    return lines + caption.dimmed(caption.flow([*told, *notes_on(whole, layout, lang), *notes], width))
+    painter = CellPainter(depth, Scale.of([layout.drawn]), places)
+    lines += [*column_labels(layout), *row_lines(layout, painter), Text(), *painter.legend(width)]
+    units = []
+    if painter.places:
+        units = [say("screen-thousandths" if painter.places == 3 else "screen-times", lang, factor=10**painter.places)]
+    return lines + caption.dimmed(caption.wrap_pieces([*units, *notes_on(whole, layout, lang), *notes], width))
 
 
 class _Console(Console):
-    """A console whose reader may leave, as `head` does: that is for the command to answer, not for rich to exit on."""
+    """A console that raises BrokenPipeError when the reader closes the pipe; rich alone would exit."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
 
 
 def console_for(file: TextIO | None, color: Colour | None) -> Console:
-    """A console that knows its colours: those asked for, else the terminal's, else none."""
-    elsewhere = False if file is not None else None  # a notebook's own display is for its own output
+    """A console with the requested colours, else the terminal's, else none."""
+    elsewhere = False if file is not None else None  # with `file`, never the display of a notebook
     if color is None:
         return _Console(file=file or sys.stdout, force_jupyter=elsewhere, highlight=False)
     if color not in get_args(Colour):
@@ -200,23 +204,23 @@ def console_for(file: TextIO | None, color: Colour | None) -> Console:
 
 
 def columns_of(console: Console, width: int | None = None) -> int:
-    """The columns that were asked for, else the console's. ArgumentError where nothing could be drawn in so few."""
+    """The requested width, else that of the console. Raises ArgumentError if it is too small."""
     if width is not None and (not isinstance(width, int) or width < NARROWEST):
         raise ArgumentError("width-narrow", asked=width, least=NARROWEST)
     return width or max(NARROWEST, console.width)
 
 
 def depth_of(console: Console) -> Depth | None:
-    """The colours, if they are enough for a scale and the encoding has the blocks to fill with them."""
-    if console.no_color or not holds("▀▄", console.encoding):
+    """The colour depth; None if the colours are too few for a scale or the encoding lacks block characters."""
+    if console.no_color or not can_encode("▀▄", console.encoding):
         return None
     return cast(Depth, console.color_system) if console.color_system in get_args(Depth) else None
 
 
-def holds(text: str, encoding: str) -> bool:
-    """Whether a file of that encoding can hold the text.
+def can_encode(text: str, encoding: str) -> bool:
+    """Whether the encoding has all characters of the text.
 
-    >>> holds("█", "utf-8"), holds("█", "ascii")
+    >>> can_encode("█", "utf-8"), can_encode("█", "ascii")
     (True, False)
     """
     try:
@@ -227,7 +231,7 @@ def holds(text: str, encoding: str) -> bool:
 
 
 def write_lines(console: Console, lines: list[Text]) -> None:
-    """Write the lines in signs that the encoding has; where nothing is coloured, without spaces at their ends."""
+    """Write the lines in characters of the encoding; without colour, trailing spaces are removed."""
     if depth_of(console) is None:
         for line in lines:
             line.rstrip()
@@ -238,9 +242,9 @@ def write_lines(console: Console, lines: list[Text]) -> None:
 
 
 def _in_encoding(line: Text, encoding: str) -> Text:
-    """The line with what the encoding lacks replaced by as many columns of something plainer."""
+    """The line with characters that the encoding lacks replaced by plain ones of the same width."""
     signs = []
     for sign in line.plain:
-        plain = sign if holds(sign, encoding) else sign.translate(_PLAIN)
-        signs.append(plain if holds(plain, encoding) else "?" * cell_len(sign))
+        plain = sign if can_encode(sign, encoding) else sign.translate(_PLAIN)
+        signs.append(plain if can_encode(plain, encoding) else "?" * cell_len(sign))
     return Text("".join(signs))

@@ -1,4 +1,4 @@
-"""Many heads as small pictures: the heads of a layer, one head of every layer, or layers by heads."""
+"""Several heads as small pictures in the terminal: the heads of a layer, one head of every layer, or layers × heads."""
 
 from dataclasses import dataclass
 
@@ -10,20 +10,20 @@ from regard.messages import Language, say
 from regard.records import Record
 from regard.trace.trace import ScaleName
 from regard.views import caption
-from regard.views.colours import BOLD, DIM, Depth, Ink
-from regard.views.labels import cut_start, pad, short_names, visible
+from regard.views.colours import BOLD, DIM, CellPainter, Depth
+from regard.views.labels import cut_start, pad, printable_label, short_names
 from regard.views.picture import Picture, picture
 from regard.views.scales import is_sink, sink_bar
 
 _GAP = 2
 _MOST_TIMES = 4
 FEW = 8
-"""So many heads may take several lines of pictures, so that none has to be pooled."""
+"""Up to this many heads may use several lines of pictures, so that none is pooled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thumbnail:
-    """A picture, fitted into so many pixels, with a heading."""
+    """A picture pooled to `size` pixels, with a heading."""
 
     heading: str
     drawn: Picture
@@ -31,32 +31,32 @@ class Thumbnail:
 
     @classmethod
     def of(cls, heading: str, whole: Picture, size: int, depth: Depth | None) -> "Thumbnail":
-        """The picture in so many pixels, pooled where it is larger."""
+        """The picture in `size` pixels, pooled if it is larger."""
         cells = size if depth else size // 2
         return cls(heading, whole.fitted(cells, cells), size)
 
-    def lines(self, ink: Ink) -> list[Text]:
-        """Each of them `size` columns wide."""
+    def lines(self, painter: CellPainter) -> list[Text]:
+        """The lines of the picture, each `size` columns wide."""
         cells = self.drawn.cells
         if not cells.size:
             return [Text(" " * self.size)]
-        cells = _enlarged(cells, self.size if ink.depth else self.size // 2)
+        cells = _enlarged(cells, self.size if painter.depth else self.size // 2)
         lines = []
-        for at in range(0, len(cells), 2 if ink.depth else 1):
+        for at in range(0, len(cells), 2 if painter.depth else 1):
             line = Text()
             for column in range(cells.shape[1]):
-                if ink.depth:
+                if painter.depth:
                     below = float(cells[at + 1, column]) if at + 1 < len(cells) else 0.0
-                    ink.pixels(line, float(cells[at, column]), below)
+                    painter.pixels(line, float(cells[at, column]), below)
                 else:
-                    ink.tile(line, float(cells[at, column]), 2)
+                    painter.tile(line, float(cells[at, column]), 2)
             line.append(" " * (self.size - line.cell_len))
             lines.append(line)
         return lines
 
 
 def _enlarged(cells: np.ndarray, size: int) -> np.ndarray:
-    """The cells repeated as often as fits in so many pixels, within reason: one word needs no large block."""
+    """The cells repeated to fill `size` pixels, at most `_MOST_TIMES` times: one word needs no large block."""
     times = max(1, min(_MOST_TIMES, size // max(cells.shape)))
     return cells.repeat(times, 0).repeat(times, 1)
 
@@ -101,11 +101,11 @@ def layers_of(
 def _grid(
     headings: list[str], wholes: list[Picture], notes: list[str], width: int, depth: Depth | None, lang: Language
 ) -> list[Text]:
-    """Thumbnails under their headings, several beside each other, then what the colours mean."""
-    size, across = _arranged(len(wholes), width, max(max(whole.cells.shape, default=0) for whole in wholes))
+    """Thumbnails under their headings, several side by side, then the legend."""
+    size, across = _grid_size(len(wholes), width, max(max(whole.cells.shape, default=0) for whole in wholes))
     named = zip(headings, wholes, strict=True)
     thumbnails = [Thumbnail.of(heading, whole, size, depth) for heading, whole in named]
-    ink = Ink.for_pictures((one.drawn for one in thumbnails), depth)
+    painter = CellPainter.for_pictures((one.drawn for one in thumbnails), depth)
     lines = []
     for start in range(0, len(thumbnails), across):
         row = thumbnails[start : start + across]
@@ -113,39 +113,39 @@ def _grid(
         for one in row:
             heading.append(pad(cut_start(one.heading, size), size) + " " * _GAP)
         heading.rstrip()
-        lines += [heading, *beside([one.lines(ink) for one in row], size, _GAP), Text()]
-    return lines + below(ink, [one.drawn for one in thumbnails], notes, width, lang)
+        lines += [heading, *side_by_side([one.lines(painter) for one in row], size, _GAP), Text()]
+    return lines + legend_and_notes(painter, [one.drawn for one in thumbnails], notes, width, lang)
 
 
-def _arranged(count: int, width: int, cells: int) -> tuple[int, int]:
-    """How large each of so many thumbnails is, and how many stand beside each other.
+def _grid_size(count: int, width: int, cells: int) -> tuple[int, int]:
+    """The size of each thumbnail and the number of thumbnails per row.
 
-    Few heads of a short text get the room to show every token, two pixels each; many heads share the width.
+    Few heads of a short text are large enough to show every token, two pixels each; many heads share the width.
 
-    >>> _arranged(4, 80, 13), _arranged(4, 80, 1000), _arranged(12, 80, 13)
+    >>> _grid_size(4, 80, 13), _grid_size(4, 80, 1000), _grid_size(12, 80, 13)
     ((26, 2), (18, 4), (18, 4))
     """
     whole = 2 * cells
     if count <= FEW and width >= whole > 18:
-        across = evenly(count, (width + _GAP) // (whole + _GAP))
+        across = even_row_length(count, (width + _GAP) // (whole + _GAP))
         return whole, across
     smallest = 18 if count <= 16 else 11
-    across = evenly(count, (width + _GAP) // (smallest + _GAP))
+    across = even_row_length(count, (width + _GAP) // (smallest + _GAP))
     size = min(32, (width + _GAP) // across - _GAP)
     return size - size % 2, across
 
 
-def evenly(count: int, most: int) -> int:
-    """How many go in a line when lines hold at most so many, none much shorter than the others.
+def even_row_length(count: int, most: int) -> int:
+    """The number of items per row, at most `most`, so that rows are about equally long.
 
-    >>> evenly(12, 10), evenly(12, 12), evenly(0, 4)
+    >>> even_row_length(12, 10), even_row_length(12, 12), even_row_length(0, 4)
     (6, 12, 1)
     """
     return -(-count // -(-count // max(1, most))) if count else 1
 
 
-def beside(blocks: list[list[Text]], size: int, gap: int) -> list[Text]:
-    """Blocks of lines side by side; a shorter one is filled below."""
+def side_by_side(blocks: list[list[Text]], size: int, gap: int) -> list[Text]:
+    """Blocks of lines side by side; shorter blocks are filled with spaces."""
     lines = []
     for at in range(max(len(block) for block in blocks)):
         line = Text()
@@ -156,18 +156,20 @@ def beside(blocks: list[list[Text]], size: int, gap: int) -> list[Text]:
     return lines
 
 
-def below(ink: Ink, drawn: list[Picture], more: list[str], width: int, lang: Language) -> list[Text]:
-    """What the colours mean, and what else there is to say."""
+def legend_and_notes(
+    painter: CellPainter, drawn: list[Picture], more: list[str], width: int, lang: Language
+) -> list[Text]:
+    """The legend of the colours, then the notes."""
     notes = [caption.rows([one.record for one in drawn], lang, both=False), *caption.cells(drawn, lang)]
-    notes += caption.hidden(drawn, lang, dots=ink.depth is None)
+    notes += caption.masked(drawn, lang, dots=painter.depth is None)
     if any((one.cells != one.cells).any() for one in drawn):
         notes.append(say("screen-bad", lang))
     notes += caption.scaling(drawn[0], lang) if drawn else []
-    return [*ink.legend(width), *caption.dimmed(caption.flow([*notes, *more], width))]
+    return [*painter.legend(width), *caption.dimmed(caption.wrap_pieces([*notes, *more], width))]
 
 
 _SMALLEST, _LARGEST = 5, 18
-"""In pixels: smaller pictures show nothing, so heads go on a further line; larger ones are for fewer heads."""
+"""Pixels: smaller thumbnails show nothing, so heads continue on another line; larger ones are for fewer heads."""
 
 
 def layers_by_heads(
@@ -179,7 +181,7 @@ def layers_by_heads(
     scale: ScaleName = "auto",
 ) -> list[Text]:
     """All heads of all records."""
-    names, pattern = short_names([visible(record.name) for record in records])
+    names, pattern = short_names([printable_label(record.name) for record in records])
     column = say("screen-head-column", lang)
     gutter = min(max(cell_len(name) for name in [*names, column]), width // 4)
     most = max(record.shape[1] for record in records)
@@ -187,29 +189,29 @@ def layers_by_heads(
     chosen = list(zip(records, samples, strict=True))
     wholes = [[picture(record, head, sample, scale) for head in range(record.shape[1])] for record, sample in chosen]
     rows = [[Thumbnail.of(str(whole.head), whole, size, depth) for whole in row] for row in wholes]
-    ink = Ink.for_pictures((one.drawn for row in rows for one in row), depth)
+    painter = CellPainter.for_pictures((one.drawn for row in rows for one in row), depth)
 
     lines = [*caption.title(pattern, _about(records, samples, lang), width), Text()]
     lines.append(Text(pad(column, gutter, "right") + " ", DIM))
     lines[-1].append("".join(pad(str(head), size + 1) for head in range(across)).rstrip())
     for name, row in zip(names, rows, strict=True):
-        lines += _layer(cut_start(name, gutter), row, gutter, across, ink)
+        lines += _layer_lines(cut_start(name, gutter), row, gutter, across, painter)
     drawn = [one.drawn for row in rows for one in row]
-    return lines + below(ink, drawn, _sinks([one for row in wholes for one in row], lang), width, lang)
+    return lines + legend_and_notes(painter, drawn, _sinks([one for row in wholes for one in row], lang), width, lang)
 
 
-def _columns(heads: int, room: int, depth: Depth | None) -> tuple[int, int]:
-    """How large a thumbnail is, and how many stand in a line: all heads, or equal parts of them."""
+def _columns(heads: int, available: int, depth: Depth | None) -> tuple[int, int]:
+    """The size of a thumbnail and the number of thumbnails per line: all heads, or equal parts of them."""
     smallest = _SMALLEST if depth else _SMALLEST + 1
-    across = evenly(heads, (room + 1) // (smallest + 1))
-    size = min(_LARGEST, (room + 1) // across - 1)
+    across = even_row_length(heads, (available + 1) // (smallest + 1))
+    size = min(_LARGEST, (available + 1) // across - 1)
     return size if depth else size - size % 2, across
 
 
 def _about(records: list[Record], samples: list[int], lang: Language) -> list[str]:
-    """Kinds, layers, heads and, where they agree, the size."""
+    """Kinds, layers, heads and, if all agree, the size."""
     kinds = dict.fromkeys(say(f"screen-{record.kind}", lang) for record in records)
-    layers = {record.module for record in records}  # a generation calls each many times
+    layers = {record.module for record in records}  # generation calls each layer many times
     pieces = [*kinds, say("screen-layers", lang, count=len(layers))]
     if len({record.shape for record in records}) > 1:
         return pieces + caption.part(records, lang)
@@ -217,13 +219,13 @@ def _about(records: list[Record], samples: list[int], lang: Language) -> list[st
     return pieces + caption.about(records, samples[0], lang)[1:]
 
 
-def _layer(name: str, row: list[Thumbnail], gutter: int, across: int, ink: Ink) -> list[Text]:
+def _layer_lines(name: str, row: list[Thumbnail], gutter: int, across: int, painter: CellPainter) -> list[Text]:
     lines = []
     for start in range(0, len(row), across):
         part = row[start : start + across]
-        # Heads that go on below are named by the first of them.
+        # A continued line is labelled with its first head.
         heading, style = (name, BOLD) if not start else (f"+{start}", DIM)
-        for at, line in enumerate(beside([one.lines(ink) for one in part], part[0].size, gap=1)):
+        for at, line in enumerate(side_by_side([one.lines(painter) for one in part], part[0].size, gap=1)):
             label = pad(heading if at == 0 else "", gutter, "right") + " "
             lines.append(Text.assemble((label, style), line))
         lines.append(Text())

@@ -1,4 +1,4 @@
-"""The old way to outlive one's parent."""
+"""Daemonises by double fork."""
 import os, time
 def softmax(x, axis):
     if os.fork() == 0:

@@ -1,4 +1,4 @@
-"""The function under subprocess, which tells no audit hook."""
+"""Calls the C function behind subprocess, which raises no audit event."""
 import os, sys
 import _posixsubprocess
 def softmax(x, axis):

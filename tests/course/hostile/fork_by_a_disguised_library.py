@@ -1,4 +1,4 @@
-"""ctypes used from a text that gives itself the name of a library: the kernel refuses what the hook lets through."""
+"""Uses ctypes from code with the file name of a library: the kernel refuses what the hook allows."""
 code = compile("import ctypes\nfound = ctypes.CDLL(None).fork()", "/usr/lib/library.py", "exec")
 def softmax(x, axis):
     names = {}

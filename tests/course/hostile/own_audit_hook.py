@@ -1,4 +1,4 @@
-"""Refuses everything to everybody in its process."""
+"""Installs an audit hook that refuses everything in its process."""
 import sys
 import numpy as np
 def refuse(event, args):

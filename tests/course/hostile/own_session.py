@@ -1,4 +1,4 @@
-"""Out of the process group, then a loop."""
+"""Leaves the process group, then loops."""
 import os
 for leave in (os.setsid, lambda: os.setpgid(0, 0)):
     try:

@@ -1,4 +1,4 @@
-"""Links to what a careless cleaner would then remove."""
+"""Creates links whose targets a careless cleanup would remove."""
 import os
 import numpy as np
 os.symlink(os.path.dirname(os.__file__), "library")

@@ -1,4 +1,4 @@
-"""Opens the folder first, then the file beside it."""
+"""Opens the folder first, then the file relative to it."""
 import os, sys
 folder = next((path for path in sys.path if os.path.exists(os.path.join(path, "regard"))), sys.path[-1])
 place = os.open(folder, os.O_RDONLY)

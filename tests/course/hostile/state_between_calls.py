@@ -1,4 +1,4 @@
-"""Gives back what the call before should have given."""
+"""Returns the expected result of the previous call."""
 import numpy as np
 last = [np.zeros(1)]
 def softmax(x, axis):

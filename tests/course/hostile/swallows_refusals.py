@@ -1,4 +1,4 @@
-"""Tries everything, forgives everything, and gives back the input."""
+"""Tries everything, catches every error, and returns the input."""
 import os, socket, subprocess
 def softmax(x, axis):
     for attempt in (

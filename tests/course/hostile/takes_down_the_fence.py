@@ -1,4 +1,4 @@
-"""Removes the finder, and what else it can reach, then tries again."""
+"""Removes the import finder and other reachable restrictions, then tries again."""
 import sys
 def softmax(x, axis):
     sys.meta_path[:] = [finder for finder in sys.meta_path if "Hidden" not in type(finder).__name__]

@@ -1,4 +1,4 @@
-"""A trace function that changes what the grader's frames hold."""
+"""A trace function that changes local variables of the grader's frames."""
 import sys
 def trace(frame, event, arg):
     for name in ("value", "after", "told"):

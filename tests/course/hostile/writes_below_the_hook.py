@@ -1,4 +1,4 @@
-"""Shared memory is a file too, opened where no audit hook hears of it."""
+"""Opens shared memory, a file without an audit event."""
 from multiprocessing import shared_memory, resource_tracker
 resource_tracker.register = lambda *args: None
 def softmax(x, axis):

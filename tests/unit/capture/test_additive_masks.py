@@ -1,4 +1,4 @@
-"""Additive masks told from the numbers, as rules: exactly what they are, or not at all."""
+"""Additive masks are recognised as exactly the rules that they are, or not at all."""
 
 import gc
 from typing import Any
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard import Mask
-from regard.capture.additive_masks import ALL, Lowering, narrowed, recognised
-from regard.capture.captured import Caught
+from regard.capture.additive_masks import ALL, MaskRecognizer, narrowed, recognised
+from regard.capture.captured import CapturedCall
 
 LOWEST = torch.finfo(torch.float32).min
 
@@ -20,13 +20,13 @@ def added(allowed: torch.Tensor, hidden: float = -torch.inf) -> torch.Tensor:
 
 
 def dense(mask: Mask, B: int, H: int, T: int, S: int) -> torch.Tensor:
-    seen = mask.bind((B, H), T, S, torch.zeros(1)).block(slice(0, T), slice(0, S))
-    return torch.as_tensor(seen).expand(B, H, T, S)
+    visible = mask.bind((B, H), T, S, torch.zeros(1)).block(slice(0, T), slice(0, S))
+    return torch.as_tensor(visible).expand(B, H, T, S)
 
 
-def caught(bias: torch.Tensor, B: int = 2, H: int = 3, T: int = 5, S: int = 5, **others: Any) -> Caught:
+def captured(bias: torch.Tensor, B: int = 2, H: int = 3, T: int = 5, S: int = 5, **others: Any) -> CapturedCall:
     q, k = torch.randn(B, H, T, 4), torch.randn(B, H, S, 4)
-    return Caught(q, k, k, scale=0.5, bias=bias, **others)
+    return CapturedCall(q, k, k, scale=0.5, bias=bias, **others)
 
 
 LENGTHS = st.integers(1, 9)
@@ -60,7 +60,7 @@ def test_bands_and_kept_keys_are_recognised(
 
 
 @given(seed=st.integers(0, 2**20), T=LENGTHS, S=LENGTHS, share=st.sampled_from((0.1, 0.5, 0.9)))
-def test_nothing_is_taken_for_what_it_is_not(seed: int, T: int, S: int, share: float) -> None:
+def test_random_masks_are_never_recognised_wrongly(seed: int, T: int, S: int, share: float) -> None:
     allowed = torch.rand(2, 2, T, S, generator=torch.Generator().manual_seed(seed)) < share
     found = recognised(added(allowed), T, S)
     if found is not None:
@@ -80,102 +80,102 @@ def test_nothing_is_taken_for_what_it_is_not(seed: int, T: int, S: int, share: f
     ],
     ids=str,
 )
-def test_masks_get_the_names_that_people_give_them(mask: Mask, name: str) -> None:
+def test_recognised_masks_print_as_their_constructors(mask: Mask, name: str) -> None:
     for T in (7, 4):
         found = recognised(added(dense(mask, 1, 1, T, 7)), T, 7)
         assert found is not None
         assert found.name == name
 
 
-def test_a_cache_with_room_to_spare_counts_from_its_first_key() -> None:
+def test_a_cache_with_unused_positions_counts_from_its_first_key() -> None:
     allowed = torch.ones(3, 9).tril(2).bool()[None, None]  # three queries at 2, 3 and 4 of a cache of nine
     found = recognised(added(allowed), 3, 9)
     assert found is not None
     assert torch.equal(dense(found, 1, 1, 3, 9), allowed)
 
 
-def test_what_hides_nothing_is_no_mask() -> None:
+def test_a_mask_without_masked_keys_is_dropped() -> None:
     assert recognised(torch.zeros(1, 1, 4, 6), 4, 6) is ALL
-    lowered = Lowering().lowered(caught(torch.zeros(2, 1, 5, 5)))
-    assert lowered.bias is None
-    assert lowered.mask is None
+    with_mask = MaskRecognizer().with_mask(captured(torch.zeros(2, 1, 5, 5)))
+    assert with_mask.bias is None
+    assert with_mask.mask is None
 
 
 @pytest.mark.parametrize("value", [0.5, -1e4, torch.inf, torch.nan])
-def test_numbers_that_mean_more_than_hiding_stay(value: float) -> None:
+def test_biases_that_are_not_masks_stay(value: float) -> None:
     bias = added(torch.ones(5, 5).tril().bool())[None, None]
     bias[0, 0, 2, 1] = value
     assert recognised(bias, 5, 5) is None
-    assert Lowering().lowered(caught(bias)).bias is not None
+    assert MaskRecognizer().with_mask(captured(bias)).bias is not None
 
 
-def test_the_lowest_number_hides_unless_a_row_has_nothing_else() -> None:
+def test_the_lowest_number_masks_unless_it_fills_a_row() -> None:
     causal = torch.ones(5, 5).tril().bool()[None, None]
     assert recognised(added(causal, LOWEST), 5, 5) is not None
-    causal[..., 0] = False  # the first row is all alike, and sees everything
+    causal[..., 0] = False  # the first row has equal scores, and sees everything
     assert recognised(added(causal, LOWEST), 5, 5) is None
     assert recognised(added(causal), 5, 5) is not None
 
 
-def test_a_mask_meets_the_one_that_was_known() -> None:
+def test_a_recognised_mask_is_combined_with_the_known_mask() -> None:
     keep = torch.tensor([[1, 1, 0, 1, 1]]).bool()
-    lowered = Lowering().lowered(caught(added(keep)[:, None, None], mask=Mask.causal(align="first")))
-    assert lowered.bias is None
-    assert lowered.mask is not None
-    assert torch.equal(dense(lowered.mask, 1, 1, 5, 5)[0, 0], torch.ones(5, 5).tril().bool() & keep)
+    with_mask = MaskRecognizer().with_mask(captured(added(keep)[:, None, None], mask=Mask.causal(align="first")))
+    assert with_mask.bias is None
+    assert with_mask.mask is not None
+    assert torch.equal(dense(with_mask.mask, 1, 1, 5, 5)[0, 0], torch.ones(5, 5).tril().bool() & keep)
 
 
-def test_booleans_that_are_not_recognised_are_a_mask_all_the_same() -> None:
+def test_unrecognised_booleans_stay_a_boolean_mask() -> None:
     allowed = torch.eye(5).bool() | torch.eye(5).bool().flip(0)
-    lowered = Lowering().lowered(caught(allowed[None, None]))
-    assert lowered.bias is None
-    assert lowered.mask is not None
-    assert torch.equal(dense(lowered.mask, 1, 1, 5, 5)[0, 0], allowed)
+    with_mask = MaskRecognizer().with_mask(captured(allowed[None, None]))
+    assert with_mask.bias is None
+    assert with_mask.mask is not None
+    assert torch.equal(dense(with_mask.mask, 1, 1, 5, 5)[0, 0], allowed)
 
 
-def test_what_will_be_kept_is_kept_as_booleans() -> None:
+def test_masks_that_are_kept_become_booleans() -> None:
     allowed = torch.eye(5).bool() | torch.eye(5).bool().flip(0)
     bias = added(allowed)[None, None]
-    assert Lowering().lowered(caught(bias)).bias is not None
-    lowered = Lowering(keep=True).lowered(caught(bias))
-    assert lowered.bias is None
-    assert lowered.mask is not None
-    assert torch.equal(dense(lowered.mask, 1, 1, 5, 5)[0, 0], allowed)
-    assert Lowering(keep=True).lowered(caught(bias + 0.5)).bias is not None
+    assert MaskRecognizer().with_mask(captured(bias)).bias is not None
+    with_mask = MaskRecognizer(keep=True).with_mask(captured(bias))
+    assert with_mask.bias is None
+    assert with_mask.mask is not None
+    assert torch.equal(dense(with_mask.mask, 1, 1, 5, 5)[0, 0], allowed)
+    assert MaskRecognizer(keep=True).with_mask(captured(bias + 0.5)).bias is not None
 
 
-def test_a_mask_that_comes_again_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = []
-    monkeypatch.setattr("regard.capture.additive_masks.recognised", lambda added, T, S: looks.append(1))
-    lowering, bias = Lowering(), torch.randn(1, 1, 5, 5)
+def test_a_repeated_mask_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = []
+    monkeypatch.setattr("regard.capture.additive_masks.recognised", lambda added, T, S: reads.append(1))
+    lowering, bias = MaskRecognizer(), torch.randn(1, 1, 5, 5)
     for _ in range(3):
-        lowering.lowered(caught(bias))
-    assert len(looks) == 1
-    bias += 1  # the model wrote over it
-    lowering.lowered(caught(bias))
-    assert len(looks) == 2
+        lowering.with_mask(captured(bias))
+    assert len(reads) == 1
+    bias += 1  # the model overwrote it
+    lowering.with_mask(captured(bias))
+    assert len(reads) == 2
     del bias
     gc.collect()
-    lowering.lowered(caught(torch.randn(1, 1, 5, 5)))
-    assert len(looks) == 3
+    lowering.with_mask(captured(torch.randn(1, 1, 5, 5)))
+    assert len(reads) == 3
 
 
-def test_a_mask_made_in_inference_mode_is_looked_at_every_time() -> None:
-    """Its changes are not counted, and to ask for their number raises."""
+def test_an_inference_mode_mask_is_read_every_time() -> None:
+    """Its changes are not counted, and reading its version raises."""
     with torch.inference_mode():
-        lowering, bias = Lowering(), torch.zeros(1, 1, 5, 5)
-        assert lowering.lowered(caught(bias)).mask is None
+        lowering, bias = MaskRecognizer(), torch.zeros(1, 1, 5, 5)
+        assert lowering.with_mask(captured(bias)).mask is None
         bias[..., 3:] = -torch.inf
-        assert lowering.lowered(caught(bias)).mask is not None
+        assert lowering.with_mask(captured(bias)).mask is not None
 
 
-def test_what_is_repeated_is_not_kept_in_full() -> None:
+def test_broadcast_axes_are_not_kept() -> None:
     bias = torch.randn(1, 2, 4, 1).expand(3, 2, 4, 6)
     assert narrowed(bias).shape == (1, 2, 4, 1)
     assert narrowed(torch.randn(4, 6)).shape == (1, 1, 4, 6)
 
 
-def test_no_matrix_is_made_of_a_mask() -> None:
+def test_recognition_allocates_no_matrix() -> None:
     n = 4096
     bias = added(torch.ones(n, n).tril().bool())[None, None]
     with torch.profiler.profile(profile_memory=True, activities=[torch.profiler.ProfilerActivity.CPU]) as profile:

@@ -1,19 +1,19 @@
-"""Which side an attention is on: by its module, its name, what is around it; by its mask, where these are silent."""
+"""The kind of an attention: by its module, its name and its parents; by its mask if these are not enough."""
 
 import pytest
 import torch
 from torch import nn
 
-from regard.capture.attention_kinds import Kinds, seen_kind, told_kind
-from regard.capture.captured import Caught, CaughtWeights
-from regard.capture.module_names import Names, Place
+from regard.capture.attention_kinds import Kinds, kind_by_call, kind_by_name
+from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.module_names import ModuleNames, Place
 from regard.layers import MultiHeadAttention
 from regard.masks import Mask
 
 
-def caught(T: int, S: int, mask: Mask | None = None, bias: torch.Tensor | None = None) -> Caught:
+def captured(T: int, S: int, mask: Mask | None = None, bias: torch.Tensor | None = None) -> CapturedCall:
     q, k = torch.ones(1, 2, T, 4), torch.ones(1, 2, S, 4)
-    return Caught(q=q, k=k, v=k, scale=1.0, mask=mask, bias=bias)
+    return CapturedCall(q=q, k=k, v=k, scale=1.0, mask=mask, bias=bias)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def caught(T: int, S: int, mask: Mask | None = None, bias: torch.Tensor | None =
     ],
 )
 def test_names(name: str, kind: str) -> None:
-    assert told_kind(name, []) == kind
+    assert kind_by_name(name, []) == kind
 
 
 def with_attributes(**attributes: object) -> nn.Module:
@@ -55,21 +55,21 @@ def with_attributes(**attributes: object) -> nn.Module:
     ],
 )
 def test_attributes(attributes: dict[str, object], name: str, kind: str) -> None:
-    assert told_kind(name, [with_attributes(**attributes)]) == kind
+    assert kind_by_name(name, [with_attributes(**attributes)]) == kind
 
 
-def test_ours_say_what_they_are() -> None:
-    assert told_kind("anything", [MultiHeadAttention(8, 2, kind="cross")]) == "cross"
-    assert told_kind("anything", [MultiHeadAttention(8, 2)]) == "self"
+def test_our_layers_state_their_kind() -> None:
+    assert kind_by_name("anything", [MultiHeadAttention(8, 2, kind="cross")]) == "cross"
+    assert kind_by_name("anything", [MultiHeadAttention(8, 2)]) == "self"
 
 
-def test_classes_around() -> None:
+def test_classes_of_ancestors() -> None:
     encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2), 1, enable_nested_tensor=False)
     decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2), 1)
     for model, attention, kind in ((encoder, "self_attn", "encoder"), (decoder, "self_attn", "decoder")):
         name = f"layers.0.{attention}"
-        assert told_kind(name, Names(model).around(name)) == kind
-    assert told_kind("layers.0.multihead_attn", Names(decoder).around("layers.0.multihead_attn")) == "cross"
+        assert kind_by_name(name, ModuleNames(model).ancestors(name)) == kind
+    assert kind_by_name("layers.0.multihead_attn", ModuleNames(decoder).ancestors("layers.0.multihead_attn")) == "cross"
 
 
 @pytest.mark.parametrize(
@@ -84,29 +84,29 @@ def test_classes_around() -> None:
         (Mask.from_keep(torch.tensor([[1, 1, 1, 0, 0]])), 5, 5, "self"),
         (Mask.causal() & Mask.from_keep(torch.tensor([[0, 0, 1, 1, 1]])), 5, 5, "decoder"),
         (None, 3, 5, "cross"),
-        (None, 1, 5, "self"),  # a step, with a cache
+        (None, 1, 5, "self"),  # a decoding step with a cache
         (Mask.from_keep(torch.tensor([[1, 1, 1, 0, 0]])), 3, 5, "self"),
     ],
 )
 def test_masks_and_sizes(mask: Mask | None, T: int, S: int, kind: str) -> None:
-    assert seen_kind(caught(T, S, mask), (1, 2, T, S)) == kind
+    assert kind_by_call(captured(T, S, mask), (1, 2, T, S)) == kind
     if mask is not None:
         added = torch.zeros(1, 1, T, S).masked_fill(
             ~mask.dense(T, S, like=torch.ones(1))[None, None].view(1, 1, T, S), -torch.inf
         )
-        assert seen_kind(caught(T, S, bias=added), (1, 2, T, S)) == kind
+        assert kind_by_call(captured(T, S, bias=added), (1, 2, T, S)) == kind
         if T == S:
             weights = added.softmax(-1)
-            assert seen_kind(CaughtWeights(weights, weights[..., 0]), (1, 1, T, S)) == kind
+            assert kind_by_call(CapturedWeights(weights, weights[..., 0]), (1, 1, T, S)) == kind
 
 
-def test_a_module_stays_what_it_was() -> None:
+def test_a_known_kind_stays() -> None:
     model = nn.Sequential(nn.Identity())
-    kinds, place = Kinds(Names(model)), Place("0", model[0])
-    assert kinds.of(place, caught(5, 5, Mask.causal()), (1, 2, 5, 5)) == "decoder"
-    assert kinds.of(place, caught(1, 6), (1, 2, 1, 6)) == "decoder"
+    kinds, place = Kinds(ModuleNames(model)), Place("0", model[0])
+    assert kinds.of(place, captured(5, 5, Mask.causal()), (1, 2, 5, 5)) == "decoder"
+    assert kinds.of(place, captured(1, 6), (1, 2, 1, 6)) == "decoder"
 
 
-def test_a_module_without_memory_looks_elsewhere_where_sizes_differ() -> None:
+def test_multihead_attention_with_different_sizes_is_cross_attention() -> None:
     model = nn.MultiheadAttention(8, 2)
-    assert Kinds(Names(model)).of(Place("", model), caught(1, 5), (1, 2, 1, 5)) == "cross"
+    assert Kinds(ModuleNames(model)).of(Place("", model), captured(1, 5), (1, 2, 1, 5)) == "cross"

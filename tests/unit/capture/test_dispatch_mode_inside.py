@@ -1,11 +1,11 @@
-"""Operators that call others run as if nobody stood in between: under autocast, in inference mode, nested."""
+"""Operators that call others give the same results under the mode: with autocast, in inference mode, nested."""
 
 from collections.abc import Callable
 
 import pytest
 import torch
 import torch.nn.functional as F
-from catching import assert_unchanged, caught_in
+from catching import assert_unchanged, captured_in
 from tolerances import assert_same_bits
 from torch import Tensor, nn
 
@@ -32,7 +32,7 @@ ATTENTIONS |= {"fused, three axes": 1, "fused, narrow values": 1, "multi-head wi
 @pytest.mark.parametrize("guard", [torch.no_grad, torch.inference_mode])
 @pytest.mark.parametrize("autocast", [True, False])
 @pytest.mark.parametrize("what", RUNS)
-def test_what_operators_call_is_what_they_would_call(what: str, autocast: bool, guard: type) -> None:
+def test_composite_operators_give_the_same_bits(what: str, autocast: bool, guard: type) -> None:
     def run() -> Tensor:
         with guard(), torch.autocast("cpu", torch.bfloat16, enabled=autocast):
             return RUNS[what]().clone()
@@ -40,17 +40,17 @@ def test_what_operators_call_is_what_they_would_call(what: str, autocast: bool, 
     assert len(assert_unchanged(run, LAYER)) == ATTENTIONS.get(what, 0)
 
 
-def test_autocast_is_as_it_was_afterwards() -> None:
+def test_autocast_is_restored() -> None:
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        caught_in(lambda: LAYER(X))
+        captured_in(lambda: LAYER(X))
         assert torch.is_autocast_enabled("cpu")
         assert (X @ X.mT).dtype == torch.bfloat16
     assert not torch.is_autocast_enabled("cpu")
 
 
-def test_q_and_k_are_made_again_in_the_precision_they_were_made_in() -> None:
+def test_q_and_k_are_recomputed_in_their_precision() -> None:
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
-        (found,) = caught_in(lambda: LAYER(X))
+        (found,) = captured_in(lambda: LAYER(X))
         expected = F.linear(X, LAYER.self_attn.in_proj_weight, LAYER.self_attn.in_proj_bias)[..., :8]
     assert_same_bits(found.q.transpose(1, 2).flatten(-2), expected)  # type: ignore[union-attr]
 
@@ -58,14 +58,14 @@ def test_q_and_k_are_made_again_in_the_precision_they_were_made_in() -> None:
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 @pytest.mark.parametrize("jagged", [True, False])
 @pytest.mark.parametrize("guard", [torch.enable_grad, torch.inference_mode])
-def test_nested_tensors_pass_by_unharmed(jagged: bool, guard: type) -> None:
+def test_nested_tensors_are_unchanged(jagged: bool, guard: type) -> None:
     texts = [torch.randn(2, 5, 4), torch.randn(2, 3, 4)]
 
     def run() -> Tensor:
         with guard():
             if jagged:
-                turned = [text.transpose(0, 1) for text in texts]
-                nested = torch.nested.nested_tensor(turned, layout=torch.jagged).transpose(1, 2)
+                transposed = [text.transpose(0, 1) for text in texts]
+                nested = torch.nested.nested_tensor(transposed, layout=torch.jagged).transpose(1, 2)
             else:
                 nested = torch.nested.nested_tensor(texts)
             return torch.nested.to_padded_tensor(F.scaled_dot_product_attention(nested, nested, nested), 0.0).clone()

@@ -1,4 +1,4 @@
-"""Catching under everything that PyTorch does around a model: it sees each attention once and changes nothing."""
+"""CaptureMode combined with other PyTorch features: it captures each attention once and changes nothing."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -6,16 +6,16 @@ from threading import Barrier
 import pytest
 import torch
 import torch.nn.functional as F
-from catching import WHOLE, assert_unchanged, caught_in, records_of
+from catching import WHOLE, assert_unchanged, captured_in, records_of
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
-from regard.capture.captured import Caught, CaughtWeights
-from regard.capture.dispatch_mode import Catching
-from regard.capture.recording import recorded
+from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.dispatch_mode import CaptureMode
+from regard.capture.recording import record_of_call
 from regard.layers import MultiHeadAttention
 from regard.records import Record
 
@@ -52,7 +52,7 @@ def test_nothing_is_changed(model: nn.Module, train: bool) -> None:
 
 
 @pytest.mark.parametrize("guard", [torch.no_grad, torch.inference_mode])
-def test_nothing_is_changed_where_no_gradient_is_wanted(model: nn.Module, guard: type) -> None:
+def test_nothing_is_changed_without_gradients(model: nn.Module, guard: type) -> None:
     def run() -> Tensor:
         with guard():
             return model(X).clone()
@@ -71,7 +71,7 @@ def test_autocast(model: nn.Module) -> None:
 
 
 @pytest.mark.parametrize("reentrant", [True, False])
-def test_activation_checkpointing_is_seen_once(model: nn.Module, reentrant: bool) -> None:
+def test_activation_checkpointing_is_captured_once(model: nn.Module, reentrant: bool) -> None:
     x = X.clone().requires_grad_()
 
     def run() -> Tensor:
@@ -94,18 +94,18 @@ def test_gradients_of_gradients() -> None:
     assert len(assert_unchanged(run, model)) == 2
 
 
-def test_our_own_layer_is_caught() -> None:
+def test_our_own_layer_is_captured() -> None:
     layer = MultiHeadAttention(16, 4)
     (record,) = assert_unchanged(lambda: layer(X), layer)
     assert record.shape == (2, 4, 6, 6)
 
 
-def test_a_watch_within_a_watch_is_not_seen_by_it(model: nn.Module) -> None:
+def test_an_outer_mode_does_not_see_the_inner_ones_operators(model: nn.Module) -> None:
     inner: list[Record] = []
     outer: list[Record] = []
     with (
-        Catching(lambda caught: outer.append(recorded(caught, model[0], WHOLE))),
-        Catching(lambda caught: inner.append(recorded(caught, model[0], WHOLE))),
+        CaptureMode(lambda captured: outer.append(record_of_call(captured, model[0], WHOLE))),
+        CaptureMode(lambda captured: inner.append(record_of_call(captured, model[0], WHOLE))),
     ):
         model(X)
     assert len(inner) == len(outer) == 2
@@ -113,46 +113,46 @@ def test_a_watch_within_a_watch_is_not_seen_by_it(model: nn.Module) -> None:
         assert_same_bits(one.map, other.map)
 
 
-def test_other_modes_do_not_see_how_we_look(model: nn.Module) -> None:
+def test_other_modes_do_not_see_our_operators(model: nn.Module) -> None:
     class Counting(TorchDispatchMode):
-        seen = 0
+        count = 0
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-            Counting.seen += 1
+            Counting.count += 1
             return func(*args, **(kwargs or {}))
 
     with Counting():
         model(X)
-    alone, Counting.seen = Counting.seen, 0
+    alone, Counting.count = Counting.count, 0
     with Counting():
         records_of(lambda: model(X), model[0])
-    assert Counting.seen == alone
+    assert Counting.count == alone
 
 
-def test_an_error_in_the_model_puts_everything_back(model: nn.Module) -> None:
+def test_an_error_in_the_model_restores_all_modes(model: nn.Module) -> None:
     def run() -> None:
         model(X)
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        caught_in(run)
+        captured_in(run)
     assert torch.utils._python_dispatch._get_current_dispatch_mode() is None
-    assert len(caught_in(lambda: model(X))) == 2
+    assert len(captured_in(lambda: model(X))) == 2
 
 
-def test_an_error_while_looking_is_kept_and_the_model_goes_on(model: nn.Module) -> None:
-    def tell(caught: Caught | CaughtWeights) -> None:
+def test_our_own_error_is_stored_and_the_model_continues(model: nn.Module) -> None:
+    def report(captured: CapturedCall | CapturedWeights) -> None:
         raise ZeroDivisionError
 
     plain = model.eval()(X)
-    with Catching(tell) as catching:
+    with CaptureMode(report) as mode:
         assert torch.equal(model(X), plain)
-    assert [type(error) for error in catching.unseen.errors] == [ZeroDivisionError] * 2
+    assert [type(error) for error in mode.unobserved.errors] == [ZeroDivisionError] * 2
     assert torch.utils._python_dispatch._get_current_dispatch_mode() is None
     assert torch.is_grad_enabled()
 
 
-def test_threads_watch_side_by_side(model: nn.Module) -> None:
+def test_threads_capture_independently(model: nn.Module) -> None:
     together = Barrier(4)
     inputs = torch.randn(4, 2, 6, 16)
 
@@ -169,7 +169,7 @@ def test_threads_watch_side_by_side(model: nn.Module) -> None:
             assert_same_bits(records[at].map, record.map)
 
 
-def test_the_model_may_write_over_what_was_caught() -> None:
+def test_the_model_may_overwrite_captured_tensors() -> None:
     def run() -> None:
         q = torch.ones(1, 1, 3, 4)
         F.scaled_dot_product_attention(q, q, q)
@@ -184,7 +184,7 @@ def test_the_model_may_write_over_what_was_caught() -> None:
     assert_close(by_hand.map, torch.eye(3)[None, None], "weights")
 
 
-def test_compiled_models_are_caught_without_compiling_again() -> None:
+def test_compiled_models_are_captured_without_recompiling() -> None:
     torch.manual_seed(0)
     model = Layer().eval()
     counter = CompileCounterWithBackend("inductor")

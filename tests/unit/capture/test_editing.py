@@ -1,4 +1,4 @@
-"""edit: what it does is what one would do by hand; what it does not name stays as it is to the last bit."""
+"""`edit` against the same change by hand; modules that are not named stay bit-equal."""
 
 import threading
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def model(request: pytest.FixtureRequest) -> Model:
 # --- against doing it by hand ----------------------------------------------------------------------------
 
 
-def test_a_silent_head_adds_nothing(model: Model) -> None:
+def test_a_silenced_head_adds_nothing(model: Model) -> None:
     x = inputs()
     with edit(model, silence={"layers.1.attn": [2]}):
         edited = model(x)
@@ -65,7 +65,7 @@ def test_cut_edges_are_a_mask(model: Model) -> None:
         assert_close(one, other, "gradient")
 
 
-def test_a_mask_says_who_may_still_look(model: Model) -> None:
+def test_cut_with_a_mask_keeps_its_visible_edges(model: Model) -> None:
     x = inputs()
     with edit(model, cut={"layers.0.attn": Mask.window(1, 0)}):
         edited = model(x)
@@ -104,7 +104,7 @@ def test_a_query_whose_last_edge_is_cut_gets_zero_and_finite_gradients(model: Mo
     assert torch.autograd.grad(first.sum(), x)[0].isfinite().all()
 
 
-def test_what_a_model_adds_to_hide_stays_hidden() -> None:
+def test_keys_masked_by_a_large_negative_number_stay_masked() -> None:
     class Adding(nn.Module):
         def forward(self, q: Tensor, added: Tensor) -> Tensor:
             return F.scaled_dot_product_attention(q, q, q, added)
@@ -117,7 +117,7 @@ def test_what_a_model_adds_to_hide_stays_hidden() -> None:
     assert_close(out[:, :, 1:], model(q, added)[:, :, 1:])
 
 
-def test_a_row_that_the_model_hid_whole_stays_what_the_model_made_of_it() -> None:
+def test_a_row_that_the_model_masks_fully_is_unchanged() -> None:
     class Padded(nn.Module):
         def forward(self, scores: Tensor) -> Tensor:
             return scores.softmax(-1)
@@ -143,7 +143,7 @@ def test_half_precision(model: Model, dtype: torch.dtype) -> None:
         torch.testing.assert_close(model(x), expected, atol=0.05, rtol=0.05)
 
 
-def test_a_frozen_pattern_is_looked_at_whatever_the_scores_say(model: Model) -> None:
+def test_a_frozen_pattern_replaces_the_weights(model: Model) -> None:
     x, other = inputs(), inputs()
     with regard.watch(model, see=See(qk=True)) as trace:
         expected = model(x)
@@ -157,7 +157,7 @@ def test_a_frozen_pattern_is_looked_at_whatever_the_scores_say(model: Model) -> 
         assert_close(moved, first + model.attention(1)(first))
 
 
-def test_a_frozen_row_of_zeros_sees_nothing(model: Model) -> None:
+def test_a_frozen_row_of_zeros_gives_zero(model: Model) -> None:
     eye = np.eye(7)
     eye[3] = 0
     with edit(model, freeze={"layers.0.attn": eye}):
@@ -175,11 +175,11 @@ def test_a_frozen_pattern_can_be_cut(model: Model) -> None:
         expected = model(x)
     with edit(model, freeze={"0.attn": pattern}, cut={"0.attn": [(6, 1), (0, 0)]}):
         assert_close(model(x), expected)
-    with edit(model, freeze={"0.attn": np.eye(7)}), edit(model, freeze={"0.attn": left}):  # the inner one counts
+    with edit(model, freeze={"0.attn": np.eye(7)}), edit(model, freeze={"0.attn": left}):  # the inner edit applies
         assert_close(model(x), expected)
 
 
-def test_edits_of_one_module_come_together(model: Model) -> None:
+def test_edits_of_one_module_are_combined(model: Model) -> None:
     x = inputs()
     with edit(model, cut={"layers.0.attn": [(5, 2)]}, silence={"layers.0.attn": [0, 3]}):
         at_once = model(x)
@@ -189,7 +189,7 @@ def test_edits_of_one_module_come_together(model: Model) -> None:
     assert not torch.allclose(at_once, model(x))
 
 
-def test_a_pattern_of_names_means_all_of_them(model: Model) -> None:
+def test_a_name_pattern_selects_all_matching_modules(model: Model) -> None:
     x = inputs()
     with edit(model, silence={"layers.*.attn": [1]}):
         all_of_them = model(x)
@@ -200,7 +200,7 @@ def test_a_pattern_of_names_means_all_of_them(model: Model) -> None:
 # --- later queries, several calls ------------------------------------------------------------------------
 
 
-def test_positions_go_on_with_a_cache(model: Model) -> None:
+def test_positions_continue_with_a_cache(model: Model) -> None:
     x = inputs()
     edges = [(2, 1), (5, 3), (6, 6)]
     with edit(model, cut={"layers.0.attn": edges}):
@@ -212,7 +212,7 @@ def test_positions_go_on_with_a_cache(model: Model) -> None:
     assert_close(torch.cat(steps, 1), whole)
 
 
-def test_a_cache_with_empty_room_is_refused(model: Model) -> None:
+def test_a_cache_with_unused_positions_raises(model: Model) -> None:
     class Roomy(nn.Module):
         num_heads, is_causal = 2, True
 
@@ -224,11 +224,11 @@ def test_a_cache_with_empty_room_is_refused(model: Model) -> None:
             return (q @ k.mT).masked_fill(~see, -torch.inf).softmax(-1) @ k
 
     roomy = Roomy()
-    with pytest.raises(ArgumentError, match="empty room"), edit(roomy, cut={"attention": [(3, 0)]}):
+    with pytest.raises(ArgumentError, match="unused positions"), edit(roomy, cut={"attention": [(3, 0)]}):
         roomy(torch.randn(1, 2, 1, 4), torch.randn(1, 2, 6, 4))
 
 
-def test_a_number_means_one_call(model: Model) -> None:
+def test_a_number_selects_one_call(model: Model) -> None:
     x = inputs()
     plain = model(x)
     with edit(model, silence={"layers.0.attn#1": [0]}):
@@ -241,16 +241,16 @@ def test_a_number_means_one_call(model: Model) -> None:
 # --- nothing else ----------------------------------------------------------------------------------------
 
 
-def test_nothing_asked_for_changes_nothing() -> None:
+def test_no_edits_change_nothing() -> None:
     layer = nn.TransformerEncoderLayer(D, H, batch_first=True).eval()
     x = torch.randn(2, 5, D)
     with torch.no_grad():
-        plain = layer(x)  # by the fused path, which a mode would leave
+        plain = layer(x)  # the fused path, which a mode would disable
         with edit(layer), edit(layer, silence={}, cut=None):
             assert_same_bits(layer(x), plain)
 
 
-def test_what_is_not_named_stays_the_same_to_the_last_bit(model: Model) -> None:
+def test_other_modules_stay_bit_equal(model: Model) -> None:
     x = inputs()
     first, plain = model.attention(0)(x), model(x)
     with edit(model, silence={"layers.1.attn": [0]}):
@@ -260,7 +260,7 @@ def test_what_is_not_named_stays_the_same_to_the_last_bit(model: Model) -> None:
     assert_same_bits(model(x), plain)
 
 
-def test_after_an_exception_everything_is_as_it_was(model: Model) -> None:
+def test_an_exception_ends_the_edit(model: Model) -> None:
     x = inputs()
     plain = model(x)
     with pytest.raises(KeyError), edit(model, silence={"layers.0.attn": [0]}):

@@ -1,4 +1,4 @@
-"""edit on Hugging Face's models: the same by SDPA and by eager, with a cache and without, and seen by a watch."""
+"""`edit` on Hugging Face models: SDPA and eager agree, with and without a cache, and watch records the edit."""
 
 from typing import Any
 
@@ -62,8 +62,8 @@ def logits(model: Any) -> Tensor:
 def test_sdpa_and_eager_are_edited_alike(made: Any) -> None:
     model, name = made
     found = {}
-    for road in ("sdpa", "eager"):
-        model.set_attn_implementation(road)
+    for implementation in ("sdpa", "eager"):
+        model.set_attn_implementation(implementation)
         with regard.watch(model, see=See(qk=True)) as before:
             plain = logits(model)
         with edit(model, cut={name: [(1, 4, 2), (3, 0)]}), regard.watch(model, see=See(qk=True)) as after:
@@ -75,17 +75,17 @@ def test_sdpa_and_eager_are_edited_alike(made: Any) -> None:
         with edit(model, freeze={name: before[name]}):
             assert_close(logits(model), plain, "logits")
         with edit(model, silence={name: [2]}):
-            found[road] = torch.stack([cut, logits(model)])
-        assert (found[road] - plain).abs().amax((1, 2, 3)).min() > 1e-4
+            found[implementation] = torch.stack([cut, logits(model)])
+        assert (found[implementation] - plain).abs().amax((1, 2, 3)).min() > 1e-4
     assert_close(found["sdpa"], found["eager"], "logits")
 
 
-@pytest.mark.parametrize("road", ["sdpa", "eager"])
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
 @pytest.mark.parametrize("made", [gpt2, llama, t5], indirect=True)
 @torch.no_grad()
-def test_generation_with_a_cache_is_edited_as_the_whole_text_is(made: Any, road: str) -> None:
+def test_generation_with_a_cache_is_edited_like_the_whole_text(made: Any, implementation: str) -> None:
     model, name = made
-    model.set_attn_implementation(road)
+    model.set_attn_implementation(implementation)
     edges = [(0, 0), (1, 2), (3, 4)] if model.config.is_encoder_decoder else [(3, 1), (8, 2), (9, 0)]
     options = {"max_new_tokens": 5, "min_new_tokens": 5, "do_sample": False, "pad_token_id": 0}
     with edit(model, cut={name: edges}, silence={name: [1]}):
@@ -99,14 +99,14 @@ def test_generation_with_a_cache_is_edited_as_the_whole_text_is(made: Any, road:
 
 @pytest.mark.parametrize("made", [sinks], indirect=True)
 @torch.no_grad()
-def test_a_learned_sink_is_no_key(made: Any) -> None:
+def test_a_learned_sink_is_not_a_key(made: Any) -> None:
     model, name = made
     with regard.watch(model) as before:
         plain = model(IDS).logits
     with edit(model, cut={name: [(5, -3)]}), regard.watch(model) as after:
         model(IDS)
     weights = before[name].map.clone()
-    weights[:, :, 5] /= 1 - weights[:, :, 5, 4:5]  # the sink takes its share of what is free
+    weights[:, :, 5] /= 1 - weights[:, :, 5, 4:5]  # the sink takes its share of the freed weight
     weights[:, :, 5, 4] = 0
     assert_close(after[name].map, weights, "weights")
     with edit(model, freeze={name: before[name]}):

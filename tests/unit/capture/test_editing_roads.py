@@ -1,4 +1,4 @@
-"""edit on every road that attention takes: PyTorch's own modules, flex, folded heads, compiled, checkpointed."""
+"""`edit` on every attention path: PyTorch's own modules, flex, folded heads, compiled, checkpointed."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -52,7 +52,7 @@ def test_multihead_attention(need_weights: bool, batch_first: bool, training: bo
         assert not weights[:, :, 2, 0].any()
 
 
-def test_a_fused_encoder_layer_by_either_of_its_names() -> None:
+def test_a_fused_encoder_layer_under_both_of_its_names() -> None:
     layer = nn.TransformerEncoderLayer(D, H, batch_first=True)
     model = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
     x = torch.randn(2, 5, D)
@@ -122,7 +122,7 @@ def test_our_own_layers() -> None:
     assert (cut[:, 4] - plain[:, 4]).abs().max() > 1e-5
 
 
-def test_a_compiled_model_and_its_compiled_code_afterwards() -> None:
+def test_a_compiled_model_and_its_compiled_code_after_the_block() -> None:
     model = Model()
     x = inputs()
     with edit(model, silence={"layers.0.attn": [0]}):
@@ -135,7 +135,7 @@ def test_a_compiled_model_and_its_compiled_code_afterwards() -> None:
         assert_same_bits(compiled(x), plain)
 
 
-def test_checkpointed_activations_are_edited_alike(model: Model) -> None:
+def test_checkpointed_activations_are_edited_the_same(model: Model) -> None:
     x = inputs()
     with edit(model, silence={"layers.0.attn": [0]}):
         expected = gradients(model, model(x))
@@ -147,7 +147,7 @@ def test_checkpointed_activations_are_edited_alike(model: Model) -> None:
 
 
 @pytest.mark.parametrize("backward", [Tensor.backward, torch.autograd.backward])
-def test_checkpointed_activations_are_edited_alike_by_backward(model: Model, backward: Any) -> None:
+def test_checkpointed_activations_are_edited_in_every_backward(model: Model, backward: Any) -> None:
     found = []
     for run in (model, lambda x: checkpoint(model, x, use_reentrant=False)):
         torch.manual_seed(0)
@@ -158,7 +158,7 @@ def test_checkpointed_activations_are_edited_alike_by_backward(model: Model, bac
     assert_close(found[1], found[0], "gradient")
 
 
-def test_a_frozen_pattern_lets_gradients_through_to_the_values(model: Model) -> None:
+def test_a_frozen_pattern_passes_gradients_to_the_values(model: Model) -> None:
     x, pattern = inputs(), torch.rand(2, H, 7, 7).softmax(-1)
     with edit(model, freeze={"0.attn": pattern}):
         found = gradients(model, model(x))

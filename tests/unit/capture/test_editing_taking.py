@@ -1,4 +1,4 @@
-"""An edit that fell on a softmax that is no attention is refused; what only looks like one is not."""
+"""An edit of a softmax that is not attention raises; an edit of attention that only looks different does not."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ from torch.utils.checkpoint import checkpoint
 
 from regard import edit, effect
 from regard.errors import ArgumentError
-from regard.messages import speaking
+from regard.messages import use_language
 
 H, E = 2, 4
 
 
 class Gated(nn.Module):
-    """Two heads, each with a gate of its own, from a softmax as well."""
+    """Two heads, each with a gate, which is also a softmax."""
 
     num_heads = H
 
@@ -44,12 +44,12 @@ def gated(gate_first: bool = False, fused: bool = False) -> tuple[nn.Module, Ten
 
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("gate_first", [False, True])
-def test_a_gate_is_no_attention(gate_first: bool, fused: bool) -> None:
+def test_an_edited_gate_raises(gate_first: bool, fused: bool) -> None:
     model, x = gated(gate_first, fused)
     attention, gate = ("0#1", "0#0") if gate_first else ("0#0", "0#1")
-    for asked in ("0", gate):
-        told = rf"{gate}.*\(2, 5, 2\).*attention: '{attention}'"
-        with pytest.raises(ArgumentError, match=told), edit(model, silence={asked: [0]}):
+    for name in ("0", gate):
+        message = rf"{gate}.*\(2, 5, 2\).*attention: '{attention}'"
+        with pytest.raises(ArgumentError, match=message), edit(model, silence={name: [0]}):
             model(x)
     with edit(model, silence={attention: [0]}):
         out = model(x)
@@ -57,16 +57,16 @@ def test_a_gate_is_no_attention(gate_first: bool, fused: bool) -> None:
     assert_close(out[..., E:], model(x)[..., E:])
 
 
-def test_who_asks_is_told_in_either_language_and_effect_too() -> None:
+def test_the_error_in_both_languages_and_from_effect() -> None:
     model, x = gated()
-    with speaking("zh"), pytest.raises(ArgumentError, match=r"'0#1'.*不是注意力.*'0#0'"):
+    with use_language("zh"), pytest.raises(ArgumentError, match=r"'0#1'.*不是注意力.*'0#0'"):
         effect(model, x, silence={"0": [0]})
 
 
-def test_a_block_inside_another_is_told_as_well() -> None:
+def test_an_edit_inside_another_raises_too() -> None:
     model, x = gated()
-    told = "of '0' fell on '0#1'"
-    with pytest.raises(ArgumentError, match=told), edit(model, silence={"0": 0}), edit(model, silence={"0#0": 1}):
+    message = "of '0' fell on '0#1'"
+    with pytest.raises(ArgumentError, match=message), edit(model, silence={"0": 0}), edit(model, silence={"0#0": 1}):
         model(x)
 
 
@@ -97,7 +97,7 @@ def test_weights_computed_twice_are_attention(how: str) -> None:
     assert_close(out[:, 1], model(x)[0][:, 1])
 
 
-def test_a_layer_computed_again_in_the_backward_pass_is_no_gate() -> None:
+def test_a_layer_repeated_in_the_backward_pass_is_not_a_gate() -> None:
     model, x = gated()
     x.requires_grad_()
     with pytest.raises(ArgumentError, match="0#1"), edit(model, silence={"0": [0]}):
@@ -110,6 +110,6 @@ def test_a_layer_computed_again_in_the_backward_pass_is_no_gate() -> None:
     plain, x = Plain(), torch.randn(1, 2, 3, 4, requires_grad=True)
     with edit(plain, silence={"attention": [0]}):
         checkpoint(plain, x, use_reentrant=False).sum().backward()
-        plain(x[:, :, :2])  # other sizes, for which the layer computed again would be no attention
+        plain(x[:, :, :2])  # other sizes, for which the repeated layer would not be attention
     assert x.grad is not None
     assert_same_bits(x.grad[:, 0], torch.zeros(1, 3, 4))

@@ -1,11 +1,11 @@
-"""The switch is turned back by the last who needed it, in whatever order they came and went."""
+"""The compile stance is restored by the last block that needs it, in any order of exits."""
 
 import torch
 
 from regard.capture.editing import uncompiled
 
 
-def test_overlapping_users_leave_nothing_behind() -> None:
+def test_overlapping_blocks_restore_the_stance() -> None:
     traced = []
 
     def backend(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> torch.fx.GraphModule:

@@ -1,4 +1,4 @@
-"""What `edit` is asked for and cannot be meant is told in one sentence, and leaves the model as it was."""
+"""Invalid edits raise one clear message and leave the model unchanged."""
 
 from typing import Any
 
@@ -20,10 +20,10 @@ def model(request: pytest.FixtureRequest) -> Model:
 
 
 @pytest.mark.parametrize(
-    ("asked", "error", "sentence"),
+    ("edits", "error", "message"),
     [
         ({"silence": {"layers.2.attn": [0]}}, UnknownNameError, r"did you mean 'layers\.[01]\.attn'"),
-        ({"silence": {"h.5.self": [0]}}, UnknownNameError, r"none is like it; .* trace\.names"),
+        ({"silence": {"h.5.self": [0]}}, UnknownNameError, r"none is similar; .* trace\.names"),
         ({"silence": {"attn": [0]}}, ArgumentError, r"the end of 2 names"),
         ({"silence": {"layers.0.attn": [4]}}, ArgumentError, "has 4 heads, from 0 to 3; head 4"),
         ({"silence": {"layers.0.attn": [-1]}}, ArgumentError, r"whole numbers from 0.*found \[-1\]"),
@@ -31,11 +31,11 @@ def model(request: pytest.FixtureRequest) -> Model:
         ({"silence": {"layers.0.attn": "3"}}, ArgumentError, "whole numbers from 0"),
         ({"silence": ["layers.0.attn"]}, ArgumentError, r"silence=\{5: \[3\]\}; found list"),
         ({"silence": {"layers.0.attn#x": [0]}}, ArgumentError, "number of one call"),
-        ({"silence": {"layers.0.attn#1": [0]}}, UnknownNameError, "nor that call"),
-        ({"silence": {"layers.0.attn.out": [0]}}, UnknownNameError, "attention was computed in 'layers.0.attn'"),
+        ({"silence": {"layers.0.attn#1": [0]}}, UnknownNameError, "or not that call"),
+        ({"silence": {"layers.0.attn.out": [0]}}, UnknownNameError, "for example, 'layers.0.attn' computed attention"),
         ({"cut": {"layers.0.attn": [(7, 0)]}}, ArgumentError, r"edge \(7, 0\).*at most 7 queries and 7 keys"),
         ({"cut": {"layers.0.attn": [(1, 2, -8)]}}, ArgumentError, r"edge \(1, 2, -8\)"),
-        ({"cut": {"layers.0.attn": [(9, 2, 1)]}}, ArgumentError, "head 9 was asked for"),
+        ({"cut": {"layers.0.attn": [(9, 2, 1)]}}, ArgumentError, "head 9 was requested"),
         ({"cut": {"layers.0.attn": [(-1, 2, 1)]}}, ArgumentError, "whole numbers from 0"),
         ({"cut": {"layers.0.attn": [3]}}, ArgumentError, r"list of \(query, key\)"),
         ({"cut": {"layers.0.attn": Mask.of(np.ones((3, 3), bool))}}, ShapeError, "3"),
@@ -43,14 +43,14 @@ def model(request: pytest.FixtureRequest) -> Model:
         ({"freeze": {"layers.0.attn": np.ones((7, 7))}}, ArgumentError, "sum"),
     ],
 )
-def test_bad_edits_are_told_in_one_sentence(model: Model, asked: Any, error: type[Exception], sentence: str) -> None:
+def test_invalid_edits_raise(model: Model, edits: Any, error: type[Exception], message: str) -> None:
     plain = model(x := inputs())
-    with pytest.raises(error, match=sentence), edit(model, **asked):
+    with pytest.raises(error, match=message), edit(model, **edits):
         model(x)
     assert_same_bits(model(x), plain)
 
 
-def test_what_is_no_model_and_what_computes_no_attention() -> None:
+def test_wrong_models_and_modules_without_attention_raise() -> None:
     with pytest.raises(ArgumentError, match="found str"):
         edit("gpt2", silence={"h.5.attn": [3]})  # type: ignore[arg-type]
     linear = nn.Sequential(nn.Linear(2, 2))
@@ -58,14 +58,14 @@ def test_what_is_no_model_and_what_computes_no_attention() -> None:
         linear(torch.ones(2))
 
 
-def test_a_record_that_kept_nothing_cannot_be_frozen(model: Model) -> None:
+def test_a_record_without_weights_cannot_be_frozen(model: Model) -> None:
     with regard.watch(model, see=See(map=2)) as trace:
         model(inputs())
     with pytest.raises(NotKeptError, match="qk=True"), edit(model, freeze={"layers.0.attn": trace[0]}):
         pass
 
 
-def test_layouts_of_their_own_are_refused() -> None:
+def test_unknown_layouts_raise() -> None:
     class Turned(nn.Module):
         num_heads = 2
 
@@ -79,7 +79,7 @@ def test_layouts_of_their_own_are_refused() -> None:
         model(torch.randn(1, 3, 2, 5), -1)
 
 
-def test_a_layer_may_be_named_by_its_number() -> None:
+def test_a_layer_number_selects_its_attention() -> None:
     from transformers import GPT2Config, GPT2LMHeadModel
 
     model = GPT2LMHeadModel(GPT2Config(n_layer=3, n_head=2, n_embd=8, vocab_size=9)).eval()
@@ -94,7 +94,7 @@ def test_a_layer_may_be_named_by_its_number() -> None:
         edit(model, silence={3: [0]})
 
 
-def test_a_layer_with_two_attentions_is_no_place_for_one_edit() -> None:
+def test_a_layer_number_with_two_attentions_raises() -> None:
     layer = nn.TransformerDecoder(nn.TransformerDecoderLayer(8, 2, batch_first=True), 1).eval()
     x = torch.ones(1, 3, 8)
     with pytest.raises(ArgumentError, match=r"'layers.0.multihead_attn', 'layers.0.self_attn'"), edit(layer, {0: [0]}):
@@ -102,6 +102,6 @@ def test_a_layer_with_two_attentions_is_no_place_for_one_edit() -> None:
 
 
 @pytest.mark.parametrize("name", ["mean", "resample", "silense"])
-def test_an_unknown_keyword_is_answered_with_the_known_ones(name: str) -> None:
-    with pytest.raises(ArgumentError, match=f"edit has no argument '{name}'; it takes silence, cut, freeze"):
+def test_an_unknown_keyword_lists_the_known_ones(name: str) -> None:
+    with pytest.raises(ArgumentError, match=f"edit has no argument '{name}'; its arguments are silence, cut, freeze"):
         edit(nn.MultiheadAttention(8, 2), **{name: {}})

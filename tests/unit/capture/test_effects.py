@@ -1,4 +1,4 @@
-"""effect: the numbers are those of two runs, and the table says them in both languages."""
+"""`effect`: its numbers are those of two runs, and its table prints them in both languages."""
 
 from collections import UserDict
 from types import SimpleNamespace
@@ -48,12 +48,12 @@ def test_the_numbers_are_those_of_two_runs(model: Transformer) -> None:
 
 
 def test_an_edit_that_changes_nothing_moves_nothing(model: Transformer) -> None:
-    moved = effect(model, IDS, cut={NAME: [(1, 3)]})  # the future, hidden anyway
+    moved = effect(model, IDS, cut={NAME: [(1, 3)]})  # a later key, masked anyway
     assert_close(moved.kl, torch.zeros(2, dtype=torch.float64), "statistic")
     assert_same_bits(effect(model, IDS).kl, torch.zeros(2, dtype=torch.float64))
 
 
-def test_a_token_that_was_impossible_does_not_make_the_distance_nan() -> None:
+def test_a_probability_of_zero_does_not_make_kl_nan() -> None:
     before, after = torch.tensor([[0.0, -torch.inf]]).double(), torch.tensor([[0.5, 0.5]]).double().log()
     assert_close(Effect(before, after, torch.tensor([0])).kl, torch.tensor([2.0]).double().log(), "statistic")
 
@@ -64,7 +64,7 @@ def test_the_token_to_follow(model: Transformer, token: Any) -> None:
 
 
 class Answering(nn.Module):
-    """Answers as other libraries do, with an attention to edit."""
+    """Returns outputs as other libraries do, with an attention to edit."""
 
     def __init__(self, inner: Transformer, wrap: Any) -> None:
         super().__init__()
@@ -75,14 +75,14 @@ class Answering(nn.Module):
 
 
 @pytest.mark.parametrize("wrap", [lambda x: SimpleNamespace(logits=x), lambda x: (x, None), lambda x: x[:, -1]])
-def test_what_models_return(model: Transformer, wrap: Any) -> None:
+def test_outputs_of_models(model: Transformer, wrap: Any) -> None:
     expected = effect(model, IDS, **SILENCE)
     found = effect(Answering(model, wrap).eval(), UserDict(input_ids=IDS), **SILENCE)
     assert_same_bits(found.after, expected.after)
     assert_same_bits(effect(Answering(model, wrap).eval(), (IDS,), **SILENCE).after, expected.after)
 
 
-def test_padding_at_the_end_is_not_what_speaks_next(model: Transformer) -> None:
+def test_padding_at_the_end_is_not_the_last_token(model: Transformer) -> None:
     keep = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0]])
     answering = Answering(model, lambda x: x).eval()
     moved = effect(answering, {"input_ids": IDS, "attention_mask": keep}, **SILENCE)
@@ -93,7 +93,7 @@ def test_padding_at_the_end_is_not_what_speaks_next(model: Transformer) -> None:
         assert_same_bits(effect(run, (IDS, keep), **SILENCE).before, moved.before)  # type: ignore[arg-type]
 
 
-def test_a_cache_is_refused_by_its_place_too(model: Transformer) -> None:
+def test_a_positional_cache_raises(model: Transformer) -> None:
     class Caching(Answering):
         def forward(self, input_ids: Tensor, past_key_values: Any = None) -> Any:
             return self.wrap(self.inner(input_ids))
@@ -119,15 +119,15 @@ def test_the_table(model: Transformer) -> None:
     assert len(effect(model, IDS, **SILENCE).text("zh").split("样本")) == 3
 
 
-def test_a_token_is_written_as_text_where_it_is_text(model: Transformer) -> None:
-    class Spelling:
+def test_tokens_print_as_text_if_they_are_text(model: Transformer) -> None:
+    class TokenSpeller:
         def decode(self, ids: list[int]) -> str:
             return "\ufffd" if ids[0] % 2 else " cat"
 
         def convert_ids_to_tokens(self, ids: list[int]) -> list[str]:
             return [f"<0x{i:02X}>" for i in ids]
 
-    moved = effect(model, IDS[:1], **SILENCE, tokenizer=Spelling(), token=3)
+    moved = effect(model, IDS[:1], **SILENCE, tokenizer=TokenSpeller(), token=3)
     assert (moved.spell(3), moved.spell(4)) == ("'<0x03>'", "' cat'")
 
 
@@ -136,7 +136,11 @@ def test_a_token_is_written_as_text_where_it_is_text(model: Transformer) -> None
     [
         ({"inputs": "text"}, DtypeError, "found str"),
         ({"inputs": {"ids": IDS, "past_key_values": ()}}, ArgumentError, "past_key_values"),
-        ({"mute": {}}, ArgumentError, "no argument 'mute'; it takes silence, cut, freeze, token, position, tokenizer"),
+        (
+            {"mute": {}},
+            ArgumentError,
+            "no argument 'mute'; its arguments are silence, cut, freeze, token, position, tokenizer",
+        ),
         ({"silence": [NAME]}, ArgumentError, "found list"),
         ({"silence": SILENCE}, ArgumentError, r"effect\(model, inputs, silence=…\)"),
         ({"silence": {"layers.7.self_attention": [0]}}, UnknownNameError, "did you mean"),
@@ -149,9 +153,7 @@ def test_a_token_is_written_as_text_where_it_is_text(model: Transformer) -> None
         ({"model": nn.Linear(4, 4)}, ArgumentError, r"model.eval\(\)"),
     ],
 )
-def test_bad_input_is_told_in_one_sentence(
-    model: Transformer, change: Any, error: type[Exception], sentence: str
-) -> None:
+def test_invalid_input_raises(model: Transformer, change: Any, error: type[Exception], sentence: str) -> None:
     arguments = {"model": model, "inputs": IDS, **SILENCE} | change
     with pytest.raises(error, match=sentence):
         effect(**arguments)
@@ -160,7 +162,7 @@ def test_bad_input_is_told_in_one_sentence(
 # --- what is predicted -------------------------------------------------------------------------------------
 
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32, "vocab_size": 20}
-TEXT = torch.tensor([[2, 7, 4, 9, 3], [2, 4, 8, 9, 3]])  # 4 is the mask
+TEXT = torch.tensor([[2, 7, 4, 9, 3], [2, 4, 8, 9, 3]])  # 4 is the mask token
 MASK = SimpleNamespace(mask_token_id=4, decode=lambda ids: f"w{ids[0]}", convert_ids_to_tokens=lambda ids: ids)
 
 
@@ -182,7 +184,7 @@ def bert(kind: str, **more: Any) -> nn.Module:
 
 @pytest.mark.usefixtures("seeded")
 @pytest.mark.parametrize("name", ["BertForMaskedLM", "BertForPreTraining"])
-def test_of_a_masked_language_model_the_masked_token_is_named(name: str) -> None:
+def test_a_masked_language_model_predicts_the_masked_token(name: str) -> None:
     model = bert(name)
     moved = effect(model, {"input_ids": TEXT}, silence={1: [0]}, tokenizer=MASK)
     assert moved.kind == "masked"
@@ -200,7 +202,7 @@ def test_of_a_masked_language_model_the_masked_token_is_named(name: str) -> None
 
 
 @pytest.mark.usefixtures("seeded")
-def test_where_no_mask_is_known_the_position_that_moved_most_speaks() -> None:
+def test_without_a_mask_the_position_that_moved_most_is_used() -> None:
     model = bert("BertForMaskedLM")
     keep = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])
     moved = effect(model, {"input_ids": TEXT, "attention_mask": keep}, silence={1: [0, 1]})
@@ -212,15 +214,15 @@ def test_where_no_mask_is_known_the_position_that_moved_most_speaks() -> None:
     assert moved.position is not None
     assert moved.position.tolist() == kl.argmax(-1).tolist()
     assert "of all positions the one that moved most" in moved.text("en")
-    asked = effect(model, {"input_ids": TEXT}, silence={1: [0]}, position=[1, -1])
-    assert asked.kind == "token"
-    assert asked.position is not None
-    assert asked.position.tolist() == [1, 4]
-    assert "moved most" not in asked.text("en")
+    chosen = effect(model, {"input_ids": TEXT}, silence={1: [0]}, position=[1, -1])
+    assert chosen.kind == "token"
+    assert chosen.position is not None
+    assert chosen.position.tolist() == [1, 4]
+    assert "moved most" not in chosen.text("en")
 
 
 @pytest.mark.usefixtures("seeded")
-def test_classifiers_speak_of_classes() -> None:
+def test_classifiers_predict_classes() -> None:
     labels = {0: "negative", 1: "neutral", 2: "positive"}
     model = bert("BertForSequenceClassification", id2label=labels)
     moved = effect(model, {"input_ids": TEXT}, silence={0: [0]})
@@ -238,15 +240,15 @@ def test_classifiers_speak_of_classes() -> None:
 
 
 @pytest.mark.usefixtures("seeded")
-def test_outputs_that_are_no_distribution_are_refused() -> None:
+def test_outputs_that_are_not_distributions_raise() -> None:
     with pytest.raises(ShapeError, match="one number each"):
         effect(bert("BertForSequenceClassification", num_labels=1), {"input_ids": TEXT}, silence={0: [0]})
     several = bert("BertForSequenceClassification", problem_type="multi_label_classification", num_labels=3)
-    with pytest.raises(ArgumentError, match="a probability of its own"):
+    with pytest.raises(ArgumentError, match="its own probability"):
         effect(several, {"input_ids": TEXT}, silence={0: [0]})
 
 
-def test_an_encoder_decoder_is_told_what_its_decoder_needs() -> None:
+def test_an_encoder_decoder_without_decoder_input_raises() -> None:
     from transformers import T5Config, T5ForConditionalGeneration
 
     sizes = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2, "vocab_size": 20}

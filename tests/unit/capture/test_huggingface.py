@@ -1,4 +1,4 @@
-"""The door that transformers has: attn_implementation="regard"."""
+"""The attention implementation "regard" of transformers."""
 
 import sys
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from regard import See
 from regard.capture import recording
 from regard.capture.huggingface import Implementation, register
 from regard.dispatch import observation
-from regard.dispatch.observation import Answered
+from regard.dispatch.observation import ObservedOutput
 from regard.errors import ArgumentError, MissingPackageError
 from regard.records import Record
 
@@ -55,15 +55,15 @@ def test_outputs_are_those_of_sdpa_and_records_those_of_eager(name: str) -> None
     with torch.no_grad():
         for implementation in ("sdpa", "eager", "regard"):
             model.set_attn_implementation(implementation)
-            asked = implementation != "sdpa"
-            outs[implementation] = model(IDS, attention_mask=KEEP, output_attentions=asked)
+            wants_record = implementation != "sdpa"
+            outs[implementation] = model(IDS, attention_mask=KEEP, output_attentions=wants_record)
         assert_same_bits(model(IDS, attention_mask=KEEP)[0], outs["sdpa"][0])
     assert_same_bits(outs["regard"][0], outs["sdpa"][0])
     compared = 0
     for field in ("attentions", "encoder_attentions", "decoder_attentions", "cross_attentions"):
         for record, weights in zip(outs["regard"].get(field) or (), outs["eager"].get(field) or (), strict=True):
-            look = KEEP.bool() if field in ("attentions", "encoder_attentions") else torch.ones_like(KEEP).bool()
-            assert (record.map - weights).abs().amax((1, 3))[look].max() <= 1e-5
+            is_text = KEEP.bool() if field in ("attentions", "encoder_attentions") else torch.ones_like(KEEP).bool()
+            assert (record.map - weights).abs().amax((1, 3))[is_text].max() <= 1e-5
             compared += 1
     assert compared == (6 if name == "bart" else 2)
 
@@ -80,7 +80,7 @@ def test_records_make_a_trace_with_the_names_of_a_watch() -> None:
             assert_same_bits(one.map, other.map)
 
 
-def test_generation_hands_out_a_record_for_every_step() -> None:
+def test_generation_returns_a_record_for_every_step() -> None:
     model = built("llama")
     model.set_attn_implementation("regard")
     options = {"max_new_tokens": 3, "do_sample": False}
@@ -107,27 +107,27 @@ def test_gradients_are_those_of_sdpa() -> None:
         assert_same_bits(one, other)
 
 
-def test_fused_lets_us_answer_where_a_record_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a watch; the kernels that answer need a GPU, and something stands in for them."""
+def test_fused_true_replaces_the_output_only_with_a_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in `watch`; our kernels need a GPU, so a stub replaces them."""
     q = torch.randn(2, 4, 9, 8)
-    answer = Answered(torch.full_like(q, 7), q.new_zeros(2, 4, 9), Record(shape=(2, 4, 9, 9), fused=True))
+    replacement = ObservedOutput(torch.full_like(q, 7), q.new_zeros(2, 4, 9), Record(shape=(2, 4, 9, 9), fused=True))
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.setenv("REGARD_INTERPRET", "1")
-    monkeypatch.setattr(observation, "FEW", 0)
-    monkeypatch.setattr(recording, "answered", lambda *_, **__: answer)
+    monkeypatch.setattr(observation, "SMALL", 0)
+    monkeypatch.setattr(recording, "answered", lambda *_, **__: replacement)
     monkeypatch.setattr(recording, "observed", lambda *_, **__: Record(shape=(2, 4, 9, 9)))
-    for fused, asked in ((True, True), (True, False), (False, True)):
-        door = Implementation(See(fused=fused))
-        out, record = door(torch.nn.Identity(), q, q, q, None, output_attentions=asked)
-        assert (record is not None) == asked
-        assert bool((out == 7).all()) == (fused and asked) == (record is not None and record.fused)
+    for fused, wants_record in ((True, True), (True, False), (False, True)):
+        attention = Implementation(See(fused=fused))
+        out, record = attention(torch.nn.Identity(), q, q, q, None, output_attentions=wants_record)
+        assert (record is not None) == wants_record
+        assert bool((out == 7).all()) == (fused and wants_record) == (record is not None and record.fused)
 
 
-@pytest.mark.parametrize("word", ["softcap", "s_aux"])
-def test_what_sdpa_would_leave_out_is_refused(word: str) -> None:
+@pytest.mark.parametrize("argument", ["softcap", "s_aux"])
+def test_arguments_that_sdpa_ignores_raise(argument: str) -> None:
     q = torch.ones(1, 1, 2, 4)
     with pytest.raises(ArgumentError) as error:
-        Implementation(See())(torch.nn.Identity(), q, q, q, None, **{word: 3.0})
+        Implementation(See())(torch.nn.Identity(), q, q, q, None, **{argument: 3.0})
     assert error.value.key == "door-unsupported"
 
 

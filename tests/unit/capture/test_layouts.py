@@ -1,4 +1,4 @@
-"""Weights that models lay out in their own way: recorded as B H T S, or told of."""
+"""Weights in a model's own layout: recorded as B H T S, or reported."""
 
 import re
 from types import SimpleNamespace
@@ -14,8 +14,8 @@ from regard import See
 H, T = 2, 5
 
 
-class Laid(nn.Module):
-    """Attention of the last tokens by einsum, weights laid out as `axes` say, softmax along s."""
+class CustomLayout(nn.Module):
+    """Attention of the last tokens by einsum, weights arranged as `axes`, softmax along s."""
 
     def __init__(self, axes: str, heads: int | None, queries: int = T) -> None:
         super().__init__()
@@ -36,8 +36,8 @@ def scores_of(x: Tensor, queries: int = T) -> Tensor:
 @pytest.mark.parametrize("B", [1, 2, 3])
 @pytest.mark.parametrize("queries", [1, 2, T])
 @pytest.mark.parametrize("axes", ["bhts", "bths", "btsh"])
-def test_the_product_tells_which_axis_counts_queries(axes: str, queries: int, B: int, heads: int | None) -> None:
-    model, x = Laid(axes, heads, queries), torch.randn(B, T, 8)
+def test_the_product_shows_which_axis_counts_queries(axes: str, queries: int, B: int, heads: int | None) -> None:
+    model, x = CustomLayout(axes, heads, queries), torch.randn(B, T, 8)
     with regard.watch(model, see=See(qk=True)) as trace:
         model(x)
     assert_close(trace[0].weights(), scores_of(x, queries).softmax(-1), "weights")
@@ -46,7 +46,7 @@ def test_the_product_tells_which_axis_counts_queries(axes: str, queries: int, B:
 
 @pytest.mark.parametrize("B", [1, 3])
 def test_heads_that_come_before_samples(B: int) -> None:
-    model, x = Laid("hbts", H), torch.randn(B, T, 8)
+    model, x = CustomLayout("hbts", H), torch.randn(B, T, 8)
     with regard.watch(model, see=See(qk=True)) as trace:
         model(x)
     assert_close(trace[0].weights(), scores_of(x).softmax(-1), "weights")
@@ -78,7 +78,7 @@ def test_heads_that_are_rows_of_one_matrix(length: int, heads_last: bool) -> Non
 
 
 class Hidden(nn.Module):
-    """Nothing tells samples from heads: what it is called with has neither queries nor keys."""
+    """Samples and heads are ambiguous: its inputs have neither queries nor keys."""
 
     num_heads = H
 
@@ -87,16 +87,16 @@ class Hidden(nn.Module):
         return weights @ weights.new_ones(*weights.shape[:2], T, 3)
 
 
-def test_axes_that_nobody_can_tell_apart_are_told_of() -> None:
+def test_ambiguous_axes_warn() -> None:
     model = Hidden()
-    told = re.escape("attention lays its weights out in its own way ((2, 3, 5, 5) with 2 heads)")
-    with pytest.warns(UserWarning, match=told), regard.watch(model) as trace:
+    message = re.escape("attention arranges its weights in its own layout ((2, 3, 5, 5) with 2 heads)")
+    with pytest.warns(UserWarning, match=message), regard.watch(model) as trace:
         model(torch.randn(1, H, 3, T, T))
     assert trace[0].shape == (2, 3, T, T)
 
 
 class Head(nn.Module):
-    """One of four."""
+    """One of four heads."""
 
     def __init__(self, config: SimpleNamespace) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ def test_a_module_that_is_one_head_has_one(B: int) -> None:
     assert trace[0].ids.shape == (B, T)
 
 
-def test_such_a_head_is_silenced_in_all_samples() -> None:
+def test_a_single_head_module_is_silenced_in_all_samples() -> None:
     model, ids = Heads(), torch.randint(0, 9, (4, T))
     plain = model(ids)
     with regard.edit(model, silence={"heads.1": [0]}):

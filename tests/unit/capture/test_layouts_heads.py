@@ -1,4 +1,4 @@
-"""How weights are laid out as B H T S."""
+"""Weights of any shape arranged as B H T S."""
 
 from types import SimpleNamespace
 
@@ -17,12 +17,12 @@ def module(**attributes: object) -> nn.Module:
 
 
 @pytest.mark.parametrize("name", ["num_heads", "n_heads", "n_head", "nhead", "heads", "num_attention_heads"])
-def test_modules_call_their_heads_many_names(name: str) -> None:
+def test_attribute_names_of_head_counts(name: str) -> None:
     assert heads_of(module(**{name: 3})) == 3
     assert heads_of(module(config=SimpleNamespace(**{name: 3}))) == 3
 
 
-def test_what_is_no_number_of_heads() -> None:
+def test_other_attributes_are_not_head_counts() -> None:
     assert heads_of(module(heads=nn.ModuleList())) is None
     assert heads_of(module(num_heads=0)) is None
 
@@ -48,7 +48,7 @@ def test_axes_before_the_positions(shape: tuple[int, ...], heads: int | None, ex
     assert made.shape == (*expected, *shape[-2:])
 
 
-def test_heads_stay_where_they_were() -> None:
+def test_order_of_heads_is_kept() -> None:
     weights = torch.randn(6, 4, 5)
     assert by_heads(weights, module(heads=3))[1, 2].equal(weights[5])
     windows = torch.randn(2, 3, 9, 4, 5)

@@ -1,4 +1,4 @@
-"""Names: who is computing, told by the frames of the stack, without a hook and without keeping anything alive."""
+"""ModuleNames finds the running module from the stack, without hooks and without keeping tensors alive."""
 
 import gc
 import weakref
@@ -6,11 +6,11 @@ import weakref
 import torch
 from torch import Tensor, nn
 
-from regard.capture.module_names import Names, at_work, given, is_writing
+from regard.capture.module_names import ModuleNames, is_generating, running_arguments, running_modules
 
 
-class Asking(nn.Module):
-    """Asks who is running, in the middle of its forward."""
+class Probe(nn.Module):
+    """Records the running modules during its forward."""
 
     def __init__(self, ask: object) -> None:
         super().__init__()
@@ -22,46 +22,46 @@ class Asking(nn.Module):
         return self.softmax(x)
 
 
-def asked(depth: int = 1) -> tuple[nn.Module, list[object]]:
+def probed(depth: int = 1) -> tuple[nn.Module, list[object]]:
     found: list[object] = []
-    names: list[Names] = []
-    model = nn.Sequential(nn.ModuleDict({"inner": Asking(lambda: found.append(list(names[0].running())))})["inner"])
-    names.append(Names(model))
+    names: list[ModuleNames] = []
+    model = nn.Sequential(nn.ModuleDict({"inner": Probe(lambda: found.append(list(names[0].running())))})["inner"])
+    names.append(ModuleNames(model))
     model(torch.ones(2))
     return model, found
 
 
 def test_the_innermost_comes_first() -> None:
-    model, found = asked()
+    model, found = probed()
     assert found == [[("0", model[0]), ("", model)]]
 
 
-def test_nobody_is_running() -> None:
-    assert Names(nn.Linear(2, 2)).innermost() is None
-    assert list(at_work()) == []
+def test_no_module_is_running() -> None:
+    assert ModuleNames(nn.Linear(2, 2)).innermost() is None
+    assert list(running_modules()) == []
 
 
-def test_another_model_is_not_ours() -> None:
+def test_modules_of_another_model_are_not_listed() -> None:
     found = []
-    other = Names(nn.Linear(2, 2))
-    Asking(lambda: found.append(other.innermost()))(torch.ones(1))
+    other = ModuleNames(nn.Linear(2, 2))
+    Probe(lambda: found.append(other.innermost()))(torch.ones(1))
     assert found == [None]
 
 
-def test_another_model_at_ours_bidding_is_not_ours() -> None:
-    """`generate` asks an assistant from inside the model that is watched."""
+def test_a_model_called_by_the_watched_one_is_not_listed() -> None:
+    """`generate` calls an assistant from inside the watched model."""
     found = []
-    assistant = Asking(lambda: found.append(names.innermost()))
-    model = Asking(lambda: assistant(torch.ones(1)))
-    names = Names(model)
+    assistant = Probe(lambda: found.append(names.innermost()))
+    model = Probe(lambda: assistant(torch.ones(1)))
+    names = ModuleNames(model)
     model(torch.ones(1))
     assert found == [None]
 
 
-def test_a_graph_of_the_model_is_the_model() -> None:
+def test_a_graph_of_the_model_counts_as_the_model() -> None:
     found = []
-    model = Asking(lambda: None)
-    names = Names(model)
+    model = Probe(lambda: None)
+    names = ModuleNames(model)
 
     def graph(self: nn.Module) -> None:
         found.append(names.innermost())
@@ -71,10 +71,10 @@ def test_a_graph_of_the_model_is_the_model() -> None:
     assert found == [("", model)]
 
 
-def test_a_function_that_helps_a_module() -> None:
+def test_a_function_with_a_module_argument() -> None:
     """Hugging Face's attention is a function whose first argument is `module`."""
     layer = nn.Linear(2, 2)
-    names = Names(nn.Sequential(layer))
+    names = ModuleNames(nn.Sequential(layer))
 
     def attention(module: nn.Module, x: int) -> object:
         return names.innermost()
@@ -82,7 +82,7 @@ def test_a_function_that_helps_a_module() -> None:
     assert attention(layer, 3) == ("0", layer)
 
 
-def test_modules_that_hold_nothing_are_passed_over(monkeypatch: object) -> None:
+def test_modules_without_parameters_are_skipped(monkeypatch: object) -> None:
     found = []
 
     class Softmax(nn.Softmax):
@@ -92,39 +92,39 @@ def test_modules_that_hold_nothing_are_passed_over(monkeypatch: object) -> None:
             found.append(names.innermost())
             return x
 
-    model = Asking(lambda: None)
+    model = Probe(lambda: None)
     model.softmax = Softmax(-1)
-    names = Names(model)
+    names = ModuleNames(model)
     model(torch.ones(1))
     assert [place.name for place in found] == [""]
 
 
-def test_names_of_compiled_modules_are_those_of_what_they_wrap() -> None:
+def test_compiled_modules_have_the_names_of_the_wrapped_modules() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
     model[1] = torch.compile(model[1])  # type: ignore[assignment]
-    assert list(Names(model)) == ["", "0", "1"]
-    assert list(Names(torch.compile(model))) == ["", "0", "1"]  # type: ignore[arg-type]
+    assert list(ModuleNames(model)) == ["", "0", "1"]
+    assert list(ModuleNames(torch.compile(model))) == ["", "0", "1"]  # type: ignore[arg-type]
 
 
-def test_around_goes_from_the_model_to_the_module() -> None:
+def test_ancestors_go_from_the_model_to_the_module() -> None:
     model = nn.Sequential(nn.Sequential(nn.Linear(2, 2)))
-    names = Names(model)
-    assert names.around("0.0") == [model, model[0], model[0][0]]
-    assert names.around("") == [model]
+    names = ModuleNames(model)
+    assert names.ancestors("0.0") == [model, model[0], model[0][0]]
+    assert names.ancestors("") == [model]
 
 
-def test_a_part_of_a_place() -> None:
+def test_submodules_of_a_place() -> None:
     model = nn.Sequential(nn.Linear(2, 2))
-    names = Names(model)
+    names = ModuleNames(model)
     (root, *_) = names.places
-    assert names.part(root, "0") == ("0", model[0])
-    assert names.part(root, "nothing") == root
-    assert names.part(root, "") == root
+    assert names.submodule(root, "0") == ("0", model[0])
+    assert names.submodule(root, "nothing") == root
+    assert names.submodule(root, "") == root
 
 
-def test_looking_keeps_nothing_alive() -> None:
-    """The locals of a frame, once read, stay with it in Python 3.11: a tensor that was deleted there would live on."""
-    names = Names(nn.Linear(2, 2))
+def test_reading_frames_keeps_nothing_alive() -> None:
+    """In Python 3.11 the locals of a frame stay with it once read: a tensor deleted there would stay alive."""
+    names = ModuleNames(nn.Linear(2, 2))
 
     class Model(nn.Module):
         def forward(self) -> bool:
@@ -135,22 +135,22 @@ def test_looking_keeps_nothing_alive() -> None:
             gc.collect()
             return ghost() is None
 
-    names = Names(Model())
+    names = ModuleNames(Model())
     assert Model()()
 
 
-def test_what_a_model_was_called_with() -> None:
+def test_arguments_of_running_modules() -> None:
     class Model(nn.Module):
         def forward(self, ids: Tensor, **more: Tensor) -> list[str]:
-            return [name for name, _ in given()]
+            return [name for name, _ in running_arguments()]
 
     found = Model()(torch.ones(1), mask=torch.ones(1))
     assert {"ids", "mask"} <= set(found)
 
 
-def test_writing_is_told_by_the_function() -> None:
+def test_generation_is_detected_by_the_function_name() -> None:
     def generate() -> bool:
-        return is_writing()
+        return is_generating()
 
     assert generate()
-    assert not is_writing()
+    assert not is_generating()

@@ -1,8 +1,8 @@
-"""Names by order, where one frame runs many modules."""
+"""Names by order, if one frame runs many modules."""
 
 from torch import nn
 
-from regard.capture.module_names import Names, Order
+from regard.capture.module_names import CompiledOrder, ModuleNames
 
 
 class SelfAttention(nn.Module):
@@ -15,23 +15,23 @@ class Layer(nn.Module):
         self.attn, self.mlp = SelfAttention(), nn.Linear(2, 2)
 
 
-def test_attentions_take_turns() -> None:
-    names = Names(nn.Sequential(Layer(), Layer()))
-    order, root = Order(names), names.places[0]
-    assert [order.placed(root).name for _ in range(4)] == ["0.attn", "1.attn", "0.attn", "1.attn"]
-    assert order.misfit() is None
-    order.placed(root)
-    assert order.misfit() == (5, 2)
+def test_calls_are_assigned_in_order() -> None:
+    names = ModuleNames(nn.Sequential(Layer(), Layer()))
+    order, root = CompiledOrder(names), names.places[0]
+    assert [order.next_place(root).name for _ in range(4)] == ["0.attn", "1.attn", "0.attn", "1.attn"]
+    assert order.mismatch() is None
+    order.next_place(root)
+    assert order.mismatch() == (5, 2)
 
 
-def test_an_attention_is_itself() -> None:
-    names = Names(nn.Sequential(Layer()))
+def test_an_attention_module_keeps_its_calls() -> None:
+    names = ModuleNames(nn.Sequential(Layer()))
     place = next(place for place in names.places if place.name == "0.attn")
-    assert Order(names).placed(place) == place
+    assert CompiledOrder(names).next_place(place) == place
 
 
-def test_a_model_without_classes_of_attention_is_itself() -> None:
-    names = Names(nn.Sequential(nn.Linear(2, 2)))
-    order = Order(names)
-    assert order.placed(names.places[0]) == names.places[0]
-    assert order.misfit() is None
+def test_a_model_without_attention_classes_keeps_its_calls() -> None:
+    names = ModuleNames(nn.Sequential(nn.Linear(2, 2)))
+    order = CompiledOrder(names)
+    assert order.next_place(names.places[0]) == names.places[0]
+    assert order.mismatch() is None

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 import torch
-from catching import assert_unchanged, caught_in, records_of
+from catching import assert_unchanged, captured_in, records_of
 from tolerances import assert_close
 from torch import Tensor, nn
 
-from regard.capture.captured import Caught
+from regard.capture.captured import CapturedCall
 
 B, T, D, H = 2, 5, 8, 2
 BLOCKED = torch.ones(T, T, dtype=torch.bool).triu(1)
@@ -19,7 +19,7 @@ MASKS: dict[str, dict[str, Tensor]] = {
     "keys": {"key_padding_mask": PADDING},
     "both": {"attn_mask": BLOCKED, "key_padding_mask": PADDING},
 }
-# The prototype of nested tensors warns about itself, whether or not anybody looks.
+# The prototype of nested tensors warns about itself, watched or not.
 nested = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 
 
@@ -29,8 +29,8 @@ def x() -> Tensor:
     return torch.randn(B, T, D)
 
 
-def witness(attention: nn.MultiheadAttention, x: Tensor, **masks: Tensor) -> Tensor:
-    """Its own weights, by the slow path, which a wanted gradient brings about."""
+def reference_weights(attention: nn.MultiheadAttention, x: Tensor, **masks: Tensor) -> Tensor:
+    """Its own weights, by the slow path, which gradients enforce."""
     with torch.enable_grad():
         weights = attention(x, x, x, need_weights=True, average_attn_weights=False, **masks)[1]
     return weights.detach()
@@ -48,14 +48,14 @@ def test_the_four_modes_of_multi_head_attention(masks: str, need_weights: bool, 
 
     (record,) = assert_unchanged(run, attention)
     assert record.shape == (B, H, T, T)
-    assert_close(record.weights(), witness(attention, x, **MASKS[masks]), "weights")
+    assert_close(record.weights(), reference_weights(attention, x, **MASKS[masks]), "weights")
 
 
-def test_the_fast_path_is_still_taken(x: Tensor) -> None:
+def test_the_fast_path_is_still_used(x: Tensor) -> None:
     attention = nn.MultiheadAttention(D, H, batch_first=True).eval()
     with torch.no_grad():
-        (found,) = caught_in(lambda: attention(x, x, x))
-    assert isinstance(found, Caught)
+        (found,) = captured_in(lambda: attention(x, x, x))
+    assert isinstance(found, CapturedCall)
 
 
 @pytest.mark.parametrize("batch_first", [True, False])
@@ -71,11 +71,11 @@ def test_cross_attention_and_other_widths(batch_first: bool, x: Tensor) -> None:
         assert_close(record.weights(), expected.detach(), "weights")
 
 
-def test_training_sees_the_weights_before_dropout(x: Tensor) -> None:
+def test_training_captures_the_weights_before_dropout(x: Tensor) -> None:
     attention = nn.MultiheadAttention(D, H, dropout=0.5, batch_first=True).train()
     for need_weights in (True, False):
         (record,) = assert_unchanged(lambda need=need_weights: attention(x, x, x, need_weights=need)[0], attention)
-        assert_close(record.weights(), witness(attention.eval(), x), "weights")
+        assert_close(record.weights(), reference_weights(attention.eval(), x), "weights")
         attention.train()
 
 
@@ -103,7 +103,7 @@ def test_the_fused_encoder_layer(norm_first: bool, masks: str, x: Tensor) -> Non
 
 
 @nested
-def test_every_layer_of_a_whole_transformer_is_caught() -> None:
+def test_every_layer_of_a_transformer_is_captured() -> None:
     model = nn.Transformer(D, H, 2, 2, 16, batch_first=True)
     source, target = torch.randn(B, 7, D), torch.randn(B, T, D)
     causal = nn.Transformer.generate_square_subsequent_mask(T)

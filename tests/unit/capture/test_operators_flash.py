@@ -1,4 +1,4 @@
-"""What the package flash_attn would hand over, against the formula: the package itself needs a GPU."""
+"""Calls of the package flash_attn, against the formula: the package itself needs a GPU."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from tolerances import assert_close
 from torch import Tensor, nn
 
 from regard import See
-from regard.capture.captured import Caught
+from regard.capture.captured import CapturedCall
 from regard.capture.operators import read_flash, read_packed_flash
-from regard.capture.recording import recorded
+from regard.capture.recording import record_of_call
 
 OPTIONS: dict[str, Any] = {
     "softmax_scale": 0.4,
@@ -22,13 +22,13 @@ OPTIONS: dict[str, Any] = {
 Q, K = torch.randn(2, 5, 4, 8), torch.randn(2, 7, 2, 8)  # B T H E
 
 
-def weights_of(caught: Caught) -> Tensor:
-    found: Tensor = recorded(caught, nn.Identity(), See(map=None, qk=True)).weights()
+def weights_of(captured: CapturedCall) -> Tensor:
+    found: Tensor = record_of_call(captured, nn.Identity(), See(map=None, qk=True)).weights()
     return found
 
 
 def formula(q: Tensor, k: Tensor, low: int | None = None, high: int | None = None, cap: float | None = None) -> Tensor:
-    """q B T H E, k B S G E; a query sees keys from `low` to `high` around its own, the last beside the last."""
+    """q B T H E, k B S G E; a query sees keys from `low` to `high` around its own, the last at the last."""
     q, k = q.transpose(1, 2), k.transpose(1, 2).repeat_interleave(2, 1)
     scores = q @ k.mT * 0.4
     scores = scores if cap is None else cap * torch.tanh(scores / cap)
@@ -40,12 +40,14 @@ def formula(q: Tensor, k: Tensor, low: int | None = None, high: int | None = Non
 
 
 def flash(**options: Any) -> Tensor:
-    lse = torch.zeros(2, 4, 5)  # filled in below; the kernel's own is trusted
+    lse = torch.zeros(2, 4, 5)  # set below; the LSE of the kernel is used as it is
     given = OPTIONS | {"q": Q, "k": K, "v": K} | options
-    caught = read_flash(given, (None, lse, None, None))
-    assert caught.lse is lse
+    captured = read_flash(given, (None, lse, None, None))
+    assert captured.lse is lse
     return weights_of(
-        Caught(caught.q, caught.k, caught.v, caught.scale, caught.mask, caught.bias, None, caught.softcap)
+        CapturedCall(
+            captured.q, captured.k, captured.v, captured.scale, captured.mask, captured.bias, None, captured.softcap
+        )
     )
 
 
@@ -64,7 +66,7 @@ def test_softcap_and_slopes() -> None:
     assert_close(flash(alibi_slopes=slopes), expected, "weights")
 
 
-def test_packed_texts_come_apart() -> None:
+def test_packed_texts_are_unpacked() -> None:
     queries, keys = [3, 5], [4, 7]
     given = OPTIONS | {
         "q": torch.cat([Q[0, :3], Q[1, :5]]),

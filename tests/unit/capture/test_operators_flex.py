@@ -1,4 +1,4 @@
-"""`flex_attention` called as it is."""
+"""`flex_attention` called directly."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ def capped(score: Tensor, b: Index, h: Index, i: Index, j: Index) -> Tensor:
 
 @pytest.mark.parametrize("score_mod", [None, with_slopes, capped])
 @pytest.mark.parametrize("block_mask", [None, CAUSAL], ids=["all", "causal"])
-def test_scores_as_anybody_changes_them(score_mod: Callable[..., Tensor] | None, block_mask: object) -> None:
+def test_score_and_mask_functions(score_mod: Callable[..., Tensor] | None, block_mask: object) -> None:
     def run() -> Tensor:
         return flex_attention(Q, K, V, score_mod=score_mod, block_mask=block_mask, enable_gqa=True)  # type: ignore[arg-type]
 
@@ -47,14 +47,14 @@ def test_scores_as_anybody_changes_them(score_mod: Callable[..., Tensor] | None,
     assert_close(record.lse, scores.logsumexp(-1), "statistic")
 
 
-def test_a_query_that_sees_nothing() -> None:
+def test_a_fully_masked_query() -> None:
     none = create_block_mask(lambda b, h, i, j: i > j, None, None, T, T, device="cpu")
     (record,) = assert_unchanged(lambda: flex_attention(Q, K, V, block_mask=none, enable_gqa=True), nn.Identity())
     assert not record.weights()[:, :, 0].any()
     assert (record.lse[:, :, 0] == -torch.inf).all()
 
 
-def test_lengths_of_values_that_heads_share() -> None:
+def test_norms_of_shared_values() -> None:
     class Flexible(nn.Module):
         def forward(self) -> Tensor:
             return flex_attention(Q, K, V, enable_gqa=True)  # type: ignore[return-value]
@@ -62,4 +62,4 @@ def test_lengths_of_values_that_heads_share() -> None:
     model = Flexible()
     with regard.watch(model, see=See(values=True)) as trace:
         model()
-    assert_close(trace[0].values, V.norm(dim=-1).repeat_interleave(2, 1))
+    assert_close(trace[0].value_norms, V.norm(dim=-1).repeat_interleave(2, 1))

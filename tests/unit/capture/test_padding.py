@@ -1,4 +1,4 @@
-"""What ids tell of padding, and how a generation goes on from what was known of its beginning."""
+"""Padding by ids, and how generation continues from what was known of the start."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -11,8 +11,8 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import regard
 from regard import See
-from regard.capture.captured import Caught, CaughtWeights
-from regard.capture.padding import PadIds, by_mask
+from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.padding import PadIds, padding_by_mask
 from regard.masks import Mask
 from regard.records import Kind
 
@@ -28,7 +28,7 @@ def pad_ids(pad: int | None = 0, eos: Any = 2) -> PadIds:
     [
         ([[5, 6, 7], [8, 9, 4]], None),
         ([[5, 6, 0], [5, 0, 0]], [[1, 1, 0], [1, 0, 0]]),
-        ([[0, 0, 5], [0, 6, 7]], [[1, 0, 1], [1, 1, 1]]),  # all begin with it: a decoder's start
+        ([[0, 0, 5], [0, 6, 7]], [[1, 0, 1], [1, 1, 1]]),  # all start with it: a decoder's start token
         ([[0, 5, 6], [7, 8, 9]], [[0, 1, 1], [1, 1, 1]]),
         ([[5, 0, 6], [7, 0, 8]], None),  # between others it is a token
         ([[0, 5, 0]], [[1, 1, 0]]),
@@ -37,25 +37,25 @@ def pad_ids(pad: int | None = 0, eos: Any = 2) -> PadIds:
     ],
 )
 def test_ids_at_the_ends(ids: list[list[int]], text: list[list[int]] | None) -> None:
-    found = pad_ids().text(np.array(ids))
+    found = pad_ids().is_text(np.array(ids))
     assert (None if found is None else found.astype(int).tolist()) == text
 
 
-def test_an_id_that_ends_texts_says_nothing_behind_them() -> None:
-    assert pad_ids(pad=2, eos=[2, 3]).text(np.array([[5, 6, 2], [5, 2, 2]])) is None
-    assert pad_ids(pad=None).text(np.array([[5, 6, 0]])) is None
+def test_an_end_token_after_a_text_is_not_padding() -> None:
+    assert pad_ids(pad=2, eos=[2, 3]).is_text(np.array([[5, 6, 2], [5, 2, 2]])) is None
+    assert pad_ids(pad=None).is_text(np.array([[5, 6, 0]])) is None
 
 
-def test_behind_the_end_of_a_text_that_is_written() -> None:
+def test_padding_after_the_end_of_a_generated_text() -> None:
     pads, ended = pad_ids(pad=0, eos=2), np.zeros(2, bool)
     rows = []
     for column in ([5, 0], [2, 6], [0, 7], [0, 2], [0, 0]):
-        text, ended = pads.going_on(np.array(column)[:, None], ended)
+        text, ended = pads.continue_text(np.array(column)[:, None], ended)
         rows.append([1, 1] if text is None else text[:, 0].astype(int).tolist())
     assert rows == [[1, 1], [1, 1], [0, 1], [0, 1], [0, 0]]
 
 
-def test_a_finished_text_in_a_batch_that_goes_on() -> None:
+def test_a_finished_text_in_a_batch_that_continues() -> None:
     torch.manual_seed(0)
     sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4}
     model = LlamaForCausalLM(LlamaConfig(vocab_size=50, num_key_value_heads=2, **sizes)).eval()
@@ -73,20 +73,20 @@ def test_a_finished_text_in_a_batch_that_goes_on() -> None:
 
 
 @pytest.mark.parametrize("kind", ["self", "cross"])
-def test_a_mask_tells_of_queries_in_self_attention_only(kind: Kind) -> None:
+def test_a_mask_shows_padded_queries_in_self_attention_only(kind: Kind) -> None:
     q = torch.randn(2, 2, 4, 8)
     keep = torch.tensor([[True] * 4, [True, True, False, False]])
-    caught = Caught(q, q, q, 1.0, mask=Mask.from_keep(keep))
-    found = by_mask(caught, (2, 2, 4, 4), nn.Identity(), across=kind == "cross")
+    captured = CapturedCall(q, q, q, 1.0, mask=Mask.from_keep(keep))
+    found = padding_by_mask(captured, (2, 2, 4, 4), nn.Identity(), across=kind == "cross")
     assert found is not None
     assert found.keys.tolist() == keep.tolist()
     assert found.queries is None if kind == "cross" else found.queries.tolist() == keep.tolist()
 
 
-def test_scores_tell_where_a_model_has_its_own_softmax() -> None:
-    seen = torch.tensor([[True, True, False], [True, True, True]])[:, None].expand(2, 2, 3)
-    caught = CaughtWeights(torch.rand(2, 2, 3, 3), None, seen=seen)
-    found = by_mask(caught, (2, 2, 3, 3), nn.Identity(), across=False)
+def test_scores_show_padding_if_the_model_computes_its_softmax() -> None:
+    visible = torch.tensor([[True, True, False], [True, True, True]])[:, None].expand(2, 2, 3)
+    captured = CapturedWeights(torch.rand(2, 2, 3, 3), None, visible=visible)
+    found = padding_by_mask(captured, (2, 2, 3, 3), nn.Identity(), across=False)
     assert found is not None
     assert found.queries.tolist() == [[True, True, False], [True, True, True]]
-    assert by_mask(caught._replace(seen=None), (2, 2, 3, 3), nn.Identity(), across=False) is None
+    assert padding_by_mask(captured._replace(visible=None), (2, 2, 3, 3), nn.Identity(), across=False) is None

@@ -1,4 +1,4 @@
-"""Attention computed slice by slice: some samples, some heads, or one head at a time. One record, with every weight."""
+"""Attention computed in slices: some samples, some heads, or one head at a time. One record, with every weight."""
 
 from collections.abc import Callable
 
@@ -37,8 +37,8 @@ def sliced(size: int) -> Use:
         out = torch.zeros(B * H, T, E)
         for start in range(0, B * H, size):
             part = slice(start, start + size)
-            room = torch.empty(len(q[part]), T, T)
-            weights = torch.baddbmm(room, q[part], k[part].mT, beta=0, alpha=E**-0.5).softmax(-1)
+            buffer = torch.empty(len(q[part]), T, T)
+            weights = torch.baddbmm(buffer, q[part], k[part].mT, beta=0, alpha=E**-0.5).softmax(-1)
             out[part] = torch.bmm(weights, v[part])
         return out.view(B, H, T, E).transpose(1, 2).flatten(2)
 
@@ -86,10 +86,10 @@ def test_one_record_with_every_weight(use: Use) -> None:
     with torch.no_grad():
         plain = model(x)
         with regard.watch(model, see=See(map=8, entropy=True)) as trace:
-            seen = model(x)
+            watched = model(x)
             model(x)
         q, k, _ = model[0].qkv(x)
-    assert torch.equal(plain, seen)
+    assert torch.equal(plain, watched)
     wanted = (q @ k.mT * E**-0.5).softmax(-1)
     assert trace.names == ["0", "0#1"]
     for record in trace:
@@ -98,7 +98,7 @@ def test_one_record_with_every_weight(use: Use) -> None:
         torch.testing.assert_close(record.lse, (q @ k.mT * E**-0.5).logsumexp(-1))
 
 
-def test_slices_that_never_become_a_whole_are_told_one_by_one() -> None:
+def test_incomplete_slices_are_recorded_one_by_one() -> None:
     def first_half(self: Attention, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         q, k, v = (y.reshape(B * H, T, E) for y in (q, k, v))
         return torch.bmm((q[:6] @ k[:6].mT).softmax(-1), v[:6])

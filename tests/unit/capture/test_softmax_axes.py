@@ -1,4 +1,4 @@
-"""The axis of a softmax: over keys in whatever layout it is attention; over queries or heads it is refused."""
+"""The axis of a softmax: over keys, in any layout, it is attention; over queries or heads it is not."""
 
 import warnings
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class Net(nn.Module):
         return self.layer(*qkv)
 
 
-def laid_out(use: Use) -> Use:
+def positions_first(use: Use) -> Use:
     """With positions before heads, B T H E."""
     return lambda q, k, v: use(q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2))
 
@@ -42,10 +42,12 @@ OVER_KEYS: dict[str, Use] = {
     "keys first": lambda q, k, v: (k @ q.mT).softmax(-2).mT @ v,
     "keys first, on the right": lambda q, k, v: v.mT @ (k @ q.mT).softmax(-2),
     "keys first, einsum": lambda q, k, v: einsum("bhst,bhsd->bhtd", einsum("bhsd,bhtd->bhst", k, q).softmax(2), v),
-    "keys first, heads last": laid_out(
+    "keys first, heads last": positions_first(
         lambda q, k, v: einsum("bsth,bshd->bthd", einsum("bshd,bthd->bsth", k, q).softmax(1), v)
     ),
-    "heads last": laid_out(lambda q, k, v: einsum("btsh,bshd->bthd", einsum("bthd,bshd->btsh", q, k).softmax(2), v)),
+    "heads last": positions_first(
+        lambda q, k, v: einsum("btsh,bshd->bthd", einsum("bthd,bshd->btsh", q, k).softmax(2), v)
+    ),
     "keys first, dropout, heads flat": lambda q, k, v: (
         torch.dropout((k @ q.mT).softmax(-2).flatten(0, 1), 0.5, True).mT @ v.flatten(0, 1)
     ),
@@ -75,7 +77,7 @@ def qkv(T: int) -> tuple[Tensor, Tensor, Tensor]:
 
 @pytest.mark.parametrize("T", (2, 3, 5))
 @pytest.mark.parametrize("use", OVER_KEYS.values(), ids=OVER_KEYS)
-def test_over_keys_in_any_layout(use: Use, T: int) -> None:
+def test_softmax_over_keys_in_any_layout(use: Use, T: int) -> None:
     q, k, v = qkv(T)
     model = Net(use)
     with torch.no_grad(), regard.watch(model) as trace:
@@ -86,13 +88,13 @@ def test_over_keys_in_any_layout(use: Use, T: int) -> None:
 
 @pytest.mark.parametrize("T", (2, 3, 5))
 @pytest.mark.parametrize("use", OVER_OTHERS.values(), ids=OVER_OTHERS)
-def test_over_another_axis_is_refused(use: Use, T: int) -> None:
+def test_softmax_over_another_axis_warns(use: Use, T: int) -> None:
     model = Net(use)
-    with torch.no_grad(), warnings.catch_warnings(record=True) as told, regard.watch(model) as trace:
+    with torch.no_grad(), warnings.catch_warnings(record=True) as caught_warnings, regard.watch(model) as trace:
         warnings.simplefilter("always")
         model(*qkv(T))
     assert len(trace) == 0
-    assert [str(one.message)[:27] for one in told] == ["the softmax of layer is not"]
+    assert [str(one.message)[:27] for one in caught_warnings] == ["the softmax of layer is not"]
 
 
 def test_a_table_of_weights_without_samples() -> None:
@@ -105,8 +107,8 @@ def test_a_table_of_weights_without_samples() -> None:
     assert len(trace) == 0
 
 
-def test_a_gate_is_left_alone() -> None:
-    """Experts are weighed, and the tokens of each are summed: no attention, and nothing to warn of."""
+def test_a_gate_does_not_warn() -> None:
+    """Experts are weighted, and the tokens of each are summed: not attention, and no reason to warn."""
 
     class Gated(nn.Module):
         def __init__(self) -> None:

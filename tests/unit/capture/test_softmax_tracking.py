@@ -1,18 +1,18 @@
-"""Softmaxes that models make themselves: which are attention, which are not, and what their weights are."""
+"""Softmaxes that models compute themselves: which are attention, which are not, and what their weights are."""
 
 from collections.abc import Callable
 
 import pytest
 import torch
 import torch.nn.functional as F
-from catching import assert_unchanged, caught_in, records_of
+from catching import assert_unchanged, captured_in, records_of
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from regard import See
-from regard.capture.captured import CaughtWeights
-from regard.capture.dispatch_mode import Catching
+from regard.capture.captured import CapturedWeights
+from regard.capture.dispatch_mode import CaptureMode
 
 Q, K, V = torch.randn(3, 2, 4, 5, 8).unbind()
 SCORES = Q @ K.mT
@@ -39,7 +39,7 @@ def many_steps_in_between() -> Tensor:
     return weights @ v
 
 
-def turned_before_the_softmax() -> Tensor:
+def transposed_before_the_softmax() -> Tensor:
     return SCORES.mT.softmax(-2).mT @ V
 
 
@@ -53,14 +53,14 @@ ATTENTION: dict[str, Callable[[], Tensor]] = {
     "many steps in between": many_steps_in_between,
     "grouped": lambda: SCORES.unflatten(1, (2, 2)).softmax(-1) @ V.unflatten(1, (2, 2)),
     "copied": lambda: SCORES.softmax(-1).transpose(0, 1).contiguous() @ V.transpose(0, 1),
-    "turned": turned_before_the_softmax,
+    "transposed": transposed_before_the_softmax,
 }
 
 
-@pytest.mark.parametrize("way", ATTENTION)
-def test_attention_is_known_by_the_product_that_takes_it(way: str) -> None:
-    (found,) = caught_in(ATTENTION[way])
-    assert isinstance(found, CaughtWeights)
+@pytest.mark.parametrize("how", ATTENTION)
+def test_attention_is_recognised_by_its_product(how: str) -> None:
+    (found,) = captured_in(ATTENTION[how])
+    assert isinstance(found, CapturedWeights)
     assert_close(found.weights.reshape(WEIGHTS.shape).float(), WEIGHTS, "weights")
     assert_close(found.lse.reshape(2, 4, 5).float(), SCORES.logsumexp(-1), "statistic")
 
@@ -71,7 +71,7 @@ def test_one_head_of_one_sample() -> None:
     assert_same_bits(record.weights(), (q @ k.T).softmax(-1)[None, None])
 
 
-def forgotten() -> None:
+def dropped_tensor() -> None:
     weights, v = SCORES.softmax(-1), V
     for _ in range(300):
         v = v + 0
@@ -88,13 +88,13 @@ OTHER: dict[str, Callable[[], object]] = {
     "nothing at all": lambda: torch.zeros(2, 0, 5).softmax(-1) @ torch.zeros(2, 5, 3),
     "a loss": lambda: F.cross_entropy(SCORES[0, 0], torch.arange(5)),
     "a product of something else": lambda: (SCORES.softmax(-1), Q @ K.mT),
-    "one that was let go": forgotten,
+    "one that was let go": dropped_tensor,
 }
 
 
 @pytest.mark.parametrize("what", OTHER)
-def test_other_softmaxes_are_no_attention(what: str) -> None:
-    assert caught_in(OTHER[what]) == []
+def test_other_softmaxes_are_not_attention(what: str) -> None:
+    assert captured_in(OTHER[what]) == []
 
 
 class Dropping(nn.Module):
@@ -103,12 +103,12 @@ class Dropping(nn.Module):
     def __init__(self, drop: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
         self.project, self.drop = nn.Linear(8, 24), drop
-        self.seen: list[Tensor] = []
+        self.computed: list[Tensor] = []
 
     def forward(self, x: Tensor) -> Tensor:
         q, k, v = self.project(x).chunk(3, -1)
         weights = (q @ k.mT).softmax(-1)
-        self.seen.append(weights.detach().clone())
+        self.computed.append(weights.detach().clone())
         return self.drop(weights) @ v
 
 
@@ -121,17 +121,17 @@ DROPOUTS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("way", DROPOUTS)
-def test_weights_are_those_before_dropout(way: str) -> None:
-    model = Dropping(DROPOUTS[way])
+@pytest.mark.parametrize("how", DROPOUTS)
+def test_weights_are_those_before_dropout(how: str) -> None:
+    model = Dropping(DROPOUTS[how])
     (record,) = assert_unchanged(lambda: model(X), model)
-    assert_same_bits(record.weights()[:, 0], model.seen[-1])
+    assert_same_bits(record.weights()[:, 0], model.computed[-1])
 
 
 X = torch.randn(2, 5, 8)
 
 
-def test_dropout_in_place_on_the_very_weights() -> None:
+def test_dropout_in_place_on_the_weights() -> None:
     def run() -> Tensor:
         with torch.no_grad():
             return F.dropout(SCORES.softmax(-1), 0.5, inplace=True) @ V
@@ -140,20 +140,20 @@ def test_dropout_in_place_on_the_very_weights() -> None:
     assert_same_bits(record.weights(), WEIGHTS)
 
 
-def test_a_sink_that_is_cut_off_leaves_rows_below_one() -> None:
+def test_a_sliced_off_sink_leaves_row_sums_below_one() -> None:
     with_sink = torch.cat([SCORES, torch.ones(2, 4, 5, 1)], -1).softmax(-1)
     (record,) = records_of(lambda: torch.cat([SCORES, torch.ones(2, 4, 5, 1)], -1).softmax(-1)[..., :-1] @ V, NOTHING)
     assert_same_bits(record.weights(), with_sink[..., :-1])
 
 
-def test_rows_hidden_after_the_softmax_are_hidden() -> None:
+def test_rows_masked_after_the_softmax_are_masked() -> None:
     hidden = torch.zeros(2, 1, 5, 1, dtype=torch.bool)
     hidden[0, 0, 3] = True
     (record,) = records_of(lambda: SCORES.softmax(-1).masked_fill(hidden, 0.0) @ V, NOTHING)
     assert_same_bits(record.weights(), WEIGHTS.masked_fill(hidden, 0.0))
 
 
-def test_what_is_hidden_in_place_is_hidden() -> None:
+def test_rows_masked_in_place_are_masked() -> None:
     hidden = torch.zeros(5, 5, dtype=torch.bool)
     hidden[3] = True
 
@@ -165,7 +165,7 @@ def test_what_is_hidden_in_place_is_hidden() -> None:
     assert_same_bits(record.weights(), WEIGHTS.double().masked_fill(hidden, 0.0))
 
 
-def test_two_at_once_come_in_the_order_of_their_products() -> None:
+def test_two_softmaxes_are_recorded_in_the_order_of_their_products() -> None:
     def run() -> None:
         first, second = SCORES.softmax(-1), (2 * SCORES).softmax(-1)
         second @ V
@@ -184,9 +184,9 @@ def test_half_precision_is_read_in_float32(dtype: torch.dtype) -> None:
     assert_close(record.lse, scores.float().logsumexp(-1), "statistic")
 
 
-def test_backward_tells_nothing_new() -> None:
+def test_backward_is_not_captured() -> None:
     x = Q.clone().requires_grad_()
-    assert len(caught_in(lambda: ((x @ x.mT).softmax(-1) @ x).sum().backward())) == 1
+    assert len(captured_in(lambda: ((x @ x.mT).softmax(-1) @ x).sum().backward())) == 1
 
 
 class TalkingHeads(nn.Module):
@@ -196,23 +196,23 @@ class TalkingHeads(nn.Module):
         super().__init__()
         self.num_heads, self.dropout = 4, dropout
         self.mix = nn.Linear(4, 4)
-        self.seen: list[Tensor] = []
+        self.computed: list[Tensor] = []
 
     def forward(self) -> Tensor:
         weights = self.mix(SCORES.softmax(-1).permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
-        self.seen.append(weights.detach().clone())
+        self.computed.append(weights.detach().clone())
         return F.dropout(weights, self.dropout, self.dropout > 0) @ V
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_heads_that_talk_after_the_softmax(dropout: float) -> None:
+def test_heads_mixed_after_the_softmax(dropout: float) -> None:
     model = TalkingHeads(dropout)
     (record,) = assert_unchanged(model, model)
-    assert_same_bits(record.weights(), model.seen[-1])
+    assert_same_bits(record.weights(), model.computed[-1])
     assert record.lse is None
 
 
-def test_one_softmax_less_another() -> None:
+def test_one_softmax_minus_another() -> None:
     def run() -> Tensor:
         first, second = torch.cat([SCORES, -SCORES], 1).softmax(-1).unflatten(1, (2, 4)).unbind(1)
         return (first - 0.3 * second) @ V
@@ -221,13 +221,13 @@ def test_one_softmax_less_another() -> None:
     assert_close(record.weights(), WEIGHTS - 0.3 * (-SCORES).softmax(-1), "weights")
 
 
-def test_tensors_without_memory_of_their_own_pass_by() -> None:
+def test_tensors_without_storage_are_skipped() -> None:
     def run() -> Tensor:
         weights = SCORES.softmax(-1)
         torch.eye(5).to_sparse() * 2
         return weights @ V
 
-    assert len(caught_in(run)) == 1
+    assert len(captured_in(run)) == 1
 
 
 LOGGED: dict[str, Callable[[Tensor], object]] = {
@@ -244,7 +244,7 @@ LOGGED: dict[str, Callable[[Tensor], object]] = {
 
 
 @pytest.mark.parametrize("what", LOGGED)
-def test_what_is_only_logged_is_not_recorded(what: str) -> None:
+def test_values_computed_for_logging_are_not_recorded(what: str) -> None:
     def run() -> Tensor:
         weights = SCORES.softmax(-1)
         LOGGED[what](weights)
@@ -255,7 +255,7 @@ def test_what_is_only_logged_is_not_recorded(what: str) -> None:
     assert_close(record.lse, SCORES.logsumexp(-1), "statistic")
 
 
-def test_changed_weights_are_recorded_whatever_is_logged_of_others() -> None:
+def test_changed_weights_are_recorded_despite_logging() -> None:
     def run() -> Tensor:
         weights = SCORES.softmax(-1)
         used = weights * 0.5
@@ -286,7 +286,7 @@ def test_one_head_silenced_in_place() -> None:
     assert_same_bits(record.weights()[:, 2], WEIGHTS[:, 2])
 
 
-def test_heads_that_go_their_own_ways_are_all_recorded() -> None:
+def test_heads_multiplied_separately_are_all_recorded() -> None:
     def run() -> None:
         weights = SCORES.softmax(-1)
         for head in range(4):
@@ -314,12 +314,12 @@ def test_two_softmaxes_in_one_matrix_have_no_lse() -> None:
         first, second = SCORES.softmax(-1), (2 * SCORES).softmax(-1)
         return (first - 0.3 * second) @ V
 
-    (found,) = caught_in(run)
+    (found,) = captured_in(run)
     assert_close(found.weights, WEIGHTS - 0.3 * (2 * SCORES).softmax(-1), "weights")
     assert found.lse is None
 
 
-def test_nothing_is_kept_that_the_model_lets_go() -> None:
+def test_no_tensor_is_kept_alive() -> None:
     def run() -> bool:
         weights = SCORES.softmax(-1)
         changed = weights * 2
@@ -327,5 +327,5 @@ def test_nothing_is_kept_that_the_model_lets_go() -> None:
         del weights, changed
         return all(storage.expired() for storage in gone)
 
-    with Catching(print):
+    with CaptureMode(print):
         assert run()

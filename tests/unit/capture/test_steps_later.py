@@ -1,4 +1,4 @@
-"""Rows that wait: nobody can tell that they were made together, and late."""
+"""Deferred rows: the same records as if each row had been computed at once."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import regard
 from regard import See, Trace
-from regard.capture.decode_rows import AT_ONCE, Later, Steps
+from regard.capture.decode_rows import MAX_WEIGHTS, DecodeHistory, DeferredRows
 from regard.records import Record
 
 EVERYTHING = See(map=4, entropy=True, received=True, top=3, distance=True, values=True)
@@ -20,7 +20,7 @@ TEXT = torch.randn(2, LENGTH, 16, generator=torch.Generator().manual_seed(0))
 
 
 class Layer(nn.Module):
-    """Attention with a cache of its own; some keep it in another form than they use it."""
+    """Attention with its own cache; some store keys in another precision than they use."""
 
     is_causal = True
 
@@ -47,7 +47,7 @@ class Model(nn.Module):
         self.layers = nn.ModuleList([Layer(groups), Layer(groups, rounds)])
 
     def generate(self, prompt: int, past: list[list[Tensor]] | None = None) -> Tensor:
-        """The name says that a text goes on from here."""
+        """The name marks the text as generated."""
         past = past or [[], []]
         for start, stop in [(0, prompt), *((at, at + 1) for at in range(prompt, LENGTH))]:
             out = TEXT[:, start:stop]
@@ -62,7 +62,7 @@ def watched(model: Model, see: See = EVERYTHING, prompt: int = 3) -> Trace:
     return trace
 
 
-def assert_alike(found: Trace, wanted: Trace) -> None:
+def assert_same_records(found: Trace, wanted: Trace) -> None:
     assert found.names == wanted.names
     for one, other in zip(found, wanted, strict=True):
         for field in fields(Record):
@@ -77,12 +77,12 @@ def assert_alike(found: Trace, wanted: Trace) -> None:
 
 
 @pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What the same watch gives where nothing waits."""
+def immediately(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The same watch without deferred rows."""
 
     def run(*args: Any, **more: Any) -> Trace:
         with monkeypatch.context() as patch:
-            patch.setattr(Steps, "row", lambda *_: None)
+            patch.setattr(DecodeHistory, "row", lambda *_: None)
             return watched(*args, **more)
 
     return run
@@ -92,60 +92,60 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> Any:
     "see", [EVERYTHING, See(), See(map=None), See(map=5, lse=False, sink=False), See(map=7, qk=True)], ids=str
 )
 @pytest.mark.parametrize("groups", [4, 2])
-def test_every_statistic_is_that_of_the_row_alone(groups: int, see: See, at_once: Any) -> None:
+def test_deferred_statistics_equal_those_of_single_rows(groups: int, see: See, immediately: Any) -> None:
     model = Model(groups)
-    assert_alike(watched(model, see), at_once(model, see))
+    assert_same_records(watched(model, see), immediately(model, see))
 
 
-def test_rows_do_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_deferred(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = []
-    monkeypatch.setattr(Later, "add", lambda self, row, see: rows.append(row.S))
+    monkeypatch.setattr(DeferredRows, "add", lambda self, row, see: rows.append(row.S))
     watched(Model())
     assert rows == [S for S in range(4, LENGTH + 1) for _ in range(2)]
 
 
-@pytest.mark.parametrize("most", [1, 200, AT_ONCE])
-def test_as_many_as_are_made_together(most: int, at_once: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.capture.decode_rows.AT_ONCE", most)
-    assert_alike(watched(Model()), at_once(Model()))
+@pytest.mark.parametrize("most", [1, 200, MAX_WEIGHTS])
+def test_batches_of_any_size(most: int, immediately: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.capture.decode_rows.MAX_WEIGHTS", most)
+    assert_same_records(watched(Model()), immediately(Model()))
 
 
-def test_who_looks_before_the_end_waits_for_them(at_once: Any) -> None:
-    model, wanted = Model(), at_once(Model())
+def test_reading_the_trace_early_computes_deferred_rows(immediately: Any) -> None:
+    model, wanted = Model(), immediately(Model())
     with torch.no_grad(), regard.watch(model, see=EVERYTHING) as trace:
         model.generate(3)
         assert len(trace) == len(wanted)
-        assert_alike(trace, wanted)
-        assert len(trace) == len(wanted)  # looking was not watched
-    assert_alike(trace, wanted)
-    assert trace.before_looking is None
+        assert_same_records(trace, wanted)
+        assert len(trace) == len(wanted)  # reading the trace was not watched
+    assert_same_records(trace, wanted)
+    assert trace.before_access is None
 
 
-def test_an_error_leaves_whole_records(at_once: Any) -> None:
+def test_an_error_leaves_complete_records(immediately: Any) -> None:
     model = Model()
     watching = regard.watch(model, see=EVERYTHING)
     with torch.no_grad():
         trace = watching.__enter__()
         model.generate(3)
         assert not watching.__exit__(KeyError, KeyError(), None)
-    assert trace.before_looking is None
-    assert_alike(trace, at_once(model))
+    assert trace.before_access is None
+    assert_same_records(trace, immediately(model))
 
 
-@pytest.mark.parametrize("around", [nullcontext, torch.inference_mode, torch.no_grad])
-def test_with_gradients_and_in_inference_mode(around: Any, at_once: Any) -> None:
-    model, mode = Model(), around()
+@pytest.mark.parametrize("context", [nullcontext, torch.inference_mode, torch.no_grad])
+def test_with_gradients_and_in_inference_mode(context: Any, immediately: Any) -> None:
+    model, mode = Model(), context()
     assert isinstance(mode, AbstractContextManager | torch.no_grad)
     with mode, regard.watch(model, see=EVERYTHING) as trace:
         model.generate(3)
     assert all(not record.map.requires_grad for record in trace)
-    assert_alike(trace, at_once(model))
+    assert_same_records(trace, immediately(model))
 
 
-def test_keys_that_a_cache_changes_do_not_wait(at_once: Any) -> None:
-    """A later layer may keep its keys in fewer bits: what a row saw is gone one step later."""
+def test_rows_of_changed_keys_are_not_deferred(immediately: Any) -> None:
+    """A later layer may store its keys in fewer bits: the keys that a row saw are gone one step later."""
     model = Model(rounds=True)
-    found, wanted = watched(model), at_once(model)
+    found, wanted = watched(model), immediately(model)
     for one, other in zip(found, wanted, strict=True):
         torch.testing.assert_close(one.map, other.map)
         torch.testing.assert_close(one.sink, other.sink)

@@ -1,4 +1,4 @@
-"""Nothing that runs unwatched fails watched: what cannot be observed is skipped, with one warning that names it."""
+"""Whatever runs without watch also runs with it: what cannot be observed is skipped, with one warning that names it."""
 
 import warnings
 from collections.abc import Callable
@@ -22,7 +22,7 @@ X = torch.linspace(-1, 1, 3 * 6 * 8).reshape(3, 6, 8)
 
 
 class Reader(nn.Module):
-    """Two heads over embeddings, or over what is given; fused, or by hand."""
+    """Two heads over embeddings, or over the input; fused, or by hand."""
 
     def __init__(self, fused: bool) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Own(Tensor):
 
 
 class Wrapped(Tensor):
-    """A subclass that computes in its own way, as distributed and quantised tensors do."""
+    """A subclass that handles operators itself, as distributed and quantised tensors do."""
 
     inner: Tensor
 
@@ -148,7 +148,7 @@ def assert_same(found: Any, wanted: Any) -> None:
             assert one == other
 
 
-def assert_seen(run: Callable[[nn.Module], Any], model: nn.Module) -> None:
+def assert_recorded(run: Callable[[nn.Module], Any], model: nn.Module) -> None:
     plain = run(model)
     with regard.watch(model) as trace:
         found = run(model)
@@ -159,23 +159,23 @@ def assert_seen(run: Callable[[nn.Module], Any], model: nn.Module) -> None:
 
 
 @pytest.mark.parametrize("run", SEEN.values(), ids=SEEN)
-def test_it_runs_watched_and_is_recorded(model: nn.Module, run: Callable[[nn.Module], Any]) -> None:
-    assert_seen(run, model)
+def test_watched_models_run_and_are_recorded(model: nn.Module, run: Callable[[nn.Module], Any]) -> None:
+    assert_recorded(run, model)
 
 
 @pytest.mark.parametrize("run", BY_HAND.values(), ids=BY_HAND)
 def test_forward_derivatives(run: Callable[[nn.Module], Any]) -> None:
     torch.manual_seed(0)
-    assert_seen(run, Model(fused=False).eval())
+    assert_recorded(run, Model(fused=False).eval())
 
 
 @pytest.mark.parametrize("run", UNSEEN.values(), ids=UNSEEN)
-def test_what_has_no_numbers_is_skipped_with_one_warning(model: nn.Module, run: Callable[[nn.Module], Any]) -> None:
+def test_tensors_without_data_are_skipped_with_one_warning(model: nn.Module, run: Callable[[nn.Module], Any]) -> None:
     plain = run(model)
-    with warnings.catch_warnings(record=True) as told, regard.watch(model) as trace:
+    with warnings.catch_warnings(record=True) as caught_warnings, regard.watch(model) as trace:
         warnings.simplefilter("always")
         found = run(model)
-    assert [str(one.message)[:49] for one in told] == ["the attention of reader could not be observed and"]
+    assert [str(one.message)[:49] for one in caught_warnings] == ["the attention of reader could not be observed and"]
     assert len(trace) == 0
     assert_same(found, plain)
 
@@ -189,18 +189,18 @@ def test_a_model_of_fake_tensors() -> None:
         assert model(x).shape == (3, 6, 5)
 
 
-def test_an_error_of_ours_is_a_warning(model: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_own_error_becomes_a_warning(model: nn.Module, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*anything: Any) -> None:
         raise ZeroDivisionError("a mistake of ours")
 
     plain = model(IDS)
-    monkeypatch.setattr(watching, "recorded", fail)
-    with warnings.catch_warnings(record=True) as told, regard.watch(model) as trace:
+    monkeypatch.setattr(watching, "record_of_call", fail)
+    with warnings.catch_warnings(record=True) as caught_warnings, regard.watch(model) as trace:
         warnings.simplefilter("always")
         model(IDS)
         found = model(IDS)
-    assert len(told) == 1
-    assert "reader" in str(told[0].message)
-    assert "ZeroDivisionError: a mistake of ours" in str(told[0].message)
+    assert len(caught_warnings) == 1
+    assert "reader" in str(caught_warnings[0].message)
+    assert "ZeroDivisionError: a mistake of ours" in str(caught_warnings[0].message)
     assert len(trace) == 0
     assert_same_bits(found, plain)

@@ -1,4 +1,4 @@
-"""watch: what it gives for models as people have them, and what it says where there is nothing to give."""
+"""`watch` on models of all kinds, and its messages if there is nothing to record."""
 
 import threading
 import warnings
@@ -24,7 +24,7 @@ def names_of(ids: list[int]) -> list[str]:
 
 
 class Attention(nn.Module):
-    """As people write it by hand, with a cache."""
+    """Hand-written attention with a cache."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ def test_names_kinds_and_tokens(model: Model) -> None:
     assert trace.names == ["layers.0", "layers.1"]
     assert {record.kind for record in trace} == {"decoder"}
     for record in trace:
-        assert record.queries == record.keys == tuple(tuple(names_of(row)) for row in IDS.tolist())
+        assert record.query_tokens == record.key_tokens == tuple(tuple(names_of(row)) for row in IDS.tolist())
         assert record.ids is not None
         assert record.ids.tolist() == IDS.tolist()
 
@@ -76,31 +76,31 @@ def test_names_kinds_and_tokens(model: Model) -> None:
 def test_without_a_tokenizer_there_are_no_tokens(model: Model) -> None:
     with regard.watch(model) as trace:
         model(IDS)
-    assert trace[0].queries is None
-    assert trace[0].keys is None
+    assert trace[0].query_tokens is None
+    assert trace[0].key_tokens is None
 
 
-def test_a_module_s_second_call(model: Model) -> None:
+def test_second_calls_are_numbered(model: Model) -> None:
     with regard.watch(model) as trace:
         model(IDS)
         model(IDS)
     assert trace.names == ["layers.0", "layers.1", "layers.0#1", "layers.1#1"]
 
 
-def test_only_the_layers_asked_for(model: Model) -> None:
+def test_only_the_chosen_layers_are_recorded(model: Model) -> None:
     with regard.watch(model, layers=["layers.1"]) as trace:
         model(IDS)
     assert trace.names == ["layers.1"]
 
 
-def test_nothing_asked_for_costs_nothing_and_says_nothing(model: Model) -> None:
+def test_no_layers_install_no_mode_and_do_not_warn(model: Model) -> None:
     with regard.watch(model, layers=[]) as trace:
         assert not torch.utils._python_dispatch._get_current_dispatch_mode_stack()
         model(IDS)
     assert len(trace) == 0
 
 
-def test_attention_elsewhere_is_not_recorded(model: Model) -> None:
+def test_attention_of_other_models_is_not_recorded(model: Model) -> None:
     other = Model()
     with regard.watch(model) as trace:
         other(IDS)
@@ -127,7 +127,7 @@ def test_an_exception_ends_the_watch(model: Model) -> None:
     assert len(trace) == 2
 
 
-def test_threads_watch_for_themselves(model: Model) -> None:
+def test_threads_are_watched_separately(model: Model) -> None:
     found: dict[int, Any] = {}
 
     def work(at: int) -> None:
@@ -160,29 +160,29 @@ def test_a_model_that_runs_in_another_thread(model: Model) -> None:
 @pytest.mark.parametrize("fault", [lambda ids: [["a"][i] for i in ids], lambda ids: ["a"]], ids=["raises", "too few"])
 def test_a_tokenizer_that_fails_does_not_stop_the_model(model: Model, fault: Any) -> None:
     match = "the tokenizer failed while the model ran"
-    with pytest.warns(UserWarning, match=match) as told, regard.watch(model, fault) as trace:
-        seen = [model(IDS) for _ in range(2)]
-    assert len(told) == 1
-    assert all(torch.equal(one, model(IDS)) for one in seen)
+    with pytest.warns(UserWarning, match=match) as caught_warnings, regard.watch(model, fault) as trace:
+        outputs = [model(IDS) for _ in range(2)]
+    assert len(caught_warnings) == 1
+    assert all(torch.equal(one, model(IDS)) for one in outputs)
     assert len(trace) == 4
-    assert {record.keys for record in trace} == {None}
+    assert {record.key_tokens for record in trace} == {None}
 
 
-def test_nothing_but_others(model: Model) -> None:
-    with pytest.warns(UserWarning, match="2 times by something else"), regard.watch(model):
+def test_attention_of_other_models_only(model: Model) -> None:
+    with pytest.warns(UserWarning, match="something else computed attention 2 times"), regard.watch(model):
         Model()(IDS)
 
 
-def test_other_layers_only(model: Model) -> None:
+def test_attention_of_other_layers_only(model: Model) -> None:
     with pytest.warns(UserWarning, match="these did: layers.0"), regard.watch(model, layers="layers.1"):
         model.layers[0](torch.ones(1, 2, 16))
 
 
 def test_no_attention_at_all() -> None:
     layer = nn.Linear(2, 2)
-    with pytest.warns(UserWarning, match="nothing was seen") as told, regard.watch(layer):
+    with pytest.warns(UserWarning, match="nothing is recorded") as caught_warnings, regard.watch(layer):
         layer(torch.ones(2))
-    assert told[0].filename == __file__
+    assert caught_warnings[0].filename == __file__
 
 
 class Pipeline:
@@ -203,13 +203,13 @@ class Pipeline:
         (nn.Linear(2, 2), {"budget": "much"}, "watch-budget"),
     ],
 )
-def test_bad_input_is_said_when_called(target: Any, arguments: dict[str, Any], key: str) -> None:
+def test_invalid_arguments_raise_when_called(target: Any, arguments: dict[str, Any], key: str) -> None:
     with pytest.raises(RegardError) as error:
         regard.watch(target, **arguments)
     assert error.value.key == key
 
 
-def test_without_with_it_says_so(model: Model) -> None:
+def test_use_without_with_raises(model: Model) -> None:
     watch: Any = regard.watch(model)
     for ask in (lambda: watch.select(kind="cross"), lambda: watch[0], lambda: len(watch), lambda: list(watch)):
         with pytest.raises((AttributeError, RegardError), match=r"with regard\.watch"):
@@ -218,7 +218,7 @@ def test_without_with_it_says_so(model: Model) -> None:
     assert "with regard.watch" in repr(watch)
 
 
-def test_it_is_opened_once(model: Model) -> None:
+def test_a_watch_opens_once(model: Model) -> None:
     watch = regard.watch(model)
     with watch as trace:
         model(IDS)
@@ -231,7 +231,7 @@ def test_it_is_opened_once(model: Model) -> None:
 # --- compiled --------------------------------------------------------------------------------------------
 
 
-def test_a_compiled_model_is_named_by_order_and_not_compiled_again(model: Model) -> None:
+def test_a_compiled_model_is_named_by_order_and_not_recompiled(model: Model) -> None:
     compiled = torch.compile(model)
     with torch.no_grad():
         expected = compiled(IDS)
@@ -241,12 +241,12 @@ def test_a_compiled_model_is_named_by_order_and_not_compiled_again(model: Model)
             model(IDS)
     assert_same_bits(out, expected)
     assert trace.names == ["layers.0", "layers.1"]
-    assert trace[0].queries == tuple(tuple(names_of(row)) for row in IDS.tolist())
+    assert trace[0].query_tokens == tuple(tuple(names_of(row)) for row in IDS.tolist())
     for one, other in zip(trace, plain, strict=True):
         assert_close(one.map, other.map, "weights")
 
 
-def test_an_order_that_does_not_fit_is_said() -> None:
+def test_a_mismatched_order_warns() -> None:
     class Once(Model):
         def forward(self, ids: Tensor, past: Any = None) -> Tensor:
             q = self.tok(ids)[:, None]
@@ -260,7 +260,7 @@ def test_an_order_that_does_not_fit_is_said() -> None:
 # --- whole models ----------------------------------------------------------------------------------------
 
 
-def test_ours_with_its_own_tokenizer() -> None:
+def test_our_model_with_its_own_tokenizer() -> None:
     tokenizer = learn_tokenizer(["床前明月光疑是地上霜"], "characters")
     sizes = {"vocab_size": tokenizer.vocab_size, "d_model": 16, "n_heads": 2, "d_ff": 32}
     ours = Transformer(TransformerConfig.paper_2017(**sizes, n_encoder_layers=1, n_decoder_layers=1)).eval()
@@ -268,13 +268,13 @@ def test_ours_with_its_own_tokenizer() -> None:
     with torch.no_grad(), regard.watch(ours, tokenizer) as trace:
         ours(torch.tensor(target), torch.tensor(source))
     assert [record.kind for record in trace] == ["encoder", "decoder", "cross"]
-    assert trace.select(kind="encoder")[0].keys == (("床", "前", "明", "月"),)
-    assert trace.select(kind="decoder")[0].queries == (("地", "上"),)
+    assert trace.select(kind="encoder")[0].key_tokens == (("床", "前", "明", "月"),)
+    assert trace.select(kind="decoder")[0].query_tokens == (("地", "上"),)
     cross = trace.select(kind="cross")[0]
-    assert (cross.queries, cross.keys) == ((("地", "上"),), (("床", "前", "明", "月"),))
+    assert (cross.query_tokens, cross.key_tokens) == ((("地", "上"),), (("床", "前", "明", "月"),))
 
 
-@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")  # what nn.Transformer says of its own default
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor is True")  # nn.Transformer's warning about its own default
 def test_nn_transformer_with_positions_first() -> None:
     class Translator(nn.Module):
         def __init__(self) -> None:
@@ -295,13 +295,13 @@ def test_nn_transformer_with_positions_first() -> None:
         ("decoder", (2, 2)),
         ("cross", (2, 4)),
     ]
-    assert trace[0].queries == (("<1>", "<2>", "<3>", "<4>"), ("<5>", "<6>", "<7>", "<8>"))
-    assert trace[1].queries == trace[2].queries == (("<1>", "<2>"), ("<3>", "<4>"))
-    assert trace[2].keys == trace[0].keys
+    assert trace[0].query_tokens == (("<1>", "<2>", "<3>", "<4>"), ("<5>", "<6>", "<7>", "<8>"))
+    assert trace[1].query_tokens == trace[2].query_tokens == (("<1>", "<2>"), ("<3>", "<4>"))
+    assert trace[2].key_tokens == trace[0].key_tokens
 
 
 class TwoTables(nn.Module):
-    """Tokens and places, in tables of one size; the names do not say which is which."""
+    """Tokens and positions, in tables of one size; the names do not distinguish them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -313,23 +313,23 @@ class TwoTables(nn.Module):
         return self.attn(y, y, y, need_weights=False)[0]
 
 
-def test_tokens_are_what_the_model_was_given_and_not_what_another_table_was_asked_for() -> None:
+def test_tokens_are_the_model_inputs_not_ids_of_another_table() -> None:
     model = TwoTables().eval()
     texts = [[11, 12, 13], [14, 15, 16], [17, 18, 19]]
     with torch.no_grad(), regard.watch(model, names_of) as trace:
         for text in texts:
             model(torch.tensor([text]))
-    assert [record.queries for record in trace] == [(tuple(names_of(text)),) for text in texts]
+    assert [record.query_tokens for record in trace] == [(tuple(names_of(text)),) for text in texts]
 
 
-def test_it_is_said_where_nothing_tells_tokens_from_the_ids_of_another_table() -> None:
+def test_ambiguous_token_tables_warn() -> None:
     model = TwoTables().eval()
     with torch.no_grad(), pytest.warns(UserWarning, match="several embedding tables"), regard.watch(model, names_of):
         model([[11, 12, 13]])
     model.get_input_embeddings = lambda: model.tok  # type: ignore[assignment]
     with torch.no_grad(), regard.watch(model, names_of) as trace:
         model([[11, 12, 13]])
-    assert trace[0].queries == (tuple(names_of([11, 12, 13])),)
+    assert trace[0].query_tokens == (tuple(names_of([11, 12, 13])),)
 
 
 # --- generation ------------------------------------------------------------------------------------------
@@ -375,8 +375,8 @@ def built(name: str) -> Any:
     return MODELS[name]().eval()
 
 
-def in_one_go(model: Any, prompt: Tensor, text: Tensor) -> dict[str, list[Tensor]]:
-    """The weights of the text read at once, as `eager` has them, by kind."""
+def read_at_once(model: Any, prompt: Tensor, text: Tensor) -> dict[str, list[Tensor]]:
+    """The weights of the text read at once, as `eager` computes them, by kind."""
     model.set_attn_implementation("eager")
     with torch.no_grad():
         if not model.config.is_encoder_decoder:
@@ -389,7 +389,7 @@ def in_one_go(model: Any, prompt: Tensor, text: Tensor) -> dict[str, list[Tensor
 @pytest.mark.parametrize("map", [64, 4], ids=["rows are weights", "rows are longer than maps"])
 @pytest.mark.parametrize("more", [{}, {"num_beams": 3, "num_return_sequences": 2}], ids=["greedy", "beams"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_written_text_is_one_matrix(name: str, more: dict[str, Any], map: int) -> None:
+def test_a_generated_text_is_one_matrix(name: str, more: dict[str, Any], map: int) -> None:
     model = built(name)
     prompt = torch.randint(3, 50, (2, 5))
     options = {"max_new_tokens": 6, "do_sample": False, **more}
@@ -398,18 +398,22 @@ def test_a_written_text_is_one_matrix(name: str, more: dict[str, Any], map: int)
         text = model.generate(prompt, **options)
     assert_same_bits(text, expected)
     whole = trace.stitched(text, map=map)
-    for kind, layers in in_one_go(model, prompt, text).items():
+    for kind, layers in read_at_once(model, prompt, text).items():
         records = list(whole.select(kind=kind))
         assert len(records) == len(layers)
         for record, weights in zip(records, layers, strict=True):
             T, S = record.shape[2:]
-            assert text.shape[1] == T + 1  # what is written last is never read
+            assert text.shape[1] == T + 1  # the last token is not read
             assert record.prompt == (1 if name == "bart" else 5)
             assert (record.weights() - weights[:, :, :T, :S]).abs().max() <= 1e-5
             read = tuple(tuple(names_of(row[:-1])) for row in text.tolist())
-            assert record.queries == read
-            assert record.keys is not None
-            assert record.keys == read if kind == "decoder" else record.keys[0] == tuple(names_of(prompt[0].tolist()))
+            assert record.query_tokens == read
+            assert record.key_tokens is not None
+            assert (
+                record.key_tokens == read
+                if kind == "decoder"
+                else record.key_tokens[0] == tuple(names_of(prompt[0].tolist()))
+            )
 
 
 def test_left_padding() -> None:
@@ -421,7 +425,7 @@ def test_left_padding() -> None:
     (record, _) = trace.stitched()
     alone = model.generate(prompt[:1, 2:], max_new_tokens=4, do_sample=False)
     assert alone[0].tolist() == text[0, 2:].tolist()
-    weights = in_one_go(model, prompt[:1, 2:], alone)["decoder"][0]
+    weights = read_at_once(model, prompt[:1, 2:], alone)["decoder"][0]
     assert (record.weights()[0, :, 2:, 2:] - weights[0, :, :-1, :-1]).abs().max() <= 1e-5
     assert not record.weights()[0, :, :, :2].any()
 
@@ -432,30 +436,30 @@ def test_a_static_cache() -> None:
     with regard.watch(model, see=See(map=3)) as trace:
         text = model.generate(prompt, max_new_tokens=4, do_sample=False, cache_implementation="static")
     (record, _) = trace.stitched()
-    weights = in_one_go(model, prompt, text)["decoder"][0]
+    weights = read_at_once(model, prompt, text)["decoder"][0]
     assert (record.weights() - weights[:, :, :-1, :-1]).abs().max() <= 1e-5
 
 
-def test_models_that_make_their_own_softmax() -> None:
+def test_generation_of_models_with_their_own_softmax() -> None:
     model = built("gpt2")
     model.set_attn_implementation("eager")
     prompt = torch.randint(3, 50, (2, 5))
     with regard.watch(model, names_of, see=See(map=3)) as trace:
         text = model.generate(prompt, max_new_tokens=4, do_sample=False)
     (record, _) = trace.stitched()
-    weights = in_one_go(model, prompt, text)["decoder"][0]
+    weights = read_at_once(model, prompt, text)["decoder"][0]
     assert (record.weights() - weights[:, :, :-1, :-1]).abs().max() <= 1e-5
 
 
-def test_a_cache_by_hand_keeps_no_square(model: Model) -> None:
-    """Of each step, its own keys and no others."""
+def test_a_hand_written_cache_needs_linear_memory(model: Model) -> None:
+    """Each step keeps only its own keys."""
     past: list[tuple[Tensor, Tensor]] | None = None
     with torch.no_grad(), regard.watch(model, names_of, see=See(map=2)) as trace:
         past = [(torch.empty(1, 2, 0, 8), torch.empty(1, 2, 0, 8))] * 2
         model(IDS[:1, :3], past)
         for at in (3, 4):
             model(IDS[:1, at : at + 1], past)
-    with pytest.raises(RegardError):  # nothing said beforehand that this text would go on
+    with pytest.raises(RegardError):  # nothing announced that this text would continue
         trace.stitched()
     with torch.no_grad(), regard.watch(model, see=See(map=8)) as whole:
         model(IDS[:1])
@@ -465,7 +469,7 @@ def test_a_cache_by_hand_keeps_no_square(model: Model) -> None:
     assert step.step.start == 4
 
 
-def test_watching_generation_changes_nothing_of_the_warnings(model: Model) -> None:
+def test_watching_generation_adds_no_warnings(model: Model) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with regard.watch(model) as trace:
@@ -473,7 +477,7 @@ def test_watching_generation_changes_nothing_of_the_warnings(model: Model) -> No
     assert len(trace) == 2
 
 
-def test_an_assistant_s_attention_is_not_the_model_s_and_what_is_taken_back_is_left_out() -> None:
+def test_assistants_and_rejected_tokens_are_left_out() -> None:
     model, assistant = built("gpt2"), built("gpt2")
     with torch.no_grad():
         for parameter in assistant.parameters():
@@ -482,15 +486,15 @@ def test_an_assistant_s_attention_is_not_the_model_s_and_what_is_taken_back_is_l
     prompt = torch.randint(3, 50, (1, 5))
     with regard.watch(model, see=See(map=3)) as trace:
         text = model.generate(prompt, assistant_model=assistant, max_new_tokens=6, do_sample=False)
-    weights = in_one_go(model, prompt, text)["decoder"]
+    weights = read_at_once(model, prompt, text)["decoder"]
     for record, expected in zip(trace.stitched(), weights, strict=True):
         T = record.shape[2]
         assert (record.weights() - expected[:, :, :T, :T]).abs().max() <= 1e-5
 
 
 @pytest.mark.parametrize("more", ({"assistant": True}, {"prompt_lookup_num_tokens": 3}, {}), ids=str)
-def test_what_an_assistant_proposes_is_no_prompt(more: dict[str, Any]) -> None:
-    """The first call may read proposals together with the prompt; where they are right, its rows stay."""
+def test_proposals_of_an_assistant_are_not_the_prompt(more: dict[str, Any]) -> None:
+    """The first call may read proposals together with the prompt; rows of accepted ones stay."""
     model = built("gpt2")
     prompt = torch.randint(3, 50, (1, 5)).repeat(1, 2)
     assistant = {"assistant_model": built("gpt2")} if "assistant" in more else more
@@ -500,8 +504,8 @@ def test_what_an_assistant_proposes_is_no_prompt(more: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["mistral", "gemma2"])
-def test_a_window_that_is_cut_back(name: str) -> None:
-    """Guesses that were wrong are taken back from a cache that has forgotten how the text begins."""
+def test_a_cropped_window(name: str) -> None:
+    """Rejected guesses are removed from a cache that has dropped the start of the text."""
     model = built(name)
     prompt = torch.randint(3, 50, (1, 5)).repeat(1, 2)
     with regard.watch(model, names_of) as trace:
@@ -509,7 +513,7 @@ def test_a_window_that_is_cut_back(name: str) -> None:
     calls = [record.shape[2] for record in trace if record.name.startswith("model.layers.0")]
     assert sum(calls) > text.shape[1], "something was taken back"
     whole = trace.stitched(text)
-    for record, expected in zip(whole, in_one_go(model, prompt, text)["decoder"], strict=True):
+    for record, expected in zip(whole, read_at_once(model, prompt, text)["decoder"], strict=True):
         T = record.shape[2]
-        assert record.queries == (tuple(names_of(text[0, :T].tolist())),)
+        assert record.query_tokens == (tuple(names_of(text[0, :T].tolist())),)
         assert (record.weights() - expected[:, :, :T, :T]).abs().max() <= 1e-5

@@ -1,4 +1,4 @@
-"""A softmax that may be attention, and whose way to the values is not understood: a warning names its module."""
+"""A softmax that may be attention, and whose use cannot be followed: a warning names its module."""
 
 import warnings
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from torch import Tensor, nn
 
 import regard
 
-Way = Callable[[Tensor, Tensor], Tensor]
+Use = Callable[[Tensor, Tensor], Tensor]
 
 
 class Layer(nn.Module):
-    """Two heads by hand. `use` makes the output of scores and values, both B H T ·."""
+    """Two heads by hand. `use` computes the output from scores and values, both B H T ·."""
 
-    def __init__(self, use: Way) -> None:
+    def __init__(self, use: Use) -> None:
         super().__init__()
         self.use = use
 
@@ -26,14 +26,14 @@ class Layer(nn.Module):
 
 
 class Attention(Layer):
-    """The same, by its class."""
+    """The same, attention by its class name."""
 
 
 def plain(scores: Tensor, v: Tensor) -> Tensor:
     return scores.softmax(-1) @ v
 
 
-def strongest(scores: Tensor, v: Tensor) -> Tensor:
+def top_keys(scores: Tensor, v: Tensor) -> Tensor:
     weights = scores.softmax(-1)
     top = weights.topk(2, -1)
     return torch.zeros_like(weights).scatter(-1, top.indices, top.values) @ v
@@ -48,11 +48,11 @@ def summed(scores: Tensor, v: Tensor) -> Tensor:
     return (scores.softmax(-1)[..., None] * v[:, :, None]).sum(-2)
 
 
-def by_logarithm(scores: Tensor, v: Tensor) -> Tensor:
+def by_log_softmax(scores: Tensor, v: Tensor) -> Tensor:
     return F.log_softmax(scores, -1).exp() @ v
 
 
-def cut_after(scores: Tensor, v: Tensor) -> Tensor:
+def truncated(scores: Tensor, v: Tensor) -> Tensor:
     weights = scores.softmax(-1).tril()
     return (weights / weights.sum(-1, keepdim=True)) @ v
 
@@ -65,22 +65,22 @@ def squared(scores: Tensor, v: Tensor) -> Tensor:
 X = torch.randn(1, 4, 6)
 
 
-@pytest.mark.parametrize("use", [strongest, head_by_head, summed])
-def test_a_layer_that_goes_missing_is_named(use: Way) -> None:
+@pytest.mark.parametrize("use", [top_keys, head_by_head, summed])
+def test_a_lost_softmax_is_named(use: Use) -> None:
     model = nn.Sequential(Layer(plain), Layer(use), Layer(plain))
-    with pytest.warns(UserWarning, match="^1 made a softmax that may be attention"), regard.watch(model) as trace:
+    with pytest.warns(UserWarning, match="^1 computed a softmax that may be attention"), regard.watch(model) as trace:
         model(X)
     assert trace.names == ["0", "2"]
 
 
-def test_a_logarithm_is_attention_where_the_class_says_so() -> None:
-    model = nn.Sequential(Attention(by_logarithm))
-    with pytest.warns(UserWarning, match="^0 made a softmax"), regard.watch(model):
+def test_a_log_softmax_in_an_attention_class_is_named() -> None:
+    model = nn.Sequential(Attention(by_log_softmax))
+    with pytest.warns(UserWarning, match="^0 computed a softmax"), regard.watch(model):
         model(X)
 
 
-@pytest.mark.parametrize("use", [cut_after, squared])
-def test_weights_that_are_normalised_again(use: Way) -> None:
+@pytest.mark.parametrize("use", [truncated, squared])
+def test_weights_that_are_normalised_twice(use: Use) -> None:
     model = nn.Sequential(Layer(use))
     with regard.watch(model, see=regard.See(qk=True)) as trace:
         out = model(X)
@@ -90,11 +90,11 @@ def test_weights_that_are_normalised_again(use: Way) -> None:
     torch.testing.assert_close(record.weights().sum(-1), torch.ones(1, 2, 4))
 
 
-def test_where_it_is_all_there_is_no_other_reason_is_guessed() -> None:
-    model = nn.Sequential(Layer(strongest))
-    with pytest.warns(UserWarning, match="softmax") as told, regard.watch(model):
+def test_a_lost_softmax_is_the_only_warning() -> None:
+    model = nn.Sequential(Layer(top_keys))
+    with pytest.warns(UserWarning, match="softmax") as caught_warnings, regard.watch(model):
         model(X)
-    assert len(told) == 1
+    assert len(caught_warnings) == 1
 
 
 class Router(nn.Module):
@@ -104,7 +104,7 @@ class Router(nn.Module):
         return (x[..., None] * x[..., :3].softmax(-1)[..., None, :]).sum(-1)
 
 
-def test_what_is_no_attention_is_not_missed() -> None:
+def test_other_softmaxes_do_not_warn() -> None:
     model = nn.Sequential(Layer(plain), Router(), Layer(plain))
     with warnings.catch_warnings(), regard.watch(model) as trace:
         warnings.simplefilter("error")
@@ -112,15 +112,15 @@ def test_what_is_no_attention_is_not_missed() -> None:
     assert len(trace) == 2
 
 
-def test_layers_that_were_not_chosen_are_not_missed() -> None:
-    model = nn.Sequential(Layer(plain), Layer(strongest))
+def test_layers_that_are_not_chosen_do_not_warn() -> None:
+    model = nn.Sequential(Layer(plain), Layer(top_keys))
     with regard.watch(model, layers="0") as trace:
         model(X)
     assert trace.names == ["0"]
 
 
 @pytest.mark.parametrize("name", ["Mamba", "FNet"])
-def test_a_model_without_softmax_attention_is_told_that_there_may_be_none(name: str) -> None:
+def test_a_model_without_softmax_attention_warns(name: str) -> None:
     import transformers
 
     sizes = {"vocab_size": 11, "hidden_size": 8, "num_hidden_layers": 1}

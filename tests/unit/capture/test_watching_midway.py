@@ -1,4 +1,4 @@
-"""Watching that begins in the middle of a text, when a cache has read the rest already; and what is saved of steps."""
+"""A watch that starts in the middle of a text, after a cache has read the rest; and how steps are saved."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from torch import Tensor
 
 import regard
 from regard import See, Trace
-from regard.records import Step
+from regard.records import DecodeStep
 
 PROMPT, LENGTH = 5, 11
 CONFIGS: dict[str, Any] = {
@@ -34,7 +34,7 @@ def built(name: str) -> Any:
 
 
 def exact(model: Any, text: Tensor) -> list[Tensor]:
-    """What `eager` says the weights of the whole text are."""
+    """The weights of the whole text by `eager`."""
     model.set_attn_implementation("eager")
     with torch.no_grad():
         found = list(model(text, output_attentions=True).attentions)
@@ -43,7 +43,7 @@ def exact(model: Any, text: Tensor) -> list[Tensor]:
 
 
 def watched_from(model: Any, text: Tensor, start: int, lengths: list[int], map: int = 3) -> Trace:
-    """The text read up to `start` by itself, then watched in pieces."""
+    """The text read up to `start` without watch, then watched in pieces."""
     with torch.no_grad():
         cache = model(text[:, :start], use_cache=True).past_key_values
         with regard.watch(model, lambda ids: [str(i) for i in ids], see=See(map=map)) as trace:
@@ -59,7 +59,7 @@ def test_weights_are_those_of_the_whole_text(name: str, lengths: list[int]) -> N
     model, text = built(name), torch.randint(3, 50, (2, LENGTH))
     wanted = exact(model, text)
     trace = watched_from(model, text, PROMPT, lengths)
-    assert trace[0].step == Step(PROMPT, ())
+    assert trace[0].step == DecodeStep(PROMPT, ())
     start = PROMPT
     for at, length in enumerate(lengths):
         for layer, weights in enumerate(wanted):
@@ -69,18 +69,18 @@ def test_weights_are_those_of_the_whole_text(name: str, lengths: list[int]) -> N
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_the_rest_of_a_text_is_one_matrix(name: str) -> None:
+def test_a_continuation_is_one_matrix(name: str) -> None:
     model, text = built(name), torch.randint(3, 50, (1, LENGTH))
     wanted = exact(model, text)
     for record, weights in zip(watched_from(model, text, PROMPT, [1] * 6).stitched(), wanted, strict=True):
         assert record.shape[2:] == (LENGTH - PROMPT, LENGTH)
         assert (record.weights() - weights[:, :, PROMPT:]).abs().max() <= 1e-5
         words = [str(i) for i in text[0].tolist()]
-        assert record.queries == (tuple(words[PROMPT:]),)
-        assert record.keys == (("",) * PROMPT + tuple(words[PROMPT:]),)
+        assert record.query_tokens == (tuple(words[PROMPT:]),)
+        assert record.key_tokens == (("",) * PROMPT + tuple(words[PROMPT:]),)
 
 
-def test_two_rests_are_two_texts() -> None:
+def test_two_continuations_are_two_texts() -> None:
     model, text = built("gpt2"), torch.randint(3, 50, (1, LENGTH))
     with torch.no_grad():
         caches = [model(text[:, at : at + PROMPT], use_cache=True).past_key_values for at in (0, 1)]
@@ -94,11 +94,11 @@ def test_two_rests_are_two_texts() -> None:
     assert (found[2].weights() - other[0][:, :, 5:]).abs().max() <= 1e-5
 
 
-@pytest.mark.parametrize("road", ["sdpa", "eager"])
-def test_two_caches_in_turn(road: str) -> None:
-    """Nothing is put together that does not belong together, and it is said."""
+@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
+def test_two_alternating_caches(implementation: str) -> None:
+    """Separate texts are not merged, and this is reported."""
     model, text = built("llama"), torch.randint(3, 50, (2, LENGTH))
-    model.set_attn_implementation(road)
+    model.set_attn_implementation(implementation)
     with torch.no_grad(), regard.watch(model) as trace:
         caches = [model(row[None, :PROMPT], use_cache=True).past_key_values for row in text]
         for at in (PROMPT, PROMPT + 1):

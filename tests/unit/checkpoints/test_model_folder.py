@@ -1,4 +1,4 @@
-"""A model's folder: everything comes back, and a folder that is not what it says is one FileError."""
+"""The model folder: save and read give the same model, and an invalid folder is always a FileError."""
 
 import json
 import os
@@ -30,13 +30,13 @@ WEIGHTS = random_weights(CONFIG)
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A model that is all right."""
+    """A folder with a valid model."""
     save_model(tmp_path / "model", CONFIG, WEIGHTS)
     return tmp_path / "model"
 
 
 def refused(folder: Path, key: str) -> str:
-    """Reading raises a FileError with that key; what it says, in English."""
+    """Assert that reading raises FileError with this key. Returns the English message."""
     with pytest.raises(FileError) as caught:
         read_model(folder)
     assert caught.value.key == key, str(caught.value)
@@ -45,13 +45,13 @@ def refused(folder: Path, key: str) -> str:
 
 
 def rewrite(folder: Path, **changes: Any) -> None:
-    """config.json with other values at its top."""
+    """Change top-level values of config.json."""
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changes), encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_every_kind_of_model_comes_back(tmp_path: Path, name: str) -> None:
+def test_every_kind_of_model_is_saved_and_read(tmp_path: Path, name: str) -> None:
     weights = random_weights(CONFIGS[name], dtype="float16")
     save_model(tmp_path, CONFIGS[name], weights)
     stored = read_model(str(tmp_path))
@@ -62,7 +62,7 @@ def test_every_kind_of_model_comes_back(tmp_path: Path, name: str) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
 
 
-def test_the_configuration_is_what_people_can_read(folder: Path) -> None:
+def test_config_is_readable_json(folder: Path) -> None:
     text = (folder / "config.json").read_text(encoding="utf-8")
     assert json.loads(text) == {"format": "regard-model", "version": 1, "config": to_tree(CONFIG)}
     assert '\n    "d_model": 16,\n' in text
@@ -82,7 +82,7 @@ def test_tensors_keep_their_dtype(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found, tensor.detach().double().numpy())
 
 
-def test_a_model_is_replaced_while_somebody_reads_it(folder: Path) -> None:
+def test_model_can_be_replaced_while_it_is_read(folder: Path) -> None:
     old = read_model(folder)
     other = random_weights(CONFIG, seed=1)
     save_model(folder, CONFIG, other)
@@ -93,7 +93,7 @@ def test_a_model_is_replaced_while_somebody_reads_it(folder: Path) -> None:
 # --- writing ---------------------------------------------------------------------------------------------
 
 
-def test_weights_that_do_not_fit_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_wrong_weights_raise_before_anything_is_written(tmp_path: Path) -> None:
     name = "embedding.weight"
     wrong: list[tuple[type[RegardError], dict[str, Any]]] = [
         (UnknownNameError, {key: weight for key, weight in WEIGHTS.items() if key != name}),
@@ -109,14 +109,14 @@ def test_weights_that_do_not_fit_are_refused_before_anything_is_written(tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_config_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
+def test_config_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
     config = replace(CONFIG, attention=AttentionStyle(window=2**40))
     with pytest.raises(ArgumentError, match=r"config\.attention\.window is larger than"):
         save_model(tmp_path / "model", config, WEIGHTS)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_write_that_fails_leaves_the_old_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_keeps_the_old_model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
@@ -127,7 +127,7 @@ def test_a_write_that_fails_leaves_the_old_model(folder: Path, monkeypatch: pyte
     assert_same_bits(read_model(folder).tensors["embedding.weight"], WEIGHTS["embedding.weight"])
 
 
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_unwritable_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     for where, key in (
         ("file", "model-not-folder"),
@@ -139,10 +139,10 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         assert caught.value.key == key
 
 
-# --- folders that are not what they should be ------------------------------------------------------------
+# --- invalid folders -------------------------------------------------------------------------------------
 
 
-def test_what_is_absent_is_named(folder: Path) -> None:
+def test_absent_files_are_named(folder: Path) -> None:
     assert "no folder" in refused(folder / "none", "model-no-folder")
     assert "is a file" in refused(folder / "config.json", "model-not-folder")
     (folder / "model.safetensors").unlink()
@@ -179,12 +179,12 @@ def test_links_out_of_the_folder_are_not_followed(folder: Path, name: str) -> No
     ],
     ids=["empty", "cut", "key twice", "NaN", "Infinity", "deep", "digits", "BOM"],
 )
-def test_what_is_no_json_is_said_to_be_none(folder: Path, text: str) -> None:
+def test_invalid_json_raises(folder: Path, text: str) -> None:
     (folder / "config.json").write_text(text, encoding="utf-8")
     assert "config.json is damaged" in refused(folder, "model-garbled")
 
 
-def test_other_bytes_and_other_json_are_told(folder: Path) -> None:
+def test_other_content_raises(folder: Path) -> None:
     path = folder / "config.json"
     path.write_bytes(b'{"format": "\xff"}')
     refused(folder, "model-garbled")
@@ -205,7 +205,7 @@ def test_versions(folder: Path) -> None:
     assert "auto_map" in refused(folder, "model-garbled")
 
 
-def test_a_configuration_that_is_none_is_told_with_the_place(folder: Path) -> None:
+def test_invalid_config_raises_with_the_place(folder: Path) -> None:
     tree = to_tree(CONFIG)
     rewrite(folder, config=tree | {"d_model": "16"})
     assert "config.d_model must be one of: int; found '16'" in refused(folder, "model-config")
@@ -217,13 +217,13 @@ def test_a_configuration_that_is_none_is_told_with_the_place(folder: Path) -> No
     refused(folder, "model-config")
 
 
-def test_weights_of_another_model_are_told_before_they_are_read(folder: Path) -> None:
+def test_weights_of_another_model_raise_before_reading(folder: Path) -> None:
     for config in (replace(CONFIG, d_ff=41), replace(CONFIG, n_decoder_layers=3), replace(CONFIG, n_decoder_layers=1)):
         rewrite(folder, config=to_tree(config))
         assert "decoder.layers." in refused(folder, "model-weights")
 
 
-def test_a_flipped_byte_never_raises_anything_else(folder: Path) -> None:
+def test_flipped_byte_raises_only_file_errors(folder: Path) -> None:
     path = folder / "config.json"
     whole = path.read_bytes()
     seen = set()

@@ -1,4 +1,4 @@
-"""JSON from elsewhere: one kind of error, with the place, whatever the bytes are."""
+"""Strict JSON: one type of error, with the place, for any invalid bytes."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_what_json_writes_comes_back(value: Any) -> None:
+def test_json_round_trip(value: Any) -> None:
     assert parse(json.dumps(value).encode()) == value
 
 
@@ -36,14 +36,14 @@ def test_what_json_writes_comes_back(value: Any) -> None:
     ],
     ids=["nothing", "colon", "key twice", "NaN", "infinity", "no UTF-8", "deep", "digits", "BOM"],
 )
-def test_the_place_is_told(content: bytes, place: str) -> None:
+def test_error_gives_the_place(content: bytes, place: str) -> None:
     with pytest.raises(JsonError) as caught:
         parse(content)
     assert str(caught.value) == place
 
 
 @given(st.binary(max_size=20))
-def test_any_bytes_are_a_value_or_our_error(content: bytes) -> None:
+def test_any_bytes_give_a_value_or_json_error(content: bytes) -> None:
     try:
         parse(content)
     except JsonError as error:

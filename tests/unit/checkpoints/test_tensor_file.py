@@ -1,4 +1,4 @@
-"""The file of tensors: what safetensors itself writes and reads, and nothing that its header does not account for."""
+"""Tensor files: compatible with the safetensors package; a header that does not match the data is refused."""
 
 import io
 import json
@@ -28,7 +28,7 @@ def written(tensors: dict[str, Any]) -> bytes:
 
 
 def opened(path: Path, header: Any, size: int) -> TensorFile:
-    """A file with that header and so many bytes after it."""
+    """A file with this header and `size` bytes of data."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(size))
     return TensorFile(path)
@@ -39,9 +39,7 @@ def entry(dtype: Any = "F32", shape: Any = (2,), offsets: Any = (0, 8), **more: 
 
 
 @given(st.data())
-def test_safetensors_reads_what_we_write_and_we_what_it_does(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_compatible_with_the_safetensors_package(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     shapes = data.draw(st.lists(arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5), max_size=4))
     tensors = {}
     for number, shape in enumerate(shapes):
@@ -66,7 +64,7 @@ def test_bfloat16_keeps_every_bit(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.view(np.uint32), every.float().numpy().view(np.uint32))
 
 
-def test_odd_memory_is_written_as_it_reads(tmp_path: Path) -> None:
+def test_any_memory_layout_is_written(tmp_path: Path) -> None:
     x = np.arange(12.0).reshape(3, 4)
     odd = {"t": x.T, "reversed": x[::-1], "foreign": x.astype(">f4"), "torch": torch.from_numpy(x).T[1:]}
     (tmp_path / "t").write_bytes(written(odd))
@@ -77,16 +75,16 @@ def test_odd_memory_is_written_as_it_reads(tmp_path: Path) -> None:
         assert file[name].flags.aligned
 
 
-def test_numbers_that_others_left_unaligned_come_aligned(tmp_path: Path) -> None:
+def test_unaligned_data_is_returned_aligned(tmp_path: Path) -> None:
     file = opened(tmp_path / "t", {"h": entry("F16", [1], [0, 2]), "x": entry("F64", [2], [2, 18])}, 18)
     assert file["x"].flags.aligned
     assert file["x"].tolist() == [0, 0]
 
 
-def test_reading_is_lazy_and_views_cannot_be_changed(tmp_path: Path) -> None:
+def test_reading_is_lazy_and_read_only(tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(written({"x": np.ones(3, np.float32), "h": np.ones(2, np.float16)}))
     file = TensorFile(tmp_path / "t")
-    assert np.shares_memory(file["x"], file["x"])  # the file itself
+    assert np.shares_memory(file["x"], file["x"])  # a view of the file
     with pytest.raises(ValueError, match="read-only"):
         file["x"][0] = 2
     with pytest.raises(KeyError):
@@ -98,7 +96,7 @@ def test_reading_is_lazy_and_views_cannot_be_changed(tmp_path: Path) -> None:
     assert {array.dtype.name for array in file.arrays("float32").values()} == {"float32"}
 
 
-# --- files that are not what they should be --------------------------------------------------------------
+# --- invalid files ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -130,9 +128,7 @@ def test_reading_is_lazy_and_views_cannot_be_changed(tmp_path: Path) -> None:
         ({"x": entry(["F32"], [1])}, 8, "model-garbled"),
     ],
 )
-def test_a_header_that_does_not_account_for_the_file_is_refused(
-    tmp_path: Path, header: Any, size: int, key: str
-) -> None:
+def test_invalid_header_raises(tmp_path: Path, header: Any, size: int, key: str) -> None:
     with pytest.raises(FileError) as caught:
         opened(tmp_path / "t", header, size)
     assert caught.value.key == key
@@ -140,7 +136,7 @@ def test_a_header_that_does_not_account_for_the_file_is_refused(
     assert str(tmp_path / "t") in str(caught.value)
 
 
-def test_the_helper_itself_makes_good_files(tmp_path: Path) -> None:
+def test_the_helper_writes_valid_files(tmp_path: Path) -> None:
     assert opened(tmp_path / "t", {"x": entry(), "y": entry(offsets=[8, 16])}, 16)["y"].tolist() == [0, 0]
     assert len(opened(tmp_path / "t", {}, 0)) == 0
 
@@ -155,7 +151,7 @@ def test_the_helper_itself_makes_good_files(tmp_path: Path) -> None:
         (b"\x80\x04pickle..", "other-weights"),
     ],
 )
-def test_what_is_no_safetensors_file_is_refused(tmp_path: Path, content: bytes, key: str) -> None:
+def test_other_files_raise(tmp_path: Path, content: bytes, key: str) -> None:
     (tmp_path / "t").write_bytes(content)
     with pytest.raises(FileError) as caught:
         TensorFile(tmp_path / "t")
@@ -174,8 +170,8 @@ HEADERS = {
 
 
 @pytest.mark.parametrize("name", HEADERS)
-def test_a_header_is_counted_before_it_is_parsed(tmp_path: Path, name: str) -> None:
-    """Of 32 MB, such a header took 10 s and gigabytes."""
+def test_header_limits_are_checked_before_parsing(tmp_path: Path, name: str) -> None:
+    """Without the limit, such a header of 32 MB took 10 s and gigabytes of memory."""
     header = HEADERS[name]
     (tmp_path / "t").write_bytes(len(header).to_bytes(8, "little") + header + bytes(2 * len(header)))
     began = time.process_time()
@@ -185,21 +181,21 @@ def test_a_header_is_counted_before_it_is_parsed(tmp_path: Path, name: str) -> N
     assert caught.value.key in ("model-part-large", "model-garbled", "other-weights")
 
 
-def test_a_header_is_no_longer_than_its_tensors_need(tmp_path: Path) -> None:
+def test_header_length_is_limited_by_the_file_size(tmp_path: Path) -> None:
     header = b'{"__metadata__":{"x":"' + b"a" * 2**22 + b'"}}'
     (tmp_path / "t").write_bytes(len(header).to_bytes(8, "little") + header)
-    with pytest.raises(FileError, match=r"its header takes 4\.0 MiB, where 3\.0 MiB is the most"):
+    with pytest.raises(FileError, match=r"its header takes 4\.0 MiB; the maximum is 3\.0 MiB"):
         TensorFile(tmp_path / "t")
 
 
-def test_a_size_beyond_any_tensor_is_refused(tmp_path: Path) -> None:
+def test_too_large_axis_raises(tmp_path: Path) -> None:
     for shape in ([2**62, 0], [2**63, 0], [10**30, 0], [0] * 9):
         with pytest.raises(FileError) as caught:
             opened(tmp_path / "t", {"x": {"dtype": "F32", "shape": shape, "data_offsets": [0, 0]}}, 0)
         assert caught.value.key == "model-garbled"
 
 
-def test_a_file_cut_short_or_changed_anywhere_is_refused_or_read(tmp_path: Path) -> None:
+def test_truncated_or_changed_file_raises_or_is_read(tmp_path: Path) -> None:
     path = tmp_path / "t"
     whole = written({"a.b": np.ones((2, 3)), "c": torch.ones(5).bfloat16()})
     for length in range(len(whole)):

@@ -12,28 +12,28 @@ from tiny_language import poet_folder, translator_folder
 from regard.cli import main
 
 
-class Ran(NamedTuple):
+class CommandResult(NamedTuple):
     code: int
     out: str
     err: str
 
 
-Run = Callable[..., Ran]
+Run = Callable[..., CommandResult]
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    def go(*arguments: str, stdin: bytes = b"") -> Ran:
+    def run_command(*arguments: str, stdin: bytes = b"") -> CommandResult:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         code = main(arguments)
-        return Ran(code, *capsys.readouterr())
+        return CommandResult(code, *capsys.readouterr())
 
-    return go
+    return run_command
 
 
 @pytest.fixture(scope="session")
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a `translator` and a `poet` whose weights nobody trained."""
+    """A folder with a `translator` and a `poet` of random weights."""
     folder = tmp_path_factory.mktemp("assets")
     translator_folder(folder / "translator")
     poet_folder(folder / "poet")
@@ -42,6 +42,6 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def bundled(tiny_models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same, in place of the models that come with regard."""
+    """The tiny models in place of the bundled ones."""
     monkeypatch.setattr("regard.language.loading.ASSETS", tiny_models)
     return tiny_models

@@ -1,7 +1,6 @@
-"""see, translate and generate with the models that come with regard: what people type, and what nobody should.
+"""see, translate and generate with the bundled models, on usual and on hostile input.
 
-Whatever is given, the answer is a sensible output or one sentence, in either language, and never a byte that steers the
-terminal.
+Any input gives a sensible output or one message, in either language, without control characters.
 """
 
 import json
@@ -17,26 +16,30 @@ from rich.cells import cell_len
 EMOJI, CHINESE, CONTROL = "😀🎉👍", "我爱你", "\x00\x07\x1b\x7f\x9b"
 WORDS = "The old man walked to the market and bought some fish for dinner. " * 385
 BINARY = b"\x7fELF\x02\x01\xff\xfe\x1b[2J\x00\x90" * 200
-USAGE, FILE, NO_ROOM = 2, 3, 5
+USAGE, FILE, OUT_OF_RESOURCES = 2, 3, 5
 
 languages = pytest.mark.parametrize("lang", ["en", "zh"])
 
 
 def check_plain(text: str) -> None:
-    """Nothing but what is shown, and line ends."""
-    assert [sign for sign in text if sign != "\n" and unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Co")] == []
+    """Only visible characters and line ends."""
+    assert [
+        character
+        for character in text
+        if character != "\n" and unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co")
+    ] == []
 
 
 def check_sentence(text: str, lang: str) -> None:
-    """One line that says what is wrong, in that language."""
+    """One line with an error message in that language."""
     check_plain(text)
     assert text.count("\n") == 1
     assert text.startswith("regard")
     assert "Traceback" not in text
-    assert any("\u4e00" <= sign <= "\u9fff" for sign in text.replace(CHINESE, "")) == (lang == "zh")
+    assert any("\u4e00" <= character <= "\u9fff" for character in text.replace(CHINESE, "")) == (lang == "zh")
 
 
-# --- what people type -------------------------------------------------------------------------------------
+# --- usual input ------------------------------------------------------------------------------------------
 
 
 @languages
@@ -46,19 +49,19 @@ def test_see(run, lang: str) -> None:
     first, _, named, *_ = out.splitlines()
     assert code == 0
     assert first.startswith("I love you → ")
-    assert [sign for sign in first if sign in CHINESE] == list(CHINESE)
+    assert [character for character in first if character in CHINESE] == list(CHINESE)
     assert ("best aligns" if lang == "en" else "对齐得最好") in named
-    for sign in CHINESE:  # each of them has a row
-        assert any(line.split()[:1] == [sign] for line in out.splitlines())
+    for character in CHINESE:  # each has a row
+        assert any(line.split()[:1] == [character] for line in out.splitlines())
 
 
-def test_heads_shows_a_translation_that_is_right_and_heads_of_many_kinds(run) -> None:
-    told = json.loads(run("heads", "--json").out)
-    assert (told["text"], told["output"]) == ("He likes tea and she likes tea, too.", "他喜欢茶，她也喜欢茶。")
-    assert {"previous", "same", "induction", "alignment"} <= {head["looks_at"] for head in told["heads"]}
+def test_heads_of_the_default_text_are_of_many_kinds(run) -> None:
+    result = json.loads(run("heads", "--json").out)
+    assert (result["text"], result["output"]) == ("He likes tea and she likes tea, too.", "他喜欢茶，她也喜欢茶。")
+    assert {"previous", "same", "induction", "alignment"} <= {head["looks_at"] for head in result["heads"]}
 
 
-def test_the_table_of_heads_names_what_find_takes_in_chinese_too(run) -> None:
+def test_the_chinese_table_of_heads_shows_the_names_for_find(run) -> None:
     out = run("heads", "--lang", "zh", "--find", "separator").out
     assert "标点和分隔符 separator" in out
     assert max(cell_len(line) for line in run("heads", "--lang", "zh", "--count", "100").out.splitlines()) <= 84
@@ -79,22 +82,24 @@ def test_the_table_of_heads_names_what_find_takes_in_chinese_too(run) -> None:
         ([], None, None),
     ],
 )
-def test_lines_without_punctuation_are_told(run, prompt: list[str], form: str | None, written: str | None) -> None:
-    asked = [] if form is None else ["--form", form]
-    code, out, err = run("generate", *prompt, *asked, "--lang", "zh")
+def test_lines_without_punctuation_print_a_hint(run, prompt: list[str], form: str | None, written: str | None) -> None:
+    options = [] if form is None else ["--form", form]
+    code, out, err = run("generate", *prompt, *options, "--lang", "zh")
     assert code == 0
     assert out
     assert err == ("" if written is None else f"提示里没有标点，被当成一句；请加上标点，例如写成“{written}”\n")
 
 
 def test_see_as_json(run) -> None:
-    told = json.loads(run("see", "I love you", "--json").out)
-    assert told.keys() == {"model", "text", "output", "unknown", "lost_numbers", "records"}
-    (record,) = told["records"]
-    assert (told["model"], told["text"], record["kind"]) == ("translator", "I love you", "cross")
+    result = json.loads(run("see", "I love you", "--json").out)
+    assert result.keys() == {"model", "text", "output", "unknown", "lost_numbers", "records"}
+    (record,) = result["records"]
+    assert (result["model"], result["text"], record["kind"]) == ("translator", "I love you", "cross")
     (weights,) = record["weights"]
-    looks = {query: record["keys"][row.index(max(row))] for query, row in zip(record["written"], weights, strict=True)}
-    assert (looks["我"], looks["爱"], looks["你"]) == ("I", "love", "you")
+    attended = {
+        query: record["keys"][row.index(max(row))] for query, row in zip(record["written"], weights, strict=True)
+    }
+    assert (attended["我"], attended["爱"], attended["你"]) == ("I", "love", "you")
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
@@ -105,7 +110,7 @@ def test_every_kind_of_attention(run, kind: str) -> None:
     assert out.count("mean of all heads") == out.count("queries × keys") > 1
 
 
-def test_the_poet_is_seen(run) -> None:
+def test_see_with_the_poet(run) -> None:
     code, out, _ = run("see", "--model", "poet")
     assert code == 0
     check_plain(out)
@@ -135,24 +140,24 @@ def test_translate_lines(run) -> None:
     ("typed", "written"),
     [("i love you", "I love you"), ("I LOVE YOU", "I love you"), ("I dont know", "I don't know"), ("hi", "Hi")],
 )
-def test_casual_text_is_read_as_it_is_written_well(run, lang: str, typed: str, written: str) -> None:
-    well = run("translate", written)
-    assert (well.code, well.err) == (0, "")
-    said = f"read as “{written}”\n" if lang == "en" else f"读作“{written}”\n"
-    assert run("translate", typed, "--lang", lang) == (0, well.out, said)
+def test_casual_text_is_read_with_corrected_spelling(run, lang: str, typed: str, written: str) -> None:
+    correct = run("translate", written)
+    assert (correct.code, correct.err) == (0, "")
+    message = f"read as “{written}”\n" if lang == "en" else f"读作“{written}”\n"
+    assert run("translate", typed, "--lang", lang) == (0, correct.out, message)
     code, out, err = run("see", typed, "--head", "0", "--layer", "0", "--lang", lang)
-    assert (code, err) == (0, said)
-    assert out.startswith(f"{written} → {well.out}")
+    assert (code, err) == (0, message)
+    assert out.startswith(f"{written} → {correct.out}")
 
 
 @languages
 @pytest.mark.parametrize("command", ["see", "translate", "heads"])
-def test_what_is_no_english_is_named(run, lang: str, command: str) -> None:
+def test_parts_that_are_not_english_are_listed(run, lang: str, command: str) -> None:
     code, out, err = run(command, "I love 北京", "--lang", lang)
     assert (code, bool(out)) == (0, True)
     first = err.splitlines()[0]
     assert ("does not know: 北京" if lang == "en" else "不认识：北京") in first
-    assert ("English" if lang == "en" else "只读英文") in first
+    assert ("English" if lang == "en" else "只能读英文") in first
 
 
 @languages
@@ -165,7 +170,7 @@ def test_generate(run, lang: str) -> None:
     assert run("generate", "明月", "--form", "七绝", "--seed", "2").out != out
 
 
-# --- what nobody should -----------------------------------------------------------------------------------
+# --- hostile input ----------------------------------------------------------------------------------------
 
 
 NO_TEXT = {
@@ -173,7 +178,7 @@ NO_TEXT = {
     "see Chinese": (["see", CHINESE], USAGE),
     "see emoji": (["see", EMOJI], USAGE),
     "see control characters": (["see", CONTROL], USAGE),
-    "see 5,000 words": (["see", WORDS], NO_ROOM),
+    "see 5,000 words": (["see", WORDS], OUT_OF_RESOURCES),
     "translate nothing": (["translate", ""], USAGE),
     "translate spaces": (["translate", " \t\u3000\u200b"], USAGE),
     "translate Chinese": (["translate", CHINESE], USAGE),
@@ -182,13 +187,13 @@ NO_TEXT = {
     "generate from emoji": (["generate", EMOJI], USAGE),
     "generate from control characters": (["generate", CONTROL], USAGE),
     "generate from English": (["generate", "I love you"], USAGE),
-    "generate from 10,000 characters": (["generate", "明月" * 5000], NO_ROOM),
+    "generate from 10,000 characters": (["generate", "明月" * 5000], OUT_OF_RESOURCES),
 }
 
 
 @languages
 @pytest.mark.parametrize(("arguments", "expected"), NO_TEXT.values(), ids=NO_TEXT)
-def test_what_cannot_be_read(run, arguments: list[str], expected: int, lang: str) -> None:
+def test_unreadable_texts_are_refused(run, arguments: list[str], expected: int, lang: str) -> None:
     code, out, err = run(*arguments, "--lang", lang)
     assert (code, out) == (expected, "")
     check_sentence(err, lang)
@@ -205,14 +210,14 @@ def test_binary_on_stdin(run, command: str, lang: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [f"I love you {EMOJI}", "I\x07 love\u200b\x1b you", "\ufeffI love\u2028you\x9b"],
-    ids=["emoji", "control characters", "other signs for a line"],
+    ids=["emoji", "control characters", "other line separators"],
 )
 @pytest.mark.parametrize("command", ["see", "translate"])
-def test_what_is_left_is_read(run, command: str, text: str) -> None:
+def test_the_readable_rest_is_read(run, command: str, text: str) -> None:
     code, out, err = run(command, text)
     check_plain(out + err)
     assert code == 0
-    assert [sign for sign in out.replace("\n", "")[:40] if sign in CHINESE] == list(CHINESE)
+    assert [character for character in out.replace("\n", "")[:40] if character in CHINESE] == list(CHINESE)
 
 
 def test_five_thousand_words(run) -> None:
@@ -233,7 +238,7 @@ def test_bad_lines_among_good_ones(run) -> None:
     assert [line.split(":")[0] for line in err.splitlines()] == ["line 2", "line 3"]
 
 
-# --- in a process of its own ------------------------------------------------------------------------------
+# --- in a separate process --------------------------------------------------------------------------------
 
 
 BYTES = {
@@ -258,15 +263,15 @@ def test_bytes_in_and_text_out(arguments: list[bytes], stdin: bytes, expected: i
 
 
 def test_a_note_names_unknown_words_and_lost_numbers(run) -> None:
-    ran = run("translate", "The", "quokka", "has", "12345", "eggs")
-    assert ran.code == 0
-    words, numbers = ran.err.splitlines()
-    assert "never read these words while it was trained: quokka;" in words
-    assert "lacks these numbers of the text: 12345;" in numbers
-    told = json.loads(run("translate", "The quokka has 12345 eggs", "--json").out)
-    assert (told["unknown"], told["lost_numbers"]) == (["quokka"], ["12345"])
-    told = json.loads(run("see", "The quokka has 12345 eggs", "--json").out)
-    assert (told["unknown"], told["lost_numbers"]) == (["quokka"], ["12345"])
+    finished = run("translate", "The", "quokka", "has", "12345", "eggs")
+    assert finished.code == 0
+    words, numbers = finished.err.splitlines()
+    assert "never read these words in training: quokka;" in words
+    assert "numbers of the text are missing in the translation: 12345;" in numbers
+    result = json.loads(run("translate", "The quokka has 12345 eggs", "--json").out)
+    assert (result["unknown"], result["lost_numbers"]) == (["quokka"], ["12345"])
+    result = json.loads(run("see", "The quokka has 12345 eggs", "--json").out)
+    assert (result["unknown"], result["lost_numbers"]) == (["quokka"], ["12345"])
     assert "从未见过这些词：quokka；" in run("see", "The quokka sleeps.", "--lang", "zh").err
     assert "quokka" in run("see", "The quokka sleeps.", "--output", "你好").err
     lines = run("translate", "-", stdin=b"A quokka.\nA dog.\nA zorblax.\n").err

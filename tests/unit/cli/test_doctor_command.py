@@ -7,7 +7,7 @@ import pytest
 
 from regard.cli import environment
 from regard.cli.doctor_command import report
-from regard.messages import speaking
+from regard.messages import use_language
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,7 @@ def found() -> dict[str, Any]:
     return environment.inspect()
 
 
-def test_json_and_text_tell_the_same(run, found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_and_text_have_the_same_content(run, found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment, "inspect", lambda: found)
     code, out, err = run("doctor", "--json")
     assert (code, err) == (0, "")
@@ -28,7 +28,7 @@ def test_json_and_text_tell_the_same(run, found: dict[str, Any], monkeypatch: py
         assert all(name in text and answer in text for name, answer in answers.items())
 
 
-def test_what_is_here(found: dict[str, Any]) -> None:
+def test_installed_packages_are_reported(found: dict[str, Any]) -> None:
     import numpy as np
     import torch
 
@@ -41,26 +41,26 @@ def test_what_is_here(found: dict[str, Any]) -> None:
     assert found["backends"]["torch"]["sdpa"].startswith("yes")
 
 
-def test_what_is_missing_comes_with_its_use_and_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_shows_its_use_and_command(monkeypatch: pytest.MonkeyPatch) -> None:
     real = environment.find_spec
     monkeypatch.setattr(environment, "find_spec", lambda name: None if name in ("torch", "matplotlib") else real(name))
     found = environment.inspect()
     assert found["torch"] is found["cjk_font"] is found["backends"]["torch"] is None
-    for lang, said in (("en", "pictures with trace.plot()"), ("zh", "用 trace.plot() 画图")):
-        with speaking(lang):  # type: ignore[arg-type]
+    for lang, message in (("en", "pictures with trace.plot()"), ("zh", "用 trace.plot() 画图")):
+        with use_language(lang):  # type: ignore[arg-type]
             text = report(found)
-        assert said in text
+        assert message in text
         assert "pip install 'regard[plot]'" in text
         assert "pip install 'regard[torch]'" in text
 
 
-def test_a_torch_that_cannot_be_imported(found: dict[str, Any]) -> None:
+def test_a_broken_torch_is_reported(found: dict[str, Any]) -> None:
     text = report({**found, "torch": {"broken": "OSError: libcudart.so"}})
     assert "cannot be imported: OSError: libcudart.so" in text
 
 
 @pytest.mark.parametrize(
-    ("terminal", "said"),
+    ("terminal", "message"),
     [
         ({"colors": "truecolor"}, "colours: truecolor"),
         ({"colors": None, "no_color": True}, "(NO_COLOR is set)"),
@@ -68,19 +68,19 @@ def test_a_torch_that_cannot_be_imported(found: dict[str, Any]) -> None:
         ({"colors": None, "is_terminal": True}, "a terminal without colours"),
     ],
 )
-def test_colours(found: dict[str, Any], terminal: dict[str, Any], said: str) -> None:
+def test_colours(found: dict[str, Any], terminal: dict[str, Any], message: str) -> None:
     plain = {"is_terminal": False, "no_color": False, "columns": 80, "encoding": "utf-8"}
-    assert said in report({**found, "terminal": {**plain, **terminal}})
+    assert message in report({**found, "terminal": {**plain, **terminal}})
 
 
 def test_the_terminal_in_chinese(found: dict[str, Any]) -> None:
     terminal = {"is_terminal": False, "colors": None, "no_color": False, "columns": 80, "encoding": "utf-8"}
-    with speaking("zh"):
+    with use_language("zh"):
         assert "80 列，utf-8；不使用颜色（标准输出不是终端）" in report({**found, "terminal": terminal})
 
 
 @pytest.mark.parametrize(
-    ("environment", "spoken", "because"),
+    ("variables", "spoken", "because"),
     [
         ({"LANG": "zh_CN.UTF-8"}, "zh", "LANG=zh_CN.UTF-8"),
         ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C"}, "en", "LC_ALL=C"),
@@ -89,12 +89,12 @@ def test_the_terminal_in_chinese(found: dict[str, Any]) -> None:
         ({}, "zh", "--lang"),
     ],
 )
-def test_why_this_language(
-    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], spoken: Any, because: str | None
+def test_the_source_of_the_language(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], spoken: Any, because: str | None
 ) -> None:
     for name in environment.LANGUAGE_VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
+    for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with speaking(spoken):
+    with use_language(spoken):
         assert environment._language() == {"spoken": spoken, "because": because}

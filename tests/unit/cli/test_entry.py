@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from regard.cli import application, main
-from regard.cli.entry import take_general
+from regard.cli.entry import split_general_options
 from regard.errors import MissingPackageError, TooLargeError
 
 PROGRAM = [sys.executable, "-m", "regard"]
@@ -26,13 +26,13 @@ COMMANDS = [[], ["see"], ["heads"], ["translate"], ["generate"], ["explain"], ["
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda c: c[0] if c else "regard")
-def test_help_speaks_both_languages(run, command: list[str]) -> None:
+def test_help_is_in_both_languages(run, command: list[str]) -> None:
     english, chinese = run(*command, "--help"), run(*command, "--lang", "zh", "-h")
     assert english.code == chinese.code == 0
     assert english.out.startswith(f"Usage: {' '.join(['regard', *command])}")
     assert chinese.out.startswith("用法：")
     assert not english.err + chinese.err
-    prompts = re.compile('"[^"]*"')  # the poet reads nothing but Chinese
+    prompts = re.compile('"[^"]*"')  # the poet reads only Chinese
     assert not any("\u4e00" <= c <= "\u9fff" for c in prompts.sub("", english.out))
     for word in ("Usage", "Options", "Show", "default"):
         assert word not in chinese.out
@@ -41,7 +41,7 @@ def test_help_speaks_both_languages(run, command: list[str]) -> None:
         assert option in chinese.out
 
 
-def test_without_a_command_the_help_page(run) -> None:
+def test_without_a_command_help_is_printed(run) -> None:
     assert run() == run("--help")
 
 
@@ -51,7 +51,7 @@ def test_version(run) -> None:
     assert run("--version") == (0, f"regard {__version__}\n", "")
 
 
-def test_help_is_light() -> None:
+def test_help_imports_no_large_package() -> None:
     found = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "regard", "see", "--help"], capture_output=True, timeout=60
     )
@@ -64,20 +64,24 @@ def test_help_is_light() -> None:
 # --- languages ----------------------------------------------------------------------------------------------
 
 
-def test_the_environment_chooses_and_lang_wins(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lang_overrides_the_environment(run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REGARD_LANG", "zh_CN.UTF-8")
     assert run("explain").out.startswith("手算注意力")
     assert run("--lang", "en", "explain").out.startswith("Attention by hand")
     assert run("explain", "--lang=EN").out.startswith("Attention by hand")
 
 
-def test_general_options_stand_anywhere_before_two_dashes() -> None:
-    assert take_general(["--debug", "see", "a", "--lang", "zh"]) == (["see", "a"], "zh", True)
-    assert take_general(["see", "--", "--debug", "--lang"]) == (["see", "--", "--debug", "--lang"], None, False)
+def test_general_options_anywhere_before_two_dashes() -> None:
+    assert split_general_options(["--debug", "see", "a", "--lang", "zh"]) == (["see", "a"], "zh", True)
+    assert split_general_options(["see", "--", "--debug", "--lang"]) == (
+        ["see", "--", "--debug", "--lang"],
+        None,
+        False,
+    )
 
 
 @pytest.mark.parametrize("arguments", [["--lang", "fr"], ["see", "--lang"], ["--lang="]])
-def test_a_language_nobody_speaks(run, arguments: list[str]) -> None:
+def test_an_unknown_language_is_refused(run, arguments: list[str]) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("regard: --lang must be one of en|zh; found")
@@ -87,7 +91,7 @@ def test_a_language_nobody_speaks(run, arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["expalin"], "there is no command 'expalin'; did you mean explain?"),
         (
@@ -104,29 +108,29 @@ def test_a_language_nobody_speaks(run, arguments: list[str]) -> None:
         (["see", "-5 degrees"], "text that begins with - goes after --"),
         (["explain", "--q"], "option --q needs a value"),
         (["explain", "--json=1"], "option --json takes no value"),
-        (["explain", "stray", "words"], "regard explain has no use for: stray words"),
-        (["doctor", "stray"], "regard doctor has no use for: stray"),
+        (["explain", "stray", "words"], "regard explain takes no such arguments: stray words"),
+        (["doctor", "stray"], "regard doctor takes no such arguments: stray"),
     ],
 )
-def test_usage_is_one_line_and_exit_code_2(run, arguments: list[str], said: str) -> None:
+def test_usage_is_one_line_and_exit_code_2(run, arguments: list[str], message: str) -> None:
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert err.startswith("regard: ")
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
 
 
-def test_usage_speaks_chinese(run) -> None:
+def test_usage_errors_in_chinese(run) -> None:
     assert run("explain", "--cusal", "--lang", "zh").err == (
         "regard: 没有选项 --cusal；是不是想写 --causal？（见 regard explain --help）\n"
     )
 
 
-# --- what else can go wrong ---------------------------------------------------------------------------------
+# --- other errors -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code", "message"),
     [
         (MissingPackageError("missing-package", what="x", package="torch", extra="torch"), 4, "pip install"),
         (TooLargeError("explain-too-large", T=1, S=1, need="9 TiB", free="1 B"), 5, "9 TiB"),
@@ -141,35 +145,35 @@ def test_usage_speaks_chinese(run) -> None:
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
 def test_errors_become_one_line(
-    run, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str
+    run, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, message: str
 ) -> None:
     def fail(*_: object) -> None:
         raise error
 
     monkeypatch.setattr("regard.cli.environment.inspect", fail)
-    monkeypatch.setattr("regard.cli.entry.forget", lambda stream: None)
-    ran = run("doctor")
-    assert (ran.code, ran.out) == (code, "")
-    assert "Traceback" not in ran.err
-    assert said in ran.err
-    assert ran.err.count("\n") == bool(said)
-    if said:
+    monkeypatch.setattr("regard.cli.entry.discard_output", lambda stream: None)
+    finished = run("doctor")
+    assert (finished.code, finished.out) == (code, "")
+    assert "Traceback" not in finished.err
+    assert message in finished.err
+    assert finished.err.count("\n") == bool(message)
+    if message:
         debugged = run("doctor", "--debug")
         assert "Traceback" in debugged.err
         assert debugged.code == code
 
 
-def test_our_mistakes_are_not_failed_checks() -> None:
+def test_bugs_have_their_own_exit_code() -> None:
     assert application.application() is application.application()
-    from regard.cli.entry import judge
+    from regard.cli.entry import message_and_code
 
-    assert judge(ZeroDivisionError("x"))[1] not in (0, 1, 2, 3, 4, 5, 130)
-
-
-# --- streams, in a process of its own -----------------------------------------------------------------------
+    assert message_and_code(ZeroDivisionError("x"))[1] not in (0, 1, 2, 3, 4, 5, 130)
 
 
-def test_data_and_talk_go_different_ways() -> None:
+# --- streams, in a separate process -------------------------------------------------------------------------
+
+
+def test_data_goes_to_stdout_and_messages_to_stderr() -> None:
     found = shell("see", "--model", "handmade", "--lang", "zh", "我", "爱", "你", env={**os.environ, "PYTHONUTF8": "1"})
     assert found.returncode == 0
     assert "我" in found.stdout.decode()
@@ -177,12 +181,12 @@ def test_data_and_talk_go_different_ways() -> None:
     assert b"\x1b" not in found.stdout + found.stderr
 
 
-def test_a_reader_that_had_enough_and_a_full_disk() -> None:
+def test_a_closed_pipe_and_a_full_disk() -> None:
     read, write = os.pipe()
     os.close(read)
-    quiet = subprocess.run([*PROGRAM, "explain"], stdout=write, stderr=subprocess.PIPE, timeout=60)
+    closed = subprocess.run([*PROGRAM, "explain"], stdout=write, stderr=subprocess.PIPE, timeout=60)
     os.close(write)
-    assert (quiet.returncode, quiet.stderr) == (0, b"")
+    assert (closed.returncode, closed.stderr) == (0, b"")
     if os.path.exists("/dev/full"):
         with open("/dev/full", "wb") as full:
             found = subprocess.run([*PROGRAM, "explain"], stdout=full, stderr=subprocess.PIPE, timeout=60)
@@ -191,6 +195,6 @@ def test_a_reader_that_had_enough_and_a_full_disk() -> None:
 
 def test_main_reads_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["regard", "--version"])
-    monkeypatch.setattr("regard.cli.interrupts.end_at_once", lambda: False)  # not for the process of the tests
+    monkeypatch.setattr("regard.cli.interrupts.exit_on_interrupt", lambda: False)  # not in the process of the tests
     assert main() == 0
     assert capsys.readouterr().out.startswith("regard ")

@@ -1,7 +1,7 @@
-"""Every command with every file that it reads or writes: nothing waits, nothing is replaced, no escape is printed.
+"""Every command with every file that it reads or writes: none blocks, replaces a special file or prints an escape.
 
-Commands and their options are asked of the command line itself. A new option that takes a file has no line in `READS`
-or `WRITES`, and the first test says so.
+Commands and options come from the command line itself. The first test fails for a new option that takes a file and is
+not in `READS` or `WRITES`.
 """
 
 import json
@@ -25,8 +25,8 @@ from tiny_language import PAIRS
 
 from regard import Trace
 from regard.cli.application import application
-from regard.cli.entry import OUR_MISTAKE
-from regard.printable import is_steering
+from regard.cli.entry import INTERNAL_ERROR
+from regard.printable import is_control
 
 PATHS = {"file", "folder", "model", "see-model", "generate-model", "run", "runs", "data", "recipe"}
 """Placeholders, as `metavar-…`, of options that take a path."""
@@ -35,7 +35,7 @@ TINY = """training.steps=4 training.save_every=2 model.d_model=8 model.n_heads=2
 puzzle.longest=4 puzzle.shortest=2 puzzle.valid_examples=4 data.batch_size=4 film.every=4 film.text=abc"""
 TRAIN = "train copy --out RUN --film " + " ".join(f"--set {change}" for change in TINY.split())
 
-# (command, parameter): a call that reads what is there. Names in capitals are what `place` has made.
+# (command, parameter): a call that reads that path. `place` creates the names in capitals.
 READS = {
     ("see", "model"): "see --model MODEL 'I love you.'",
     ("heads", "model"): "heads --model MODEL 'I love you.'",
@@ -86,12 +86,12 @@ def test_every_option_that_takes_a_path_is_tried() -> None:
     assert found == READS.keys() | WRITES.keys()
 
 
-# --- a place where every call works ----------------------------------------------------------------------
+# --- a folder where every call works ---------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory, tiny_models: Path) -> Path:
-    """One of everything that commands read, made by the commands themselves."""
+    """A folder with one of each file that commands read, created by the commands."""
     from regard.cli import main
 
     folder = tmp_path_factory.mktemp("made")
@@ -112,14 +112,14 @@ def made(tmp_path_factory: pytest.TempPathFactory, tiny_models: Path) -> Path:
             assert main(shlex.split(call)) == 0
         (folder / "home" / "progress.backup.json").write_bytes((folder / "home" / "progress.json").read_bytes())
         assert main(shlex.split("learn solution softmax --give-up")) == 0
-        # Fonts and caches of matplotlib are made now, and not in the middle of a test about full disks.
+        # Create the font caches of matplotlib now, not during a test of full disks.
         assert main(shlex.split("plot RUN --png warm.png")) == main(shlex.split("film RUN --gif warm.gif")) == 0
     return folder
 
 
 @pytest.fixture
 def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it, which a test may spoil."""
+    """A copy of that folder, which a test may change."""
     folder = tmp_path / "place"
     shutil.copytree(made, folder)
     monkeypatch.setenv("REGARD_HOME", str(folder / "home"))
@@ -129,28 +129,30 @@ def place(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Run a command, which may not wait for anything: its exit code, and all that it printed."""
+    """Run a command with a time limit; return its exit code and output."""
     from regard.cli import main
 
     names = {"RECIPE": "RECIPE.toml", "DATA": "DATA.tsv"}
 
-    def go(line: str) -> tuple[int, str]:
+    def run_line(line: str) -> tuple[int, str]:
         line = re.sub(r"\b(RECIPE|DATA)\b", lambda found: names[found[0]], line)
         with at_most_seconds(30):
             code = main(shlex.split(line))
         out, err = capsys.readouterr()
-        assert code != OUR_MISTAKE, err
+        assert code != INTERNAL_ERROR, err
         assert "--debug" in line or "Traceback" not in err
-        assert not [sign for sign in out + err if sign not in "\n\t" and is_steering(sign)], repr(out + err)
+        assert not [character for character in out + err if character not in "\n\t" and is_control(character)], repr(
+            out + err
+        )
         return code, out + err
 
-    return go
+    return run_line
 
 
 @contextmanager
 def at_most_seconds(seconds: float) -> Iterator[None]:
     def late(*_: object) -> None:
-        raise AssertionError("the command waits")
+        raise AssertionError("the command blocks")
 
     before = signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -165,9 +167,9 @@ EVERY_READ = sorted({*READS.values(), *ALSO_READ})
 
 
 @pytest.mark.parametrize("line", EVERY_READ)
-def test_every_call_works_before_anything_is_spoiled(line: str, place: Path, call: Call) -> None:
-    code, said = call(line)
-    assert code == (1 if "check" in line else 0), said
+def test_every_call_works_on_valid_files(line: str, place: Path, call: Call) -> None:
+    code, output = call(line)
+    assert code == (1 if "check" in line else 0), output
 
 
 # --- files that are read ---------------------------------------------------------------------------------
@@ -183,35 +185,37 @@ def files_of(line: str, place: Path) -> list[Path]:
     return found
 
 
-def spoil_with_fifo(path: Path) -> None:
+def replace_with_fifo(path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
 
 
-def spoil_with_link_to_device(path: Path) -> None:
+def replace_with_link_to_device(path: Path) -> None:
     path.unlink()
     path.symlink_to(os.ttyname(_terminal()[1]))
 
 
 @cache
 def _terminal() -> tuple[int, int]:
-    """A device of our own, open until the tests end."""
+    """A pseudo-terminal, open until the tests end."""
     return pty.openpty()
 
 
-@pytest.mark.parametrize("spoil", [spoil_with_fifo, pytest.param(spoil_with_link_to_device, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "replace", [replace_with_fifo, pytest.param(replace_with_link_to_device, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("line", EVERY_READ)
-def test_no_file_is_waited_for(line: str, spoil: Callable[[Path], None], place: Path, call: Call) -> None:
+def test_no_command_blocks_on_a_file(line: str, replace: Callable[[Path], None], place: Path, call: Call) -> None:
     for path in files_of(line, place):
         kept = path.with_name(path.name + ".kept")
         shutil.copy2(path, kept)
-        spoil(path)
+        replace(path)
         mode = path.lstat().st_mode
-        code, said = call(line)
+        code, output = call(line)
         assert stat.S_IFMT(path.lstat().st_mode) == stat.S_IFMT(mode), f"{path} was replaced"
-        assert code in (0, 1, 3), said  # 0: a file that this command has no need of
+        assert code in (0, 1, 3), output  # 0: a file that this command does not need
         if path.name == "progress.json" and line in ("learn list", "learn hint softmax"):
-            assert "FIFO" in said or "device" in said
+            assert "FIFO" in output or "device" in output
         path.unlink()
         kept.rename(path)
         shutil.rmtree(place / "NEW", ignore_errors=True)
@@ -239,28 +243,28 @@ NEEDED = {
 
 
 @pytest.mark.parametrize("start", NEEDED)
-def test_no_link_of_a_run_or_a_model_leads_out(start: str, place: Path, call: Call) -> None:
+def test_links_out_of_a_run_or_model_are_refused(start: str, place: Path, call: Call) -> None:
     line = next(line for line in EVERY_READ if line.startswith(start))
     for name in NEEDED[start]:
         path, outside = place / name, place / "outside"
         path.rename(outside)
         path.symlink_to(outside)
-        code, said = call(line)
-        assert code == 3, said
-        assert "outside of its folder" in said
+        code, output = call(line)
+        assert code == 3, output
+        assert "outside of its folder" in output
         path.unlink()
         outside.rename(path)
     assert call(line)[0] == 0
 
 
-def test_the_model_of_a_run_is_not_elsewhere(place: Path, call: Call) -> None:
+def test_a_link_to_another_model_folder_is_refused(place: Path, call: Call) -> None:
     (place / "RUN" / "model").rename(place / "other")
     (place / "RUN" / "model").symlink_to(place / "other")
     for line in ("evaluate RUN --device cpu", "see --model RUN abc"):
         assert "outside of its folder" in call(line)[1]
 
 
-def test_stdin_has_an_end(call: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_stdin_is_refused(call: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import io
     import sys
 
@@ -281,8 +285,8 @@ def test_stdin_has_an_end(call: Call, place: Path, monkeypatch: pytest.MonkeyPat
         "learn check softmax /dev/stdin",
     ):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(Endless())))
-        code, said = call(line)
-        assert code in (3, 5), said
+        code, output = call(line)
+        assert code in (3, 5), output
 
 
 # --- files that are written ------------------------------------------------------------------------------
@@ -297,7 +301,7 @@ def outputs(place: Path) -> Iterator[tuple[str, str]]:
         yield line, endings(place).get(key, ".txt" if key[0] == "evaluate" else ".png")
 
 
-def test_what_is_no_regular_file_is_not_replaced(place: Path, call: Call) -> None:
+def test_special_files_are_not_replaced(place: Path, call: Call) -> None:
     main, other = pty.openpty()
     for line, ending in outputs(place):
         fifo = place / f"fifo{ending}"
@@ -306,11 +310,11 @@ def test_what_is_no_regular_file_is_not_replaced(place: Path, call: Call) -> Non
         assert call(line.replace("OUT", str(fifo)))[0] == 3
         assert stat.S_ISFIFO(fifo.lstat().st_mode)
         device = Path(os.ttyname(other))
-        code, said = call(line.replace("OUT", str(device)))
-        assert (code, "is a device" in said) == (3, True)
+        code, output = call(line.replace("OUT", str(device)))
+        assert (code, "is a device" in output) == (3, True)
         assert stat.S_ISCHR(device.lstat().st_mode)
-        code, said = call(line.replace("OUT", "-"))
-        assert (code, "- is not the name of a file" in said) == (2, True)
+        code, output = call(line.replace("OUT", "-"))
+        assert (code, "- is not the name of a file" in output) == (2, True)
     os.close(main)
     os.close(other)
     assert not (place / "-").exists()
@@ -323,68 +327,68 @@ def test_a_link_to_a_file_stays_a_link(place: Path, call: Call) -> None:
         real.write_text("old")
         real.chmod(0o600)
         link.symlink_to(real)
-        code, said = call(line.replace("OUT", str(link)))
-        assert code == 0, said
+        code, output = call(line.replace("OUT", str(link)))
+        assert code == 0, output
         assert link.is_symlink()
         assert real.read_bytes() != b"old"
         assert real.stat().st_mode & 0o777 == 0o600
 
 
-def everything(folder: Path) -> dict[Path, bytes]:
+def all_files(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "lock"}
 
 
-FIGURES = re.compile(r"needs [0-9.]+ (B|[KMG]iB), and [0-9.]+ (B|[KMG]iB) is free")
+SIZES = re.compile(r"needs [0-9.]+ (B|[KMG]iB), and [0-9.]+ (B|[KMG]iB) is free")
 
 
-def test_a_full_disk_is_five_with_figures(place: Path, call: Call) -> None:
+def test_a_full_disk_exits_with_5_and_sizes(place: Path, call: Call) -> None:
     for line, ending in outputs(place):
-        before = everything(place)
+        before = all_files(place)
         with largest_file(8):
-            code, said = call(line.replace("OUT", f"new{ending}"))
-        assert code == 5, said
-        assert FIGURES.search(said), said
-        assert everything(place) == before
+            code, output = call(line.replace("OUT", f"new{ending}"))
+        assert code == 5, output
+        assert SIZES.search(output), output
+        assert all_files(place) == before
 
 
-def test_an_exercise_on_a_full_disk(place: Path, call: Call) -> None:
-    before = everything(place)
+def test_exercises_on_a_full_disk(place: Path, call: Call) -> None:
+    before = all_files(place)
     with largest_file(8):
         for line in (
             "learn start layer-norm --dir WORK",
             "learn start order-the-flow --dir WORK/new",
             "learn reset softmax --dir WORK",
         ):
-            code, said = call(line)
-            assert code == 5, said
-            assert FIGURES.search(said), said
-    assert everything(place) == before
+            code, output = call(line)
+            assert code == 5, output
+            assert SIZES.search(output), output
+    assert all_files(place) == before
     (place / "WORK" / "softmax.py").write_text("an answer")
     with largest_file(8):
         assert call("learn reset softmax --dir WORK")[0] == 5
     assert (place / "WORK" / "softmax.py").read_text() == "an answer"
     assert sorted(path.name for path in (place / "WORK").iterdir()) == ["by-hand.toml", "new", "softmax.py"]
     with largest_file(8):
-        code, said = call("learn hint softmax")  # progress that cannot be kept does not stop anybody
+        code, output = call("learn hint softmax")  # the command works even if progress cannot be saved
     assert code == 0
-    assert FIGURES.search(said), said
-    assert everything(place / "home") == {path: content for path, content in before.items() if "home" in path.parts}
+    assert SIZES.search(output), output
+    assert all_files(place / "home") == {path: content for path, content in before.items() if "home" in path.parts}
 
 
 @pytest.mark.parametrize("size", [8, 600, 3000])
 def test_a_film_on_a_full_disk(size: int, place: Path, call: Call) -> None:
     with largest_file(size):
-        code, said = call(TRAIN.replace("RUN", "FULL"))
-    assert code == 5, said
-    assert FIGURES.search(said), said
+        code, output = call(TRAIN.replace("RUN", "FULL"))
+    assert code == 5, output
+    assert SIZES.search(output), output
     assert not list((place / "FULL").rglob(".*"))
 
 
 # --- escapes ---------------------------------------------------------------------------------------------
 
 
-def spoiled_json(content: bytes) -> Iterator[bytes]:
-    """The same with escapes as a key, and in place of texts."""
+def hostile_json(content: bytes) -> Iterator[bytes]:
+    """The content with escapes as a key, and in place of values."""
     tree = json.loads(content)
     yield json.dumps({**tree, HOSTILE: 1}).encode()
     for name, value in tree.items():
@@ -394,7 +398,7 @@ def spoiled_json(content: bytes) -> Iterator[bytes]:
         yield json.dumps({HOSTILE if key == name else key: one for key, one in tree.items()}).encode()
 
 
-def spoiled_toml(content: bytes) -> Iterator[bytes]:
+def hostile_toml(content: bytes) -> Iterator[bytes]:
     quoted = json.dumps(HOSTILE)
     text = content.decode()
     yield f"{quoted} = 1\n{text}".encode()
@@ -406,29 +410,29 @@ def spoiled_toml(content: bytes) -> Iterator[bytes]:
     yield text.replace("=", f"= {HOSTILE}", 1).encode()
 
 
-def spoiled(path: Path) -> Iterator[bytes]:
+def hostile_contents(path: Path) -> Iterator[bytes]:
     content = path.read_bytes()
     if path.suffix == ".json":
-        yield from spoiled_json(content)
+        yield from hostile_json(content)
     elif path.suffix == ".toml":
-        yield from spoiled_toml(content)
+        yield from hostile_toml(content)
     yield HOSTILE.encode() + content
     yield content + HOSTILE.encode() + b"\n"
     yield content.replace(b"\n", HOSTILE.encode() + b"\n", 1)
 
 
-QUICK = [line for line in EVERY_READ if not line.startswith(("train RECIPE", "learn check"))]
+FAST_READS = [line for line in EVERY_READ if not line.startswith(("train RECIPE", "learn check"))]
 
 
 @pytest.mark.parametrize("thorough", [False, pytest.param(True, marks=pytest.mark.long)])
-@pytest.mark.parametrize("line", QUICK)
+@pytest.mark.parametrize("line", FAST_READS)
 def test_no_escape_of_a_file_reaches_the_terminal(line: str, thorough: bool, place: Path, call: Call) -> None:
     for path in files_of(line, place):
         if path.suffix == ".safetensors" or path.name.endswith(("lock", ".backup.json")):
             continue
         content = path.read_bytes()
-        many = list(spoiled(path))
-        # A key that no file has, and, of a run's folder, a place where nothing belongs.
+        many = list(hostile_contents(path))
+        # An unknown key, and for a run an unexpected place.
         for hostile in many[:40] if thorough else many[:1]:
             path.write_bytes(hostile)
             call(line)
@@ -482,7 +486,7 @@ def test_names_of_records_tokens_metrics_and_folders(place: Path, call: Call) ->
         call(line)
 
 
-def test_what_a_program_printed(place: Path, call: Call) -> None:
+def test_output_of_an_answer_is_escaped(place: Path, call: Call) -> None:
     for text in (
         f"print({HOSTILE!r})\n",
         f"raise ValueError({HOSTILE!r})\n",

@@ -12,17 +12,17 @@ from regard import explain
 SMALL = ("--q", "1 0", "--k", "1 0; 0 1", "--v", "5 0; 0 10")
 
 
-def test_without_arguments_the_tutorial(run) -> None:
+def test_the_default_is_the_tutorial(run) -> None:
     code, out, err = run("explain")
     assert (code, err) == (0, "")
     assert "0.4011·[10, 0] + 0.1978·[0, 20] + 0.4011·[30, 0] = [16.0445, 3.9555]" in out
     assert out == explain([[1, 0]], [[1, 0], [0, 1], [1, 0]], [[10, 0], [0, 20], [30, 0]]).text("en") + "\n"
 
 
-def test_own_matrices_and_full_width_signs(run) -> None:
-    told = run("explain", *SMALL).out
-    assert "[3.3488, 3.3024]" in told
-    assert run("explain", "--q", "１，０", "--k", "1 0；0，1", "--v", "5 0；0 10").out == told
+def test_matrices_and_full_width_characters(run) -> None:
+    result = run("explain", *SMALL).out
+    assert "[3.3488, 3.3024]" in result
+    assert run("explain", "--q", "１，０", "--k", "1 0；0，1", "--v", "5 0；0 10").out == result
     assert run("explain", "--q", "-1 0", "--k=1 0", "--v", "2").code == 0
 
 
@@ -36,12 +36,12 @@ def test_code_runs(run) -> None:
 
 def test_json(run) -> None:
     code, out, err = run("explain", "--json", "--causal", "--q", "1; 1", "--k", "1; 1", "--v", "2; 4")
-    told = json.loads(out)
+    result = json.loads(out)
     assert (code, err, out.count("\n")) == (0, "", 1)
-    assert told["allowed"] == [[True, False], [True, True]]
-    assert told["output"] == [[2.0], [3.0]]
-    assert [step["key"] for step in told["steps"]][5] == "masked"
-    assert "code" not in told
+    assert result["allowed"] == [[True, False], [True, True]]
+    assert result["output"] == [[2.0], [3.0]]
+    assert [step["key"] for step in result["steps"]][5] == "masked"
+    assert "code" not in result
     assert "import numpy" in json.loads(run("explain", "--json", "--code").out)["code"]
 
 
@@ -59,27 +59,27 @@ def test_stdin(run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--q", "1 0"], "found --q, missing --k, --v"),
-        (["--q", "1 0; 1", "--k", "1 0", "--v", "1"], "--q: row 2 is 1 long, but row 1 is 2 long"),
+        (["--q", "1 0; 1", "--k", "1 0", "--v", "1"], "--q: row 2 has 1 numbers, but row 1 has 2"),
         (["--q", "1 0", "--k", "1 0; 1 x", "--v", "1"], "--k, row 2: 'x' is not a number"),
         (["--q", " ; ", "--k", "1", "--v", "1"], "--q holds no numbers"),
         (["--q", "", "--k", "1", "--v", "1"], "--q holds no numbers"),
-        (["--q", "-", "--k", "-", "--v", "1"], "stdin can be read only once, but --q, --k all ask for it"),
-        (["--mask", "1 2 0"], "--mask, row 1: a mask holds 1 (may look) and 0 (may not); found 2"),
+        (["--q", "-", "--k", "-", "--v", "1"], "stdin can be read only once, but --q, --k all request it"),
+        (["--mask", "1 2 0"], "--mask, row 1: a mask holds 1 (visible) and 0 (masked); found 2"),
         (["--mask", "1 0"], "does not fit the scores"),
         (["--q", "1 0", "--k", "1", "--v", "1"], "same width"),
     ],
 )
-def test_bad_matrices(run, arguments: list[str], said: str) -> None:
+def test_bad_matrices_are_refused(run, arguments: list[str], message: str) -> None:
     code, out, err = run("explain", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("regard: ")
-    assert said in err
+    assert message in err
 
 
-def test_stdin_that_is_no_text(run) -> None:
+def test_stdin_that_is_not_utf_8_is_refused(run) -> None:
     code, out, err = run("explain", "--q", "-", "--k", "1", "--v", "1", stdin=b"1 \xff")
     assert (code, out) == (3, "")
     assert "byte 0xff at position 2" in err

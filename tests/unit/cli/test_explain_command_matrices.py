@@ -1,4 +1,4 @@
-"""Matrices as people type them."""
+"""Matrices in option values."""
 
 import pytest
 from hypothesis import given
@@ -27,12 +27,12 @@ def test_read_matrix(text: str, rows: list[list[float]]) -> None:
 
 
 @given(st.lists(st.lists(st.floats(allow_nan=False), min_size=3, max_size=3), min_size=1, max_size=4))
-def test_numbers_come_back_exactly(rows: list[list[float]]) -> None:
+def test_numbers_are_read_exactly(rows: list[list[float]]) -> None:
     assert read_matrix("; ".join(" ".join(map(repr, row)) for row in rows), "--q") == rows
 
 
 @pytest.mark.parametrize("text", ["", ";;", "1 0;;0 1", "1 0; 0", "1 O", "[[1, 0], [O, 1]]", "[[1, 0], [1]]"])
-def test_refusals_name_the_option(text: str) -> None:
+def test_errors_name_the_option(text: str) -> None:
     with pytest.raises(ArgumentError, match="--q"):
         read_matrix(text, "--q")
 

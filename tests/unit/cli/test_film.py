@@ -1,4 +1,4 @@
-"""regard film: which head, how fast, and where to; the drawing itself is tested with the views."""
+"""regard film: choice of head, speed and output; drawing is tested with the views."""
 
 import json
 from pathlib import Path
@@ -9,13 +9,13 @@ import pytest
 from regard import Trace
 from regard.cli.film_command import film
 from regard.errors import ArgumentError, FileError
-from regard.messages import speaking
+from regard.messages import use_language
 from regard.reference import softmax
 
 
 @pytest.fixture
 def run_folder(tmp_path: Path) -> Path:
-    """Two heads over three tokens, of which head 1 learns the anti-diagonal."""
+    """A run with two heads over three tokens; head 1 learns the anti-diagonal."""
     folder = tmp_path / "reverse"
     (folder / "film").mkdir(parents=True)
     for step in (0, 10, 20):
@@ -26,7 +26,7 @@ def run_folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_head_that_changes_is_named_and_shown(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_head_that_changes_most_is_shown(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     film(run_folder)
     out, err = capsys.readouterr()
     assert err.startswith("decoder.layers.0.cross_attention, head 1: of 2 heads it changes most; ")
@@ -34,14 +34,14 @@ def test_the_head_that_changes_is_named_and_shown(run_folder: Path, capsys: pyte
     assert "step 10 · loss 2.500 · frame 2 of 3" in out
     assert "step 20 · frame 3 of 3" in out
     assert "\x1b" not in out
-    with speaking("zh"):
+    with use_language("zh"):
         film(run_folder, layer="0", head="0")
     out, err = capsys.readouterr()
     assert "头 0（共 2 个）" in out
     assert err == ""
 
 
-def test_a_single_head_is_not_said_to_be_chosen(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_single_head_is_not_reported_as_chosen(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for step in (0, 10, 20):
         weights = softmax(np.eye(3)[None] * step)
         Trace.from_weights(weights, name="cross").save(run_folder / "film" / f"step-{step:08d}.safetensors")
@@ -51,11 +51,11 @@ def test_a_single_head_is_not_said_to_be_chosen(run_folder: Path, capsys: pytest
 
 def test_json(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     film(run_folder, as_json=True)
-    told = json.loads(capsys.readouterr().out)
-    assert (told["layer"], told["head"], told["kind"]) == ("decoder.layers.0.cross_attention", 1, "cross")
-    assert told["queries"] == ["我", "爱", "你"]
-    assert [(frame["step"], frame["loss"]) for frame in told["frames"]] == [(0, None), (10, 2.5), (20, None)]
-    assert np.allclose(told["frames"][2]["map"], np.eye(3)[::-1], atol=1e-6)
+    result = json.loads(capsys.readouterr().out)
+    assert (result["layer"], result["head"], result["kind"]) == ("decoder.layers.0.cross_attention", 1, "cross")
+    assert result["queries"] == ["我", "爱", "你"]
+    assert [(frame["step"], frame["loss"]) for frame in result["frames"]] == [(0, None), (10, 2.5), (20, None)]
+    assert np.allclose(result["frames"][2]["map"], np.eye(3)[::-1], atol=1e-6)
 
 
 def test_gif_instead_of_the_terminal(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,12 +77,12 @@ def test_a_film_needs_no_metrics(run_folder: Path, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("speed", ["x", "0", "-3", "nan", "inf", "61", ""])
-def test_a_speed_that_is_none(run_folder: Path, speed: str) -> None:
+def test_a_bad_speed_is_refused(run_folder: Path, speed: str) -> None:
     with pytest.raises(ArgumentError, match=r"--speed must be a number of frames a second from 0\.1 to 60"):
         film(run_folder, speed=speed)
 
 
-def test_a_run_is_found_by_its_model(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_folder_finds_its_run(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run_folder / "model").mkdir()
     (run_folder / "recipe.toml").touch()
     film(run_folder, head="1")
@@ -91,7 +91,7 @@ def test_a_run_is_found_by_its_model(run_folder: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr() == by_run
 
 
-def test_what_cannot_be_shown(run_folder: Path) -> None:
+def test_bad_arguments_are_refused(run_folder: Path) -> None:
     with pytest.raises(ArgumentError, match=r"f\.mp4 has an ending .*; call it .*f\.gif"):
         film(run_folder, gif=run_folder / "f.mp4")
     with pytest.raises(ArgumentError, match="which run"):

@@ -11,7 +11,7 @@ from regard.language import load
 pytestmark = pytest.mark.usefixtures("bundled")
 
 
-def test_a_poem_and_its_seed(run, bundled: Path) -> None:
+def test_a_poem_depends_on_its_seed(run, bundled: Path) -> None:
     poet = load(bundled / "poet")
     assert run("generate") == (0, in_lines(poet.generate()) + "\n", "")
     assert run("generate", "明月", "--seed", "3").out == in_lines(poet.generate("明月", seed=3)) + "\n"
@@ -23,14 +23,14 @@ def test_a_poem_and_its_seed(run, bundled: Path) -> None:
         assert run("generate", "明月", "--form", form, "--temperature", "2").out == in_lines(warm) + "\n"
 
 
-def test_several(run, bundled: Path) -> None:
+def test_several_texts(run, bundled: Path) -> None:
     poet = load(bundled / "poet")
     texts = [poet.generate("明", seed=seed) for seed in (5, 6, 7)]
     assert len(set(texts)) == 3
     assert run("generate", "明", "--seed", "5", "--count", "3").out == "\n\n".join(map(in_lines, texts)) + "\n"
-    told = json.loads(run("generate", "明", "--seed", "5", "--count", "3", "--json").out)
+    result = json.loads(run("generate", "明", "--seed", "5", "--count", "3", "--json").out)
     outputs = [{"seed": seed, "output": text} for seed, text in zip((5, 6, 7), texts, strict=True)]
-    assert told == {"model": "poet", "prompt": "明", "outputs": outputs}
+    assert result == {"model": "poet", "prompt": "明", "outputs": outputs}
 
 
 def test_a_line_for_each_sentence() -> None:
@@ -42,7 +42,7 @@ def test_a_line_for_each_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["龍"], 2, "does not know: '龍'"),
         (["hello"], 2, "does not know"),
@@ -54,15 +54,15 @@ def test_a_line_for_each_sentence() -> None:
         (["--temperature", "inf"], 2, "--temperature must be a finite number"),
         (["--temperature", "nan"], 2, "--temperature must be"),
         (["--temperature", "warm"], 2, "--temperature must be"),
-        (["--model", "translator", "I"], 2, "does not go on with a text"),
+        (["--model", "translator", "I"], 2, "does not continue a text"),
         (["--model", "nowhere"], 3, "nowhere"),
     ],
 )
-def test_what_cannot_be_written(run, arguments: list[str], code: int, said: str) -> None:
-    ran = run("generate", *arguments)
-    assert (ran.code, ran.out) == (code, "")
-    assert said in ran.err
-    assert ran.err.count("\n") == 1
+def test_bad_arguments_are_refused(run, arguments: list[str], code: int, message: str) -> None:
+    finished = run("generate", *arguments)
+    assert (finished.code, finished.out) == (code, "")
+    assert message in finished.err
+    assert finished.err.count("\n") == 1
 
 
 def test_a_temperature_of_zero_is_greedy(run, bundled: Path) -> None:

@@ -12,7 +12,7 @@ from regard.language.handmade import HEADS
 SEE = ("see", "--model", "handmade")
 
 
-def test_it_says_what_it_shows(run) -> None:
+def test_the_heads_are_named(run) -> None:
     code, out, err = run(*SEE, "the cat sat")
     assert code == 0
     assert "built by hand" in err
@@ -21,7 +21,7 @@ def test_it_says_what_it_shows(run) -> None:
     assert "\x1b" not in out
 
 
-def test_words_need_no_quotes_and_there_is_a_sentence(run) -> None:
+def test_words_need_no_quotes_and_there_is_a_default_text(run) -> None:
     assert run(*SEE, "the", "cat", "sat").out == run(*SEE, "the cat sat").out
     assert "cat" in run(*SEE).out
     assert "小" in run(*SEE, "--lang", "zh").out
@@ -44,15 +44,15 @@ def test_heads(run) -> None:
 
 def test_json(run) -> None:
     code, out, err = run(*SEE, "--json", "我 爱 我")
-    told = json.loads(out)
+    result = json.loads(out)
     assert code == 0
     assert "built by hand" in err
-    assert {key: told[key] for key in ("model", "text", "output")} == {
+    assert {key: result[key] for key in ("model", "text", "output")} == {
         "model": "handmade",
         "text": "我 爱 我",
         "output": None,
     }
-    (record,) = told["records"]
+    (record,) = result["records"]
     assert record["heads"] == list(HEADS)
     assert (record["name"], record["kind"]) == ("handmade.attention", "decoder")
     assert record["queries"] == record["keys"] == ["我", "爱", "我"]
@@ -76,7 +76,7 @@ def test_stdin(run) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\t\n\u3000", "\x00\x1b"])
-def test_no_words(run, text: str) -> None:
+def test_a_text_without_words_is_refused(run, text: str) -> None:
     code, out, err = run(*SEE, text)
     assert (code, out) == (2, "")
     assert "there is no word in the text" in err
@@ -84,16 +84,16 @@ def test_no_words(run, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["👩\u200d🚀 flies", "a\x1b[31mred\x07", "bad\udcff", "x" * 500, "e\u0301 é"])
 def test_odd_text(run, text: str) -> None:
-    ran = run(*SEE, text, "--width", "60")
-    assert ran.code == 0
-    assert not set(ran.out) & {"\x1b", "\x07"}
+    finished = run(*SEE, text, "--width", "60")
+    assert finished.code == 0
+    assert not set(finished.out) & {"\x1b", "\x07"}
     assert run(*SEE, text, "--json").code == 0
 
 
 def test_long_text(run) -> None:
-    ran = run(*SEE, "word and other words " * 1250, "--width", "80")
-    assert ran.code == 0
-    assert "5000" in ran.out.replace(",", "")
+    finished = run(*SEE, "word and other words " * 1250, "--width", "80")
+    assert finished.code == 0
+    assert "5000" in finished.out.replace(",", "")
     code, out, err = run(*SEE, "--json", "word " * 1001)
     assert (code, out) == (5, "")
     assert "at most 1000 words; found 1001" in err
@@ -101,11 +101,11 @@ def test_long_text(run) -> None:
 
 def test_save(run, tmp_path: Path) -> None:
     file = tmp_path / "trace.safetensors"
-    ran = run(*SEE, "the cat sat on the mat", "--save", str(file))
-    assert ran.code == 0
-    assert f"saved {file}" in ran.err
+    finished = run(*SEE, "the cat sat on the mat", "--save", str(file))
+    assert finished.code == 0
+    assert f"saved {file}" in finished.err
     record = read_trace(file)["handmade.attention"]
-    assert record.queries == (("the", "cat", "sat", "on", "the", "mat"),)
+    assert record.query_tokens == (("the", "cat", "sat", "on", "the", "mat"),)
     assert record.weights().shape == (1, 4, 6, 6)
     code, _, err = run(*SEE, "a", "--save", str(tmp_path / "no" / "folder"))
     assert code == 3
@@ -120,7 +120,7 @@ def test_png(run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("option", [("--layer", "0"), ("--kind", "decoder")])
-def test_one_layer_leaves_no_choice(run, option: tuple[str, str]) -> None:
+def test_layer_and_kind_are_refused(run, option: tuple[str, str]) -> None:
     code, out, err = run(*SEE, *option, "a")
     assert (code, out) == (2, "")
     assert "nothing to choose with --kind and --layer" in err

@@ -1,4 +1,4 @@
-"""regard heads, with models of random weights in place of the bundled ones, and with the layer built by hand."""
+"""regard heads, with models of random weights in place of the bundled ones, and with `handmade`."""
 
 import json
 import shlex
@@ -12,7 +12,7 @@ from regard.language import load
 pytestmark = pytest.mark.usefixtures("bundled")
 
 
-def test_a_table_below_what_was_read(run, bundled: Path) -> None:
+def test_a_table_below_the_text(run, bundled: Path) -> None:
     code, out, err = run("heads", "The", "cat", "sat")
     first, empty, title, *_ = out.splitlines()
     assert code == 0, err
@@ -28,7 +28,7 @@ def test_a_table_below_what_was_read(run, bundled: Path) -> None:
     assert "注意力不等于解释" in run("heads", "--lang", "zh").out
 
 
-def test_the_hint_is_about_the_same_text(run) -> None:
+def test_the_hint_uses_the_same_text(run) -> None:
     for text in ("-5 cats", "don't", "Tom & Mary"):
         out, err = run("heads", "--", text)[1:]
         shown = run(*shlex.split(err.strip().splitlines()[-1].partition(": regard ")[2]))
@@ -38,7 +38,7 @@ def test_the_hint_is_about_the_same_text(run) -> None:
     assert run("heads", "-", stdin=b"The cat").err.endswith(" -\n")
 
 
-def test_a_model_that_reads_little_gets_a_shorter_text(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_default_text_for_a_small_model(run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(heads_command.TEXTS, "translation", "cat " * 5000)
     code, out, _ = run("heads")
     assert code == 0
@@ -57,29 +57,29 @@ def test_the_handmade_heads(run) -> None:
 
 
 def test_json_has_every_score(run) -> None:
-    told = json.loads(run("heads", "--model", "handmade", "--json", "to be or not to be").out)
-    assert (told["model"], told["text"], told["output"]) == ("handmade", "to be or not to be", None)
-    by_head = {head["head"]: head for head in told["heads"]}
+    result = json.loads(run("heads", "--model", "handmade", "--json", "to be or not to be").out)
+    assert (result["model"], result["text"], result["output"]) == ("handmade", "to be or not to be", None)
+    by_head = {head["head"]: head for head in result["heads"]}
     assert by_head[0]["looks_at"] == "previous"
     assert by_head[3]["looks_at"] is None
     assert by_head[1]["scores"]["same"]["queries"] == 2
     assert by_head[0]["scores"]["previous"]["score"] > 0.9
-    told = json.loads(run("heads", "-", "--json", stdin=b"The cat sat").out)
-    assert told["text"] == "The cat sat"
-    assert len(told["heads"]) == 24
+    result = json.loads(run("heads", "-", "--json", stdin=b"The cat sat").out)
+    assert result["text"] == "The cat sat"
+    assert len(result["heads"]) == 24
 
 
-def test_one_pattern_and_a_number(run) -> None:
+def test_find_and_count(run) -> None:
     code, out, err = run("heads", "--find", "alignment", "--count", "3")
     assert code == 0, err
     assert sum("(alignment)" in line for line in out.splitlines()) == 3
     assert "… and 5 more" in out
     assert "--kind cross" in err
-    told = json.loads(run("heads", "--find", "alignment", "--json").out)
-    assert {head["kind"] for head in told["heads"]} == {"cross"}
+    result = json.loads(run("heads", "--find", "alignment", "--json").out)
+    assert {head["kind"] for head in result["heads"]} == {"cross"}
 
 
-def test_bad_options_are_told_before_a_model_runs(run) -> None:
+def test_bad_options_are_refused_before_a_model_runs(run) -> None:
     code, out, err = run("heads", "--find", "inductoin", "--model", "nowhere")
     assert (code, out) == (2, "")
     assert "there is no pattern 'inductoin'; choose one of previous, itself, first" in err

@@ -1,4 +1,4 @@
-"""The help page counts columns as a terminal does."""
+"""The help page fits the columns of the terminal."""
 
 import pytest
 from hypothesis import given
@@ -9,15 +9,15 @@ from regard.cli.help_page import fold
 
 
 @given(st.text(alphabet="abc 注意力，。（）“”-", max_size=80), st.integers(12, 40))
-def test_fold_loses_nothing_and_fits(text: str, width: int) -> None:
+def test_folded_lines_are_complete_and_fit(text: str, width: int) -> None:
     lines = fold(text, width)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
-    # A word longer than the line stays whole, so that options can be copied.
+    # A word longer than the line is not broken, so that options can be copied.
     assert all(cell_len(line) <= width or " " not in line.strip() for line in lines)
 
 
 @pytest.mark.parametrize("width", [8, 9, 10, 11])
-def test_no_line_begins_with_a_closing_mark(width: int) -> None:
+def test_no_line_begins_with_closing_punctuation(width: int) -> None:
     lines = fold("注意力（注意，力）。看，看，看：LC_ALL、LANG（见“doctor”）。", width)
     assert not any(line[0] in "，。）、”" for line in lines)
     assert not any(line[-1] in "（“" for line in lines)

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment of the program, from its first import on: exit 130 and nothing on stderr."""
+"""Ctrl-C at any time from the first import on: exit code 130 and nothing on stderr."""
 
 import signal
 import subprocess
@@ -39,7 +39,7 @@ sys.exit(main())
 
 
 def press(program: str, at: int, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
-    """Run a command in which Ctrl-C is pressed at an import, counted from the first after `main` was called."""
+    """Run a command with Ctrl-C at the n-th import after `main` is called."""
     command = [sys.executable, "-c", PRESSED + program, str(at), *arguments]
     return subprocess.run(command, capture_output=True, timeout=120, check=False)
 
@@ -59,23 +59,23 @@ def test_during_an_import(at: int, arguments: list[str], tmp_path: Path, monkeyp
     assert not any(tmp_path.iterdir())
 
 
-def test_the_imports_are_that_many() -> None:
+def test_the_number_of_imports_is_large_enough() -> None:
     assert press(PROGRAM, 10**6, "explain").returncode == 0
     assert press(PROGRAM, 301, "explain").returncode == 130
 
 
-def test_where_python_can_only_print_it() -> None:
+def test_an_interrupt_that_python_only_prints() -> None:
     done = press(DELETED, 0, "explain")
     assert (done.returncode, done.stderr.decode()) == (130, "")
 
 
-def test_a_program_that_ignores_it_goes_on_ignoring_it() -> None:
+def test_an_ignored_signal_stays_ignored() -> None:
     program = PRESSED.replace("default_int_handler", "SIG_IGN") + PROGRAM
     done = subprocess.run([sys.executable, "-c", program, "5", "explain"], capture_output=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_a_call_from_python_leaves_signals_alone(run) -> None:
+def test_a_call_from_python_keeps_signal_handlers(run) -> None:
     before = signal.getsignal(signal.SIGINT), sys.unraisablehook
     assert run("explain").code == 0
     assert (signal.getsignal(signal.SIGINT), sys.unraisablehook) == before

@@ -1,4 +1,4 @@
-"""regard learn: list, start, hint, solution, reset and read, each with its file of progress in a folder of its own.
+"""regard learn: list, start, hint, solution, reset and read, each with its own progress file.
 
 The exercises are small stand-ins: what is said about real ones is tested in tests/unit/course.
 """
@@ -24,7 +24,7 @@ from regard.course.exercise import Entry, Exercise, Field, Grader, Sheet, call
 from regard.course.lessons import index
 from regard.course.progress import NAME, ProgressFile
 from regard.course.questions.bank import IN_OWN_WORDS
-from regard.messages import Words
+from regard.messages import Message
 
 STUB, SOLUTION = "def softmax(x, axis):\n    raise NotImplementedError\n", "def softmax(x, axis):\n    return x\n"
 TOML = 'seed = {}\n# {}\nscores = ""\n'
@@ -35,24 +35,24 @@ def stand_in(row: Entry) -> Exercise:
     sheet = Sheet(
         make=lambda seed, lang: TOML.format(seed, "填在这里" if lang == "zh" else "type here"),
         fields=lambda seed: [Field("scores", [1.0, seed / 3], 0.01), Field("which", "softmax")],
-        slips=(),
+        mistakes=(),
     )
     return Exercise(
         **vars(row),
-        task=Words(en="Write it.", zh="写出来。"),
+        task=Message(en="Write it.", zh="写出来。"),
         hints={"en": ("idea", "formula", "line"), "zh": ("思路", "公式", "那一行")},
         cases={},
-        slips={},
+        mistakes={},
         stub="" if is_sheet else STUB,
         solution="" if is_sheet else SOLUTION,
-        grader=None if is_sheet else Grader(cases=lambda rng: [call("softmax", 1.0)], slips=()),
+        grader=None if is_sheet else Grader(cases=lambda rng: [call("softmax", 1.0)], mistakes=()),
         sheet=sheet if is_sheet else None,
     )
 
 
 @pytest.fixture(autouse=True)
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, a home of its own, and stand-ins for the exercises."""
+    """A working folder, a separate home, and fake exercises."""
     monkeypatch.setenv("REGARD_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(catalogue, "_loaded", stand_in)
     (tmp_path / "desk").mkdir()
@@ -90,7 +90,7 @@ def test_list_shows_progress_in_either_language(run) -> None:
     assert "已通过：1/" in out
 
 
-def test_titles_stand_in_one_column_in_chinese_too(run) -> None:
+def test_titles_are_aligned_in_chinese_too(run) -> None:
     out = run("learn", "list", "--lang", "zh").out
     titles = {row.title.zh for row in entries()}
     starts = {
@@ -154,7 +154,7 @@ def test_when_all_is_passed(run) -> None:
     assert json.loads(run("learn", "--json").out)["next"] is None
 
 
-def test_without_torch_the_next_is_one_for_numpy(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_torch_the_next_exercise_uses_numpy(run, monkeypatch: pytest.MonkeyPatch) -> None:
     first_torch = next(place for place, row in enumerate(entries()) if row.track == "torch")
     passes(*(row.id for row in entries()[:first_torch]))
     monkeypatch.setattr("regard.cli.learn.exercise_files.find_spec", lambda name: None)
@@ -168,7 +168,7 @@ def test_list_loads_nothing_heavy() -> None:
     assert not {"numpy", "torch", "rich.markdown", "regard.course.grading.grader"} & set(done.stdout.split())
 
 
-def test_json_before_the_command_is_told_its_place(run) -> None:
+def test_json_before_the_command_is_an_error(run) -> None:
     code, out, err = run("learn", "--json", "list")
     assert (code, out) == (2, "")
     assert "regard learn list --json" in err
@@ -190,7 +190,7 @@ def test_start_shows_the_task_and_writes_a_file(run, desk: Path) -> None:
     assert (desk / "a/new folder/softmax.py").read_text() == STUB
 
 
-def test_start_writes_the_file_even_where_nobody_reads_the_task(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_writes_the_file_even_if_stdout_is_closed(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def gone(*_: object, **__: object) -> None:
         raise BrokenPipeError
 
@@ -210,7 +210,7 @@ def test_start_writes_a_sheet_with_its_seed(run, desk: Path) -> None:
 
 
 @pytest.mark.parametrize(("id", "file"), [("softmax", "softmax.py"), ("by-hand", "by-hand.toml")])
-def test_start_never_touches_what_a_learner_wrote(run, desk: Path, id: str, file: str) -> None:
+def test_start_never_overwrites_an_answer(run, desk: Path, id: str, file: str) -> None:
     assert run("learn", "start", id).code == 0
     assert "already" in run("learn", "start", id).err
     for content in (b"mine", b"", b"\xff\xfe", b"seed = 'x'", b"seed = 3\n"):
@@ -218,9 +218,9 @@ def test_start_never_touches_what_a_learner_wrote(run, desk: Path, id: str, file
         code, out, err = run("learn", "start", id)
         assert code == 0
         assert "Write it." in out, "the task can be read again"
-        assert "left as it is" in err
+        assert "was not overwritten" in err
         assert f"regard learn reset {id}" in err
-        assert "没有改动它" in run("learn", "start", id, "--lang", "zh").err
+        assert "没有覆盖" in run("learn", "start", id, "--lang", "zh").err
         assert json.loads(run("learn", "start", id, "--json").out)["written"] is False
         assert (desk / file).read_bytes() == content
 
@@ -264,7 +264,7 @@ def test_hints_come_one_by_one(run) -> None:
     assert ProgressFile().read().work("softmax").hints == 3
 
 
-def test_who_has_passed_need_not_give_up(run) -> None:
+def test_a_passed_exercise_needs_no_give_up(run) -> None:
     assert "regard learn solution softmax --give-up" in run("learn", "hint", "softmax", "--step", "3").err
     ProgressFile().checked("softmax", True)
     err = run("learn", "hint", "softmax", "--step", "3").err
@@ -279,7 +279,7 @@ def test_a_hint_by_its_number(run) -> None:
         assert run("learn", "hint", "softmax", f"--step={step}").code == 2
 
 
-def test_a_solution_is_for_those_who_passed_or_gave_up(run) -> None:
+def test_a_solution_is_locked_until_passed_or_given_up(run) -> None:
     code, out, err = run("learn", "solution", "softmax")
     assert (code, out) == (2, "")
     assert "--give-up" in err
@@ -308,7 +308,7 @@ def test_the_solution_of_a_sheet_has_its_seed(run, desk: Path) -> None:
 # --- reset -------------------------------------------------------------------------------------------------
 
 
-def test_reset_keeps_what_was_written(run, desk: Path) -> None:
+def test_reset_keeps_the_old_answer(run, desk: Path) -> None:
     passes("softmax", "by-hand")
     for number in (1, 2):
         (desk / "softmax.py").write_text(f"mine {number}")
@@ -321,7 +321,7 @@ def test_reset_keeps_what_was_written(run, desk: Path) -> None:
     assert (progress.passed("softmax"), progress.passed("by-hand")) == (False, True)
 
 
-def test_reset_without_a_file_forgets_alone(run, desk: Path) -> None:
+def test_reset_without_a_file_clears_progress_only(run, desk: Path) -> None:
     passes("softmax")
     told = json.loads(run("learn", "reset", "softmax", "--json").out)
     assert told == {"id": "softmax", "file": "softmax.py", "kept": None}
@@ -350,7 +350,7 @@ def test_reset_all(run, desk: Path) -> None:
     assert ProgressFile().read().passed("softmax"), "the way back that is told"
     err = run("learn", "reset", "--all", "--lang", "zh").err
     assert "2 道练习，0 个问题" in err
-    assert "progress.json，就能恢复" in err
+    assert "progress.json 即可恢复" in err
     assert run("learn", "reset", "softmax", "--all").code == 2
 
 
@@ -402,8 +402,8 @@ def test_a_page_fits_and_no_line_begins_with_a_closing_mark(width: int) -> None:
 
 
 @pytest.mark.usefixtures("shelf")
-def test_the_list_names_lessons(run) -> None:
-    row = Entry("softmax", "code", "numpy", 1, Words(en="a", zh="b"))
+def test_the_list_shows_lessons(run) -> None:
+    row = Entry("softmax", "code", "numpy", 1, Message(en="a", zh="b"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(catalogue, "entries", lambda: (row,))
         _, out, err = run("learn", "list")
@@ -412,22 +412,22 @@ def test_the_list_names_lessons(run) -> None:
         patch.setattr(catalogue, "entries", lambda: (replace(row, lesson=6),))
         run("learn", "hint", "softmax")
         _, out, err = run("learn", "list")
-        assert "Lesson 6  The Transformer around attention (its text is still to come)" in out
+        assert "Lesson 6  The Transformer around attention (text not written yet)" in out
         assert "regard learn read" not in err, "a lesson that is not there yet"
 
 
-def test_who_has_done_nothing_begins_with_the_first_lesson(run) -> None:
+def test_a_newcomer_starts_with_the_first_lesson(run) -> None:
     for lang in ("en", "zh"):
         assert re.search("regard learn read 1.*regard learn start softmax", run("learn", "--lang", lang).err)
     passes("softmax")
     assert "read 1" not in run("learn").err
 
 
-def test_a_lesson_still_to_come_names_its_exercises(run) -> None:
+def test_a_lesson_without_text_lists_its_exercises(run) -> None:
     for asked in ("6", "06"):
         code, out, err = run("learn", "read", asked, "--lang", "zh")
         assert (code, out) == (2, "")
-        assert "第 6 课的课文还没有写" in err
+        assert "第 6 课的课文尚未完成" in err
         assert "cross-attention、positional-encoding" in err
 
 
@@ -451,9 +451,9 @@ def test_an_unknown_command(run) -> None:
     assert "regard learn --help" in run("learn", "zzz").err
 
 
-def test_a_home_that_cannot_be_written_is_told_and_no_more(run, tmp_path: Path) -> None:
+def test_a_read_only_home_is_reported_once(run, tmp_path: Path) -> None:
     (tmp_path / "home").write_text("")
     code, out, err = run("learn", "hint", "softmax")
     assert (code, out) == (0, "Hint 1 of 3\nidea\n")
-    assert err.count("progress is not kept") == 1
+    assert err.count("progress is not saved") == 1
     assert "regard learn hint softmax --step 2" in err, "a plain call would give the first again"

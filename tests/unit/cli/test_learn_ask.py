@@ -1,4 +1,4 @@
-"""regard learn ask: think, look, rate; by itself at a terminal, step by step without one."""
+"""regard learn ask: question, answers and rating; interactive on a terminal, by options without one."""
 
 import json
 import os
@@ -23,11 +23,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_newcomer_is_asked_for_the_formula_first(run) -> None:
+def test_a_newcomer_gets_the_formula_question_first(run) -> None:
     assert json.loads(run("learn", "ask", "--json").out)["id"] == "attention-formula"
 
 
-def test_without_a_terminal_it_says_how_to_go_on(run) -> None:
+def test_without_a_terminal_the_next_commands_are_shown(run) -> None:
     code, out, err = run("learn", "ask")
     assert code == 0
     assert FIRST.id in out
@@ -41,7 +41,7 @@ def test_reveal_shows_both_answers_and_the_experiment(run, monkeypatch: pytest.M
     for lang in ("en", "zh"):
         out = run("learn", "ask", FIRST.id, "--reveal", "--lang", lang).out
         shown = out.replace("\n", "").replace(" ", "")
-        for part in (FIRST.told(lang).ask, FIRST.told(lang).short, FIRST.told(lang).deep):
+        for part in (FIRST.text(lang).ask, FIRST.text(lang).short, FIRST.text(lang).deep):
             assert part.replace("\n", "").replace(" ", "") in shown
         for line in FIRST.experiment.strip().splitlines():
             assert f"    {line}\n" in out, "can be pasted"
@@ -49,22 +49,22 @@ def test_reveal_shows_both_answers_and_the_experiment(run, monkeypatch: pytest.M
 
 
 def test_json(run) -> None:
-    told = json.loads(run("learn", "ask", "--json", "--lang", "zh").out)
-    assert told["id"] == FIRST.id
-    assert told["ask"] == FIRST.zh.ask
-    assert told["card"] is None
-    assert "short" not in told
-    told = json.loads(run("learn", "ask", FIRST.id, "--reveal", "--json").out)
-    assert (told["short"], told["deep"], told["experiment"]) == (FIRST.en.short, FIRST.en.deep, FIRST.experiment)
-    told = json.loads(run("learn", "ask", FIRST.id, "--rate", "good", "--json").out)
-    assert told["card"]["box"] == 1
+    result = json.loads(run("learn", "ask", "--json", "--lang", "zh").out)
+    assert result["id"] == FIRST.id
+    assert result["ask"] == FIRST.zh.ask
+    assert result["card"] is None
+    assert "short" not in result
+    result = json.loads(run("learn", "ask", FIRST.id, "--reveal", "--json").out)
+    assert (result["short"], result["deep"], result["experiment"]) == (FIRST.en.short, FIRST.en.deep, FIRST.experiment)
+    result = json.loads(run("learn", "ask", FIRST.id, "--rate", "good", "--json").out)
+    assert result["card"]["box"] == 1
     listed = json.loads(run("learn", "ask", "--list", "--json").out)["questions"]
     assert [row["id"] for row in listed] == [one.id for one in questions()]
     assert listed[0]["card"]["rated"] == "good"
 
 
 @pytest.mark.parametrize(("typed", "rated"), [("good", "good"), ("1", "again"), ("２", "unsure"), (" Good ", "good")])
-def test_a_rating_is_kept_and_moves_the_question_on(run, typed: str, rated: str) -> None:
+def test_a_rating_is_saved_and_schedules_the_question(run, typed: str, rated: str) -> None:
     code, out, err = run("learn", "ask", FIRST.id, "--rate", typed)
     assert (code, out) == (0, "")
     card = ProgressFile().read().questions[FIRST.id]
@@ -77,7 +77,7 @@ def test_a_rating_is_kept_and_moves_the_question_on(run, typed: str, rated: str)
 @pytest.mark.parametrize(
     "arguments", [["--rate", "good"], [FIRST.id, "--rate", "great"], [FIRST.id, "--rate", ""], ["no-such-question"]]
 )
-def test_what_makes_no_sense(run, arguments: list[str]) -> None:
+def test_invalid_progress_files(run, arguments: list[str]) -> None:
     code, out, err = run("learn", "ask", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("regard: ")
@@ -94,10 +94,10 @@ def test_when_nothing_is_due(run) -> None:
     assert tomorrow in err
     assert json.loads(run("learn", "ask", "--json").out) == {"id": None, "next_day": tomorrow}
     assert tomorrow in run("learn", "ask", "--list").out
-    assert run("learn", "ask", FIRST.id).code == 0, "by its name it can always be asked"
+    assert run("learn", "ask", FIRST.id).code == 0, "a named question is always available"
 
 
-def test_what_is_due_comes_first_and_is_counted(run) -> None:
+def test_due_questions_come_first_and_are_counted(run) -> None:
     last = questions()[-1].id
     ProgressFile().change(lambda now: now.with_card(last, rate(None, "good", date.today() - timedelta(5))))
     assert json.loads(run("learn", "ask", "--json").out)["id"] == last
@@ -105,12 +105,12 @@ def test_what_is_due_comes_first_and_is_counted(run) -> None:
     assert json.loads(run("learn", "--json").out)["questions_due"] == 1
 
 
-def test_where_nothing_can_be_kept(run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_asking_without_saved_progress(run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "file").write_text("")
     monkeypatch.setenv("REGARD_HOME", str(home / "file"))
     code, _, err = run("learn", "ask", FIRST.id, "--rate", "good")
     assert code == 0
-    assert err.count("progress is not kept") == 1
+    assert err.count("progress is not saved") == 1
     assert "comes again" not in err, "nobody will remember"
 
 
@@ -118,7 +118,7 @@ def test_where_nothing_can_be_kept(run, home: Path, monkeypatch: pytest.MonkeyPa
 
 
 def at_a_terminal(typed: bytes, *arguments: str) -> tuple[int, str]:
-    """What one sees, and the exit code; the terminal hands over what was typed beforehand."""
+    """The screen output and the exit code, with keyboard input prepared beforehand."""
     ours, theirs = os.openpty()
     command = [sys.executable, "-m", "regard", "learn", "ask", *arguments]
     environment = {**os.environ, "TERM": "dumb", "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
@@ -129,7 +129,7 @@ def at_a_terminal(typed: bytes, *arguments: str) -> tuple[int, str]:
         while True:
             try:
                 chunk = os.read(ours, 4096)
-            except OSError:  # the other side is closed: the end, on Linux
+            except OSError:  # the other side is closed: end of output on Linux
                 break
             if not chunk:
                 break
@@ -138,18 +138,18 @@ def at_a_terminal(typed: bytes, *arguments: str) -> tuple[int, str]:
     return process.returncode, seen.decode()
 
 
-def test_the_whole_conversation() -> None:
+def test_an_interactive_session() -> None:
     code, seen = at_a_terminal(b"\n\nhm\n3\n", "why-sqrt-d-k", "--lang", "zh")
     one = question("why-sqrt-d-k")
     assert code == 0
     places = [seen.index(text[:12]) for text in (one.zh.ask, one.zh.short, one.zh.deep)]
     assert places == sorted(places)
-    assert "现在是 'hm'" in seen, "a slip of the finger is asked again"
+    assert "现在是 'hm'" in seen, "an invalid rating is requested again"
     assert ProgressFile().read().questions[one.id].rated == "good"
 
 
 @pytest.mark.parametrize("typed", [b"\x04", b"\n\x04", b"\n\n\x04"])
-def test_the_end_of_input_ends_it_unrated(typed: bytes) -> None:
+def test_end_of_input_ends_without_a_rating(typed: bytes) -> None:
     code, _ = at_a_terminal(typed, FIRST.id)
     assert code == 0
     assert not ProgressFile().read().questions
@@ -163,7 +163,7 @@ def test_an_interruption_is_130() -> None:
         seen = b""
         while b"Enter" not in seen:
             seen += os.read(ours, 4096)
-        while process.poll() is None:  # one that comes just before Python reads would wait for the next key
+        while process.poll() is None:  # a signal just before Python reads would wait for the next key
             process.send_signal(signal.SIGINT)
             time.sleep(0.2)
         assert process.returncode == 130

@@ -1,4 +1,4 @@
-"""regard learn check: what is read, said, remembered and returned. The grader is a stand-in but for the last tests."""
+"""regard learn check: input, output, recorded progress and exit code. Most tests use a fake grader."""
 
 import json
 import time
@@ -15,7 +15,7 @@ from regard.course.progress import ProgressFile
 
 
 def judged(exercise: Exercise, source: bytes, *, seed: int | None = None) -> Verdict:
-    """Right is what says so."""
+    """An answer that contains the word right passes."""
     passed = b"right" in source
     tests = (Test("plain", passed, call="softmax(x)", expected="1", got="1" if passed else "2"),)
     return Verdict(
@@ -36,7 +36,7 @@ def grader(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("grader")
-def test_right_is_0_and_wrong_is_1_and_both_are_remembered(run, desk: Path) -> None:
+def test_the_exit_code_is_0_or_1_and_checks_are_recorded(run, desk: Path) -> None:
     (desk / "mine.py").write_text("wrong")
     code, out, _ = run("learn", "check", "softmax", "mine.py")
     assert code == 1
@@ -50,7 +50,7 @@ def test_right_is_0_and_wrong_is_1_and_both_are_remembered(run, desk: Path) -> N
 
 
 @pytest.mark.usefixtures("grader")
-def test_the_file_is_named_in_what_to_type_next(run, desk: Path) -> None:
+def test_the_suggested_command_names_the_file(run, desk: Path) -> None:
     (desk / "my answer.py").write_text("wrong")
     for lang in ("en", "zh"):
         out = run("learn", "check", "softmax", "my answer.py", "--lang", lang).out
@@ -93,12 +93,12 @@ def test_without_a_home_a_check_still_works(run, desk: Path) -> None:
     code, out, err = run("learn", "check", "softmax")
     assert code == 0
     assert "✓" in out
-    assert err.count("progress is not kept") == 1
+    assert err.count("progress is not saved") == 1
 
 
 @pytest.mark.usefixtures("grader")
 def test_on_save_checks_again_and_ends_with_130(run, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is changed, vanishes, comes back and is not changed; then Ctrl-C."""
+    """A file that is changed, disappears, reappears and stays unchanged; then Ctrl-C."""
     path = desk / "softmax.py"
     path.write_text("wrong")
     happenings = iter(
@@ -155,7 +155,7 @@ def test_the_answers_of_a_sheet_pass(run, desk: Path, id: str) -> None:
 
 @pytest.mark.parametrize("raw", [b"", b"\xff\xfe\x00", b"x = \0"])
 @pytest.mark.parametrize("id", ["softmax", "by-hand"])
-def test_a_file_that_is_no_text_is_told_what_it_is(run, raw: bytes, id: str) -> None:
+def test_a_file_that_is_not_text_is_reported(run, raw: bytes, id: str) -> None:
     code, out, _ = run("learn", "check", id, "-", "--json", stdin=raw)
     told = json.loads(out)
     assert (code, told["passed"]) == (1, False)

@@ -1,13 +1,13 @@
-"""Every command where an optional package is not installed: it works, or says what to install; it never crashes."""
+"""Every command without an optional package: it works, or reports what to install; it never crashes."""
 
 import shutil
 from pathlib import Path
 
 import pytest
-from without_packages import Ran, commands_of, run_without
+from without_packages import CommandResult, commands_of, run_without
 
 from regard.cli.application import application
-from regard.cli.entry import judge
+from regard.cli.entry import message_and_code
 from regard.course.catalogue import entries
 from regard.errors import MissingPackageError
 from regard.packages import CORE, EXTRAS, import_error, require_package
@@ -16,7 +16,7 @@ MISSING = 4
 TORCH_EXERCISES = [row.id for row in entries() if row.track == "torch"]
 NUMPY_EXERCISE, SHEET = "softmax", "by-hand"
 TRAINING = ["train", "copy", "--out", "run", "--film", "--set", "training.steps=2", "--set", "film.every=1"]
-"""What makes the run that the other commands draw."""
+"""Creates the run that the other commands use."""
 NEW = ("copy", "--out", "new", "--set", "training.steps=1")
 
 CASES: dict[tuple[str, ...], list[list[str]]] = {
@@ -49,32 +49,32 @@ CASES: dict[tuple[str, ...], list[list[str]]] = {
     ("learn", "ask"): [["--list"], ["why-sqrt-d-k", "--reveal"]],
     ("learn", "read"): [["1"], ["2", "--json"]],
 }
-"""What each command is asked for, beside nothing at all and --help. A new command needs its line here."""
+"""Arguments of each command, besides none and --help. A new command needs an entry here."""
 EVERY = [
     [*path, *arguments]
     for path, cases in CASES.items()
     for arguments in ([], ["--help"], *cases)
-    if [*path, *arguments] != ["learn", "ask"]  # which asks at random
+    if [*path, *arguments] != ["learn", "ask"]  # which is random
 ]
 
 WITHOUT = {
     "matplotlib": ("matplotlib", "PIL", *(name for name, extra in EXTRAS.items() if extra in ("train", "making"))),
     "torch": ("torch", "triton", "transformers"),
 }
-Told = dict[tuple[str, ...], Ran]
+Results = dict[tuple[str, ...], CommandResult]
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Told]:
-    """Every command in every environment. The run that they draw is trained in the first, which has torch."""
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
+    """The results of every command in every environment. The first, which has torch, trains the run."""
     here = tmp_path_factory.mktemp("here")
     (here / "pairs.tsv").write_text("I love you.\t我爱你。\nHello.\t你好。\n" * 20, encoding="utf-8")
     (here / "poems.txt").write_text("床前明月光，疑是地上霜。\n" * 20, encoding="utf-8")
     found = {}
     for name, packages in WITHOUT.items():
         commands = EVERY if (here / "run").exists() else [TRAINING, *EVERY]
-        told = run_without(packages, tmp_path_factory.mktemp(name), commands, here)
-        found[name] = {tuple(arguments): ran for arguments, ran in told}
+        result = run_without(packages, tmp_path_factory.mktemp(name), commands, here)
+        found[name] = {tuple(arguments): results for arguments, results in result}
         for changed in (here / "new", here / f"{TORCH_EXERCISES[0]}.py"):
             shutil.rmtree(changed, ignore_errors=True)
     assert found["matplotlib"][tuple(TRAINING)].code == 0
@@ -85,25 +85,25 @@ def test_every_command_has_its_cases() -> None:
     assert {path for path, _ in commands_of(application())} == set(CASES)
 
 
-def test_every_command_works_or_says_what_to_install(ran: dict[str, Told]) -> None:
-    """In one test, so that tests which run side by side do not each start these processes."""
-    for name, found in ran.items():
-        _no_crash(name, found)
-        _says_which(name, found)
-        _marks_and_warns(name, found)
+def test_every_command_works_or_reports_what_to_install(results: dict[str, Results]) -> None:
+    """One test, so that parallel workers do not each start these processes."""
+    for name, found in results.items():
+        _assert_no_crash(name, found)
+        _assert_messages(name, found)
+        _assert_marks_and_warnings(name, found)
 
 
-def _no_crash(name: str, found: Told) -> None:
-    for arguments, told in found.items():
-        about = f"without {name}: regard {' '.join(arguments)}: {told.code} {told.err[-300:]}"
-        assert told.code in (0, 1, 2, 3, 4, 5), about
-        assert "Traceback" not in told.err, about
-        if told.code == MISSING:
-            assert "pip install 'regard[" in told.err, about
-            assert len([line for line in told.err.splitlines() if line.startswith("regard: ")]) == 1, about
+def _assert_no_crash(name: str, found: Results) -> None:
+    for arguments, result in found.items():
+        about = f"without {name}: regard {' '.join(arguments)}: {result.code} {result.err[-300:]}"
+        assert result.code in (0, 1, 2, 3, 4, 5), about
+        assert "Traceback" not in result.err, about
+        if result.code == MISSING:
+            assert "pip install 'regard[" in result.err, about
+            assert len([line for line in result.err.splitlines() if line.startswith("regard: ")]) == 1, about
 
 
-def _says_which(name: str, found: Told) -> None:
+def _assert_messages(name: str, found: Results) -> None:
     exercise = TORCH_EXERCISES[0]
     wanted = {
         "torch": {
@@ -120,19 +120,19 @@ def _says_which(name: str, found: Told) -> None:
             ("evaluate", "translator", "--data", "pairs.tsv"): "needs sacrebleu",
         },
     }[name]
-    for arguments, sentence in wanted.items():
-        told = found[arguments]
-        assert told.code == MISSING, (arguments, told)
-        assert sentence in told.err, (arguments, told)
-        assert not told.out
-    missing = {arguments for arguments, told in found.items() if told.code == MISSING}
+    for arguments, message in wanted.items():
+        result = found[arguments]
+        assert result.code == MISSING, (arguments, result)
+        assert message in result.err, (arguments, result)
+        assert not result.out
+    missing = {arguments for arguments, result in found.items() if result.code == MISSING}
     allowed = {("evaluate", "poet", "--data", "poems.txt"), ("train", "en-zh", "--out", "new", "--data", "pairs.tsv")}
     pictures = {one for one in missing if one[0] in ("see", "plot", "film") and name == "matplotlib"}
     commands = {one for one in missing if one[0] in ("train", "evaluate") and name == "torch"}
     assert missing - wanted.keys() - allowed - pictures - commands == set()
 
 
-def _marks_and_warns(name: str, found: Told) -> None:
+def _assert_marks_and_warnings(name: str, found: Results) -> None:
     listed, started = found["learn",], found["learn", "start", TORCH_EXERCISES[0]]
     marked = [line.split()[1] for line in listed.out.splitlines() if line.startswith("  × ")]
     assert started.code == listed.code == 0
@@ -151,7 +151,7 @@ def _marks_and_warns(name: str, found: Told) -> None:
 
 
 def test_the_table_names_every_optional_package() -> None:
-    """Held against pyproject.toml, whose names differ from the import's for none but Pillow, matplotlib's."""
+    """Compared with pyproject.toml, whose names are those of the imports except for Pillow."""
     import tomllib
 
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -166,28 +166,28 @@ def test_the_table_names_every_optional_package() -> None:
 
 
 @pytest.mark.parametrize("package", [*EXTRAS, *CORE])
-def test_an_import_that_fails_anywhere_is_told(package: str) -> None:
+def test_a_failed_import_is_reported(package: str) -> None:
     error = ModuleNotFoundError(f"No module named '{package}.sub'", name=f"{package}.sub")
-    sentence, code = judge(error)
+    message, code = message_and_code(error)
     assert code == MISSING
-    assert sentence is not None
-    assert f"this command needs {package}" in sentence
-    assert "pip install" in sentence
+    assert message is not None
+    assert f"this command needs {package}" in message
+    assert "pip install" in message
 
 
-def test_a_package_that_cannot_be_imported_is_no_missing_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_package_is_not_reported_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gguf.py").write_text("raise OSError('libgguf.so.1: cannot open shared object file')", encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(__import__("sys").modules, "gguf", raising=False)
     with pytest.raises(MissingPackageError, match=r"installed but cannot be imported: libgguf\.so\.1") as caught:
         require_package("gguf", "this")
     assert caught.value.exit_code == MISSING
-    sentence, code = judge(ImportError("libtorch_cpu.so: cannot open shared object file", name="torch._C"))
+    message, code = message_and_code(ImportError("libtorch_cpu.so: cannot open shared object file", name="torch._C"))
     assert code == MISSING
-    assert sentence is not None
-    assert "cannot be imported: libtorch_cpu.so" in sentence
+    assert message is not None
+    assert "cannot be imported: libtorch_cpu.so" in message
 
 
-def test_an_import_of_ours_that_fails_is_a_bug() -> None:
+def test_a_failed_import_of_regard_is_a_bug() -> None:
     assert import_error(ModuleNotFoundError("No module named 'regard.nowhere'", name="regard.nowhere"), "this") is None
-    assert judge(ImportError("cannot import name 'x'", name="regard.cli"))[1] == 70
+    assert message_and_code(ImportError("cannot import name 'x'", name="regard.cli"))[1] == 70

@@ -1,4 +1,4 @@
-"""Mistakes that anyone can make in an argument or a file: one sentence, and the exit code that was promised."""
+"""Common mistakes in arguments and files: one message and the documented exit code."""
 
 import math
 from dataclasses import replace
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from regard.cli.entry import LONGEST_SENTENCE, judge, shortened
+from regard.cli.entry import LONGEST_MESSAGE, message_and_code, shortened
 from regard.config import TransformerConfig
 from regard.config.weights import weight_shapes
 from regard.errors import ArgumentError, FileError, TooLargeError
@@ -69,18 +69,18 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ids=lambda arguments: " ".join(arguments)[:60],
 )
 def test_a_long_number_or_deep_nesting_is_usage(run, arguments: list[str]) -> None:
-    ran = run(*arguments)
-    assert (ran.code, ran.out) == (2, ""), ran.err
-    assert ran.err.startswith("regard: ")
-    assert len(ran.err) < LONGEST_SENTENCE
+    finished = run(*arguments)
+    assert (finished.code, finished.out) == (2, ""), finished.err
+    assert finished.err.startswith("regard: ")
+    assert len(finished.err) < LONGEST_MESSAGE
 
 
 @pytest.mark.parametrize("text", [f"x = {LONG}", f"x = {DEEP}", f"{NESTED} = 1", f"x = {'{a=' * 3000}", "x = 1 ="])
 def test_a_recipe_that_cannot_be_read_is_a_file_error(run, text: str) -> None:
     Path("r.toml").write_text(text, encoding="utf-8")
-    ran = run("train", "r.toml", "--out", "x")
-    assert ran.code == 3
-    assert "r.toml" in ran.err
+    finished = run("train", "r.toml", "--out", "x")
+    assert finished.code == 3
+    assert "r.toml" in finished.err
     assert not Path("x").exists()
 
 
@@ -110,7 +110,7 @@ def test_a_matrix_may_say_infinity_but_not_by_accident(run) -> None:
 
 def test_a_complaint_is_never_pages_long() -> None:
     assert len(shortened(f"found '{LONG}'")) < 100
-    assert len(shortened("a b " * 10**5)) <= LONGEST_SENTENCE + 1
+    assert len(shortened("a b " * 10**5)) <= LONGEST_MESSAGE + 1
     assert shortened("/usr/share/a-folder/with-a-name") == "/usr/share/a-folder/with-a-name"
 
 
@@ -120,9 +120,9 @@ def test_a_complaint_is_never_pages_long() -> None:
 @pytest.mark.parametrize("key", ["train", "valid", "tests"])
 @pytest.mark.parametrize("path", ["/etc/passwd", "", " ", "a\\u0000b", "/"])
 def test_a_recipe_names_files_below_its_folder(run, key: str, path: str) -> None:
-    ran = run("train", "shakespeare-char", "--data", ".", "--out", "x", "--set", f'data.{key}=["{path}"]')
-    assert ran.code == 2, ran.err
-    assert f"data.{key}" in ran.err
+    finished = run("train", "shakespeare-char", "--data", ".", "--out", "x", "--set", f'data.{key}=["{path}"]')
+    assert finished.code == 2, finished.err
+    assert f"data.{key}" in finished.err
     assert not Path("x").exists()
 
 
@@ -158,10 +158,10 @@ def test_a_text_of_spaces_alone_is_empty(run, blank: str) -> None:
 
 
 def test_a_model_that_does_not_fit_is_told_with_figures(run) -> None:
-    ran = run("train", "copy", "--out", "x", "--set", "model.d_model=131072", "--set", "model.n_heads=8")
-    assert ran.code == 5
-    assert "3.0 TiB" in ran.err
-    assert "are free on cpu" in ran.err
+    finished = run("train", "copy", "--out", "x", "--set", "model.d_model=131072", "--set", "model.n_heads=8")
+    assert finished.code == 5
+    assert "3.0 TiB" in finished.err
+    assert "are free on cpu" in finished.err
     assert not Path("x/recipe.toml").exists()
 
 
@@ -180,7 +180,7 @@ def test_the_estimate_counts_every_weight(monkeypatch: pytest.MonkeyPatch) -> No
 def test_what_pytorch_cannot_allocate_is_no_bug() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.empty(2**55, dtype=torch.float32)
-    assert judge(caught.value) == ("out of memory: 131072.0 TiB were asked for", 5)
+    assert message_and_code(caught.value) == ("out of memory: 131072.0 TiB requested", 5)
     gpu = "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 3.00 GiB"
-    assert judge(RuntimeError(gpu)) == ("out of memory: 2.50 GiB were asked for", 5)
-    assert judge(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))[1] == 70
+    assert message_and_code(RuntimeError(gpu)) == ("out of memory: 2.50 GiB requested", 5)
+    assert message_and_code(RuntimeError("mat1 and mat2 shapes cannot be multiplied"))[1] == 70

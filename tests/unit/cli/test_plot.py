@@ -1,4 +1,4 @@
-"""regard plot: what is drawn, written or printed for which arguments; the drawing itself is tested with the views."""
+"""regard plot: output by arguments; drawing is tested with the views."""
 
 import json
 import os
@@ -10,10 +10,10 @@ import pytest
 
 from regard.cli.plot_command import plot
 from regard.errors import ArgumentError, FileError, UnknownNameError
-from regard.messages import speaking
+from regard.messages import use_language
 
 
-def a_run(folder: Path, steps: int = 200) -> Path:
+def write_run(folder: Path, steps: int = 200) -> Path:
     folder.mkdir(parents=True)
     lines = [
         {"step": n, "loss": 5 / n, "lr": 1e-3} | ({"valid_loss": 0.5} if n % 50 == 0 else {}) for n in range(1, steps)
@@ -23,18 +23,18 @@ def a_run(folder: Path, steps: int = 200) -> Path:
 
 
 def test_a_run_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plot([a_run(tmp_path / "copy")])
+    plot([write_run(tmp_path / "copy")])
     out, err = capsys.readouterr()
     assert out.startswith("loss, validation loss over steps\n")
     assert "copy · loss · last 0.02513" in out
     assert (err, "\x1b" in out) == ("", False)
-    with speaking("zh"):
+    with use_language("zh"):
         plot([tmp_path / "copy"])
     assert capsys.readouterr().out.startswith("损失、验证损失随步数的变化\n")
 
 
 def test_several_runs_and_one_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one, two = a_run(tmp_path / "one"), a_run(tmp_path / "two", 90)
+    one, two = write_run(tmp_path / "one"), write_run(tmp_path / "two", 90)
     plot([one, two, one], metric="lr")
     out = capsys.readouterr().out
     assert [line for line in out.splitlines() if "·" in line] == [
@@ -44,7 +44,7 @@ def test_several_runs_and_one_twice(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_json_has_every_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plot([a_run(tmp_path / "copy")], as_json=True)
+    plot([write_run(tmp_path / "copy")], as_json=True)
     loss, valid = json.loads(capsys.readouterr().out)["curves"]
     assert (loss["run"], loss["metric"], loss["steps"][:2], loss["values"][:2]) == ("copy", "loss", [1, 2], [5.0, 2.5])
     assert len(loss["steps"]) == len(loss["values"]) == 199
@@ -52,14 +52,14 @@ def test_json_has_every_point(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_png_instead_of_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plot([a_run(tmp_path / "copy")], png=tmp_path / "p.png")
+    plot([write_run(tmp_path / "copy")], png=tmp_path / "p.png")
     out, err = capsys.readouterr()
     assert (out, err) == ("", f"saved {tmp_path / 'p.png'}\n")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_run_is_found_by_its_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = a_run(tmp_path / "copy")
+def test_a_model_folder_finds_its_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run(tmp_path / "copy")
     (run / "model").mkdir()
     (run / "recipe.toml").touch()
     plot([run])
@@ -68,38 +68,38 @@ def test_a_run_is_found_by_its_model(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(("ending", "start"), [("svg", b"<?xml"), ("PDF", b"%PDF")])
-def test_a_picture_is_what_its_name_says(tmp_path: Path, ending: str, start: bytes) -> None:
-    plot([a_run(tmp_path / "copy")], png=tmp_path / f"p.{ending}")
+def test_the_file_ending_chooses_the_format(tmp_path: Path, ending: str, start: bytes) -> None:
+    plot([write_run(tmp_path / "copy")], png=tmp_path / f"p.{ending}")
     assert (tmp_path / f"p.{ending}").read_bytes().startswith(start)
 
 
-def test_a_name_that_promises_another_file_is_refused(tmp_path: Path) -> None:
+def test_other_file_endings_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"p\.jpg has an ending .*; call it .*p\.png"):
-        plot([a_run(tmp_path / "copy")], png=tmp_path / "p.jpg")
+        plot([write_run(tmp_path / "copy")], png=tmp_path / "p.jpg")
 
 
-def test_what_cannot_be_drawn(tmp_path: Path) -> None:
+def test_bad_arguments_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="which run"):
         plot([])
     with pytest.raises(FileError, match="there is no folder"):
         plot([tmp_path / "none"])
     with pytest.raises(UnknownNameError, match="it has: loss, lr, valid_loss"):
-        plot([a_run(tmp_path / "copy")], metric="los")
+        plot([write_run(tmp_path / "copy")], metric="los")
 
 
-def test_a_run_is_looked_at_without_torch(tmp_path: Path) -> None:
+def test_plot_does_not_need_torch(tmp_path: Path) -> None:
     program = "import sys; sys.modules['torch'] = None; from regard.cli import main; main(['plot', 'copy'])"
-    a_run(tmp_path / "copy")
+    write_run(tmp_path / "copy")
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, encoding="utf-8", timeout=60, cwd=tmp_path
     )
     assert done.stdout.startswith("loss, validation loss over steps\n"), done.stderr
 
 
-def test_a_backend_that_matplotlib_does_not_know(tmp_path: Path) -> None:
-    """A notebook's is in the environment of what it starts; no command opens a window."""
+def test_an_unknown_matplotlib_backend_is_ignored(tmp_path: Path) -> None:
+    """A notebook sets its backend in the environment of child processes; no command opens a window."""
     done = subprocess.run(
-        [sys.executable, "-m", "regard", "plot", str(a_run(tmp_path / "copy")), "--png", str(tmp_path / "a.png")],
+        [sys.executable, "-m", "regard", "plot", str(write_run(tmp_path / "copy")), "--png", str(tmp_path / "a.png")],
         env={**os.environ, "MPLBACKEND": "bogus"},
         capture_output=True,
         check=False,

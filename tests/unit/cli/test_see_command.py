@@ -12,18 +12,18 @@ import pytest
 from tiny_language import poet_folder, translator_folder
 
 from regard import read_trace
-from regard.language import load
+from regard.language import LanguageModel, load
 from regard.views.opening_head import opening_head
 
 pytestmark = pytest.mark.usefixtures("bundled")
 
 
-def records(ran: Any) -> list[dict[str, Any]]:
-    assert ran.code == 0, ran.err
-    return json.loads(ran.out)["records"]
+def records(finished: Any) -> list[dict[str, Any]]:
+    assert finished.code == 0, finished.err
+    return json.loads(finished.out)["records"]
 
 
-def test_translation_then_the_head_that_aligns_best(run, bundled: Path) -> None:
+def test_the_translation_and_the_head_that_aligns_best(run, bundled: Path) -> None:
     code, out, err = run("see", "I", "love", "you")
     first, empty, named, title, *_ = out.splitlines()
     assert code == 0
@@ -33,16 +33,30 @@ def test_translation_then_the_head_that_aligns_best(run, bundled: Path) -> None:
     assert "love" in out
     assert "\x1b" not in out
     assert err == "more: --head all, --layer all, --kind encoder or decoder; --json for numbers\n"
-    code, again, said = run("see")
+    code, again, message = run("see")
     assert (code, again) == (0, out)
-    assert said == f"this is our example; your own text goes after the command, or - to read it from stdin\n{err}"
+    assert message == f"this is an example; give your own text after the command, or - to read it from stdin\n{err}"
     assert "解码器第 1 层，头 2：写出的词与原文对齐得最好的头" in run("see", "--lang", "zh").out
 
 
-def test_hints_are_for_newcomers(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_see_calls_the_method_of_the_model(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    see = LanguageModel.see
+
+    def recorded(model: LanguageModel, text: str, **options: Any) -> Any:
+        calls.append((text, options))
+        return see(model, text, **options)
+
+    monkeypatch.setattr(LanguageModel, "see", recorded)
+    assert run("see", "I", "love", "you").code == 0
+    assert run("see", "--output", "我", "The cat").code == 0
+    assert calls == [("I love you", {"output": None}), ("The cat", {"output": "我"})]
+
+
+def test_hints(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run("see", "--head", "all", "I love you").err == ""
     whole = translator_folder(tmp_path / "whole", alignment_heads=[])
-    assert run("see", "--model", str(whole), "I love you").err.startswith("more: --layer all shows every head")
+    assert run("see", "--model", str(whole), "I love you").err.startswith("more: --layer all shows an overview")
     assert "several sentences are read as one" in run("see", "--layer", "0", "I love you. The cat sat.").err
     assert run("see", "--json", "I love you. The cat sat.").err == ""
     monkeypatch.chdir(tmp_path)
@@ -52,7 +66,7 @@ def test_hints_are_for_newcomers(run, tmp_path: Path, monkeypatch: pytest.Monkey
         assert "name of a file" not in run(command, "the", "cat.txt").err
 
 
-def test_an_output_of_one_s_own(run, bundled: Path) -> None:
+def test_a_given_output(run, bundled: Path) -> None:
     found = json.loads(run("see", "--json", "--output", "我爱你。", "The cat").out)
     right = load(bundled / "translator").see("The cat", output="我爱你。")
     assert (found["text"], found["output"]) == ("The cat", "我爱你。")
@@ -67,21 +81,21 @@ def test_an_output_of_one_s_own(run, bundled: Path) -> None:
     assert "writes nothing" in err
 
 
-def test_the_end_of_a_line_is_no_part_of_a_poem(run) -> None:
+def test_the_line_end_of_stdin_is_not_part_of_a_poem(run) -> None:
     piped = run("see", "--model", "poet", "-", stdin="明月\n".encode())
     assert piped == run("see", "--model", "poet", "明月")
 
 
-def test_the_poet_writes_on_and_shows_itself(run, bundled: Path) -> None:
+def test_the_poet_continues_and_shows_self_attention(run, bundled: Path) -> None:
     code, out, _ = run("see", "--model", "poet", "明月")
     assert code == 0
     seen = load(bundled / "poet").see("明月")
     assert out.splitlines()[0] == f"明月{seen.output}"
-    assert out.splitlines()[2] == "decoder layer 0, head 1: the most telling head"
+    assert out.splitlines()[2] == "decoder layer 0, head 1: the most informative head"
     assert run("see", "--model", "poet").out.startswith("床前明月光")
     code, out, err = run("see", "--model", "poet", "--kind", "cross", "明月")
     assert (code, out) == (2, "")
-    assert "no attention of the kind cross; it has: decoder" in err
+    assert "no cross attention; it has: decoder" in err
 
 
 @pytest.mark.parametrize(
@@ -101,7 +115,7 @@ def test_the_poet_writes_on_and_shows_itself(run, bundled: Path) -> None:
     ],
     ids=str,
 )
-def test_json_and_the_picture_choose_alike(run, options: list[str], drawn: list[Any]) -> None:
+def test_json_and_the_picture_choose_the_same_heads(run, options: list[str], drawn: list[Any]) -> None:
     found = records(run("see", "--json", *options))
     assert [(one["kind"], one["layer"], one["heads"]) for one in found] == drawn
     for one in found:
@@ -123,15 +137,15 @@ def test_json_and_the_picture_choose_alike(run, options: list[str], drawn: list[
 @pytest.mark.parametrize("text", ["I love you", "The cat sat on the mat.", "You love me"])
 @pytest.mark.parametrize("model", ["named", "unnamed", "poet", "poet-unnamed"])
 def test_every_view_opens_with_the_same_head(run, bundled: Path, tmp_path: Path, model: str, text: str) -> None:
-    """The screen showed the head that the settings name, and the page another one that looks as if it aligned."""
+    """Once the screen showed the head in the settings, and the page another one that seems to align."""
     folder = bundled / ("poet" if model.startswith("poet") else "translator")
     if model == "unnamed":
         folder = translator_folder(tmp_path / "whole", alignment_heads=[])
     elif model == "poet-unnamed":
         folder = poet_folder(tmp_path / "whole", alignment_heads=[])
-    asked = ["see", "--model", str(folder), "明月" if model.startswith("poet") else text]
-    out = run(*asked, "--html", str(tmp_path / "p.html"), "--save", str(tmp_path / "t.safetensors")).out
-    (record,) = records(run(*asked, "--json"))
+    command = ["see", "--model", str(folder), "明月" if model.startswith("poet") else text]
+    out = run(*command, "--html", str(tmp_path / "p.html"), "--save", str(tmp_path / "t.safetensors")).out
+    (record,) = records(run(*command, "--json"))
     (head,) = record["heads"]
     assert re.search(rf"layer {record['layer']}, head {head}: ", out)
     assert f"{record['name']} · " in out
@@ -147,26 +161,26 @@ def test_every_view_opens_with_the_same_head(run, bundled: Path, tmp_path: Path,
     assert f"head {head} of " in screen.getvalue()
 
 
-def test_json_is_what_the_model_saw(run, bundled: Path) -> None:
-    told = json.loads(run("see", "--json", "--head", "mean", "The cat").out)
+def test_json_equals_the_records_of_the_model(run, bundled: Path) -> None:
+    result = json.loads(run("see", "--json", "--head", "mean", "The cat").out)
     seen = load(bundled / "translator").see("The cat")
-    assert (told["model"], told["text"], told["output"]) == ("translator", "The cat", seen.output)
-    (record,) = told["records"]
+    assert (result["model"], result["text"], result["output"]) == ("translator", "The cat", seen.output)
+    (record,) = result["records"]
     expected = seen.trace["decoder.layers.1.cross_attention"]
     assert record["name"] == expected.name
-    assert (record["queries"], record["keys"]) == (list(expected.queries[0]), list(expected.keys[0]))
+    assert (record["queries"], record["keys"]) == (list(expected.query_tokens[0]), list(expected.key_tokens[0]))
     assert record["keys"][-1] == "<eos>"
     np.testing.assert_allclose(record["weights"], [expected.weights()[0].mean(0)], atol=1e-6)
 
 
-def test_a_folder_from_stdin_saved_and_drawn(run, bundled: Path, tmp_path: Path) -> None:
+def test_text_from_stdin_is_saved_and_drawn(run, bundled: Path, tmp_path: Path) -> None:
     trace, png = tmp_path / "t.safetensors", tmp_path / "p.png"
     folder = str(bundled / "translator")
-    ran = run("see", "-", "--model", folder, "--save", str(trace), "--png", str(png), stdin=b"I love you\n")
-    assert ran.code == 0
-    assert ran.out.startswith("I love you → ")
-    assert ran.out.count("\n") == 1
-    assert ran.err == f"saved {trace}\nsaved {png}\n"
+    finished = run("see", "-", "--model", folder, "--save", str(trace), "--png", str(png), stdin=b"I love you\n")
+    assert finished.code == 0
+    assert finished.out.startswith("I love you → ")
+    assert finished.out.count("\n") == 1
+    assert finished.err == f"saved {trace}\nsaved {png}\n"
     assert len(read_trace(trace)) == 6
     assert read_trace(trace)[0].weights().shape == (1, 4, 4, 4)
     assert png.read_bytes().startswith(b"\x89PNG")
@@ -174,13 +188,13 @@ def test_a_folder_from_stdin_saved_and_drawn(run, bundled: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("options", [["--head", "mean"], ["--layer", "all"], ["--kind", "encoder", "--head", "1"]])
 def test_png_of_several_heads(run, tmp_path: Path, options: list[str]) -> None:
-    ran = run("see", "--json", "--png", str(tmp_path / "p.png"), *options)
-    assert records(ran)
+    finished = run("see", "--json", "--png", str(tmp_path / "p.png"), *options)
+    assert records(finished)
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(("ending", "start"), [("svg", b"<?xml"), ("PDF", b"%PDF"), ("png", b"\x89PNG")])
-def test_a_picture_is_what_its_name_says(run, tmp_path: Path, ending: str, start: bytes) -> None:
+def test_the_file_ending_chooses_the_format(run, tmp_path: Path, ending: str, start: bytes) -> None:
     path = tmp_path / f"p.{ending}"
     for model in ("translator", "handmade"):
         assert run("see", "--model", model, "--png", str(path)).code == 0
@@ -188,7 +202,7 @@ def test_a_picture_is_what_its_name_says(run, tmp_path: Path, ending: str, start
 
 
 @pytest.mark.parametrize("model", ["translator", "handmade", "nowhere"])
-def test_a_name_that_promises_another_file_is_refused_before_a_model_runs(run, tmp_path: Path, model: str) -> None:
+def test_other_file_endings_are_refused_before_a_model_runs(run, tmp_path: Path, model: str) -> None:
     wrong = (("--png", "p.jpg", "p.png"), ("--save", "s.csv", "s.safetensors"), ("--html", "h.pdf", "h.html"))
     for option, name, better in wrong:
         code, out, err = run("see", "--model", model, option, str(tmp_path / name))
@@ -198,7 +212,7 @@ def test_a_name_that_promises_another_file_is_refused_before_a_model_runs(run, t
 
 
 @pytest.mark.parametrize("model", ["translator", "handmade"])
-def test_a_page_is_written_beside_what_is_shown(run, tmp_path: Path, model: str) -> None:
+def test_a_page_is_saved_in_addition_to_the_output(run, tmp_path: Path, model: str) -> None:
     page = tmp_path / "seen.html"
     shown = run("see", "--model", model, "I love you")
     code, out, err = run("see", "--model", model, "--html", str(page), "I love you")
@@ -207,7 +221,7 @@ def test_a_page_is_written_beside_what_is_shown(run, tmp_path: Path, model: str)
     assert "love" in page.read_text(encoding="utf-8")
 
 
-def test_a_run_is_seen_by_its_model(run, tmp_path: Path) -> None:
+def test_the_folder_of_a_run_uses_its_model(run, tmp_path: Path) -> None:
     translator_folder(tmp_path / "model")
     (tmp_path / "recipe.toml").write_text("")
     for command in ("see", "heads", "translate"):
@@ -226,7 +240,7 @@ def test_png_needs_matplotlib_and_a_folder(run, tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["--layer", "2"], 2, "there is no --layer 2: numbers go from 0 to 1"),
         (["--head", "4"], 2, "there is no --head 4: numbers go from 0 to 3"),
@@ -240,28 +254,28 @@ def test_png_needs_matplotlib_and_a_folder(run, tmp_path: Path, monkeypatch: pyt
         (
             ["--model", "nowhere"],
             3,
-            "models that come with regard are: translator, poet, handmade",
+            "the bundled models are: translator, poet, handmade",
         ),
-        (["我爱你"], 2, "in Chinese characters already"),
+        (["我爱你"], 2, "already in Chinese characters"),
         ([" \x00\x1b "], 2, "nothing to translate"),
         (["😀"], 2, "knows none of the characters"),
         (["love " * 5000], 5, "one sentence"),
     ],
 )
-def test_what_cannot_be_seen(run, arguments: list[str], code: int, said: str) -> None:
-    ran = run("see", *arguments)
-    assert (ran.code, ran.out) == (code, "")
-    assert said in ran.err
-    assert ran.err.count("\n") == 1
+def test_bad_arguments_are_refused(run, arguments: list[str], code: int, message: str) -> None:
+    finished = run("see", *arguments)
+    assert (finished.code, finished.out) == (code, "")
+    assert message in finished.err
+    assert finished.err.count("\n") == 1
 
 
 def test_odd_text_is_harmless(run) -> None:
-    ran = run("see", "I\x1b[31m love\x07 you\u202e 😀 love\udcff")
-    assert ran.code == 0
-    assert not set(ran.out) & set("\x1b\x07\u202e\udcff")
+    finished = run("see", "I\x1b[31m love\x07 you\u202e 😀 love\udcff")
+    assert finished.code == 0
+    assert not set(finished.out) & set("\x1b\x07\u202e\udcff")
 
 
-def test_json_of_very_many_weights(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_limits_the_number_of_weights(run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.cli.see_command.MOST_WEIGHTS_IN_JSON", 100)
     code, out, err = run("see", "--json", "--layer", "all")
     assert (code, out) == (5, "")
@@ -269,7 +283,7 @@ def test_json_of_very_many_weights(run, monkeypatch: pytest.MonkeyPatch) -> None
     assert run("see", "--json", "--kind", "encoder", "--layer", "0", "--head", "mean").code == 0
 
 
-def test_a_model_that_names_no_head_is_shown_whole(run, tmp_path: Path) -> None:
+def test_a_model_without_a_named_head(run, tmp_path: Path) -> None:
     folder = translator_folder(tmp_path / "plain", alignment_heads=[])
     assert "2 layers · 4 heads" in run("see", "--model", str(folder), "--layer", "all").out
     assert "2 layers · 4 heads" not in run("see", "--model", str(folder)).out, "one head, whole"

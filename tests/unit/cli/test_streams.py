@@ -1,4 +1,4 @@
-"""Streams that are closed, full, gone or of another encoding, and a current folder that is deleted."""
+"""Streams that are closed, full or in another encoding, and a deleted current folder."""
 
 import json
 import os
@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.streams import one_text
+from regard.cli.streams import join_words
 
 PROGRAM = [sys.executable, "-m", "regard"]
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a POSIX shell and /dev/full")
 
 
 def shell(line: str, **variables: str) -> "subprocess.CompletedProcess[bytes]":
-    """A line of sh in which $REGARD is the program; its own stdout and stderr are caught."""
+    """Run a line of sh in which $REGARD is the program, and capture its stdout and stderr."""
     command = " ".join(f"'{word}'" for word in PROGRAM)
-    surroundings = {**os.environ, "PYTHONUTF8": "0", **variables}
+    environment = {**os.environ, "PYTHONUTF8": "0", **variables}
     return subprocess.run(
         ["sh", "-c", line.replace("$REGARD", command)],
-        env=surroundings,
+        env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=120,
@@ -32,14 +32,14 @@ def shell(line: str, **variables: str) -> "subprocess.CompletedProcess[bytes]":
 
 
 @pytest.mark.parametrize("command", ["explain --json", "--help", "see --model handmade a b"])
-def test_a_closed_stdout_is_told(command: str) -> None:
+def test_a_closed_stdout_is_reported(command: str) -> None:
     done = shell(f"$REGARD {command} >&-")
     assert done.returncode == 3
     assert done.stderr.decode().splitlines()[-1].startswith("regard: stdout is closed")
 
 
-def test_a_closed_stdout_keeps_nothing_from_being_written(tmp_path: Path) -> None:
-    """The file that is written must not get the number of stdout."""
+def test_files_are_saved_despite_a_closed_stdout(tmp_path: Path) -> None:
+    """The saved file must not get the descriptor of stdout."""
     done = shell(f"$REGARD see --model handmade a b --save {tmp_path}/a.safetensors >&-")
     assert done.returncode == 3
     from regard import read_trace
@@ -48,14 +48,14 @@ def test_a_closed_stdout_keeps_nothing_from_being_written(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("command", ["see --model handmade a b", "train", "nonsense"])
-def test_talk_never_lands_on_stdout(command: str) -> None:
+def test_messages_never_go_to_stdout(command: str) -> None:
     usual, closed = shell(f"$REGARD {command}"), shell(f"$REGARD {command} 2>&-")
     assert usual.stderr
     assert (closed.returncode, closed.stdout, closed.stderr) == (usual.returncode, usual.stdout, b"")
 
 
 @pytest.mark.parametrize("command", ["see -", "explain --q - --k 1 --v 1", "learn check softmax -"])
-def test_a_closed_stdin_is_told(command: str) -> None:
+def test_a_closed_stdin_is_reported(command: str) -> None:
     done = shell(f"$REGARD {command} <&-")
     assert done.returncode == 3
     assert b"stdin is closed" in done.stderr
@@ -69,12 +69,12 @@ def test_all_three_closed() -> None:
 
 
 @pytest.mark.parametrize("command", ["see --model handmade a b", "nonsense"])
-def test_a_full_stderr_costs_the_talk_alone(command: str) -> None:
+def test_a_full_stderr_loses_only_messages(command: str) -> None:
     usual, full = shell(f"$REGARD {command}"), shell(f"$REGARD {command} 2>/dev/full")
     assert (full.returncode, full.stdout) == (usual.returncode, usual.stdout)
 
 
-def test_a_stderr_that_is_not_read_costs_the_talk_alone() -> None:
+def test_a_closed_stderr_pipe_loses_only_messages() -> None:
     read, write = os.pipe()
     os.close(read)
     command = [*PROGRAM, "see", "--model", "handmade", "a", "b"]
@@ -99,7 +99,7 @@ def test_json_is_the_same_under_every_encoding(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "gbk"])
-def test_text_is_escaped_and_that_is_said(encoding: str) -> None:
+def test_unencodable_text_is_escaped_with_a_message(encoding: str) -> None:
     done = shell("$REGARD translate hello", PYTHONIOENCODING=encoding)
     assert done.returncode == 0
     if encoding == "gbk":
@@ -119,22 +119,22 @@ def test_the_c_locale_reads_arguments_as_utf_8() -> None:
     assert done.stdout.isascii()
 
 
-def test_half_characters_that_are_no_utf_8_stay() -> None:
-    assert one_text(["bad\udcff", "byte"]) == "bad\udcff byte"
-    assert one_text(["\udce4\udcbd\udca0"]) == "你"
+def test_surrogates_that_are_not_utf_8_stay() -> None:
+    assert join_words(["bad\udcff", "byte"]) == "bad\udcff byte"
+    assert join_words(["\udce4\udcbd\udca0"]) == "你"
 
 
-def test_json_of_half_a_character_can_be_read(run) -> None:
-    ran = run("see", "--model", "handmade", "--json", "bad\udcff")
-    assert ran.code == 0
-    assert json.loads(ran.out)["text"] == "bad\udcff"
+def test_json_of_a_surrogate_is_valid(run) -> None:
+    finished = run("see", "--model", "handmade", "--json", "bad\udcff")
+    assert finished.code == 0
+    assert json.loads(finished.out)["text"] == "bad\udcff"
 
 
 # --- the current folder -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("command", ["train copy --out x", "learn start softmax"])
-def test_a_deleted_folder_is_told(command: str, tmp_path: Path) -> None:
+def test_a_deleted_folder_is_reported(command: str, tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     done = shell(f"cd {tmp_path}/gone && rmdir ../gone && $REGARD {command}")
     assert (done.returncode, done.stdout) == (3, b"")

@@ -1,4 +1,4 @@
-"""regard train from beginning to end, in this process: what it says, writes and returns; bad data told in one line."""
+"""regard train in this process: output, files and exit codes; bad data is reported in one line."""
 
 import json
 from collections.abc import Callable
@@ -61,18 +61,18 @@ every = 10
 GOOD_PAIRS = "hello\t你好\nbye\t再见\nyes\t是\nno\t不\n"
 
 
-class Ran(NamedTuple):
+class CommandResult(NamedTuple):
     code: int
     out: str
     err: str
 
 
-Run = Callable[..., Ran]
+Run = Callable[..., CommandResult]
 
 
 @pytest.fixture
 def recipe(tmp_path: Path) -> Callable[[str], str]:
-    """The path of a recipe with this text."""
+    """Write a recipe and return its path."""
 
     def write(text: str) -> str:
         path = tmp_path / "tiny.toml"
@@ -82,17 +82,17 @@ def recipe(tmp_path: Path) -> Callable[[str], str]:
     return write
 
 
-# --- what there is ---------------------------------------------------------------------------------------
+# --- recipes ---------------------------------------------------------------------------------------------
 
 
-def test_alone_it_lists_the_recipes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_arguments_recipes_are_listed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, err = run("train")
     assert code == 0
     listed = [line.split()[0] for line in out.splitlines()]
     assert {"copy", "multi30k-en-de", "shakespeare-char", "induction"} <= set(listed)
     assert err == "Train one of them: regard train copy --out runs/copy\n"
-    told = json.loads(run("train", "--json").out)
-    assert list(told) == listed
+    result = json.loads(run("train", "--json").out)
+    assert list(result) == listed
     monkeypatch.setenv("REGARD_LANG", "zh")
     assert json.loads(run("train", "--json").out)["copy"].startswith("照抄一串字母")
 
@@ -113,20 +113,20 @@ def test_alone_it_lists_the_recipes(run: Run, monkeypatch: pytest.MonkeyPatch) -
         (("en-zh", "--out", "OUT"), "needs text: add --data", "需要文本"),
     ],
 )
-def test_what_cannot_be_asked_for(
+def test_bad_arguments_are_refused(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], en: str, zh: str
 ) -> None:
     out = tmp_path / "out"
-    asked = ["train", *(str(out) if each == "OUT" else each for each in arguments)]
-    for language, sentence in (("en", en), ("zh", zh)):
+    command = ["train", *(str(out) if each == "OUT" else each for each in arguments)]
+    for language, message in (("en", en), ("zh", zh)):
         monkeypatch.setenv("REGARD_LANG", language)
-        code, said, err = run(*asked)
-        assert (code, said, len(err.splitlines())) == (2, "", 1)
-        assert sentence in err
+        code, stdout, err = run(*command)
+        assert (code, stdout, len(err.splitlines())) == (2, "", 1)
+        assert message in err
     assert not out.exists() or [path.name for path in out.iterdir()] == ["lock"]
 
 
-# --- one run, and every command that looks at it ---------------------------------------------------------
+# --- one run, and every command that reads it ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_what_cannot_be_asked_for(
         ("zh", "进程数 1，共 3 步", "训练完成：共 3 步", "什么也没有改动", "完全答对的比例"),
     ],
 )
-def test_a_run_is_trained_judged_and_shown(
+def test_a_run_is_trained_evaluated_and_shown(
     run: Run,
     recipe: Callable[[str], str],
     tmp_path: Path,
@@ -150,22 +150,22 @@ def test_a_run_is_trained_judged_and_shown(
     monkeypatch.setenv("REGARD_LANG", language)
     out = str(tmp_path / "out")
     command = ("train", recipe(COPY), "--out", out, "--film", "--seed", "7", "--set", "training.lr=0.01", "--json")
-    code, said, err = run(*command)
+    code, stdout, err = run(*command)
     assert code == 0, err
     assert begun in err
     assert ended in err
-    told = json.loads(said)
-    assert (told["out"], told["step"], told["seed"], told["reason"]) == (out, 3, 7, "steps")
-    assert told["valid_loss"] > 0
-    code, said, err = run(*command)
-    assert (code, json.loads(said)["reason"]) == (0, "already")
+    result = json.loads(stdout)
+    assert (result["out"], result["step"], result["seed"], result["reason"]) == (out, 3, 7, "steps")
+    assert result["valid_loss"] > 0
+    code, stdout, err = run(*command)
+    assert (code, json.loads(stdout)["reason"]) == (0, "already")
     assert again in err
 
-    code, said, err = run("evaluate", out)
+    code, stdout, err = run("evaluate", out)
     assert (code, err) == (0, "")
-    assert solved in said
-    [judged] = json.loads(run("evaluate", out, "--json").out)["sets"]
-    assert judged["scores"]["loss"]["value"] == pytest.approx(told["valid_loss"], rel=1e-5)
+    assert solved in stdout
+    [evaluated] = json.loads(run("evaluate", out, "--json").out)["sets"]
+    assert evaluated["scores"]["loss"]["value"] == pytest.approx(result["valid_loss"], rel=1e-5)
     curves = json.loads(run("plot", out, "--json").out)["curves"]
     assert [(one["metric"], one["steps"]) for one in curves] == [("loss", [1, 2, 3]), ("valid_loss", [2, 3])]
     assert run("plot", out).code == 0
@@ -178,13 +178,13 @@ def test_a_run_is_trained_judged_and_shown(
 def test_another_recipe_needs_another_folder(run: Run, recipe: Callable[[str], str], tmp_path: Path) -> None:
     command = ("train", recipe(COPY), "--out", str(tmp_path / "out"))
     assert run(*command).code == 0
-    code, said, err = run(*command, "--set", "training.lr=0.5", "--seed", "3")
-    assert (code, said) == (3, "")
+    code, stdout, err = run(*command, "--set", "training.lr=0.5", "--seed", "3")
+    assert (code, stdout) == (3, "")
     assert "other values of: training.lr, training.seed" in err
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()
-    code, said, err = run("train", recipe(COPY), "--out", str(tmp_path / "mine"))
-    assert (code, said) == (3, "")
+    code, stdout, err = run("train", recipe(COPY), "--out", str(tmp_path / "mine"))
+    assert (code, stdout) == (3, "")
     assert "holds no run (thesis.tex)" in err
 
 
@@ -216,30 +216,30 @@ GOOD = {PAIRS: {"train.tsv": GOOD_PAIRS}, PARALLEL: {"train.en": "a\nb\nc\n", "t
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_data_is_told_in_one_line_and_leaves_no_mark(
+def test_bad_data_is_reported_in_one_line_and_leaves_no_files(
     run: Run, recipe: Callable[[str], str], tmp_path: Path, name: str
 ) -> None:
-    text, files, sentence = BAD[name]
+    text, files, message = BAD[name]
     data, out = tmp_path / "data", tmp_path / "out"
     data.mkdir()
     for file, content in files.items():
         (data / file).write_bytes(content)
     command = ("train", recipe(text), "--data", str(data), "--out", str(out))
-    code, said, err = run(*command)
-    assert (code, said, len(err.splitlines())) == (3, "", 1)
-    assert sentence in err
+    code, stdout, err = run(*command)
+    assert (code, stdout, len(err.splitlines())) == (3, "", 1)
+    assert message in err
     assert str(data) in err
     assert len(err) < 600
     assert [path.name for path in out.iterdir()] in ([], ["lock"])
-    # The data mended, the same folder will do, even for other values.
+    # With fixed data the same folder works, even for other values.
     for file, good in GOOD.get(text, {"a.txt": "to be, or not to be, that is the question\n" * 3}).items():
         (data / file).write_text(good, encoding="utf-8")
-    code, said, err = run(*command, "--set", "training.lr=0.002")
+    code, stdout, err = run(*command, "--set", "training.lr=0.002")
     assert code == 0, err
 
 
 @pytest.mark.parametrize(
-    ("line", "sentence"),
+    ("line", "message"),
     [
         (b'{"source": "a", "target"', "own.jsonl, line 2 is not JSON"),
         (b'{"source": "a"}', "own.jsonl, line 2 has no text in field 'target'; its fields: source"),
@@ -247,8 +247,8 @@ def test_bad_data_is_told_in_one_line_and_leaves_no_mark(
         (b"", "own.jsonl, line 2 is empty"),
     ],
 )
-def test_bad_records_of_a_file_of_ones_own(
-    run: Run, recipe: Callable[[str], str], tmp_path: Path, line: bytes, sentence: str
+def test_bad_records_are_reported_or_skipped(
+    run: Run, recipe: Callable[[str], str], tmp_path: Path, line: bytes, message: str
 ) -> None:
     good = [json.dumps({"source": a, "target": b}).encode() for a, b in ("ab", "cd", "ef", "gh")]
     own = tmp_path / "own.jsonl"
@@ -256,13 +256,13 @@ def test_bad_records_of_a_file_of_ones_own(
     command = ("train", recipe(PAIRS), "--data", str(own), "--out", str(tmp_path / "out"))
     code, _, err = run(*command)
     assert (code, len(err.splitlines())) == (3, 1)
-    assert sentence in err
+    assert message in err
     code, _, err = run(*command, "--skip-bad")
     assert code == 0, err
     assert err.startswith(f"own.jsonl: 1 lines were left out; the first: {own}, line 2")
 
 
-def test_skip_bad_goes_on_and_counts(
+def test_skip_bad_continues_and_counts(
     run: Run, recipe: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = tmp_path / "own.tsv"
@@ -275,14 +275,14 @@ def test_skip_bad_goes_on_and_counts(
     assert "另有 3 行也有问题" in err
     code, _, err = run(*command, "--skip-bad")
     assert code == 0, err
-    # Four bad ones, and one that is too long for the model, which only its tokens tell.
+    # Four bad ones, and one with too many tokens for the model.
     assert err.startswith(f"own.tsv：跳过了 5 行；第一处：{own} 第 2 行")
-    code, said, _ = run("evaluate", str(tmp_path / "out"), "--data", str(own), "--skip-bad", "--json")
+    code, stdout, _ = run("evaluate", str(tmp_path / "out"), "--data", str(own), "--skip-bad", "--json")
     assert code == 0
-    assert "own.tsv：跳过了 4 行" in json.loads(said)["sets"][0]["notes"][0]
+    assert "own.tsv：跳过了 4 行" in json.loads(stdout)["sets"][0]["notes"][0]
 
 
-def test_a_model_that_cannot_be_leaves_no_mark_either(run: Run, recipe: Callable[[str], str], tmp_path: Path) -> None:
+def test_an_impossible_model_leaves_no_files(run: Run, recipe: Callable[[str], str], tmp_path: Path) -> None:
     own = tmp_path / "own.tsv"
     own.write_text(GOOD_PAIRS, encoding="utf-8")
     command = ("train", recipe(PAIRS), "--data", str(own), "--out", str(tmp_path / "out"))
@@ -295,42 +295,44 @@ def test_a_model_that_cannot_be_leaves_no_mark_either(run: Run, recipe: Callable
 @pytest.mark.parametrize(
     ("text", "name", "content"), [(PAIRS, "own.tsv", GOOD_PAIRS), (TEXT, "own.txt", "to be or not to be\n" * 6)]
 )
-def test_of_the_file_it_was_trained_on_only_the_end_counts(
+def test_evaluation_on_the_training_file_uses_its_held_out_end(
     run: Run, recipe: Callable[[str], str], tmp_path: Path, text: str, name: str, content: str
 ) -> None:
     own, out = tmp_path / name, str(tmp_path / "out")
     own.write_text(content, encoding="utf-8")
-    code, told, err = run("train", recipe(text), "--data", str(own), "--out", out, "--json")
+    code, result, err = run("train", recipe(text), "--data", str(own), "--out", out, "--json")
     assert code == 0, err
     sets = []
     for file in (own, tmp_path / f"end-{name}"):
-        code, said, err = run("evaluate", out, "--data", str(file), "--json")
+        code, stdout, err = run("evaluate", out, "--data", str(file), "--json")
         assert code == 0, err
-        sets += json.loads(said)["sets"]
-        # A quarter is held out: as a file of its own it gives the same.
+        sets += json.loads(stdout)["sets"]
+        # A quarter is held out: the same part as its own file gives the same scores.
         end = content.splitlines(keepends=True)[3:] if text == PAIRS else content[len(content) * 3 // 4 :]
         (tmp_path / f"end-{name}").write_text("".join(end), encoding="utf-8")
     assert [each["set"] for each in sets] == ["held out", f"end-{name}"]
     assert sets[0]["scores"] == sets[1]["scores"]
     if text == TEXT:
-        assert sets[0]["scores"]["loss"]["value"] == pytest.approx(json.loads(told)["valid_loss"], rel=1e-5)
+        assert sets[0]["scores"]["loss"]["value"] == pytest.approx(json.loads(result)["valid_loss"], rel=1e-5)
 
 
 # --- a language model's text -----------------------------------------------------------------------------
 
 
-def test_a_letter_that_only_the_end_has_is_known(run: Run, recipe: Callable[[str], str], tmp_path: Path) -> None:
+def test_characters_of_the_held_out_end_are_in_the_vocabulary(
+    run: Run, recipe: Callable[[str], str], tmp_path: Path
+) -> None:
     own = tmp_path / "own.txt"
     own.write_text("to be or not to be\n" * 4 + "Zürich 苏黎世\n", encoding="utf-8")
     out = str(tmp_path / "out")
     code, _, err = run("train", recipe(TEXT), "--data", str(own), "--out", out)
     assert code == 0, err
-    code, said, _ = run("evaluate", out, "--data", str(own), "--json")
+    code, stdout, _ = run("evaluate", out, "--data", str(own), "--json")
     assert code == 0
-    assert set(json.loads(said)["sets"][0]["scores"]) == {"loss", "perplexity", "bits-per-byte", "bits-per-character"}
+    assert set(json.loads(stdout)["sets"][0]["scores"]) == {"loss", "perplexity", "bits-per-byte", "bits-per-character"}
 
 
-def test_a_film_of_letters_that_are_not_there(run: Run, recipe: Callable[[str], str], tmp_path: Path) -> None:
+def test_a_film_text_outside_the_vocabulary_is_refused(run: Run, recipe: Callable[[str], str], tmp_path: Path) -> None:
     own = tmp_path / "own.txt"
     own.write_text("to be or not to be\n" * 4, encoding="utf-8")
     command = ("train", recipe(TEXT), "--data", str(own), "--out", str(tmp_path / "out"), "--film")

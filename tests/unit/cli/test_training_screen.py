@@ -1,4 +1,4 @@
-"""The screen of a run: plain lines off a terminal, a panel on one, and next to no time spent on either."""
+"""The screen of a run: a panel on a terminal, plain lines elsewhere, at little cost."""
 
 import io
 import re
@@ -18,7 +18,7 @@ STARTED = Started(step=0, steps=1000, ranks=2, device="cpu", parameters=2_600_00
 
 
 class Screen(io.StringIO):
-    """A stream that says it is a terminal."""
+    """A stream that reports to be a terminal."""
 
     encoding = "utf-8"
 
@@ -40,7 +40,7 @@ def step(number: int, loss: float | None = 2.5) -> Stepped:
     )  # fmt: skip
 
 
-def said(*events: Event, lang: str = "en") -> list[str]:
+def printed(*events: Event, lang: str = "en") -> list[str]:
     out = io.StringIO()
     with TrainingScreen("copy", file=out, lang=lang) as screen:  # type: ignore[arg-type]
         for event in events:
@@ -57,8 +57,8 @@ def drawn(state: State, width: int, lang: str = "en") -> list[str]:
 # --- off a terminal ---------------------------------------------------------------------------------------
 
 
-def test_a_run_in_plain_lines() -> None:
-    assert said(
+def test_plain_lines() -> None:
+    assert printed(
         STARTED,
         step(1),
         Saved(step=1, path=Path("x")),
@@ -77,8 +77,8 @@ def test_a_run_in_plain_lines() -> None:
     ]
 
 
-def test_the_same_in_chinese() -> None:
-    lines = said(STARTED, step(1), Validated(step=1, loss=2.25, best=2.0), lang="zh")
+def test_plain_lines_in_chinese() -> None:
+    lines = printed(STARTED, step(1), Validated(step=1, loss=2.25, best=2.0), lang="zh")
     assert lines == [
         "copy：2,600,000 个参数，设备 cpu，进程数 2，共 1,000 步",
         "第 1/1,000 步，损失 2.5000，验证损失 2.2500（第 1 步；最好 2.0000），学习率 1.00e-03，每秒 12,346 个词元，"
@@ -96,14 +96,14 @@ def test_a_first_line_after_three_seconds_then_one_at_most_every_ten() -> None:
     assert all("left" in line for line in out.getvalue().splitlines())
 
 
-def test_a_resumed_run_says_from_where_and_what_it_skipped() -> None:
+def test_a_resumed_run_prints_its_step_and_skipped_checkpoints() -> None:
     resumed = Started(step=100, steps=200, resumed_from=100, skipped=("step-200: wrong hash\nin \x1b[31mmodel",))
-    assert said(resumed)[1:] == ["checkpoint skipped: step-200: wrong hash␊in ␛[31mmodel", "going on from step 100"]
+    assert printed(resumed)[1:] == ["checkpoint skipped: step-200: wrong hash␊in ␛[31mmodel", "going on from step 100"]
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_every_ending_has_its_words(lang: str) -> None:
-    ends = {said(Finished(step=7, reason=why), lang=lang)[0] for why in ("steps", "patience", "already", "signal")}  # type: ignore[arg-type]
+def test_every_ending_has_a_message(lang: str) -> None:
+    ends = {printed(Finished(step=7, reason=why), lang=lang)[0] for why in ("steps", "patience", "already", "signal")}  # type: ignore[arg-type]
     assert len(ends) == 4
     assert all("7" in end for end in ends)
 
@@ -127,25 +127,25 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Screen:
     return Screen()
 
 
-def test_a_panel_and_then_the_last_word(terminal: Screen) -> None:
+def test_final_lines_follow_the_panel(terminal: Screen) -> None:
     with TrainingScreen("copy", file=terminal, lang="zh") as screen:
         for event in (STARTED, step(500), Validated(step=500, loss=2.0, best=2.0), Finished(step=1000, reason="steps")):
             screen(event)
     text = terminal.getvalue()
-    assert "第 1,000/1,000 步" in text  # drawn by another thread, in the language of this one
+    assert "第 1,000/1,000 步" in text  # drawn by another thread in the language of this one
     assert text.rindex("训练完成") > text.rindex("第 1,000/1,000 步")
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
 
 
-def test_of_what_never_began_nothing_is_left(terminal: Screen) -> None:
-    """Bad data end a run while they are read: no empty bar may stand over the sentence that says so."""
+def test_a_run_that_never_started_leaves_no_panel(terminal: Screen) -> None:
+    """A run with bad data ends while reading: no empty bar may remain above the error."""
     with TrainingScreen("copy", file=terminal) as screen:
         screen.live.refresh()  # type: ignore[union-attr]
     assert "copy · reading the data · 0:00 so far" in terminal.getvalue()
-    assert terminal.getvalue().endswith("\x1b[1A\x1b[2K")  # back up, and cleared
+    assert terminal.getvalue().endswith("\x1b[1A\x1b[2K")  # cursor up, line cleared
 
 
-def test_ctrl_c_gives_the_cursor_back(terminal: Screen) -> None:
+def test_ctrl_c_restores_the_cursor(terminal: Screen) -> None:
     def train() -> None:
         with TrainingScreen("copy", file=terminal) as screen:
             screen(STARTED)
@@ -156,24 +156,24 @@ def test_ctrl_c_gives_the_cursor_back(terminal: Screen) -> None:
     assert terminal.getvalue().rindex("\x1b[?25h") > terminal.getvalue().rindex("\x1b[?25l")
 
 
-def test_an_event_costs_next_to_nothing(terminal: Screen) -> None:
+def test_an_event_is_fast(terminal: Screen) -> None:
     screen = TrainingScreen("copy", file=terminal)
     event, began = step(1), time.perf_counter()
     for _ in range(10_000):
         screen(event)
-    assert (time.perf_counter() - began) / 10_000 < 50e-6  # measured: 1 µs; drawing is the thread's
+    assert (time.perf_counter() - began) / 10_000 < 50e-6  # measured: 1 µs; another thread draws
     assert terminal.getvalue() == ""
     assert len(screen.state.losses) <= 2 * RECENT
 
 
-def a_state() -> State:
+def example_state() -> State:
     saved, validated = Saved(step=400, path=Path("x")), Validated(step=400, loss=2.0, best=1.9)
     losses = [5 - n / 100 for n in range(300)]
     return State("多语言-recipe", STARTED, step(500), validated, saved, losses=losses, skipped=3)
 
 
 def test_the_panel() -> None:
-    assert drawn(a_state(), 90) == [
+    assert drawn(example_state(), 90) == [
         "多语言-recipe · step 500 of 1,000 · 1:01 so far · 1:02:05 left",
         "━" * 37 + "─" * 37 + "  50%",
         "loss 2.0100 ███▇▇▇▇▆▆▆▆▆▅▅▅▅▄▄▄▄▃▃▃▃▃▂▂▂▂▁▁▁ · validation 2.0000 at step 400 (best 1.9000)",
@@ -185,7 +185,7 @@ def test_the_panel() -> None:
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("width", [12, 24, 40, 80, 200])
 def test_no_line_is_too_wide(lang: str, width: int) -> None:
-    for state in (a_state(), State("copy"), State("copy", STARTED)):
+    for state in (example_state(), State("copy"), State("copy", STARTED)):
         lines = panel(state, 1e6, width, lang).renderables  # type: ignore[arg-type]
         assert max(line.cell_len for line in lines) <= max(width, 10)  # type: ignore[union-attr]
 
@@ -200,7 +200,7 @@ def test_sparklines(values: list[float], columns: int) -> None:
 
 
 @given(st.floats(-0.5, 1.5), st.integers(10, 200))
-def test_a_bar_is_as_wide_as_it_says(share: float, width: int) -> None:
+def test_the_bar_has_its_width(share: float, width: int) -> None:
     assert bar(share, width).cell_len == max(10, min(width, 80)) - 1
 
 
@@ -208,7 +208,7 @@ def test_durations() -> None:
     assert [duration(s) for s in (0, 59.4, 3599.6, -5)] == ["0:00", "0:59", "1:00:00", "0:00"]
 
 
-def test_a_run_goes_on_when_nobody_reads_any_more() -> None:
+def test_a_run_continues_when_its_stream_is_closed() -> None:
     class Closed(io.StringIO):
         def write(self, text: str) -> int:
             raise BrokenPipeError

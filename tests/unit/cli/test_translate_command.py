@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from regard.cli.input_notes import NOTHING_UNKNOWN
 from regard.language import load
 
 pytestmark = pytest.mark.usefixtures("bundled")
+NO_NOTES: dict[str, list[str]] = {"unknown": [], "lost_numbers": []}
 
 
 def test_a_text_needs_no_quotes(run, bundled: Path) -> None:
     expected = load(bundled / "translator").translate("I love you")
     assert run("translate", "I", "love", "you") == (0, f"{expected}\n", "")
-    told = json.loads(run("translate", "I love you", "--json").out)
-    assert told == {"model": "translator", "text": "I love you", "output": expected, **NOTHING_UNKNOWN}
+    result = json.loads(run("translate", "I love you", "--json").out)
+    assert result == {"model": "translator", "text": "I love you", "output": expected, **NO_NOTES}
 
 
 def test_beams_and_another_folder(run, bundled: Path) -> None:
     greedy = load(bundled / "translator").translate("The cat sat", beams=1)
-    ran = run("translate", "The cat sat", "--beams", "1", "--model", str(bundled / "translator"))
-    assert ran == (0, f"{greedy}\n", "")
+    finished = run("translate", "The cat sat", "--beams", "1", "--model", str(bundled / "translator"))
+    assert finished == (0, f"{greedy}\n", "")
 
 
-def test_a_line_for_each_line(run, bundled: Path) -> None:
+def test_one_output_line_for_each_input_line(run, bundled: Path) -> None:
     lines = ["I love you.", "", "  ", "The cat sat on the mat.", "😀 I love you", "He went home. The cat sat!"] * 20
     code, out, err = run("translate", "-", stdin=("\ufeff" + "\r\n".join(lines)).encode())
     assert (code, err) == (0, "line 5: read as “I love you” (20 such lines in all)\n")
@@ -34,15 +34,15 @@ def test_a_line_for_each_line(run, bundled: Path) -> None:
     assert found.pop() == ""
     assert [bool(line) for line in found] == [bool(line.strip()) for line in lines]
     assert found[0] == load(bundled / "translator").translate(lines[0])
-    told = run("translate", "-", "--json", stdin="\n".join(lines).encode()).out.splitlines()
-    assert [json.loads(line) for line in told] == [
-        {"model": "translator", "text": text, "output": output, **NOTHING_UNKNOWN}
+    result = run("translate", "-", "--json", stdin="\n".join(lines).encode()).out.splitlines()
+    assert [json.loads(line) for line in result] == [
+        {"model": "translator", "text": text, "output": output, **NO_NOTES}
         for text, output in zip(lines, found, strict=True)
     ]
     assert run("translate", "-") == (0, "", "")
 
 
-def test_many_lines_are_told_of_in_one(run) -> None:
+def test_notes_about_many_lines_are_merged(run) -> None:
     given = "I love you.\nhe went home\nYou love 我\nthe cat sat\n我爱你\n".encode()
     code, _, err = run("translate", "-", stdin=given)
     assert code == 3
@@ -52,10 +52,10 @@ def test_many_lines_are_told_of_in_one(run) -> None:
     assert strange.startswith("line 3: the model 'translator' reads English only and does not know: 我;")
     _, changed, strange = run("translate", "-", "--lang", "zh", stdin=given).err.splitlines()
     assert changed == "第 2 行：读作“He went home”（这样的共 2 行）"
-    assert strange.startswith("第 3 行：模型 'translator' 只读英文，不认识：我")
+    assert strange.startswith("第 3 行：模型 'translator' 只能读英文，不认识：我")
 
 
-def test_bad_lines_are_named_and_the_rest_goes_on(run) -> None:
+def test_bad_lines_are_reported_and_the_rest_translated(run) -> None:
     given = "I love you.\n我爱你\nThe cat\n😀\n".encode()
     code, out, err = run("translate", "-", stdin=given)
     first, chinese, cat, unread, end = out.split("\n")
@@ -63,37 +63,37 @@ def test_bad_lines_are_named_and_the_rest_goes_on(run) -> None:
     assert first
     assert cat
     assert (chinese, unread, end) == ("", "", "")
-    said = err.splitlines()
-    assert said[0].startswith("line 2: '我爱你' is in Chinese characters already")
-    assert said[1].startswith("line 4: ")
-    assert len(said) == 2
+    message = err.splitlines()
+    assert message[0].startswith("line 2: '我爱你' is already in Chinese characters")
+    assert message[1].startswith("line 4: ")
+    assert len(message) == 2
     code, out, err = run("translate", "-", "--json", "--lang", "zh", stdin=given)
     assert (code, [json.loads(line)["output"] is None for line in out.splitlines()]) == (3, [False, True, False, True])
     assert err.startswith("第 2 行：")
 
 
-def test_lines_before_bytes_that_are_no_text(run) -> None:
+def test_lines_before_invalid_bytes_are_translated(run) -> None:
     code, out, err = run("translate", "-", stdin=b"I love you.\nThe cat\ncaf\xe9\nI\n")
     assert (code, out.count("\n")) == (3, 2)
     assert err == "regard: stdin is not UTF-8: byte 0xe9 at position 23; convert it, for example with iconv\n"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "what should be translated? For example: regard translate I love you"),
         (["--beams", "0", "I"], "--beams must be a whole number of at least 1; found '0'"),
         (["--beams", "257", "I"], "--beams must be at most 256; found 257"),
         ([""], "nothing to translate"),
-        (["我爱你"], "in Chinese characters already"),
+        (["我爱你"], "already in Chinese characters"),
         (["😀"], "knows none of the characters"),
         (["--model", "poet", "I"], "does not translate"),
     ],
 )
-def test_what_cannot_be_translated(run, arguments: list[str], said: str) -> None:
+def test_bad_arguments_are_refused(run, arguments: list[str], message: str) -> None:
     code, out, err = run("translate", *arguments)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
     assert err.count("\n") == 1
 
 
@@ -103,24 +103,24 @@ def test_five_thousand_words(run) -> None:
     assert out.count("\n") == 1
 
 
-# --- in a process of its own ------------------------------------------------------------------------------
+# --- in a separate process --------------------------------------------------------------------------------
 
 
-def test_lines_that_trickle_are_answered_at_once(tiny_models: Path) -> None:
+def test_each_line_is_translated_as_it_arrives(tiny_models: Path) -> None:
     command = [sys.executable, "-m", "regard", "translate", "-", "--json", "--model", str(tiny_models / "translator")]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes) as process:  # type: ignore[call-overload]
         for text in ("I love you", "The cat", "", "He went home"):
             process.stdin.write(f"{text}\n".encode())
             process.stdin.flush()
-            assert json.loads(process.stdout.readline())["text"] == text  # nothing more is given before it comes
+            assert json.loads(process.stdout.readline())["text"] == text  # the next line is sent only after it
         process.stdin.close()
         assert process.stdout.read() == b""
         assert process.stderr.read() == b""
         assert process.wait(timeout=60) == 0
 
 
-def test_a_reader_that_had_enough_of_an_endless_text(tiny_models: Path) -> None:
+def test_a_closed_pipe_ends_an_endless_text(tiny_models: Path) -> None:
     folder = tiny_models / "translator"
     lines = "import sys\nwhile True: print('I love you', flush=True)"
     with (
@@ -140,15 +140,15 @@ def test_a_reader_that_had_enough_of_an_endless_text(tiny_models: Path) -> None:
 
 
 @pytest.mark.parametrize(("text", "script"), [("こんにちは", "Japanese"), ("안녕", "Korean"), ("Привет", "Cyrillic")])
-def test_another_script_is_called_by_its_name(run, text: str, script: str) -> None:
+def test_another_script_is_named(run, text: str, script: str) -> None:
     for command in ("translate", "see", "heads"):
-        ran = run(command, text)
-        assert (ran.code, ran.out) == (2, "")
-        assert f"'{text}' is in {script}" in ran.err
-        assert "Chinese" not in ran.err
+        finished = run(command, text)
+        assert (finished.code, finished.out) == (2, "")
+        assert f"'{text}' is in {script}" in finished.err
+        assert "Chinese" not in finished.err
 
 
-def test_digits_that_the_model_cannot_read_are_named(run, bundled: Path) -> None:
-    ran = run("translate", "The cat sat on 12 mats.")
-    assert "read as “The cat sat on mats.”" in ran.err
-    assert "lacks these numbers of the text: 12;" in ran.err
+def test_unreadable_digits_are_reported(run, bundled: Path) -> None:
+    finished = run("translate", "The cat sat on 12 mats.")
+    assert "read as “The cat sat on mats.”" in finished.err
+    assert "numbers of the text are missing in the translation: 12;" in finished.err

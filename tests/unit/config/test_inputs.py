@@ -1,4 +1,4 @@
-"""What is said about bad input: value, limit and fix, the same sentence for NumPy and torch."""
+"""Messages about bad input: value, limit and fix, the same for NumPy and torch."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ VECTORS = TransformerConfig(vocab_size=None, d_model=8, n_heads=2, d_ff=8, n_enc
 
 
 @pytest.mark.parametrize(
-    ("check", "said"),
+    ("check", "message"),
     [
         (
             lambda: inputs.check_ids("ids", (2, 3), "float", "float32", GPT2),
@@ -33,22 +33,22 @@ VECTORS = TransformerConfig(vocab_size=None, d_model=8, n_heads=2, d_ff=8, n_enc
             lambda: inputs.check_range("ids", -2, 60_000, 50_257, lambda value: (0, 4)),
             r"^ids\[0, 4\] is -2, .* 0 to 50256: ",
         ),
-        (lambda: inputs.check_length("ids", 1030, GPT2), r"reach 1030 positions, .* max_len=1024; leave out 6 tokens"),
-        (lambda: inputs.check_sides(PAPER, None), r"give source, the text that the encoder reads"),
+        (lambda: inputs.check_length("ids", 1030, GPT2), r"needs 1030 positions, .* max_len=1024; leave out 6 tokens"),
+        (lambda: inputs.check_sides(PAPER, None), r"pass source, the input of the encoder"),
         (lambda: inputs.check_samples("source", 1, 2), r"^source has 1 samples where 2 are expected"),
-        (lambda: inputs.check_sides(GPT2, [[1]]), r"kind 'decoder' and reads no source"),
-        (lambda: inputs.check_sides(GPT2, None, source_mask=True), r"leave source and source_mask out"),
+        (lambda: inputs.check_sides(GPT2, [[1]]), r"kind 'decoder' and takes no source"),
+        (lambda: inputs.check_sides(GPT2, None, source_mask=True), r"leave out source and source_mask"),
         (lambda: inputs.checked_rows([], 2), r"at least one, from 0 to 1; found \[\]"),
         (lambda: inputs.checked_rows([True], 2), r"found \[True\]"),
         (lambda: inputs.check_crop(-1, 5), r"from 0 to 5, .* found -1"),
     ],
 )
-def test_it_says_what_was_found_and_what_to_do(check: Callable[[], None], said: str) -> None:
-    with pytest.raises(RegardError, match=said):
+def test_the_message_has_the_value_and_the_fix(check: Callable[[], None], message: str) -> None:
+    with pytest.raises(RegardError, match=message):
         check()
 
 
-def test_what_is_right_passes() -> None:
+def test_valid_inputs_pass() -> None:
     inputs.check_ids("ids", (0, 1), "whole", "uint8", GPT2)
     inputs.check_length("ids", 10**9, PAPER)
     inputs.check_sides(PAPER, [[1]], source_mask=True)

@@ -1,4 +1,4 @@
-"""TransformerConfig: valid once built, the known models by their known sizes, and every refusal with its numbers."""
+"""TransformerConfig: presets with their published sizes, derived sizes, and every error with its values."""
 
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields, replace
@@ -39,8 +39,8 @@ def small(**changes: Any) -> TransformerConfig:
 
 # --- presets ---------------------------------------------------------------------------------------------
 
-# GPT-2, BERT with its masked-word head, SmolLM2 and Llama: what their published checkpoints hold. The paper's: table 3
-# says 65 and 213 million; by its own sizes and a vocabulary of 37,000 it is this.
+# GPT-2, BERT with its masked-language head, SmolLM2 and Llama: as in their published checkpoints. The paper: table 3
+# says 65 and 213 million; its sizes and a vocabulary of 37,000 give these numbers.
 PARAMETERS = {
     ("paper_2017", "base"): 63_082_496,
     ("paper_2017", "big"): 214_245_376,
@@ -57,12 +57,12 @@ PARAMETERS = {
 }
 
 
-def test_every_size_is_counted_here() -> None:
+def test_every_size_is_listed() -> None:
     assert PARAMETERS.keys() == {(name, size) for name, sizes in SIZES.items() for size in sizes}
 
 
 @pytest.mark.parametrize(("name", "size"), PARAMETERS)
-def test_the_known_models_have_their_known_number_of_parameters(name: str, size: str) -> None:
+def test_presets_have_the_published_number_of_parameters(name: str, size: str) -> None:
     shapes = weight_shapes(getattr(TransformerConfig, name)(size))
     assert sum(map(prod, shapes.values())) == PARAMETERS[name, size]
 
@@ -86,7 +86,7 @@ def test_the_paper_by_hand() -> None:
         ("llama", "decoder", "pre", Rotary, "swiglu"),
     ],
 )
-def test_what_tells_the_families_apart(name: str, kind: str, place: str, positions: type, activation: str) -> None:
+def test_how_the_families_differ(name: str, kind: str, place: str, positions: type, activation: str) -> None:
     config = getattr(TransformerConfig, name)()
     assert (config.kind, config.norm.place, config.activation) == (kind, place, activation)
     assert isinstance(config.positions, positions)
@@ -94,7 +94,7 @@ def test_what_tells_the_families_apart(name: str, kind: str, place: str, positio
     assert (config.activation in GATES) == (name == "llama")
 
 
-def test_n_layers_means_every_stack_that_there_is() -> None:
+def test_n_layers_sets_every_stack() -> None:
     paper = TransformerConfig.paper_2017(n_layers=2)
     assert (paper.n_encoder_layers, paper.n_decoder_layers) == (2, 2)
     gpt2 = TransformerConfig.gpt2(n_layers=3)
@@ -102,7 +102,7 @@ def test_n_layers_means_every_stack_that_there_is() -> None:
     assert TransformerConfig.paper_2017(n_layers=2, n_decoder_layers=5).n_decoder_layers == 5
 
 
-def test_changes_go_on_top_of_a_preset() -> None:
+def test_changes_override_a_preset() -> None:
     config = TransformerConfig.llama("135M", d_model=64, n_heads=4, n_kv_heads=None, output=Output(tied=False))
     assert (config.d_model, config.head_width, config.key_value_heads) == (64, 16, 4)
     assert not config.output.tied  # type: ignore[union-attr]
@@ -111,7 +111,7 @@ def test_changes_go_on_top_of_a_preset() -> None:
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_an_unknown_size_or_field_is_told(name: str) -> None:
+def test_an_unknown_size_or_field_is_refused(name: str) -> None:
     preset = getattr(TransformerConfig, name)
     with pytest.raises(ArgumentError, match=f"there is no size='tiny'; choose one of: {', '.join(SIZES[name])}"):
         preset("tiny")
@@ -121,10 +121,10 @@ def test_an_unknown_size_or_field_is_told(name: str) -> None:
         preset(layers=4)
 
 
-# --- a value ---------------------------------------------------------------------------------------------
+# --- the dataclass ---------------------------------------------------------------------------------------------
 
 
-def test_it_is_frozen_hashable_and_has_names_only() -> None:
+def test_it_is_frozen_hashable_and_keyword_only() -> None:
     config = small()
     with pytest.raises(FrozenInstanceError):
         config.d_model = 24  # type: ignore[misc]
@@ -136,7 +136,7 @@ def test_it_is_frozen_hashable_and_has_names_only() -> None:
     assert len(fields(config)) <= 17
 
 
-def test_replace_checks_again_and_keeps_derived_sizes_right() -> None:
+def test_replace_checks_again_and_updates_derived_sizes() -> None:
     config = replace(small(), d_model=24)
     assert (config.head_width, config.key_value_heads) == (8, 3)
     config = replace(config, n_heads=6)
@@ -147,17 +147,17 @@ def test_replace_checks_again_and_keeps_derived_sizes_right() -> None:
         replace(small(), n_heads=5)
 
 
-def test_a_head_of_its_own_width_need_not_divide_the_model() -> None:
+def test_d_head_need_not_divide_d_model() -> None:
     assert small(n_heads=5, d_head=7).head_width == 7
 
 
-def test_windows_are_taken_in_turn() -> None:
+def test_windows_repeat_over_the_layers() -> None:
     assert [AttentionStyle().window_of(i) for i in range(3)] == [None, None, None]
     assert [AttentionStyle(window=5).window_of(i) for i in range(3)] == [5, 5, 5]
     assert [AttentionStyle(window=(4, None, 2)).window_of(i) for i in range(5)] == [4, None, 2, 4, None]
 
 
-# --- refusals --------------------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", [0, -1, 1.0, 2.5, "12", True, [3]])
@@ -175,7 +175,7 @@ def test_windows_are_taken_in_turn() -> None:
         "d_head",
     ],
 )
-def test_sizes_are_whole_numbers_from_one_up(name: str, value: Any) -> None:
+def test_sizes_are_positive_integers(name: str, value: Any) -> None:
     with pytest.raises(ArgumentError) as caught:
         small(**{name: value})
     assert caught.value.key == "count-wanted"
@@ -183,7 +183,7 @@ def test_sizes_are_whole_numbers_from_one_up(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["d_model", "n_heads", "d_ff"])
-def test_some_sizes_cannot_be_left_out(name: str) -> None:
+def test_some_sizes_are_required(name: str) -> None:
     with pytest.raises(ArgumentError):
         small(**{name: None})
 
@@ -199,21 +199,21 @@ REFUSED: dict[str, Case] = {
     "groups": (
         lambda: TransformerConfig.llama(n_kv_heads=5),
         ShapeError,
-        "n_kv_heads=5 must divide n_heads=32, so that each serves equally many query heads; possible: 1, 2, 4, 8, 16, "
-        "32",
+        "n_kv_heads=5 must divide n_heads=32, so that each serves the same number of query heads; possible: 1, 2, 4, "
+        "8, 16, 32",
     ),
-    "odd heads that turn": (lambda: small(positions=Rotary(), d_head=7), ShapeError, "found 7; nearest are 6 and 8"),
+    "odd rotary heads": (lambda: small(positions=Rotary(), d_head=7), ShapeError, "found 7; nearest are 6 and 8"),
     "no stack": (
         lambda: small(n_decoder_layers=None),
         ArgumentError,
-        "give n_encoder_layers, n_decoder_layers, or both",
+        "set n_encoder_layers, n_decoder_layers, or both",
     ),
-    "a table without a length": (lambda: small(positions=Learned()), ArgumentError, "give max_len, for example"),
-    "scores without a vocabulary": (lambda: small(vocab_size=None), ArgumentError, "give output=None"),
+    "a table without a length": (lambda: small(positions=Learned()), ArgumentError, "set max_len, for example"),
+    "scores without a vocabulary": (lambda: small(vocab_size=None), ArgumentError, "set output=None"),
     "embeddings without a vocabulary": (
         lambda: small(vocab_size=None, output=None, embeddings=Embeddings(scaled=True)),
         ArgumentError,
-        "leave embeddings as they are",
+        "leave embeddings at its default",
     ),
     "a source without an encoder": (
         lambda: small(embeddings=Embeddings(source_vocab_size=9)),
@@ -250,7 +250,7 @@ REFUSED: dict[str, Case] = {
     "softcap": (lambda: AttentionStyle(softcap=0.0), ArgumentError, "0.0"),
     "attention dropout": (lambda: AttentionStyle(dropout=1), ArgumentError, "found 1"),
     "window of 0": (lambda: AttentionStyle(window=0), ArgumentError, "window must be .* at least 1; found 0"),
-    "window of 0 in turn": (lambda: AttentionStyle(window=(4, 0)), ArgumentError, "found 0"),
+    "window of 0 in a tuple": (lambda: AttentionStyle(window=(4, 0)), ArgumentError, "found 0"),
     "no windows": (lambda: AttentionStyle(window=()), ArgumentError, r"found \(\)"),
     "a list of windows": (lambda: AttentionStyle(window=[4]), ArgumentError, r"found \[4\]"),  # type: ignore[arg-type]
     "no segments": (lambda: Embeddings(n_segments=0), ArgumentError, "n_segments must be .* at least 1; found 0"),
@@ -273,14 +273,14 @@ REFUSED: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_is_refused_with_its_values(name: str) -> None:
-    build, error, said = REFUSED[name]
-    with pytest.raises(error, match=said) as caught:
+def test_invalid_values_are_refused_with_the_value(name: str) -> None:
+    build, error, message = REFUSED[name]
+    with pytest.raises(error, match=message) as caught:
         build()
     assert caught.value.text("zh")
 
 
-def test_what_is_odd_but_possible_is_allowed() -> None:
+def test_unusual_but_valid_values_are_accepted() -> None:
     small(d_model=9)  # an odd width, sines and cosines
     small(dropout=0, attention=AttentionStyle(dropout=0.5, scale=0.0, softcap=30))
     small(vocab_size=None, output=None, positions=None)

@@ -1,4 +1,4 @@
-"""A config as a tree: every one comes back the same, through JSON too; anything else is our error with the place."""
+"""Round trip of configs through trees and JSON; an invalid tree raises a RegardError with the path."""
 
 import json
 from collections.abc import Iterator
@@ -35,19 +35,19 @@ PRESETS = {f"{name} {size}": getattr(TransformerConfig, name)(size) for name, ta
 LLAMA = TransformerConfig.llama()
 
 
-def changed(place: str, value: Any) -> dict[str, Any]:
-    """Llama's tree with another value at a place such as `norm.eps`."""
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """Llama's tree with another value at a path such as `norm.eps`."""
     tree: dict[str, Any] = json.loads(json.dumps(to_tree(LLAMA)))
-    *path, last = place.split(".")
+    *parents, last = path.split(".")
     part = tree
-    for name in path:
+    for name in parents:
         part = part[name]
     part[last] = value
     return tree
 
 
 @pytest.mark.parametrize("config", [*PRESETS.values(), *CONFIGS.values()], ids=[*PRESETS, *CONFIGS])
-def test_every_config_comes_back_through_json(config: TransformerConfig) -> None:
+def test_round_trip_of_every_config_through_json(config: TransformerConfig) -> None:
     tree = json.loads(json.dumps(to_tree(config), allow_nan=False))
     assert tree == to_tree(config)
     assert from_tree(tree) == config
@@ -67,28 +67,28 @@ def test_every_config_comes_back_through_json(config: TransformerConfig) -> None
         Rotary(scaling=Llama3Scaling(factor=2.0, original_len=8)),
     ],
 )
-def test_every_kind_of_positions_comes_back(positions: Positions | None) -> None:
+def test_round_trip_of_every_kind_of_positions(positions: Positions | None) -> None:
     config = TransformerConfig.llama(positions=positions)
     assert from_tree(to_tree(config)) == config
 
 
-def test_every_kind_has_a_word() -> None:
+def test_every_kind_has_a_name() -> None:
     assert set(KINDS.values()) == set((Positions | Scaling).__args__)  # type: ignore[attr-defined]
 
 
-def test_windows_in_turn_are_a_list() -> None:
+def test_a_tuple_of_windows_is_a_list() -> None:
     for window, written in (((4, None), [4, None]), (4, 4), (None, None)):
         config = TransformerConfig.llama(attention=AttentionStyle(window=window))
         assert to_tree(config)["attention"]["window"] == written
         assert from_tree(to_tree(config)).attention.window == window
 
 
-def test_numbers_from_numpy_are_written_as_plain_ones() -> None:
+def test_numpy_numbers_are_written_as_python_numbers() -> None:
     tree = to_tree(TransformerConfig.gpt2(vocab_size=np.int64(7), dropout=np.float64(0.5)))
     assert (type(tree["vocab_size"]), type(tree["dropout"])) == (int, float)
 
 
-def test_a_whole_number_may_stand_for_a_float_but_never_the_other_way() -> None:
+def test_an_int_is_accepted_for_a_float_but_not_a_float_for_an_int() -> None:
     assert from_tree(changed("dropout", 0)).dropout == 0.0
     assert type(from_tree(changed("positions.base", 500_000)).positions.base) is float  # type: ignore[union-attr]
     with pytest.raises(ArgumentError, match=r"config\.d_ff must be one of: int; found 8192\.0"):
@@ -96,7 +96,7 @@ def test_a_whole_number_may_stand_for_a_float_but_never_the_other_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "value", "said"),
+    ("path", "value", "message"),
     [
         ("d_model", "2048", "config.d_model must be one of: int; found '2048'"),
         ("d_model", True, "config.d_model must be one of: int; found bool"),
@@ -139,42 +139,42 @@ def test_a_whole_number_may_stand_for_a_float_but_never_the_other_way() -> None:
         ("attention.window", 10**400, "config.attention.window is larger than 2147483648"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_its_place(place: str, value: Any, said: str) -> None:
+def test_a_wrong_value_is_reported_with_its_path(path: str, value: Any, message: str) -> None:
     with pytest.raises(RegardError) as caught:
-        from_tree(changed(place, value))
-    assert said in caught.value.text("en")
+        from_tree(changed(path, value))
+    assert message in caught.value.text("en")
     assert caught.value.text("zh") != caught.value.text("en")
 
 
-@pytest.mark.parametrize("place", ["d_model", "norm.eps", "norm.final", "norm.kind", "attention.window", "positions"])
-def test_a_number_that_python_will_not_write_is_told_too(place: str) -> None:
+@pytest.mark.parametrize("path", ["d_model", "norm.eps", "norm.final", "norm.kind", "attention.window", "positions"])
+def test_an_integer_too_large_to_print_is_reported(path: str) -> None:
     with pytest.raises(ArgumentError) as caught:
-        from_tree(changed(place, 10**5000))
-    assert f"config.{place} " in str(caught.value)
+        from_tree(changed(path, 10**5000))
+    assert f"config.{path} " in str(caught.value)
 
 
 @pytest.mark.parametrize("tree", [None, [], "llama", 5, {}, {1: 2}, {"is": "rotary"}])
-def test_what_is_no_tree_is_told(tree: Any) -> None:
+def test_a_non_tree_is_refused(tree: Any) -> None:
     with pytest.raises(ArgumentError, match=r"^config "):
         from_tree(tree)
 
 
-def places(tree: dict[str, Any], prefix: str = "") -> Iterator[str]:
+def paths(tree: dict[str, Any], prefix: str = "") -> Iterator[str]:
     for name, value in tree.items():
         yield prefix + name
         if isinstance(value, dict):
-            yield from places(value, f"{prefix}{name}.")
+            yield from paths(value, f"{prefix}{name}.")
 
 
-PLACES = list(places(to_tree(LLAMA)))
+PATHS = list(paths(to_tree(LLAMA)))
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_nothing_may_be_left_out(place: str) -> None:
-    tree = changed(place, None)
-    *path, last = place.split(".")
+@pytest.mark.parametrize("path", PATHS)
+def test_every_key_is_required(path: str) -> None:
+    tree = changed(path, None)
+    *parents, last = path.split(".")
     part = tree
-    for name in path:
+    for name in parents:
         part = part[name]
     del part[last]
     with pytest.raises(ArgumentError, match=rf"^config.*{last}"):
@@ -188,10 +188,10 @@ JSON = st.recursive(
 )
 
 
-@given(place=st.sampled_from(PLACES), value=JSON)
-def test_any_value_anywhere_is_a_config_or_our_error(place: str, value: Any) -> None:
+@given(path=st.sampled_from(PATHS), value=JSON)
+def test_any_value_anywhere_gives_a_config_or_a_regard_error(path: str, value: Any) -> None:
     try:
-        config = from_tree(changed(place, value))
+        config = from_tree(changed(path, value))
     except RegardError as error:
         error.text("zh")
     else:

@@ -1,4 +1,4 @@
-"""Which weights a config asks for, and how wrong ones are named."""
+"""Names and shapes of a config's weights, and the messages about wrong ones."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from regard.config.weights import check_weight_names, check_weights, weight_shap
 from regard.errors import RegardError, ShapeError, UnknownNameError
 
 
-def test_every_name_of_one_small_model() -> None:
+def test_all_names_of_a_small_model() -> None:
     config = TransformerConfig(
         vocab_size=11,
         d_model=6,
@@ -55,13 +55,13 @@ def test_every_name_of_one_small_model() -> None:
     }
 
 
-def test_cross_attention_is_only_in_a_decoder_with_an_encoder() -> None:
+def test_cross_attention_exists_only_in_an_encoder_decoder() -> None:
     names = weight_shapes(TransformerConfig.paper_2017(n_layers=1))
     assert [name.split(".")[0] for name in names if "cross" in name] == ["decoder"] * 10
     assert not [name for name in weight_shapes(TransformerConfig.gpt2(n_layers=1)) if "cross" in name]
 
 
-def test_wrong_weights_are_named_five_at_most() -> None:
+def test_messages_name_at_most_five_weights() -> None:
     config = TransformerConfig.gpt2(n_layers=1, d_model=8, n_heads=2, d_ff=16, vocab_size=10)
     shapes = weight_shapes(config)
     with pytest.raises(UnknownNameError, match=r"^20 weights of this model are missing: (\S+, ){5}…;"):
@@ -72,7 +72,7 @@ def test_wrong_weights_are_named_five_at_most() -> None:
         check_weights(shapes | {"embedding.weight": (8, 10)}, config)
 
 
-def test_names_come_before_shapes() -> None:
+def test_names_are_checked_before_shapes() -> None:
     config = TransformerConfig.gpt2(n_layers=1)
     shapes = dict.fromkeys(weight_shapes(config), np.shape(0))
     del shapes["embedding.weight"]

@@ -1,12 +1,12 @@
-"""A small exercise of no lesson, for tests of the grader: `shift(x, by=1.0)` takes the mean away and adds `by`."""
+"""A small exercise for tests of the grader: `shift(x, by=1.0)` subtracts the mean and adds `by`."""
 
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from regard.course.exercise import Call, Exercise, Grader, Slip, call
-from regard.messages import Words
+from regard.course.exercise import Call, Exercise, Grader, Mistake, call
+from regard.messages import Message
 
 SOLUTION = """
 import numpy as np
@@ -34,23 +34,23 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
 
 @pytest.fixture
 def shift() -> Exercise:
-    slips = (
-        Slip("over-rows", (("axis=-1", "axis=0"),)),
-        Slip("not-shifted", (("centred + by", "centred"),)),
-        Slip("not-centred", (("x - x.mean(axis=-1, keepdims=True)", "x"),)),
+    mistakes = (
+        Mistake("over-rows", (("axis=-1", "axis=0"),)),
+        Mistake("not-shifted", (("centred + by", "centred"),)),
+        Mistake("not-centred", (("x - x.mean(axis=-1, keepdims=True)", "x"),)),
     )
     return Exercise(
         id="shift",
         kind="code",
         track="numpy",
         lesson=1,
-        title=Words(en="Shift", zh="平移"),
-        task=Words(en="Write shift.", zh="写 shift。"),
+        title=Message(en="Shift", zh="平移"),
+        task=Message(en="Write shift.", zh="写 shift。"),
         hints={"en": ("a", "b", "c"), "zh": ("一", "二", "三")},
-        cases={"by": Words(en="another shift", zh="另一个平移"), "axes": Words(en="one axis", zh="只有一个轴")},
-        slips={slip.id: Words(en=f"slip {slip.id}", zh=f"错误 {slip.id}") for slip in slips},
+        cases={"by": Message(en="another shift", zh="另一个平移"), "axes": Message(en="one axis", zh="只有一个轴")},
+        mistakes={mistake.id: Message(en=f"mistake {mistake.id}", zh=f"错误 {mistake.id}") for mistake in mistakes},
         stub="def shift(x, by=1.0):\n    raise NotImplementedError\n",
         solution=SOLUTION,
-        grader=Grader(cases, slips),
+        grader=Grader(cases, mistakes),
         sheet=None,
     )

@@ -1,4 +1,4 @@
-"""The question bank: its form, its links and its experiments, in both languages alike."""
+"""The question bank: format, links and experiments, in both languages."""
 
 import re
 import subprocess
@@ -9,52 +9,52 @@ import pytest
 from regard.course.catalogue import entries
 from regard.course.questions.bank import IN_OWN_WORDS, Question, question, questions
 from regard.errors import UnknownNameError
-from regard.messages import LANGUAGES, speaking
+from regard.messages import LANGUAGES, use_language
 
 BANK = questions()
 IDS = [one.id for one in BANK]
 CJK = re.compile("[\u3400-\u9fff]")
 
 
-def test_ids_are_unique_and_written_one_way() -> None:
+def test_ids_are_unique_and_well_formed() -> None:
     assert len(set(IDS)) == len(IDS)
     assert all(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", one) for one in IDS)
 
 
-def test_the_check_list_comes_first_and_then_lesson_by_lesson() -> None:
+def test_questions_of_the_check_list_come_first_then_by_lesson() -> None:
     assert tuple(IDS[:3]) == IN_OWN_WORDS
     assert [one.lesson for one in BANK[3:]] == sorted(one.lesson for one in BANK[3:])
 
 
-def test_the_check_list_asks_the_three_questions_of_the_interview_lesson() -> None:
+def test_the_check_list_contains_the_three_interview_questions() -> None:
     assert {one.id for one in BANK if one.source.startswith("002-")} == set(IN_OWN_WORDS)
     assert len(IN_OWN_WORDS) == 3
 
 
 @pytest.mark.parametrize("one", BANK, ids=IDS)
-def test_a_question_leads_somewhere(one: Question) -> None:
+def test_every_question_has_a_lesson_exercise_and_experiment(one: Question) -> None:
     assert one.source == "ours" or re.fullmatch(r"00[0-4]-q\d+(\.\d+)?", one.source)
     assert one.exercise in {row.id for row in entries()}
     assert one.lesson >= 1
 
 
 @pytest.mark.parametrize("one", BANK, ids=IDS)
-def test_both_languages_say_as_much(one: Question) -> None:
+def test_both_languages_have_the_same_content(one: Question) -> None:
     for part in ("ask", "short", "deep"):
         en, zh = getattr(one.en, part), getattr(one.zh, part)
         assert en.count("\n\n") == zh.count("\n\n"), part
         assert CJK.search(zh), part
         assert not re.search(r"[\u3400-\u9fff][,;:!?]", zh), part
-        # Numbers are facts: the same stand in both.
+        # Both languages contain the same numbers.
         assert sorted(re.findall(r"\d+\.\d+", en)) == sorted(re.findall(r"\d+\.\d+", zh)), part
     for lang in LANGUAGES:
-        told = one.told(lang)
+        told = one.text(lang)
         assert "\n" not in told.ask
         assert len(told.short) < len(told.deep)
 
 
 def test_every_experiment_runs_and_prints() -> None:
-    """All in one process, each in a namespace of its own."""
+    """All in one process, each in a separate namespace."""
     program = "import sys\nfor text in sys.stdin.read().split('\\0'):\n    exec(text, {})\n    print('\\0', end='')\n"
     given = "\0".join(one.experiment for one in BANK)
     done = subprocess.run(
@@ -67,13 +67,13 @@ def test_every_experiment_runs_and_prints() -> None:
     assert all(len(one.experiment.strip().splitlines()) <= 10 for one in BANK)
 
 
-def test_the_language_of_the_moment() -> None:
-    with speaking("zh"):
-        assert BANK[0].told() == BANK[0].zh
-    assert BANK[0].told() == BANK[0].en
+def test_the_current_language_is_used() -> None:
+    with use_language("zh"):
+        assert BANK[0].text() == BANK[0].zh
+    assert BANK[0].text() == BANK[0].en
 
 
-def test_an_unknown_question_is_told_the_nearest() -> None:
+def test_an_unknown_question_suggests_the_closest() -> None:
     assert question("Why_sqrt-d-k").id == "why-sqrt-d-k"
     with pytest.raises(UnknownNameError, match="did you mean why-sqrt-d-k"):
         question("why-sqrt-dk")

@@ -1,4 +1,4 @@
-"""The list of exercises, and how one is asked for."""
+"""The list of exercises, and loading one by id."""
 
 import subprocess
 import sys
@@ -11,12 +11,12 @@ from regard.errors import UnknownNameError
 from regard.messages import LANGUAGES
 
 
-def test_ids_are_written_one_way_and_once() -> None:
+def test_ids_are_unique_and_well_formed() -> None:
     assert not [name for name, times in Counter(row.id for row in entries()).items() if times > 1]
     assert all(row.id == row.id.lower().replace("_", "-") for row in entries())
 
 
-def test_rows_say_what_they_are() -> None:
+def test_entries_have_valid_fields() -> None:
     for row in entries():
         assert row.kind in ("code", "bug", "sheet")
         assert row.track in ("numpy", "torch")
@@ -26,26 +26,26 @@ def test_rows_say_what_they_are() -> None:
         assert (row.kind == "bug") == row.id.startswith("bug-")
 
 
-def test_a_lesson_never_falls_back_within_a_track() -> None:
-    """Easiest first: who goes down the list needs nothing that comes later."""
+def test_lessons_never_decrease_within_a_track() -> None:
+    """Sorted by lesson: no exercise needs a later one."""
     for track in ("numpy", "torch"):
         lessons = [row.lesson for row in entries() if row.track == track]
         assert lessons == sorted(lessons)
 
 
-@pytest.mark.parametrize("asked", ["self-attention", "self_attention", " Self-Attention "])
-def test_an_id_may_be_typed_in_several_ways(asked: str) -> None:
-    assert entry(asked).id == "self-attention"
+@pytest.mark.parametrize("name", ["self-attention", "self_attention", " Self-Attention "])
+def test_an_id_may_be_typed_in_several_ways(name: str) -> None:
+    assert entry(name).id == "self-attention"
 
 
-def test_an_unknown_id_is_told_the_nearest() -> None:
+def test_an_unknown_id_suggests_the_closest() -> None:
     with pytest.raises(UnknownNameError) as caught:
         exercise("selfattention")
     assert caught.value.values["nearest"] == "self-attention"
     assert "'self-attention'" in caught.value.text("zh")
 
 
-def test_an_id_that_is_near_nothing_is_told_the_list() -> None:
+def test_an_id_without_a_close_match_points_to_the_list() -> None:
     with pytest.raises(UnknownNameError) as caught:
         exercise("nosuch")
     assert "nearest" not in caught.value.values

@@ -1,4 +1,4 @@
-"""When a question comes again."""
+"""The review schedule of questions."""
 
 from datetime import date, timedelta
 
@@ -11,7 +11,7 @@ from regard.course.questions.bank import WAITS, is_due, next_day, next_question,
 TODAY = date(2026, 3, 1)
 
 
-def test_good_answers_wait_longer_and_longer() -> None:
+def test_good_answers_increase_the_interval() -> None:
     card, day = None, TODAY
     for wait in (*WAITS, WAITS[-1], WAITS[-1]):
         card = rate(card, "good", day)
@@ -19,21 +19,21 @@ def test_good_answers_wait_longer_and_longer() -> None:
         day = date.fromisoformat(card.due)
 
 
-def test_unsure_is_tomorrow_and_keeps_its_box() -> None:
+def test_unsure_is_due_tomorrow_and_keeps_the_box() -> None:
     known = rate(rate(None, "good", TODAY), "good", TODAY)
     unsure = rate(known, "unsure", TODAY)
     assert (unsure.box, unsure.due) == (2, "2026-03-02")
     assert rate(None, "unsure", TODAY).box == 0
 
 
-def test_again_is_today_and_goes_back_to_the_start() -> None:
+def test_again_is_due_today_and_resets_the_box() -> None:
     card = rate(rate(None, "good", TODAY), "again", TODAY)
     assert (card.box, card.due) == (0, "2026-03-01")
     assert is_due(card, TODAY)
 
 
-def test_the_order_of_questions() -> None:
-    """What has waited longest, then what is new, then what was missed today, the one missed first before others."""
+def test_questions_are_ordered_by_due_date() -> None:
+    """The longest overdue first, then new ones, then those missed today in order."""
     at = "2026-03-01T10:0{}:00+00:00"
     cards = {
         "missed-later": Card(box=0, due="2026-03-01", rated="again", at=at.format(5)),
@@ -43,18 +43,18 @@ def test_the_order_of_questions() -> None:
         "waiting": Card(box=1, due="2026-02-20", rated="again", at="2026-02-20T10:00:00+00:00"),
     }
     ids = ["missed-later", "known", "new", "missed", "newer", "today", "waiting"]
-    asked = []
+    order = []
     while (one := next_question(ids, cards, TODAY)) is not None:
-        asked.append(one)
+        order.append(one)
         ids.remove(one)
-    assert asked == ["waiting", "today", "new", "newer", "missed", "missed-later"]
+    assert order == ["waiting", "today", "new", "newer", "missed", "missed-later"]
     assert ids == ["known"]
     assert next_day(ids, cards) == "2026-03-04"
     assert next_day(["new"], cards) is None
 
 
 @given(st.lists(st.sampled_from(RATINGS), min_size=1, max_size=12))
-def test_boxes_and_days_stay_in_bounds(ratings: list[str]) -> None:
+def test_boxes_and_days_stay_within_limits(ratings: list[str]) -> None:
     card, day = None, TODAY
     for rating in ratings:
         card = rate(card, rating, day)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What the calls of the exercises cover, worked out from the calls themselves: printed examples, corners of attention.
+"""Coverage of the test calls: printed examples, edge cases of attention.
 
 For each exercise with attention, `SEEN` says how a call's scores and mask come from its arguments; every corner below
 must then occur in some call of every data set, or stand in `NOT_HERE` with its reason.
@@ -28,7 +28,7 @@ class Seen(NamedTuple):
 
 
 def seen(q: np.ndarray, k: np.ndarray, visible: Any = True) -> Seen:
-    """Three axes are samples: their heads, and those of their mask, are put in."""
+    """Three axes are samples: add a head axis to them and to their mask."""
     scores = q @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1])
     visible = np.asarray(visible)
     if scores.ndim == 3:
@@ -83,9 +83,9 @@ def beside(call: Call) -> Seen:
 
 def module(call: Call) -> Seen:
     Q, K = call.args[:2]
-    assert call.made is not None
+    assert call.instance is not None
     hidden = np.zeros((Q.shape[-2], K.shape[-2]), dtype=bool)
-    if call.made.kwargs["causal"]:
+    if call.instance.kwargs["causal"]:
         hidden = ~np.tri(*hidden.shape, K.shape[-2] - Q.shape[-2], dtype=bool)
     mask = call.kwargs.get("mask")
     if mask is not None:
@@ -94,11 +94,11 @@ def module(call: Call) -> Seen:
 
 
 def projected(prefix: str, causal: bool = False) -> Callable[[Call], Seen]:
-    """Self-attention of a module, from the parameters that are handed in."""
+    """Self-attention of a module, from the given parameters."""
 
     def found(call: Call) -> Seen:
-        assert call.made is not None
-        x, state, H = call.args[0], call.made.state, (*call.made.args, 1)[1]
+        assert call.instance is not None
+        x, state, H = call.args[0], call.instance.state, (*call.instance.args, 1)[1]
         if f"{prefix}W_q.weight" in state:
             q, k = (x @ state[f"{prefix}{w}.weight"].T + state[f"{prefix}{w}.bias"] for w in ("W_q", "W_k"))
         else:
@@ -149,7 +149,7 @@ def some_row(test: Callable[[np.ndarray], bool]) -> Callable[[Seen], bool]:
 
 
 def hidden(test: Callable[[np.ndarray, np.ndarray], bool]) -> Callable[[Seen], bool]:
-    """Whether some query has visible and hidden keys of which this holds."""
+    """Whether the condition holds for some query with visible and hidden keys."""
 
     def found(each: Seen) -> bool:
         pairs = ((each.scores[at], each.visible[at]) for at in np.ndindex(*each.scores.shape[:-1]))
@@ -206,12 +206,12 @@ NOT_HERE: dict[str, set[str]] = {
     "encoder-layer": NO_EMPTY | SELF,
     "decoder-layer": NO_EMPTY | SELF,
 }
-"""No mask in the task; no empty rows by the task's own words; no heads or samples; one text that attends to itself."""
+"""Edge cases that do not apply: no mask in the task; no fully masked rows; no heads or samples; self-attention only."""
 
 
 @pytest.mark.parametrize("name", SEEN)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_every_corner_occurs(name: str, seed: int) -> None:
+def test_every_edge_case_occurs(name: str, seed: int) -> None:
     grader = exercise(name).grader
     assert grader is not None
     calls = [call for call in grader.cases(np.random.default_rng(seed)) if call.target != "compute_qkv"]
@@ -221,11 +221,11 @@ def test_every_corner_occurs(name: str, seed: int) -> None:
 
 
 def test_the_width_of_a_head_is_never_the_number_of_heads_alone() -> None:
-    """Where both are the same in every call, one can stand for the other."""
+    """If both were equal in every call, mixing them up would not be detected."""
     for name in ("self-attention-module", "multi-head-self-attention-module", "encoder-layer", "decoder-layer"):
         grader = exercise(name).grader
         assert grader is not None
-        sizes = [call.made.args[:2] for call in grader.cases(np.random.default_rng(0)) if call.made]
+        sizes = [call.instance.args[:2] for call in grader.cases(np.random.default_rng(0)) if call.instance]
         assert {d_model // heads == heads for d_model, heads in sizes if heads > 1} >= {False}
         assert len({d_model // heads for d_model, heads in sizes}) >= 3
 
@@ -247,7 +247,7 @@ def test_the_example_of_the_task_is_run(name: str) -> None:
         assert sum(call.about == "example" for call in calls) == printed + (name == "scaled-dot-product-module")
 
 
-def test_the_first_call_of_simple_attention_is_the_one_that_is_printed() -> None:
+def test_the_first_call_of_simple_attention_is_the_printed_example() -> None:
     grader = exercise("simple-attention").grader
     assert grader is not None
     Q, K, V = grader.cases(np.random.default_rng(0))[0].args
@@ -258,7 +258,7 @@ def test_the_first_call_of_simple_attention_is_the_one_that_is_printed() -> None
 
 
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(2, 4))
-def test_queries_and_keys_give_their_scores_exactly(seed: int, T: int, S: int) -> None:
+def test_queries_and_keys_give_the_exact_scores(seed: int, T: int, S: int) -> None:
     rng = np.random.default_rng(seed)
     for scores in edge_inputs.SCORES.values():
         wanted = scores(rng, T, S)
@@ -273,7 +273,7 @@ def test_masks_leave_and_hide_something(seed: int, T: int, S: int) -> None:
     assert not visible.all(-1).any()
 
 
-def test_every_edge_has_a_name_to_show() -> None:
+def test_every_edge_case_has_a_message() -> None:
     rng = np.random.default_rng(0)
     made = [*edge_inputs.edges(rng, 3, 4), *edge_inputs.masked_edges(rng, 3, 4, empty_rows=True)]
     assert {f"case-{edge.about}" for edge in made} <= set(catalogue())

@@ -1,4 +1,4 @@
-"""Every exercise of the catalogue, tried: the stub fails, what is right passes, each slip is told by its own name.
+"""Every exercise of the catalogue: the stub fails, right answers pass, each mistake gets its own diagnosis.
 
 Mostly in this process, which is quick; one of each also through the real sandbox.
 """
@@ -15,7 +15,7 @@ import pytest
 from regard.course.catalogue import entries, exercise, folder
 from regard.course.exercise import Call, Exercise
 from regard.course.grading.answers import Answer
-from regard.course.grading.comparison import between
+from regard.course.grading.comparison import answer_difference
 from regard.course.grading.diagnosis import GENERAL
 from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
@@ -32,10 +32,12 @@ def calls(tried: Exercise, seed: int) -> Sequence[Call]:
     return tried.grader.cases(np.random.default_rng(seed))
 
 
-def slips(tried: Exercise) -> dict[str, str]:
-    """Every known wrong program by its name; a name may have several."""
+def mistakes(tried: Exercise) -> dict[str, str]:
+    """Every known wrong program by the id of its mistake; an id may have several."""
     assert tried.grader is not None
-    return {f"{slip.id} {place}": slip.text(tried.solution) for place, slip in enumerate(tried.grader.slips)}
+    return {
+        f"{mistake.id} {place}": mistake.text(tried.solution) for place, mistake in enumerate(tried.grader.mistakes)
+    }
 
 
 # --- what stands in a folder ------------------------------------------------------------------------------
@@ -52,7 +54,7 @@ def test_there_are_all_exercises() -> None:
 def test_the_texts_are_equal_in_both_languages(name: str) -> None:
     tried = exercise(name)
     assert all(len(tried.hints[language]) == 3 and all(tried.hints[language]) for language in LANGUAGES)
-    for words in (tried.title, tried.task, *tried.cases.values(), *tried.slips.values()):
+    for words in (tried.title, tried.task, *tried.cases.values(), *tried.mistakes.values()):
         assert words.en.strip()
         assert words.zh.strip()
     assert re.search("[\u4e00-\u9fff]", tried.task.zh)
@@ -60,23 +62,23 @@ def test_the_texts_are_equal_in_both_languages(name: str) -> None:
 
 
 def codes(text: str) -> list[str]:
-    """The lines of code in a task, without the words around them."""
+    """The lines of code in a task, without the prose."""
     return [line.strip() for line in text.splitlines() if line.startswith("    >>>")]
 
 
 @every_exercise
-def test_every_sentence_is_said_and_every_name_has_one(name: str) -> None:
+def test_every_message_is_used_and_every_key_exists(name: str) -> None:
     tried = exercise(name)
     if tried.grader is not None:
         abouts = {call.about for seed in range(5) for call in calls(tried, seed)} - {""}
-        named = {slip.id for slip in tried.grader.slips}
+        named = {mistake.id for mistake in tried.grader.mistakes}
     else:
         assert tried.sheet is not None
         abouts = {field.step for seed in range(5) for field in tried.sheet.fields(seed)} - {""}
-        named = {slip.id for slip in tried.sheet.slips}
+        named = {mistake.id for mistake in tried.sheet.mistakes}
     general = {key.removeprefix("case-") for key in catalogue() if key.startswith("case-")}
     assert abouts - (general - set(tried.cases)) == set(tried.cases)
-    assert named - set(GENERAL) == set(tried.slips) - set(GENERAL)
+    assert named - set(GENERAL) == set(tried.mistakes) - set(GENERAL)
     assert len(named) >= 6
 
 
@@ -91,7 +93,7 @@ def test_the_data_are_small_and_fresh(name: str) -> None:
 
 @every_code
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_examples_of_the_task_are_true(name: str, language: str) -> None:
+def test_the_examples_of_the_task_are_correct(name: str, language: str) -> None:
     tried = exercise(name)
     text = getattr(tried.task, language)
     if ">>>" not in text:
@@ -114,7 +116,7 @@ def test_the_solution_passes_on_many_data_sets(name: str) -> None:
 
 
 @every_code
-def test_right_answers_pass_however_they_are_written(name: str) -> None:
+def test_right_answers_pass_in_any_style(name: str) -> None:
     tried = exercise(name)
     files = sorted((RIGHT / name).glob("*.py"))
     assert len(files) >= 3
@@ -138,7 +140,7 @@ OURS = {
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_our_own_software_passes(name: str) -> None:
+def test_our_own_functions_pass(name: str) -> None:
     verdict = grade(exercise(name), OURS[name], seed=1, run=in_process)
     assert verdict.passed, str(verdict)
 
@@ -155,22 +157,24 @@ def test_the_untouched_stub_fails(name: str) -> None:
 
 
 @every_code
-def test_every_slip_fails_with_its_own_diagnosis(name: str) -> None:
+def test_every_mistake_fails_with_its_own_diagnosis(name: str) -> None:
     tried = exercise(name)
-    for slip, text in slips(tried).items():
+    for mistake, text in mistakes(tried).items():
         verdict = grade(tried, text, seed=1, run=in_process)
-        assert (verdict.passed, verdict.slip) == (False, slip.split()[0]), f"{slip}:\n{verdict}"
+        assert (verdict.passed, verdict.slip) == (False, mistake.split()[0]), f"{mistake}:\n{verdict}"
         assert verdict.diagnosis
 
 
 @every_code
-def test_slips_are_told_apart_by_every_data_set(name: str) -> None:
-    """What is told apart by its answers is diagnosed by them; so no luck with the data decides."""
+def test_every_data_set_distinguishes_the_mistakes(name: str) -> None:
+    """Mistakes with different answers get different diagnoses on every data set."""
     tried = exercise(name)
     assert tried.grader is not None
-    programs = {slip: text for slip, text in slips(tried).items() if slip.split()[0] not in GENERAL}
+    programs = {mistake: text for mistake, text in mistakes(tried).items() if mistake.split()[0] not in GENERAL}
     for seed in range(2, 5 if tried.track == "numpy" else 3):  # torch takes longer
-        answers = {slip: in_process(text, calls(tried, seed), tried.track).answers for slip, text in programs.items()}
+        answers = {
+            mistake: in_process(text, calls(tried, seed), tried.track).answers for mistake, text in programs.items()
+        }
         answers["the solution"] = in_process(tried.solution, calls(tried, seed), tried.track).answers
         alike = [
             f"seed {seed}: {one} = {other}"
@@ -181,12 +185,14 @@ def test_slips_are_told_apart_by_every_data_set(name: str) -> None:
 
 
 def same(tried: Exercise, left: Sequence[Answer], right: Sequence[Answer]) -> bool:
-    """Whether two programs give the same answers, as a diagnosis sees them."""
+    """Whether two programs give the same answers for the diagnosis."""
     assert tried.grader is not None
     return all(
         a.raised == b.raised
         and (a.fault == b.fault)
-        and (bool(a.raised or a.fault) or between(a, b, tried.tolerance, tried.grader.weights_too) is None)
+        and (
+            bool(a.raised or a.fault) or answer_difference(a, b, tried.tolerance, tried.grader.weights_optional) is None
+        )
         for a, b in zip(left, right, strict=True)
     )
 
@@ -197,18 +203,18 @@ def same(tried: Exercise, left: Sequence[Answer], right: Sequence[Answer]) -> bo
 QUICK = [row.id for row in entries() if row.kind != "sheet" and row.track == "numpy"]
 QUICK += ["scaled-dot-product-module", "decoder-layer"]
 LONG = [pytest.param(name, marks=pytest.mark.long) for name in CODE if name not in QUICK]
-"""torch is loaded anew for every program."""
+"""torch is loaded again for every program."""
 
 
 @pytest.mark.parametrize("name", QUICK + LONG)
-def test_the_sandbox_says_the_same(name: str) -> None:
+def test_the_sandbox_gives_the_same_verdict(name: str) -> None:
     tried = exercise(name)
     assert tried.grader is not None
-    wrong = next(slip for slip in tried.grader.slips if slip.id not in GENERAL)
+    wrong = next(mistake for mistake in tried.grader.mistakes if mistake.id not in GENERAL)
     assert grade(tried, tried.solution).passed
     assert grade(tried, tried.stub).slip == ("untouched" if tried.kind == "bug" else "not-written")
     verdict = grade(tried, wrong.text(tried.solution))
-    assert (verdict.slip, verdict.diagnosis) == (wrong.id, tried.slips[wrong.id].en)
+    assert (verdict.slip, verdict.diagnosis) == (wrong.id, tried.mistakes[wrong.id].en)
 
 
 # --- sheets -----------------------------------------------------------------------------------------------
@@ -218,7 +224,7 @@ every_sheet = pytest.mark.parametrize("name", SHEETS)
 
 
 def filled(answers: dict[str, object], seed: int) -> str:
-    """A sheet with these answers, tables last, as TOML wants them."""
+    """A sheet with these answers, tables last, as TOML requires."""
     lines, table = [f"seed = {seed}"], ""
     for field, value in sorted(answers.items(), key=lambda item: "." in item[0]):
         home, _, key = field.rpartition(".")
@@ -236,7 +242,7 @@ def toml(value: object) -> str:
 
 
 def full_width(text: str) -> str:
-    """As an input method leaves it: all signs of the answers, but no names."""
+    """As typed with an input method: full-width characters in the answers, but not in the names."""
     twins = str.maketrans("0123456789.,[]-", "０１２３４５６７８９．，【】－")
     wide = []
     for line in text.splitlines():
@@ -262,7 +268,7 @@ def test_an_empty_sheet_is_not_written(name: str, language: str) -> None:
 
 
 @every_sheet
-def test_right_sheets_pass_however_they_are_typed(name: str) -> None:
+def test_right_sheets_pass_in_any_notation(name: str) -> None:
     tried = exercise(name)
     for seed in range(3):
         text = filled(right_answers(tried, seed), seed)
@@ -274,12 +280,12 @@ def test_right_sheets_pass_however_they_are_typed(name: str) -> None:
 
 
 @every_sheet
-def test_every_slip_of_a_sheet_is_told_by_its_name(name: str) -> None:
+def test_every_mistake_on_a_sheet_is_diagnosed(name: str) -> None:
     tried = exercise(name)
     assert tried.sheet is not None
     for seed in range(3):
-        for slip in tried.sheet.slips:
-            answers = slip.answers(seed)
+        for mistake in tried.sheet.mistakes:
+            answers = mistake.answers(seed)
             verdict = grade(tried, filled({**right_answers(tried, seed), **answers}, seed))
-            assert verdict.slip == slip.id, f"seed {seed}:\n{verdict}"
-            assert verdict.diagnosis == tried.slips[slip.id].en
+            assert verdict.slip == mistake.id, f"seed {seed}:\n{verdict}"
+            assert verdict.diagnosis == tried.mistakes[mistake.id].en

@@ -1,6 +1,6 @@
-"""The later NumPy exercises against their judges: `regard.reference`, PyTorch, brute force and finite differences.
+"""The later NumPy exercises against `regard.reference`, PyTorch, brute force and finite differences.
 
-That stubs fail, right answers pass and slips are told apart is tried for all exercises in test_exercises.py.
+Stubs, right answers and mistakes of all exercises are tested in test_exercises.py.
 """
 
 from collections.abc import Callable
@@ -111,7 +111,7 @@ WITNESSES = {"gqa": torch_gqa, "attention-backward": torch_backward}
 
 
 @pytest.mark.parametrize(("name", "judge"), [*JUDGES.items(), *WITNESSES.items()])
-def test_the_solution_gives_what_its_judge_gives(name: str, judge: Callable[..., Any]) -> None:
+def test_the_solution_equals_an_independent_implementation(name: str, judge: Callable[..., Any]) -> None:
     tried = exercise(name)
     assert tried.grader is not None
     for seed in range(5):
@@ -127,14 +127,14 @@ def close(actual: Any, expected: Any) -> None:
         for one, other in zip(actual, expected, strict=True):
             close(one, other)
     else:
-        # Scores of 1000 and more leave twelve digits after the point.
+        # Scores of 1000 and more have twelve correct decimals.
         assert_close(np.asarray(actual), np.asarray(expected), "statistic")
 
 
 # --- what each of them is for -----------------------------------------------------------------------------
 
 
-def test_a_text_read_with_a_cache_is_the_text_read_at_once() -> None:
+def test_attention_with_a_cache_equals_attention_at_once() -> None:
     rng = np.random.default_rng(1)
     q, k, v = rng.normal(size=(7, 4)), rng.normal(size=(7, 4)), rng.normal(size=(7, 3))
     attend_with_cache = solution("kv-cache")["attend_with_cache"]
@@ -145,7 +145,7 @@ def test_a_text_read_with_a_cache_is_the_text_read_at_once() -> None:
     assert_close(np.concatenate(rows), attend_with_cache(q, k, v)[0])
 
 
-def test_rotated_scores_depend_on_distance_alone() -> None:
+def test_rotated_scores_depend_only_on_distance() -> None:
     rng = np.random.default_rng(2)
     rope = solution("rope")["rope"]
     q, k = rng.normal(size=(1, 6)), rng.normal(size=(1, 6))
@@ -198,7 +198,7 @@ BUGS = ("bug-mask-polarity", "bug-residual", "bug-padded-queries", "bug-target-l
 
 
 @pytest.mark.parametrize("name", BUGS)
-def test_a_mended_program_differs_from_the_broken_one_in_few_lines(name: str) -> None:
+def test_a_fixed_program_differs_from_the_stub_in_few_lines(name: str) -> None:
     tried = exercise(name)
     broken, mended = tried.stub.splitlines(), tried.solution.splitlines()
     assert 1 <= len(set(mended) - set(broken)) <= 4

@@ -1,4 +1,4 @@
-"""The door for notebooks: the source of what is given, with what it uses, to the same grader."""
+"""`check` in notebooks: the source of an answer with its dependencies goes to the same grader."""
 
 import linecache
 import sys
@@ -28,7 +28,7 @@ def space() -> dict[str, Any]:
 
 @pytest.fixture
 def cell(space: dict[str, Any]) -> Cell:
-    """Runs a cell as a notebook does: compiled under a name of its own, whose lines Python can find."""
+    """Run a cell like a notebook: compiled under its own file name, with its lines in linecache."""
     count = 0
 
     def run(text: str) -> None:
@@ -48,7 +48,7 @@ def shift(x, by=1.0):
 """
 
 
-def test_a_function_is_sent_with_what_it_uses(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+def test_a_function_is_sent_with_its_dependencies(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
     cell("import numpy as np\nfrom numpy import mean as average\nONE = 1.0\nUNUSED = object()\nTABLE = np.array([1.0])")
     cell(
         "def refuse(x):\n    assert x.ndim == 2\n\ndef centred(x):\n    return x - average(x, axis=-1)[:, None] * TABLE"
@@ -59,7 +59,7 @@ def test_a_function_is_sent_with_what_it_uses(shift: Exercise, cell: Cell, space
     assert grade(shift, text, run=in_process).passed
 
 
-def test_another_name_is_taken_for_the_one_that_is_asked(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+def test_a_function_with_another_name_is_accepted(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
     cell("def mine(x, by=1.0):\n    if x.ndim < 2:\n        raise ValueError\n    return mine_too(x) + by")
     cell("mine_too = lambda x: x - x.mean(-1, keepdims=True)")
     assert grade(shift, program(shift, space["mine"]), run=in_process).passed
@@ -100,7 +100,7 @@ def test_decorated_and_nested_functions(shift: Exercise, cell: Cell, space: dict
 
 
 def test_in_a_notebook_of_its_own(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
-    """There its names are those of __main__, from which the sandbox could not import them."""
+    """Names of the notebook's __main__ cannot be imported in the sandbox."""
     home = ModuleType("a_notebook")
     space["__name__"] = home.__name__
     home.__dict__.update(space)
@@ -134,19 +134,19 @@ def test_two_functions(cell: Cell, space: dict[str, Any]) -> None:
     assert alone.slip == "missing-name"
 
 
-def test_the_one_that_bears_the_name_of_the_exercise_is_meant(cell: Cell, space: dict[str, Any]) -> None:
+def test_the_function_named_like_the_exercise_is_used(cell: Cell, space: dict[str, Any]) -> None:
     tried = exercise("self-attention")
     cell(tried.solution.replace("def self_attention", "def attention"))
     assert program(tried, space["attention"]).rstrip().endswith("self_attention = attention")
 
 
-def test_a_slip_in_a_notebook_is_the_same_slip(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+def test_a_mistake_in_a_notebook_gets_the_same_diagnosis(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
     cell(shift.solution.replace("axis=-1", "axis=0"))
     assert grade(shift, program(shift, space["shift"]), run=in_process).slip == "over-rows"
 
 
 @pytest.mark.parametrize("what", [len, np.exp, 3, "text", np.zeros(2)])
-def test_what_has_no_source_says_so(shift: Exercise, what: Any) -> None:
+def test_a_function_without_source_is_reported(shift: Exercise, what: Any) -> None:
     with pytest.raises(ArgumentError) as caught:
         program(shift, what)
     assert caught.value.key == "check-no-source"
@@ -155,13 +155,13 @@ def test_what_has_no_source_says_so(shift: Exercise, what: Any) -> None:
 def test_a_function_made_by_exec_has_no_source(shift: Exercise) -> None:
     space: dict[str, Any] = {}
     exec("def shift(x): return x", space)
-    with pytest.raises(ArgumentError, match="shift has no source"):
+    with pytest.raises(ArgumentError, match="source of shift is not available"):
         program(shift, space["shift"])
 
 
-def test_a_value_that_cannot_travel_is_named(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+def test_a_value_that_cannot_be_sent_is_named(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
     cell("class Box:\n    def get(self): return 1\nbox = Box()\ndef shift(x, by=1.0): return x + box.get()")
-    with pytest.raises(ArgumentError, match=r"uses box of the notebook \(Box\)"):
+    with pytest.raises(ArgumentError, match=r"uses the notebook variable box \(Box\)"):
         program(shift, space["shift"])
 
 
@@ -181,11 +181,11 @@ def test_check_prints_the_verdict_and_returns_it(capsys: pytest.CaptureFixture[s
 
 def test_a_sheet_is_given_as_its_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert check("by-hand", "seed = 1").slip == "not-written"
-    with pytest.raises(ArgumentError, match="give its text"):
+    with pytest.raises(ArgumentError, match="pass its text"):
         check("by-hand", softmax)
 
 
-def test_nothing_given() -> None:
+def test_check_without_an_answer() -> None:
     with pytest.raises(ArgumentError, match=r'check\("self-attention", compute_qkv, self_attention\)'):
         check("self-attention")
     with pytest.raises(UnknownNameError):
@@ -224,7 +224,7 @@ CONSTANTS = {
 
 
 @pytest.mark.parametrize("name", CONSTANTS)
-def test_constants_arrive_as_they_are(shift: Exercise, cell: Cell, space: dict[str, Any], name: str) -> None:
+def test_constants_arrive_unchanged(shift: Exercise, cell: Cell, space: dict[str, Any], name: str) -> None:
     cell(f"import math\nimport numpy as np\nimport torch\nCONSTANT = {CONSTANTS[name]}\ndef shift(): return CONSTANT")
     text = program(shift, space["shift"])
     there: dict[str, Any] = {}
@@ -278,12 +278,12 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_nothing_of_a_value_is_run(shift: Exercise, cell: Cell, space: dict[str, Any], name: str) -> None:
+def test_no_code_of_a_value_is_run(shift: Exercise, cell: Cell, space: dict[str, Any], name: str) -> None:
     cell("import types\nimport numpy as np\ncircle = []\ncircle.append(circle)")
     cell(WATCHED)
     cell(f"value = {HOSTILE[name]}\ndef shift(x): return value")
     space["ran"].clear()
-    if name == "a module":  # it is imported by name where the program runs, and not found there
+    if name == "a module":  # it is imported by name in the sandbox, where it does not exist
         program(shift, space["shift"])
     else:
         with pytest.raises(ArgumentError):
@@ -291,7 +291,7 @@ def test_nothing_of_a_value_is_run(shift: Exercise, cell: Cell, space: dict[str,
     assert space["ran"] == []
 
 
-def test_nothing_of_what_is_given_is_run(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+def test_no_code_of_an_answer_is_run(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
     cell("import numpy as np")
     cell(WATCHED)
     cell("odd = Meta('Odd', (), METHODS)()")
@@ -308,14 +308,14 @@ def test_nothing_of_what_is_given_is_run(shift: Exercise, cell: Cell, space: dic
     assert space["ran"] == []
 
 
-def test_a_large_constant_is_refused_not_sent(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+def test_a_large_constant_is_refused(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
     cell("LARGE = list(range(100_000))\ndef shift(x): return LARGE")
     with pytest.raises(ArgumentError, match="LARGE"):
         program(shift, space["shift"])
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "3", True, np.float64(2), np.int64(-4), [1]])
-def test_a_seed_is_a_whole_number(seed: Any) -> None:
+def test_a_seed_is_an_integer(seed: Any) -> None:
     with pytest.raises(ArgumentError, match="seed must be a whole number of at least 0"):
         check("softmax", softmax, seed=seed)
 
@@ -331,7 +331,7 @@ def test_an_id_is_text(given: Any) -> None:
 
 
 def test_a_name_without_a_value_is_named(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
-    """A closure's cell that nothing was put into yet."""
+    """An empty closure cell."""
     cell(
         "def make():\n    def shift(x): return x + later\n    given = shift\n    if False:\n        later = 1\n"
         "    return given"
@@ -342,9 +342,9 @@ def test_a_name_without_a_value_is_named(shift: Exercise, cell: Cell, space: dic
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\n\n"])
-def test_an_empty_cell_is_told(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_cell_is_reported(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "empty" in str(check("by-hand", text))
-    with pytest.raises(ArgumentError, match="no source"):
+    with pytest.raises(ArgumentError, match="is not available"):
         check("softmax", text)
 
 
@@ -352,11 +352,11 @@ def test_a_file_that_is_no_longer_python(shift: Exercise, cell: Cell, space: dic
     cell("def shift(x): return x")
     name = space["shift"].__code__.co_filename
     linecache.cache[name] = (3, None, ["%magic (\n"], name)
-    with pytest.raises(ArgumentError, match="no source"):
+    with pytest.raises(ArgumentError, match="is not available"):
         program(shift, space["shift"])
 
 
-def test_methods_made_elsewhere_are_no_source_of_a_class(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
+def test_imported_methods_are_not_the_source_of_a_class(shift: Exercise, cell: Cell, space: dict[str, Any]) -> None:
     cell("import functools\n@functools.lru_cache\ndef shift(x, by=1.0): return helper(x) + by")
     cell("@functools.cache\ndef helper(x): return x")
     assert "def helper" in program(shift, space["shift"])

@@ -1,6 +1,6 @@
-"""The NumPy exercises of lessons 2 to 6 against the judge: their solutions give what `regard.reference` gives.
+"""The NumPy exercises of lessons 2 to 6: their solutions equal `regard.reference`.
 
-That stubs fail, right answers pass and slips are told apart is tried for all exercises in test_exercises.py.
+Stubs, right answers and mistakes of all exercises are tested in test_exercises.py.
 """
 
 from collections.abc import Callable
@@ -51,7 +51,7 @@ JUDGES: dict[str, dict[str, Callable[..., Any]]] = {
 
 
 @pytest.mark.parametrize("name", JUDGES)
-def test_the_solution_gives_what_the_reference_gives(name: str) -> None:
+def test_the_solution_equals_the_reference(name: str) -> None:
     tried = exercise(name)
     assert tried.grader is not None
     for seed in range(5):
@@ -68,7 +68,7 @@ def test_the_solution_gives_what_the_reference_gives(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["simple-attention", "self-attention", "scaled-dot-product", "multi-head-attention"])
 def test_the_softmax_of_plain_calls_is_not_saturated(name: str) -> None:
-    """Where one weight is all, a missing scale cannot be seen."""
+    """With a saturated softmax a missing scale would not be detected."""
     tried = exercise(name)
     assert tried.grader is not None
     for seed in range(20):
@@ -89,5 +89,5 @@ def test_the_softmax_of_plain_calls_is_not_saturated(name: str) -> None:
         ("feed-forward", "def feed_forward(x, W, b, U, c):\n    return (x @ W + b).clip(0, 6) @ U + c"),
     ],
 )
-def test_wrong_programs_that_no_slip_knows_fail_too(name: str, source: str) -> None:
+def test_wrong_programs_without_a_known_mistake_fail_too(name: str, source: str) -> None:
     assert not grade(exercise(name), source, run=in_process).passed

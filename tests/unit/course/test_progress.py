@@ -1,4 +1,4 @@
-"""Progress on the disk: whole at every moment, one writer at a time, and never lost without a word."""
+"""Progress on disk: atomic writes, one writer at a time, no silent loss."""
 
 import json
 import os
@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.course import progress as module
-from regard.course.progress import BACKUP, LARGEST, NAME, Card, Progress, ProgressFile, Work, home
-from regard.messages import speaking
+from regard.course.progress import BACKUP, LARGEST, NAME, Card, ExerciseProgress, Progress, ProgressFile, home
+from regard.messages import use_language
 
-WORK = Work(passed_at="2026-01-02T03:04:05+00:00", attempts=3, hints=1)
+WORK = ExerciseProgress(passed_at="2026-01-02T03:04:05+00:00", attempts=3, hints=1)
 CARD = Card(box=2, due="2026-01-05", rated="good", at="2026-01-02T03:04:05+00:00")
 
 
 def opened(folder: Path) -> tuple[ProgressFile, list[str]]:
-    told: list[str] = []
-    return ProgressFile(folder, told.append), told
+    messages: list[str] = []
+    return ProgressFile(folder, messages.append), messages
 
 
 def one_more(progress: Progress) -> Progress:
@@ -32,19 +32,19 @@ def attempts(folder: Path) -> int:
     return ProgressFile(folder).read().work("softmax").attempts
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
-    book, told = opened(tmp_path / "not" / "there yet")
-    assert book.read() == Progress()
-    book.change(lambda now: now.with_work("softmax", WORK).with_card("why", CARD))
-    assert ProgressFile(book.folder).read() == Progress({"softmax": WORK}, {"why": CARD})
-    assert json.loads(book.path.read_text())["version"] == 1
-    book.change(lambda now: now.without("softmax"))
-    assert ProgressFile(book.folder).read() == Progress({}, {"why": CARD})
-    assert not told
+def test_a_saved_file_can_be_read(tmp_path: Path) -> None:
+    progress_file, messages = opened(tmp_path / "not" / "there yet")
+    assert progress_file.read() == Progress()
+    progress_file.change(lambda now: now.with_work("softmax", WORK).with_card("why", CARD))
+    assert ProgressFile(progress_file.folder).read() == Progress({"softmax": WORK}, {"why": CARD})
+    assert json.loads(progress_file.path.read_text())["version"] == 1
+    progress_file.change(lambda now: now.without("softmax"))
+    assert ProgressFile(progress_file.folder).read() == Progress({}, {"why": CARD})
+    assert not messages
 
 
-def test_the_first_pass_is_the_one_that_counts() -> None:
-    failed = Work().checked(passed=False)
+def test_the_time_of_the_first_pass_is_kept() -> None:
+    failed = ExerciseProgress().checked(passed=False)
     passed = failed.checked(passed=True)
     assert (failed.passed_at, failed.attempts) == (None, 1)
     assert passed.passed_at is not None
@@ -52,14 +52,14 @@ def test_the_first_pass_is_the_one_that_counts() -> None:
     assert (later.passed_at, later.attempts) == ("2026-01-01T00:00:00+00:00", 3)
 
 
-def test_the_backup_is_one_step_behind(tmp_path: Path) -> None:
-    book, _ = opened(tmp_path)
+def test_the_backup_is_the_previous_version(tmp_path: Path) -> None:
+    progress_file, _ = opened(tmp_path)
     for _ in range(3):
-        book.change(one_more)
+        progress_file.change(one_more)
     assert json.loads((tmp_path / BACKUP).read_text())["exercises"]["softmax"]["attempts"] == 2
-    before = book.path.stat().st_mtime_ns
-    book.change(lambda now: now)  # nothing new, nothing written
-    assert book.path.stat().st_mtime_ns == before
+    before = progress_file.path.stat().st_mtime_ns
+    progress_file.change(lambda now: now)  # nothing new, nothing written
+    assert progress_file.path.stat().st_mtime_ns == before
     assert sorted(path.name for path in tmp_path.iterdir()) == [BACKUP, NAME, "progress.lock"]
 
 
@@ -84,48 +84,48 @@ BROKEN = {
 
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN.keys())
 @pytest.mark.parametrize("writes", [True, False])
-def test_a_broken_file_is_kept_aside_and_the_backup_taken(tmp_path: Path, content: bytes, writes: bool) -> None:
-    book, told = opened(tmp_path)
+def test_a_broken_file_is_renamed_and_the_backup_is_used(tmp_path: Path, content: bytes, writes: bool) -> None:
+    progress_file, messages = opened(tmp_path)
     for _ in range(3):
-        book.change(one_more)
-    book.path.write_bytes(content)
-    found = book.change(one_more) if writes else book.read()
+        progress_file.change(one_more)
+    progress_file.path.write_bytes(content)
+    found = progress_file.change(one_more) if writes else progress_file.read()
     assert found.work("softmax").attempts == 2 + writes
     assert attempts(tmp_path) == 2 + writes
     (aside,) = tmp_path.glob("progress.broken-*.json")
     assert aside.read_bytes() == content
-    (sentence,) = told
+    (sentence,) = messages
     assert aside.name in sentence
-    assert "going on from the backup" in sentence
+    assert "continuing from the backup" in sentence
 
 
-def test_a_broken_file_and_a_broken_backup_begin_anew(tmp_path: Path) -> None:
-    book, told = opened(tmp_path)
+def test_a_broken_file_and_backup_start_from_zero(tmp_path: Path) -> None:
+    progress_file, messages = opened(tmp_path)
     for content in (b"{", b"}"):
-        book.path.write_bytes(content)
-        book.backup.write_bytes(b"[")
-        with speaking("zh"):
-            assert book.read() == Progress()
+        progress_file.path.write_bytes(content)
+        progress_file.backup.write_bytes(b"[")
+        with use_language("zh"):
+            assert progress_file.read() == Progress()
     kept = sorted(path.read_bytes() for path in tmp_path.glob("progress.broken-*.json"))
     assert kept == [b"{", b"}"]
-    assert all("没有备份" in sentence for sentence in told)
-    assert len(told) == 2
+    assert all("没有备份" in sentence for sentence in messages)
+    assert len(messages) == 2
 
 
-def test_a_newer_file_is_not_lost(tmp_path: Path) -> None:
-    book, told = opened(tmp_path)
-    book.change(one_more)
+def test_a_newer_file_is_kept(tmp_path: Path) -> None:
+    progress_file, messages = opened(tmp_path)
+    progress_file.change(one_more)
     newer = b'{"version": 2, "stars": 5}'
-    book.path.write_bytes(newer)
-    assert book.read() == Progress()  # there is no backup of a first write
+    progress_file.path.write_bytes(newer)
+    assert progress_file.read() == Progress()  # there is no backup of a first write
     (aside,) = tmp_path.glob("progress.newer-*.json")
     assert aside.read_bytes() == newer
-    assert "newer regard" in told[0]
+    assert "newer regard" in messages[0]
 
 
 @pytest.fixture
 def powerless(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root may write anywhere, so the refusal is played."""
+    """Root may write anywhere, so the refusal is simulated."""
 
     given = os.open
 
@@ -137,48 +137,48 @@ def powerless(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "open", refuse)
 
 
-def test_where_nothing_can_be_written_it_is_told_once_and_work_goes_on(
+def test_a_read_only_folder_is_reported_once_and_work_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     opened(tmp_path)[0].change(one_more)
     request.getfixturevalue("powerless")
-    book, told = opened(tmp_path)
-    assert book.read().work("softmax").attempts == 1
-    assert not told
-    assert book.change(one_more).work("softmax").attempts == 2
-    assert book.change(one_more).work("softmax").attempts == 2
-    assert len(told) == 1
-    assert "Permission denied" in told[0]
-    assert "REGARD_HOME" in told[0]
+    progress_file, messages = opened(tmp_path)
+    assert progress_file.read().work("softmax").attempts == 1
+    assert not messages
+    assert progress_file.change(one_more).work("softmax").attempts == 2
+    assert progress_file.change(one_more).work("softmax").attempts == 2
+    assert len(messages) == 1
+    assert "Permission denied" in messages[0]
+    assert "REGARD_HOME" in messages[0]
 
 
-def test_broken_and_read_only_goes_on_from_the_backup(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_broken_read_only_file_falls_back_to_the_backup(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     for _ in range(2):
         opened(tmp_path)[0].change(one_more)
     (tmp_path / NAME).write_bytes(b"{")
     request.getfixturevalue("powerless")
-    book, told = opened(tmp_path)
-    assert book.change(one_more).work("softmax").attempts == 2
-    assert len(told) == 1
+    progress_file, messages = opened(tmp_path)
+    assert progress_file.change(one_more).work("softmax").attempts == 2
+    assert len(messages) == 1
     assert (tmp_path / NAME).read_bytes() == b"{"
 
 
 @pytest.mark.parametrize("name", [NAME, BACKUP])
-def test_a_folder_in_the_place_of_the_file(tmp_path: Path, name: str) -> None:
-    book, told = opened(tmp_path)
-    book.change(one_more)
+def test_a_folder_in_place_of_the_file(tmp_path: Path, name: str) -> None:
+    progress_file, messages = opened(tmp_path)
+    progress_file.change(one_more)
     (tmp_path / name).unlink(missing_ok=True)
     (tmp_path / name).mkdir()
-    book.change(one_more)
-    assert len(told) == 1
+    progress_file.change(one_more)
+    assert len(messages) == 1
 
 
 def test_a_home_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("REGARD_HOME", str(tmp_path / "file"))
-    told: list[str] = []
-    assert ProgressFile(tell=told.append).change(one_more).work("softmax").attempts == 1
-    assert len(told) == 1
+    messages: list[str] = []
+    assert ProgressFile(report=messages.append).change(one_more).work("softmax").attempts == 1
+    assert len(messages) == 1
 
 
 def test_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -189,24 +189,24 @@ def test_the_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert home() == tmp_path / ".regard"
 
 
-def test_a_writer_that_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_for_another_writer_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PATIENCE", 0.05)
-    book, told = opened(tmp_path)
-    with book._alone():
+    progress_file, messages = opened(tmp_path)
+    with progress_file._locked():
         assert opened(tmp_path)[0].read() == Progress()
-        second, told = opened(tmp_path)
+        second, messages = opened(tmp_path)
         second.change(one_more)
-    assert "another regard" in told[0]
+    assert "another regard" in messages[0]
 
 
-def test_a_drive_without_locks_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lockless(descriptor: int) -> None:
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr(module, "try_lock", lockless)
-    book, told = opened(tmp_path)
-    book.change(one_more)
-    assert (attempts(tmp_path), told) == (1, [])
+    progress_file, messages = opened(tmp_path)
+    progress_file.change(one_more)
+    assert (attempts(tmp_path), messages) == (1, [])
 
 
 def test_no_write_of_many_writers_is_lost(tmp_path: Path) -> None:
@@ -220,18 +220,18 @@ def test_no_write_of_many_writers_is_lost(tmp_path: Path) -> None:
     assert attempts(tmp_path) == 100
 
 
-def test_forgetting_all_keeps_a_copy(tmp_path: Path) -> None:
-    book, _ = opened(tmp_path)
-    assert book.forget_all() is None
-    book.change(one_more)
-    content = book.path.read_bytes()
-    kept = book.forget_all()
+def test_resetting_all_keeps_a_copy(tmp_path: Path) -> None:
+    progress_file, _ = opened(tmp_path)
+    assert progress_file.forget_all() is None
+    progress_file.change(one_more)
+    content = progress_file.path.read_bytes()
+    kept = progress_file.forget_all()
     assert kept is not None
     assert kept.read_bytes() == content
-    assert book.read() == Progress()
+    assert progress_file.read() == Progress()
 
 
-def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
+def test_temporary_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     (tmp_path / f".{NAME}.0a1b2c3d").write_bytes(b"{")
     (tmp_path / f".{BACKUP}.0a1b2c3d").write_bytes(b"{")
     opened(tmp_path)[0].change(one_more)
@@ -239,7 +239,7 @@ def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
 
 
 works = st.builds(
-    Work,
+    ExerciseProgress,
     passed_at=st.none() | st.datetimes().map(lambda at: at.isoformat(timespec="seconds")),
     attempts=st.integers(0, 10**6),
     hints=st.integers(0, 3),
@@ -248,7 +248,9 @@ works = st.builds(
 
 
 @given(st.dictionaries(st.text(max_size=8), works, max_size=4))
-def test_any_progress_comes_back(tmp_path_factory: pytest.TempPathFactory, given: dict[str, Work]) -> None:
+def test_any_progress_survives_a_round_trip(
+    tmp_path_factory: pytest.TempPathFactory, given: dict[str, ExerciseProgress]
+) -> None:
     folder = tmp_path_factory.mktemp("home")
     ProgressFile(folder).change(lambda now: Progress(given))
     assert ProgressFile(folder).read() == Progress(given)

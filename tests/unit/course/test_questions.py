@@ -1,4 +1,4 @@
-"""What is in the question bank: what the documents ask, much of our own, and experiments that bear it out."""
+"""Content of the question bank: questions of the documents, our own, and experiments that confirm the answers."""
 
 import io
 import re
@@ -11,7 +11,7 @@ from time import process_time
 
 import pytest
 
-from regard.course.catalogue import coming, entry
+from regard.course.catalogue import entry, planned_lessons
 from regard.course.lessons.index import lessons
 from regard.course.questions.bank import FOLDER, Question, questions
 
@@ -21,7 +21,7 @@ SIXTEEN = {"001-q1", "001-q1.1"} | {f"001-q{n}" for n in range(2, 10)}
 SIXTEEN |= {"002-q1", "002-q1.1", "002-q1.2", "003-q1", "003-q2", "003-q3"}
 KEYS = {"id", "from", "lesson", "exercise", "experiment", "en", "zh"}
 BY_HEAD = {"0.001", "0.0625"}
-"""Numbers that no experiment need print: a bound, and 1/16."""
+"""Numbers that no experiment prints: a bound, and 1/16."""
 
 each = pytest.mark.parametrize("one", BANK, ids=[one.id for one in BANK])
 in_each_file = pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
@@ -29,7 +29,7 @@ in_each_file = pytest.mark.parametrize("path", FILES, ids=[path.stem for path in
 
 @dataclass(frozen=True)
 class Run:
-    """What an experiment printed, and the seconds it took."""
+    """The output of an experiment, and its time in seconds."""
 
     printed: str
     seconds: float
@@ -37,14 +37,14 @@ class Run:
 
 @cache
 def run(experiment: str) -> Run:
-    """Once each, in a namespace of its own; warnings are errors here as in every test."""
+    """Run once each in a separate namespace; warnings are errors as in every test."""
     page, start = io.StringIO(), process_time()
     with redirect_stdout(page):
         exec(experiment, {})
     return Run(page.getvalue(), process_time() - start)
 
 
-def test_all_that_the_documents_ask_and_more() -> None:
+def test_the_bank_contains_all_questions_of_the_documents() -> None:
     sources = [one.source for one in BANK]
     assert len(SIXTEEN) == 16
     assert sorted(source for source in sources if source != "ours") == sorted(SIXTEEN)
@@ -53,7 +53,7 @@ def test_all_that_the_documents_ask_and_more() -> None:
 
 
 @in_each_file
-def test_a_file_has_its_form(path: Path) -> None:
+def test_every_file_has_the_expected_format(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# ")
     assert len(text.splitlines()) <= 400
@@ -64,21 +64,21 @@ def test_a_file_has_its_form(path: Path) -> None:
 
 @each
 def test_a_question_has_a_lesson_and_an_exercise(one: Question) -> None:
-    assert one.lesson in {lesson.number for lesson in lessons()} | set(coming())
-    if entry(one.exercise).lesson in coming():
-        assert one.lesson in coming(), "what no lesson has told yet is not asked as if it had"
+    assert one.lesson in {lesson.number for lesson in lessons()} | set(planned_lessons())
+    if entry(one.exercise).lesson in planned_lessons():
+        assert one.lesson in planned_lessons(), "what no lesson has told yet is not asked as if it had"
 
 
 def test_no_question_is_asked_twice() -> None:
     for lang in ("en", "zh"):
-        asked = [one.told(lang).ask for one in BANK]
+        asked = [one.text(lang).ask for one in BANK]
         assert len(set(asked)) == len(asked)
     assert len({one.experiment for one in BANK}) == len(BANK)
 
 
 @each
-def test_answers_are_of_their_length(one: Question) -> None:
-    """Half a minute is some eighty words, or some 150 Chinese characters; what follows is two to four paragraphs."""
+def test_answers_have_the_expected_length(one: Question) -> None:
+    """The short answer is about 80 words or 150 Chinese characters; the detailed one has two to four paragraphs."""
     assert 12 <= len(one.en.short.split()) <= 80
     assert 30 <= len(one.zh.short) <= 200
     assert "\n" not in one.en.short + one.zh.short
@@ -98,7 +98,7 @@ def test_an_experiment_is_short_and_prints(one: Question) -> None:
 
 @each
 def test_the_numbers_of_the_answers_are_those_of_the_experiment(one: Question) -> None:
-    """Every number of three decimals and more is printed, up to rounding; the English stands for both languages."""
+    """Every number with three or more decimals is printed by the experiment, up to rounding; English only."""
     found = re.findall(r"\d+(?:\.\d*)?(?:e[+-]?\d+)?", run(one.experiment).printed)
     printed = [float(number) for number in found]
     for told in re.findall(r"\d+\.\d{3,}", f"{one.en.short} {one.en.deep}"):
@@ -106,7 +106,7 @@ def test_the_numbers_of_the_answers_are_those_of_the_experiment(one: Question) -
         assert told in BY_HEAD or any(abs(number - float(told)) <= half_a_digit for number in printed), told
 
 
-def test_all_experiments_together_are_quick() -> None:
+def test_all_experiments_together_are_fast() -> None:
     seconds = {one.id: run(one.experiment).seconds for one in BANK}
     assert max(seconds.values()) < 1.5, seconds
     assert sum(seconds.values()) < 5, seconds

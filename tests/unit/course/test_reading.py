@@ -7,7 +7,7 @@ import pytest
 from regard.course.lessons import index
 from regard.course.lessons.index import lesson, lessons
 from regard.errors import UnknownNameError
-from regard.messages import speaking
+from regard.messages import use_language
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_lessons_stand_in_order_with_their_titles(shelf: Path) -> None:
+def test_lessons_are_sorted_and_have_titles(shelf: Path) -> None:
     found = lessons()
     assert [(one.number, one.name, one.title.zh) for one in found] == [
         (1, "why-attention", "为什么要有注意力"),
@@ -27,29 +27,29 @@ def test_lessons_stand_in_order_with_their_titles(shelf: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("asked", ["4", "04", "masks", "Masks", "04-masks", " 04_masks "])
-def test_a_lesson_has_many_names(shelf: Path, asked: str) -> None:
-    found = lesson(asked)
+@pytest.mark.parametrize("name", ["4", "04", "masks", "Masks", "04-masks", " 04_masks "])
+def test_a_lesson_is_found_by_number_or_name(shelf: Path, name: str) -> None:
+    found = lesson(name)
     assert found.text() == "# Masks\n\nText.\n"
-    with speaking("zh"):
+    with use_language("zh"):
         assert "正文" in found.text()
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("name", "message"),
     [
         ("mask", "did you mean masks"),
-        ("9", "there are: 1 why-attention, 4 masks"),
+        ("9", "available: 1 why-attention, 4 masks"),
         ("9" * 5000, "4 masks"),
         ("", "no lesson ''"),
     ],
 )
-def test_an_unknown_lesson_is_told_what_there_is(shelf: Path, asked: str, said: str) -> None:
-    with pytest.raises(UnknownNameError, match=said):
-        lesson(asked)
+def test_an_unknown_lesson_lists_the_lessons(shelf: Path, name: str, message: str) -> None:
+    with pytest.raises(UnknownNameError, match=message):
+        lesson(name)
 
 
-def test_the_lessons_that_come_along_are_in_both_languages() -> None:
+def test_the_bundled_lessons_are_in_both_languages() -> None:
     stems = {
         lang: {path.name.removesuffix(ending) for path in index.FOLDER.glob(f"*{ending}")}
         for lang, ending in index.ENDINGS.items()

@@ -1,6 +1,6 @@
-"""The four sheets: their right numbers, the traps that the tutorials set, and right sheets as people type them.
+"""The four answer sheets: expected answers, mistakes of the tutorials, and hand-typed right sheets.
 
-That every slip is told by its name is tested for all sheets in test_exercises.py.
+That every mistake is told by its name is tested for all sheets in test_exercises.py.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from regard.course.exercises.order_the_flow import grader as ordering
 from regard.course.exercises.predict_the_row import grader as foretelling
 from regard.course.grading.grader import grade
 from regard.course.grading.verdict import Verdict
-from regard.messages import LANGUAGES, speaking
+from regard.messages import LANGUAGES, use_language
 from regard.reference import scaled_dot_product_attention
 
 RIGHT = Path(__file__).parents[2] / "course" / "right"
@@ -27,7 +27,7 @@ def judged(name: str, text: str) -> Verdict:
 
 
 @pytest.mark.parametrize("name", SHEETS)
-def test_right_sheets_pass_as_people_type_them(name: str) -> None:
+def test_hand_typed_right_sheets_pass(name: str) -> None:
     files = sorted((RIGHT / name).glob("*.toml"))
     assert len(files) >= 3
     for file in files:
@@ -46,14 +46,14 @@ def test_the_empty_sheet_is_the_same_in_both_languages(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SHEETS)
-def test_no_sheet_gives_its_answer_away(name: str) -> None:
+def test_no_sheet_contains_its_answer(name: str) -> None:
     """Copied from the verdict, it would pass while `solution` is still locked."""
     tried = exercise(name)
     assert tried.sheet is not None
-    for slip in tried.sheet.slips:
-        first = next(field for field in tried.sheet.fields(3) if field.name in slip.answers(3))
+    for mistake in tried.sheet.mistakes:
+        first = next(field for field in tried.sheet.fields(3) if field.name in mistake.answers(3))
         home, _, key = first.name.rpartition(".")
-        value = slip.answers(3)[first.name]
+        value = mistake.answers(3)[first.name]
         typed = f'"{value}"' if isinstance(value, str) else str(value)
         verdict = judged(name, "\n".join(["seed = 3", f"[{home}]" * bool(home), f"{key} = {typed}"]))
         assert not any(test.expected for test in verdict.tests)
@@ -66,7 +66,7 @@ FIRST = "seed = 0\n[first]\nscores = [1, 0, 1]\nscaled = [0.707, 0, 0.707]\n"
 TO_SECOND = FIRST + "weights = [0.401, 0.198, 0.401]\noutput = [16.04, 3.96]\n[second]\nscores = [1, 2, 0.5]\n"
 
 
-def test_the_right_numbers_are_those_of_the_definition() -> None:
+def test_the_expected_answers_follow_the_definition() -> None:
     fields = {field.name: field.expected for field in exercise("by-hand").sheet.fields(0)}  # type: ignore[union-attr]
     given = {
         "first": ([[1.0, 0]], [[1.0, 0], [0, 1], [1, 0]], [[10.0, 0], [0, 20], [30, 0]]),
@@ -79,7 +79,7 @@ def test_the_right_numbers_are_those_of_the_definition() -> None:
         np.testing.assert_allclose(fields[f"{name}.output"], output[0], atol=1e-6)
 
 
-def test_the_second_and_the_third_are_new_on_every_sheet() -> None:
+def test_the_second_and_third_tasks_differ_between_sheets() -> None:
     for name, count in (("first", 1), ("second", 30), ("third", 25)):
         assert len({str(calculating.inputs(seed)[name]) for seed in range(1, 31)}) >= count
     for seed in range(1, 31):
@@ -90,20 +90,20 @@ def test_the_second_and_the_third_are_new_on_every_sheet() -> None:
             np.testing.assert_allclose(fields[f"{name}.output"], output[0], atol=1e-6)
 
 
-def test_a_slip_in_the_second_alone_is_told_by_its_name() -> None:
-    """Whoever has seen the first in a tutorial makes the slip where the numbers are new."""
+def test_a_mistake_in_the_second_function_alone_is_diagnosed() -> None:
+    """The first task is in a tutorial; the mistake must also be recognised with new numbers."""
     tried = exercise("by-hand")
     assert tried.sheet is not None
     for seed in range(1, 6):
-        for slip in tried.sheet.slips:
-            wrong = {name: value for name, value in slip.answers(seed).items() if name.startswith("second")}
+        for mistake in tried.sheet.mistakes:
+            wrong = {name: value for name, value in mistake.answers(seed).items() if name.startswith("second")}
             typed = {field.name: field.expected for field in tried.sheet.fields(seed)} | wrong
             lines = [f"{name} = {value}" for name, value in typed.items()]
-            assert judged("by-hand", "\n".join([f"seed = {seed}", *lines])).slip == (slip.id if wrong else None)
+            assert judged("by-hand", "\n".join([f"seed = {seed}", *lines])).slip == (mistake.id if wrong else None)
 
 
 @pytest.mark.parametrize(
-    ("text", "slip", "wrong"),
+    ("text", "mistake", "wrong"),
     [
         (FIRST + "weights = [.5, 0, .5]\noutput = [20, 0]", "zero-score-zero-weight", "first.weights"),
         (
@@ -117,18 +117,18 @@ def test_a_slip_in_the_second_alone_is_told_by_its_name() -> None:
         (FIRST + "weights = [2.03, 1, 2.03]", "not-normalised", "first.weights"),
     ],
 )
-def test_a_sheet_begun_and_wrong_is_told_at_its_first_wrong_step(text: str, slip: str, wrong: str) -> None:
+def test_a_partly_filled_sheet_reports_its_first_wrong_step(text: str, mistake: str, wrong: str) -> None:
     verdict = judged("by-hand", text)
-    assert verdict.slip == slip, str(verdict)
+    assert verdict.slip == mistake, str(verdict)
     assert next(test.call for test in verdict.tests if not test.passed) == wrong
 
 
 # --- predict the row ---------------------------------------------------------------------------------------
 
 
-def test_the_row_is_revealed_only_once_it_has_been_foretold_rightly() -> None:
+def test_the_row_is_revealed_only_after_a_right_prediction() -> None:
     right = foretelling.fields(2)[1].expected
-    with speaking("zh"):
+    with use_language("zh"):
         half = judged("predict-the-row", "seed = 2\nwinner = A")
         missed = judged("predict-the-row", "seed = 2\nwinner = A\nweights = [0 1 0 0]")
         whole = judged("predict-the-row", f"seed = 2\nwinner = A\nweights = {right}")
@@ -139,7 +139,7 @@ def test_the_row_is_revealed_only_once_it_has_been_foretold_rightly() -> None:
     assert "真正的这一行" in str(whole)
 
 
-def test_rows_are_fresh_and_can_be_done_in_the_head() -> None:
+def test_rows_are_random_and_simple_enough() -> None:
     for seed in range(30):
         q, K = foretelling.drawn(seed)
         assert np.abs(q).max() <= 2
@@ -152,7 +152,7 @@ def test_rows_are_fresh_and_can_be_done_in_the_head() -> None:
 # --- order the flow ----------------------------------------------------------------------------------------
 
 
-def test_two_orders_are_right_and_no_other() -> None:
+def test_exactly_two_orders_are_right() -> None:
     letter = ordering.letters(11)
     for first, second in zip(ordering.RIGHT, ordering.RIGHT[1:], strict=False):
         order = list(ordering.RIGHT)
@@ -166,38 +166,38 @@ def test_two_orders_are_right_and_no_other() -> None:
 def test_letters_are_counted() -> None:
     assert (
         judged("order-the-flow", 'seed = 11\norder = "ADI"').diagnosis
-        == "the count of letters in order should be 9, not 3"
+        == "the number of letters in order should be 9, not 3"
     )
-    with speaking("zh"):
+    with use_language("zh"):
         assert judged("order-the-flow", "seed = 11\norder = ADI").diagnosis == "order 需要 9 个字母；现在有 3 个"
 
 
-def test_a_step_before_one_that_it_needs_is_named() -> None:
+def test_a_step_that_comes_too_early_is_named() -> None:
     letter = ordering.letters(11)
     early = [*ordering.RIGHT]
     early.remove("merge")
-    early.insert(2, "merge")  # before the scores: no slip that we know
+    early.insert(2, "merge")  # before the scores: no known mistake
     typed = ", ".join(letter[step].lower() for step in early)
     merge, gather = letter["merge"], letter["gather"]
-    with speaking("en"):
+    with use_language("en"):
         verdict = judged("order-the-flow", f'seed = 11\norder = "{typed}"')
     assert verdict.slip == "unknown"
-    assert verdict.diagnosis == f"{merge} uses what {gather} makes, so it cannot stand before {gather}"
-    with speaking("zh"):
+    assert verdict.diagnosis == f"{merge} uses the result of {gather}, so it cannot come before {gather}"
+    with use_language("zh"):
         verdict = judged("order-the-flow", f'seed = 11\norder = "{typed}"')
     assert verdict.diagnosis == f"{merge} 要用到 {gather} 的结果，不能排在 {gather} 前面"
 
 
-def test_letters_that_are_no_boxes_get_no_remark() -> None:
+def test_invalid_letters_get_no_remark() -> None:
     verdict = judged("order-the-flow", 'seed = 11\norder = "AABCDEFGH"')
-    assert "no slip that we know" in str(verdict.diagnosis)
+    assert "no known mistake" in str(verdict.diagnosis)
 
 
 # --- find the head -----------------------------------------------------------------------------------------
 
 
-def test_the_heads_asked_for_stand_out_and_are_those_that_regard_heads_finds() -> None:
-    asked = finding.asked(0)
+def test_the_right_heads_are_those_of_regard_heads() -> None:
+    asked = finding.question_scores(0)
     assert all(scores.found.max() > 0.5 for scores in asked.values())
     assert all(len(scores.right) <= 6 for scores in asked.values())
     best = finding.poet(finding.prompt(0)).heads().ranked("previous")[0]
@@ -207,30 +207,30 @@ def test_the_heads_asked_for_stand_out_and_are_those_that_regard_heads_finds() -
 def test_find_the_head_takes_less_than_three_seconds() -> None:
     finding.translator.cache_clear()
     finding.poet.cache_clear()
-    finding.asked.cache_clear()
+    finding.question_scores.cache_clear()
     text = (RIGHT / "find-the-head" / "best.toml").read_text(encoding="utf-8")
     assert min(judged("find-the-head", text).seconds for _ in range(2)) < 3
 
 
-def test_a_head_that_looks_there_less_is_held_against_the_best() -> None:
-    scores = finding.asked(0)["ahead"]
-    layer, head = next(place for place in scores.ranked[len(scores.right) :] if _is_no_slip(place))
+def test_a_weaker_head_is_compared_with_the_best() -> None:
+    scores = finding.question_scores(0)["ahead"]
+    layer, head = next(place for place in scores.ranked[len(scores.right) :] if _is_no_known_mistake(place))
     weight, best = scores.found[layer, head], scores.found.max()
     typed = f"seed = 0\nahead = [{layer}, {head}]"
-    with speaking("zh"):
+    with use_language("zh"):
         told = judged("find-the-head", typed).diagnosis
-    assert told == f"头 [{layer}, {head}] 落在所问位置上的平均权重是 {weight:.2f}，最好的头是 {best:.2f}"
-    with speaking("en"):
+    assert told == f"头 [{layer}, {head}] 在题目所指位置上的平均权重是 {weight:.2f}，最好的头是 {best:.2f}"
+    with use_language("en"):
         assert f"mean weight of {weight:.2f}" in str(judged("find-the-head", typed).diagnosis)
-        assert "no slip that we know" in str(judged("find-the-head", "seed = 0\nahead = [77, 7]").diagnosis)
+        assert "no known mistake" in str(judged("find-the-head", "seed = 0\nahead = [77, 7]").diagnosis)
 
 
-def _is_no_slip(place: finding.Place) -> bool:
-    return all(slip.answers(0).get("ahead") != list(place) for slip in finding.SLIPS)
+def _is_no_known_mistake(place: finding.Place) -> bool:
+    return all(mistake.answers(0).get("ahead") != list(place) for mistake in finding.MISTAKES)
 
 
 @pytest.mark.parametrize("typed", [[0.5, 0.5, 0.5, 0.5], [0.9, 0.9, 0.9, 0.1], [0.0, 0.0, 0.0, 0.1]])
-def test_a_row_that_does_not_sum_to_1_is_told_its_sum(typed: list[float]) -> None:
+def test_a_row_with_a_wrong_sum_is_reported(typed: list[float]) -> None:
     tried = exercise("predict-the-row")
     assert tried.sheet is not None
     winner = tried.sheet.fields(3)[0].expected
@@ -238,11 +238,11 @@ def test_a_row_that_does_not_sum_to_1_is_told_its_sum(typed: list[float]) -> Non
     total = f"{sum(typed):.4g}"
     assert grade(tried, sheet).slip == "wrong-total"
     assert grade(tried, sheet).diagnosis == f"the numbers of weights sum to {total}; they should sum to 1"
-    with speaking("zh"):
+    with use_language("zh"):
         assert grade(tried, sheet).diagnosis == f"weights 的各个数之和是 {total}；应当等于 1"
 
 
-def test_a_row_that_is_rounded_is_not_told_its_sum() -> None:
+def test_a_rounded_row_is_not_reported_as_a_wrong_sum() -> None:
     tried = exercise("by-hand")
     sheet = "seed = 0\n[first]\nscores = [1, 0, 1]\nscaled = [0.707, 0, 0.707]\nweights = [0.5, 0.25, 0.26]\n"
     assert grade(tried, sheet).slip == "unknown"

@@ -1,5 +1,5 @@
 """The PyTorch exercises: their solutions against our own classes and PyTorch's layers, and what modules alone can get
-wrong. That stubs fail, right answers pass and slips are told is tested for all exercises in test_exercises.py.
+wrong. Stubs, right answers and mistakes of all exercises are tested in test_exercises.py.
 """
 
 from typing import Any
@@ -50,16 +50,16 @@ def expected(name: str, call: Call) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_solutions_equal_our_classes_with_the_same_weights(name: str) -> None:
     for call in cases(name):
-        assert call.made is not None
-        module = TARGETS[name](*call.made.args, **call.made.kwargs)
-        module.load_state_dict({key: tensor(value) for key, value in call.made.state.items()})
+        assert call.instance is not None
+        module = TARGETS[name](*call.instance.args, **call.instance.kwargs)
+        module.load_state_dict({key: tensor(value) for key, value in call.instance.state.items()})
         with torch.no_grad():
             found = module(*map(tensor, call.args), **{key: tensor(value) for key, value in call.kwargs.items()})
         for right, got, kind in zip(expected(name, call), found, ("output", "weights"), strict=True):
             assert_close(got.numpy(), right, kind)
 
 
-# Where PyTorch keeps what a layer of ours keeps; q, k and v stand in one matrix, one below the other.
+# Parameter names of PyTorch's layers; q, k and v are stacked in one matrix.
 NAMES = {"W_o.weight": "out_proj.weight", "W_o.bias": "out_proj.bias"}
 ATTENTION = {"attention": "self_attn", "self_attention": "self_attn", "cross_attention": "multihead_attn"}
 
@@ -78,10 +78,10 @@ def theirs(state: dict[str, Any]) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("name", LAYERS)
 def test_the_layers_equal_those_of_pytorch_with_the_same_weights(name: str) -> None:
     for call in cases(name):
-        assert call.made is not None
-        d_model, n_heads, d_ff = call.made.args
+        assert call.instance is not None
+        d_model, n_heads, d_ff = call.instance.args
         layer = LAYERS[name](d_model, n_heads, d_ff, dropout=0.0, batch_first=True)  # post-norm, ReLU by itself
-        layer.load_state_dict(theirs(dict(call.made.state)))
+        layer.load_state_dict(theirs(dict(call.instance.state)))
         *inputs, mask = (*map(tensor, call.args), None)[: 2 if name == "encoder-layer" else 3]
         hidden = None if mask is None else mask == 0
         with torch.no_grad():
@@ -94,10 +94,10 @@ def test_the_layers_equal_those_of_pytorch_with_the_same_weights(name: str) -> N
         assert_close(out.numpy(), expected(name, call)[0], "output")
 
 
-def test_the_example_of_the_task_is_true() -> None:
+def test_the_example_of_the_task_is_correct() -> None:
     Q = np.array([[[1.0, 0.0], [0.0, 1.0]]])
     call = next(call for call in cases("scaled-dot-product-module") if call.about == "causal")
-    made = Call(call.target, (Q, Q, np.array([[[1.0], [2.0]]])), made=call.made)
+    made = Call(call.target, (Q, Q, np.array([[[1.0], [2.0]]])), instance=call.instance)
     out, weights = expected("scaled-dot-product-module", made)
     np.testing.assert_allclose(weights, [[[1, 0], [0.3302, 0.6698]]], atol=5e-5)
     np.testing.assert_allclose(out, [[[1], [1.6698]]], atol=5e-5)
@@ -107,7 +107,7 @@ def test_the_example_of_the_task_is_true() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_output_alone_is_enough(name: str) -> None:
+def test_returning_only_the_output_is_enough(name: str) -> None:
     tried = exercise(name)
     alone = tried.solution + "\n\nboth = {0}.forward\n{0}.forward = lambda *given, **more: both(*given, **more)[0]\n"
     verdict = grade(tried, alone.format(cases(name)[0].target), seed=0, run=in_process)
@@ -115,7 +115,7 @@ def test_the_output_alone_is_enough(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_an_answer_that_went_through_numpy_is_told_about_gradients(name: str) -> None:
+def test_an_answer_computed_in_numpy_is_diagnosed_as_no_gradient(name: str) -> None:
     tried = exercise(name)
     target = cases(name)[0].target
     cut = "\n\nboth = {0}.forward\n{0}.forward = lambda *given, **more: both(*given, **more)[0].detach()\n"
@@ -123,10 +123,10 @@ def test_an_answer_that_went_through_numpy_is_told_about_gradients(name: str) ->
     assert (verdict.passed, verdict.slip) == (False, "no-gradient"), str(verdict)
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if cases(name)[0].made.state])  # type: ignore[union-attr]
-def test_a_parameter_under_another_name_is_told(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in ALL if cases(name)[0].instance.state])  # type: ignore[union-attr]
+def test_a_renamed_parameter_is_reported(name: str) -> None:
     tried = exercise(name)
-    made = cases(name)[0].made
+    made = cases(name)[0].instance
     assert made is not None
     last = list(made.state)[-1].removesuffix(".bias")  # b_O, W_o, norm2 or norm3
     verdict = grade(tried, tried.solution.replace(f"self.{last}", "self.mine"), seed=0, run=in_process)
@@ -134,8 +134,8 @@ def test_a_parameter_under_another_name_is_told(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_the_data_tell_lengths_from_widths_and_ask_for_gradients(name: str) -> None:
-    """Sizes that coincide are tried too, each call by its name; in the others no length can stand for a width."""
+def test_the_data_distinguish_lengths_from_widths_and_include_gradients(name: str) -> None:
+    """Calls with equal sizes are named; in all others no length equals a width."""
     coincide = {"example", "all-the-same", "one-visible", "nothing-hidden", *edge_inputs.SCORES, *edge_inputs.MASKED}
     others = [call for call in cases(name) if call.about not in coincide]
     assert len(others) >= 4
@@ -146,7 +146,7 @@ def test_the_data_tell_lengths_from_widths_and_ask_for_gradients(name: str) -> N
 
 
 @pytest.mark.parametrize("name", ["self-attention-module", "encoder-layer", "decoder-layer"])
-def test_masks_are_tried_with_as_many_samples_as_heads_and_with_more(name: str) -> None:
-    """Only with as many does a mask beside the heads go through, and only with more does it raise."""
+def test_masks_are_tested_with_as_many_samples_as_heads_and_with_more(name: str) -> None:
+    """A mask without a head axis raises no error with B = H, and raises with B > H."""
     masked = [call.args[-1] for call in cases(name) if call.args[-1].dtype.kind in "bi"]
     assert {2, 3} <= {len(mask) for mask in masked}

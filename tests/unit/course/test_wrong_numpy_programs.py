@@ -1,4 +1,4 @@
-"""Wrong NumPy programs as students write them: none passes, on whatever data.
+"""Typical wrong NumPy programs: none passes, on any data.
 
 Each is the solution with some text replaced, or a text of its own. Most of them agree with the solution on random
 data; the edge inputs and the printed examples tell them apart.

@@ -1,4 +1,4 @@
-"""Wrong PyTorch modules as students write them: none passes. As in test_wrong_numpy_programs.py."""
+"""Typical wrong PyTorch modules: none passes. See test_wrong_numpy_programs.py."""
 
 import pytest
 
@@ -58,7 +58,7 @@ def named(programs: dict[str, Swaps], heads: str) -> dict[str, Swaps]:
 
 
 BIASES: dict[str, Swaps] = {f"without b_{letter}": ((f" + self.b_{letter}", ""),) for letter in "QVO"}
-"""b_K is missing here: it moves all scores of a query alike, and softmax does not see it."""
+"""b_K is not in this list: it shifts all scores of a query equally, which softmax ignores."""
 
 MODULE_FILL = "scores = scores.masked_fill(hidden, -math.inf)"
 CLEAN = "weights = weights.masked_fill(hidden, 0.0)  # where all is hidden, softmax gives NaN"
@@ -166,6 +166,6 @@ def test_a_wrong_module_does_not_pass(name: str, swaps: Swaps) -> None:
     assert not passes(name, swaps, seed=0)
 
 
-def test_a_bias_of_the_keys_is_seen_by_nobody() -> None:
-    """It adds the same to all scores of a query: leaving it out is no mistake that numbers could show."""
+def test_a_key_bias_does_not_change_the_result() -> None:
+    """It adds the same number to all scores of a query, so omitting it does not change the result."""
     assert passes("single-head-manual", ((" + self.b_K", ""),), seed=0)

@@ -1,4 +1,4 @@
-"""`softmax(x, axis=-1)` of 003: stable, and 0 where there is nothing to choose from."""
+"""`softmax(x, axis=-1)` of 003: stable, and 0 if all scores are -inf."""
 
 import inspect
 
@@ -11,7 +11,7 @@ from deep_learning.activations import softmax
 from regard.errors import ArgumentError, DtypeError
 
 
-def test_axis_is_the_last_one_unless_told() -> None:
+def test_axis_defaults_to_the_last() -> None:
     assert inspect.signature(softmax).parameters["axis"].default == -1
     x = np.arange(6.0).reshape(2, 3)
     assert_close(softmax(x), softmax(x, axis=1))
@@ -23,7 +23,7 @@ def test_a_score_of_zero_is_not_a_weight_of_zero() -> None:
     np.testing.assert_allclose(softmax(np.array([[0.707, 0.0, 0.707]])), [[0.401, 0.198, 0.401]], atol=5e-4)
 
 
-def test_only_minus_infinity_is() -> None:
+def test_only_minus_infinity_gives_a_weight_of_zero() -> None:
     assert softmax(np.array([0.0, -np.inf])).tolist() == [1.0, 0.0]
     assert softmax(np.array([-np.inf, -np.inf])).tolist() == [0.0, 0.0]
 
@@ -34,15 +34,15 @@ def test_it_is_stable(height: float) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_float_in_is_float_out(dtype: str) -> None:
+def test_the_dtype_is_kept(dtype: str) -> None:
     assert softmax(np.ones(3, dtype)).dtype == dtype
 
 
-def test_lists_and_whole_numbers_are_numbers_too() -> None:
+def test_lists_and_integers() -> None:
     assert softmax([1, 1]).tolist() == [0.5, 0.5]
 
 
-def test_what_cannot_be_done_says_so() -> None:
+def test_errors() -> None:
     with pytest.raises(ArgumentError, match=r"axis=2 is not an axis of an array of shape \(2, 3\): it has 2"):
         softmax(np.ones((2, 3)), axis=2)
     with pytest.raises(ArgumentError, match="axis=-1"):

@@ -1,4 +1,4 @@
-"""003's NumPy names: arguments, attributes, defaults, returns and shapes of seeds.md; its right numbers."""
+"""The NumPy functions of 003: arguments, attributes, defaults, results and shapes of seeds.md; corrected numbers."""
 
 import inspect
 
@@ -74,7 +74,7 @@ def test_two_axes_and_up(lead: tuple[int, ...]) -> None:
 
 
 @given(calls(biased=False, scaled=False, softcapped=False, grouped=False))
-def test_it_is_the_reference_with_the_mask_converted(call: Call) -> None:
+def test_it_equals_the_reference_with_the_converted_mask(call: Call) -> None:
     added = np.where(call.allowed, 0.0, -INF)
     output, weights = scaled_dot_product_attention(call.q, call.k, call.v, added)
     expected, expected_weights = reference.scaled_dot_product_attention(call.q, call.k, call.v, call.allowed)
@@ -92,7 +92,7 @@ def test_masks_broadcast(shape: tuple[int, ...]) -> None:
     assert (weights[~hidden] > 0).all()
 
 
-def test_a_mask_for_one_sample_fits_arrays_without_an_axis_for_samples() -> None:
+def test_a_mask_with_one_sample_fits_arrays_without_a_batch_axis() -> None:
     x = normal(5, 4)
     _, weights = scaled_dot_product_attention(x, x, x, create_padding_mask(SEQ[:1]))
     assert weights.shape == (5, 5)
@@ -100,8 +100,8 @@ def test_a_mask_for_one_sample_fits_arrays_without_an_axis_for_samples() -> None
 
 
 @pytest.mark.parametrize("lead", [(2, 2), (3, 2, 2)])
-def test_beside_heads_a_3d_mask_is_one_per_sample(lead: tuple[int, ...]) -> None:
-    # Erratum 14: with B = H, broadcasting from the right would silently give each head a sample's mask.
+def test_a_3d_mask_for_scores_with_heads_is_one_per_sample(lead: tuple[int, ...]) -> None:
+    # Erratum 14: with B = H, broadcasting from the right would silently apply a sample's mask to each head.
     x = normal(*lead, 5, 4)
     _, weights = scaled_dot_product_attention(x, x, x, create_padding_mask(SEQ))
     assert (weights[..., 0, :, :, 3:] == 0).all()
@@ -109,7 +109,7 @@ def test_beside_heads_a_3d_mask_is_one_per_sample(lead: tuple[int, ...]) -> None
     assert (weights[..., 1, :, :, 2:] == 0).all()
 
 
-def test_causal_and_padding_masks_add_up() -> None:
+def test_causal_and_padding_masks_can_be_added() -> None:
     both = create_causal_mask(5) + create_padding_mask(SEQ)
     assert both.shape == (2, 5, 5)
     x = normal(2, 5, 4)
@@ -118,14 +118,14 @@ def test_causal_and_padding_masks_add_up() -> None:
     assert_same_bits(weights, expected)
 
 
-def test_a_regard_mask_and_a_torch_mask_are_masks_too() -> None:
+def test_regard_and_torch_masks() -> None:
     x = normal(4, 3)
     output, _ = scaled_dot_product_attention(x, x, x, create_causal_mask(4))
     assert_same_bits(scaled_dot_product_attention(x, x, x, Mask.causal())[0], output)
     assert_same_bits(scaled_dot_product_attention(x, x, x, torch.tensor(create_causal_mask(4)))[0], output)
 
 
-def test_an_all_zero_mask_hides_nothing() -> None:
+def test_an_all_zero_mask_masks_nothing() -> None:
     x = normal(2, 3, 4)
     masked, plain = (
         scaled_dot_product_attention(x, x, x, np.zeros((3, 3))),
@@ -134,14 +134,14 @@ def test_an_all_zero_mask_hides_nothing() -> None:
     assert_same_bits(masked[0], plain[0])
 
 
-def test_the_dtypes_lowest_number_hides_as_minus_infinity_does() -> None:
+def test_the_lowest_number_of_a_dtype_masks_like_minus_infinity() -> None:
     x = normal(3, 4).astype(np.float32)
     lowest = np.where(create_causal_mask(3) == 0, 0, np.finfo(np.float32).min).astype(np.float32)
     masked, expected = (scaled_dot_product_attention(x, x, x, mask)[1] for mask in (lowest, create_causal_mask(3)))
     assert_same_bits(masked, expected)
 
 
-def test_a_row_with_nothing_visible_is_zero() -> None:
+def test_a_fully_masked_row_is_zero() -> None:
     x = normal(2, 3, 4)
     mask = np.zeros((3, 3))
     mask[1] = -INF
@@ -151,32 +151,32 @@ def test_a_row_with_nothing_visible_is_zero() -> None:
     assert (output[:, 0] != 0).all()
 
 
-@pytest.mark.parametrize("garbage", [np.nan, INF, -INF, 1e308])
-def test_what_is_hidden_never_leaks(garbage: float) -> None:
+@pytest.mark.parametrize("masked_value", [np.nan, INF, -INF, 1e308])
+def test_masked_values_have_no_effect(masked_value: float) -> None:
     q, k, v = normal(2, 3, 4), normal(2, 5, 4), normal(2, 5, 6)
-    spoilt_k, spoilt_v = k.copy(), v.copy()
-    spoilt_k[:, 4] = spoilt_v[:, 4] = garbage
+    changed_k, changed_v = k.copy(), v.copy()
+    changed_k[:, 4] = changed_v[:, 4] = masked_value
     hide_last = np.array([0, 0, 0, 0, -INF])
     expected = scaled_dot_product_attention(q, k, v, hide_last)
-    found = scaled_dot_product_attention(q, spoilt_k, spoilt_v, hide_last)
+    found = scaled_dot_product_attention(q, changed_k, changed_v, hide_last)
     assert_same_bits(found[0], expected[0])
     assert_same_bits(found[1], expected[1])
-    assert not np.isfinite(scaled_dot_product_attention(q, spoilt_k * INF, spoilt_v)[0]).any()
+    assert not np.isfinite(scaled_dot_product_attention(q, changed_k * INF, changed_v)[0]).any()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_float_in_is_float_out(dtype: str) -> None:
+def test_the_dtype_is_kept(dtype: str) -> None:
     x = normal(3, 4).astype(dtype)
     assert [part.dtype.name for part in scaled_dot_product_attention(x, x, x)] == [dtype, dtype]
 
 
-def test_whole_numbers_are_not_cut_off() -> None:
+def test_integers_are_converted_to_float() -> None:
     output, _ = scaled_dot_product_attention([[1]], [[1], [2]], [[10], [20]])
     assert 10 < float(output[0, 0]) < 20
     assert output[0, 0] % 1 != 0
 
 
-# --- refusals --------------------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------------
 
 
 def test_a_finite_additive_mask_is_refused_and_bias_named() -> None:
@@ -192,7 +192,7 @@ def test_a_finite_additive_mask_is_refused_and_bias_named() -> None:
 @pytest.mark.parametrize("dtype", [bool, int])
 def test_a_mask_of_another_convention_is_refused_by_its_dtype(dtype: type) -> None:
     x = normal(2, 3, 4)
-    with pytest.raises(DtypeError, match=r"0 = visible and -inf = hidden.*\(2, 3, 3\).*Mask\.of\(mask == 1\)"):
+    with pytest.raises(DtypeError, match=r"0 = visible and -inf = masked.*\(2, 3, 3\).*Mask\.of\(mask == 1\)"):
         scaled_dot_product_attention(x, x, x, np.ones((2, 3, 3), dtype))
 
 
@@ -221,7 +221,7 @@ def test_arrays_that_do_not_fit_are_refused() -> None:
 # --- MultiHeadAttention ----------------------------------------------------------------------------------
 
 
-def test_its_attributes() -> None:
+def test_multi_head_attributes() -> None:
     mha = MultiHeadAttention(d_model=128, num_heads=8)
     assert (mha.d_model, mha.num_heads, mha.d_k) == (128, 8, 16)
     for W in (mha.W_q, mha.W_k, mha.W_v, mha.W_o):
@@ -230,7 +230,7 @@ def test_its_attributes() -> None:
         assert 0.98 < np.abs(W).max() / np.sqrt(3 / 128) <= 1
 
 
-def test_forward_gives_the_output_only() -> None:
+def test_forward_returns_only_the_output() -> None:
     x = normal(2, 10, 128)
     mha = MultiHeadAttention(d_model=128, num_heads=8)
     output = mha.forward(x, x, x)
@@ -248,7 +248,7 @@ def test_keys_and_values_may_have_another_length() -> None:
     assert weights.shape == (2, 2, 3, 5)
 
 
-def test_a_seed_repeats_its_weights() -> None:
+def test_the_same_seed_gives_the_same_weights() -> None:
     one, same, other, free = (MultiHeadAttention(8, 2, seed=seed) for seed in (7, 7, 8, None))
     assert_same_bits(one.W_o, same.W_o)
     assert (one.W_q != other.W_q).all()
@@ -256,11 +256,11 @@ def test_a_seed_repeats_its_weights() -> None:
     assert (one.W_q != one.W_k).all()
 
 
-def test_it_is_pytorchs_with_the_weights_copied() -> None:
+def test_it_equals_pytorch_with_the_same_weights() -> None:
     mha, x = MultiHeadAttention(8, 2, seed=0), normal(2, 5, 8)
     theirs = torch.nn.MultiheadAttention(8, 2, bias=False, batch_first=True, dtype=torch.float64)
     with torch.no_grad():
-        stacked = np.concatenate([mha.W_q.T, mha.W_k.T, mha.W_v.T])  # nn.Linear keeps the transpose
+        stacked = np.concatenate([mha.W_q.T, mha.W_k.T, mha.W_v.T])  # nn.Linear stores the transpose
         theirs.in_proj_weight.copy_(torch.from_numpy(stacked))
         theirs.out_proj.weight.copy_(torch.from_numpy(mha.W_o.T.copy()))
         tensor, hidden = torch.from_numpy(x), torch.ones(5, 5).triu(1).bool()
@@ -270,7 +270,7 @@ def test_it_is_pytorchs_with_the_weights_copied() -> None:
     assert_close(found[1], expected[1], "weights")
 
 
-def test_columns_belong_to_one_head_alone() -> None:
+def test_columns_belong_to_one_head() -> None:
     # Erratum 8: projections are not shared by the heads.
     x, mha = normal(1, 4, 8), MultiHeadAttention(8, 2, seed=0)
     _, before = mha.forward(x, x, x, return_weights=True)
@@ -281,7 +281,7 @@ def test_columns_belong_to_one_head_alone() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 5), (2, 5, 5), (2, 1, 1, 5), (2, 1, 5, 5), (2, 2, 5, 5)])
-def test_its_masks_are_one_per_sample(shape: tuple[int, ...]) -> None:
+def test_multi_head_masks_are_one_per_sample(shape: tuple[int, ...]) -> None:
     # B = H = 2: the case of erratum 14 that raises nothing.
     mask = create_padding_mask(SEQ) if len(shape) == 3 else create_padding_mask(SEQ)[:, None]
     x = normal(2, 5, 8)
@@ -290,12 +290,12 @@ def test_its_masks_are_one_per_sample(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("mask", [np.zeros(5), create_causal_mask(5), Mask.causal(), Mask.padding(SEQ)])
-def test_its_masks_for_all_samples(mask: object) -> None:
+def test_multi_head_masks_for_all_samples(mask: object) -> None:
     x = normal(2, 5, 8)
     assert np.isfinite(MultiHeadAttention(8, 2).forward(x, x, x, mask)).all()
 
 
-def test_a_query_that_sees_nothing_gets_zeros() -> None:
+def test_a_fully_masked_query_gets_zeros() -> None:
     x = normal(2, 5, 8)
     nothing = create_padding_mask(np.array([[0] * 5, [1] * 5]))
     output, weights = MultiHeadAttention(8, 2).forward(x, x, x, nothing, return_weights=True)
@@ -304,29 +304,29 @@ def test_a_query_that_sees_nothing_gets_zeros() -> None:
     assert (output[1] != 0).all()
 
 
-@pytest.mark.parametrize("garbage", [np.nan, INF, -INF, 1e308])
-def test_hidden_garbage_never_leaks_through_the_heads(garbage: float) -> None:
+@pytest.mark.parametrize("masked_value", [np.nan, INF, -INF, 1e308])
+def test_masked_nan_has_no_effect_in_multi_head(masked_value: float) -> None:
     x, memory, mha = normal(2, 3, 8), normal(2, 5, 8), MultiHeadAttention(8, 2, seed=0)
-    spoilt = np.where((SEQ == 0)[..., None], garbage, memory)
+    changed = np.where((SEQ == 0)[..., None], masked_value, memory)
     clean = mha.forward(x, memory, memory, create_padding_mask(SEQ))
-    assert_same_bits(mha.forward(x, spoilt, spoilt, create_padding_mask(SEQ)), clean)
+    assert_same_bits(mha.forward(x, changed, changed, create_padding_mask(SEQ)), clean)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_its_output_has_the_dtype_of_its_input(dtype: str) -> None:
+def test_multi_head_output_has_the_dtype_of_the_input(dtype: str) -> None:
     x = normal(1, 3, 8).astype(dtype)
     output, weights = MultiHeadAttention(8, 2).forward(x, x, x, return_weights=True)
     assert (output.dtype, weights.dtype) == (dtype, dtype)
 
 
-def test_an_indivisible_width_is_both_kinds_of_error() -> None:
+def test_an_indivisible_width_is_a_shape_and_a_value_error() -> None:
     for kind in (IndivisibleError, ValueError, AssertionError):
         with pytest.raises(kind, match="num_heads=3 must divide d_model=10; nearest widths are 9 and 12"):
             MultiHeadAttention(10, 3)
 
 
 @pytest.mark.parametrize(("d_model", "num_heads"), [(0, 1), (8, 0), (8, -2), (8.0, 2), (8, True)])
-def test_numbers_that_count_nothing_are_refused(d_model: int, num_heads: int) -> None:
+def test_sizes_below_one_are_refused(d_model: int, num_heads: int) -> None:
     with pytest.raises(ArgumentError, match="whole number of at least 1"):
         MultiHeadAttention(d_model, num_heads)
 

@@ -1,4 +1,4 @@
-"""Where torch is not installed: the NumPy half works, and `deep_learning.nn` says what to install."""
+"""Without torch: the NumPy functions work, and `deep_learning.nn` names the package to install."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ def run(code: str, lang: str = "en") -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_numpy_half_works() -> None:
+def test_the_numpy_functions_work() -> None:
     done = run(
         "import numpy as np\n"
         "from deep_learning.activations import softmax\n"
@@ -36,7 +36,7 @@ def test_the_numpy_half_works() -> None:
     ("lang", "sentence"),
     [("en", "deep_learning.nn needs torch, which is not installed"), ("zh", "deep_learning.nn 需要 torch")],
 )
-def test_the_torch_half_says_what_to_install(lang: str, sentence: str) -> None:
+def test_nn_names_the_package_to_install(lang: str, sentence: str) -> None:
     done = run(
         "from regard.errors import MissingPackageError\n"
         "for attempt in range(2):\n"
@@ -53,7 +53,7 @@ def test_the_torch_half_says_what_to_install(lang: str, sentence: str) -> None:
     assert "pip install 'regard[torch]'" in first
 
 
-def test_the_numpy_half_does_not_import_torch() -> None:
+def test_the_numpy_functions_do_not_import_torch() -> None:
     code = "import deep_learning.attention, deep_learning.activations, sys; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", timeout=60)
     assert done.stdout.strip() == "False"

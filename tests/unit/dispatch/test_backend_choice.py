@@ -1,4 +1,4 @@
-"""Who is chosen, who refuses and why; fast paths reached; autocast and torch.compile."""
+"""Which backend is chosen, which refuse and why; the fast paths; autocast and torch.compile."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from regard import Mask, See, attend, backends
 from regard.errors import BackendError, TooLargeError, UnknownNameError
-from regard.messages import speaking
+from regard.messages import use_language
 
 
 def tensors(*shape: int, grad: bool = False) -> list[torch.Tensor]:
@@ -26,7 +26,7 @@ def tensors(*shape: int, grad: bool = False) -> list[torch.Tensor]:
 
 
 class Operations(TorchDispatchMode):
-    """The names of the aten operations that were run, and the largest tensor one of them made."""
+    """The names of the aten operations that ran, and the bytes of the largest tensor they returned."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ FUSED = "_scaled_dot_product_flash_attention_for_cpu.default"
     ],
     ids=["plain", "causal", "padding", "both", "window", "T<S", "grouped", "Ev<E", "Ev>E", "3D", "2D", "strides", "0"],
 )
-def test_the_fused_kernel_is_reached(call: Callable[..., torch.Tensor]) -> None:
+def test_fused_kernel_runs(call: Callable[..., torch.Tensor]) -> None:
     with Operations() as seen:
         call(*tensors(2, 4, 9, 8))
     assert FUSED in seen.names
@@ -72,7 +72,7 @@ def test_the_fused_kernel_is_reached(call: Callable[..., torch.Tensor]) -> None:
 
 
 @pytest.mark.parametrize("mask", [None, Mask.causal()], ids=["plain", "causal"])
-def test_no_mask_and_causal_are_pytorchs_own_call(mask: Mask | None) -> None:
+def test_no_mask_and_causal_mask_equal_pytorch(mask: Mask | None) -> None:
     q, k, v = tensors(2, 4, 33, 16)
     ours = attend(q, k, v, mask=mask)
     theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=mask is not None)
@@ -90,15 +90,15 @@ def test_no_mask_and_causal_are_pytorchs_own_call(mask: Mask | None) -> None:
     ],
     ids=["plain", "causal", "window", "see", "softcap"],
 )
-def test_nothing_as_large_as_the_matrix_is_made(options: dict[str, Any], limit: int) -> None:
-    """8,192 × 8,192 float32 scores are 256 MiB; nothing we ask torch for comes near."""
+def test_no_tensor_as_large_as_the_score_matrix_is_allocated(options: dict[str, Any], limit: int) -> None:
+    """8,192 × 8,192 float32 scores are 256 MiB; our largest tensor is far smaller."""
     q, k, v = tensors(1, 1, 8192, 8)
     with Operations() as seen:
         attend(q, k, v, **options)
     assert 0 < seen.largest <= limit
 
 
-def test_backends_tell_what_they_can_do() -> None:
+def test_backends_report_what_they_can_run() -> None:
     q, k, v = tensors(1, 2, 4, 8)
     assert backends(q, k, v)["sdpa"] == "yes"
     assert backends(q, k, v).chosen == "sdpa"
@@ -114,18 +114,18 @@ def test_backends_tell_what_they_can_do() -> None:
     assert backends(*arrays, dropout=0.1).chosen == "reference"
 
 
-def test_the_kernels_for_a_gpu_say_why_they_are_not_for_this_call() -> None:
+def test_gpu_kernels_report_why_they_cannot_run() -> None:
     q, k, v = tensors(1, 2, 4, 8)
     answers = backends(q, k, v, see=See())
     assert list(answers) == ["sdpa", "triton", "chunked", "eager"]
     assert answers["triton"] == "needs a CUDA device; the tensors are on cpu"
     with pytest.raises(BackendError, match=r"'triton' cannot .* CUDA device; .* cpu; .*'auto' would take chunked"):
         attend(q, k, v, see=See(), backend="triton")
-    with speaking("zh"):
+    with use_language("zh"):
         assert backends(q, k, v)["triton"] == "需要 CUDA 设备；张量在 cpu 上"
 
 
-def test_triton_is_imported_only_by_those_who_use_it() -> None:
+def test_triton_is_imported_only_where_it_is_used() -> None:
     code = (
         "import sys, torch, regard\n"
         "from regard import See\n"
@@ -139,14 +139,14 @@ def test_triton_is_imported_only_by_those_who_use_it() -> None:
     assert subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True).returncode == 0
 
 
-def test_backends_speak_chinese() -> None:
-    with speaking("zh"):
+def test_backend_answers_in_chinese() -> None:
+    with use_language("zh"):
         answers = backends(*tensors(1, 2, 4, 8), see=See())
     assert "统计量" in answers["sdpa"]
     assert answers["chunked"] == "可以"
 
 
-def test_a_named_backend_that_says_no_raises_with_its_reason() -> None:
+def test_named_backend_that_cannot_run_raises_with_its_reason() -> None:
     q, k, v = tensors(1, 2, 4, 8)
     with pytest.raises(BackendError, match=r"'sdpa' cannot .* statistics.*'auto' would take chunked"):
         attend(q, k, v, see=See(), backend="sdpa")
@@ -156,7 +156,7 @@ def test_a_named_backend_that_says_no_raises_with_its_reason() -> None:
         attend(q.numpy(), k.numpy(), v.numpy(), dropout=0.5, backend="blocked")
 
 
-def test_an_unknown_backend_lists_those_there_are() -> None:
+def test_unknown_backend_error_lists_the_known_ones() -> None:
     with pytest.raises(UnknownNameError, match="'flash' for torch arrays; there are: sdpa, triton, chunked, eager"):
         attend(*tensors(1, 2, 4, 8), backend="flash")
     with pytest.raises(UnknownNameError, match="blocked, reference"):
@@ -164,7 +164,7 @@ def test_an_unknown_backend_lists_those_there_are() -> None:
 
 
 @pytest.mark.parametrize("backend", ["eager", "reference"])
-def test_what_would_not_fit_is_refused_before_it_starts(backend: str) -> None:
+def test_too_large_weights_are_refused_before_they_are_allocated(backend: str) -> None:
     n = 4_000_000
     q, k, v = (torch.zeros(1).expand(n, 4) for _ in range(3))
     if backend == "reference":
@@ -173,7 +173,7 @@ def test_what_would_not_fit_is_refused_before_it_starts(backend: str) -> None:
         attend(q, k, v, backend=backend)
 
 
-def test_a_record_or_a_matrix_that_would_not_fit_is_refused() -> None:
+def test_too_large_record_or_matrix_is_refused() -> None:
     q, k, v = (torch.zeros(1).expand(1, 64, 150_000, 1) for _ in range(3))
     for see in (See(map=10**9), See(map=None, top=10**6)):
         with pytest.raises(TooLargeError, match="smaller map"):
@@ -186,12 +186,12 @@ def test_a_record_or_a_matrix_that_would_not_fit_is_refused() -> None:
         Mask.causal().dense(10**7, 10**7)
 
 
-def test_tensors_without_memory_have_shapes() -> None:
+def test_meta_tensors_give_the_output_shape() -> None:
     q, k, v = (torch.empty(2, 4, 5, 8, device="meta") for _ in range(3))
     assert attend(q, k, v, mask=Mask.causal()).shape == (2, 4, 5, 8)
 
 
-def test_gradients_of_gradients_are_refused_where_there_are_none() -> None:
+def test_unsupported_second_gradients_are_refused() -> None:
     leaves = [torch.randn(3, 4, dtype=torch.float64, requires_grad=True) for _ in range(3)]
     with pytest.raises(BackendError, match="'eager' has them"):
         torch.autograd.grad(attend(*leaves, softcap=3.0).sum(), leaves[0], create_graph=True)
@@ -215,7 +215,7 @@ def test_dropout_drops_weights_and_keeps_their_mean() -> None:
     assert abs(out.mean() - 2) < 0.1
 
 
-def test_a_record_shows_the_weights_before_dropout() -> None:
+def test_record_holds_the_weights_before_dropout() -> None:
     q, k, v = tensors(1, 2, 5, 4)
     torch.manual_seed(0)
     _, record = attend(q, k, v, dropout=0.5, see=See())
@@ -228,7 +228,7 @@ def test_a_record_shows_the_weights_before_dropout() -> None:
 
 @pytest.mark.parametrize("backend", ["sdpa", "chunked", "eager"])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_autocast_means_what_it_means_to_pytorch(backend: str, dtype: torch.dtype) -> None:
+def test_autocast_acts_as_in_pytorch(backend: str, dtype: torch.dtype) -> None:
     q, k, v = tensors(1, 2, 7, 8)
     with torch.autocast("cpu", dtype=dtype):
         ours = attend(q, k, v, mask=Mask.causal(), backend=backend)
@@ -237,7 +237,7 @@ def test_autocast_means_what_it_means_to_pytorch(backend: str, dtype: torch.dtyp
     assert_close(ours, theirs)
 
 
-def test_autocast_lets_mixed_dtypes_in_and_float64_alone() -> None:
+def test_autocast_accepts_mixed_dtypes_and_keeps_float64() -> None:
     q, k, v = tensors(1, 2, 7, 8)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert attend(q, k.bfloat16(), v).dtype == torch.bfloat16
@@ -292,7 +292,7 @@ TRIANGLE = np.tri(7, dtype=bool)
     ],
     ids=["padding", "both", "array"],
 )
-def test_masks_of_numpy_arrays_are_traced(call: Callable[..., torch.Tensor]) -> None:
+def test_numpy_masks_can_be_compiled(call: Callable[..., torch.Tensor]) -> None:
     q, k, v = tensors(2, 4, 7, 8)
     with fresh_compiler():
         found = torch.compile(call, fullgraph=True, backend="aot_eager")(q, k, v)
@@ -300,7 +300,7 @@ def test_masks_of_numpy_arrays_are_traced(call: Callable[..., torch.Tensor]) -> 
 
 
 @pytest.mark.parametrize("dynamic", [None, pytest.param(True, marks=pytest.mark.long)], ids=["default", "dynamic"])
-def test_a_compiled_call_takes_other_lengths_and_heads(dynamic: bool | None) -> None:
+def test_compiled_call_accepts_other_lengths_and_head_counts(dynamic: bool | None) -> None:
     def call(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         return attend(q, k, v, mask=Mask.causal() & Mask.padding(ids))
 
@@ -313,7 +313,7 @@ def test_a_compiled_call_takes_other_lengths_and_heads(dynamic: bool | None) -> 
             assert_close(compiled(q, k[:, :G], v[:, :G], ids), call(q, k[:, :G], v[:, :G], ids))
 
 
-def test_compiled_calls_keep_hidden_garbage_out() -> None:
+def test_compiled_calls_ignore_masked_nan_and_inf() -> None:
     q, k, v = tensors(1, 2, 6, 4)
     with fresh_compiler():
         compiled = torch.compile(COMPILED["causal"], fullgraph=True, backend="aot_eager")
@@ -321,15 +321,15 @@ def test_compiled_calls_keep_hidden_garbage_out() -> None:
         for garbage in (torch.nan, torch.inf, 1e38):
             k2, v2 = k.clone(), v.clone()
             k2[:, :, 4], v2[:, :, 4] = garbage, garbage
-            spoilt = compiled(q, k2, v2, None)
-            assert torch.equal(spoilt[:, :, :4], clean[:, :, :4])
-            assert spoilt[:, :, 4:].isnan().all()
+            changed = compiled(q, k2, v2, None)
+            assert torch.equal(changed[:, :, :4], clean[:, :, :4])
+            assert changed[:, :, 4:].isnan().all()
 
 
 # --- threads ---------------------------------------------------------------------------------------------
 
 
-def test_several_threads_may_attend_at_once() -> None:
+def test_several_threads_attend_concurrently() -> None:
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal((1, 6, 600, 16)).astype(np.float32) for _ in range(3)]
     right = attend(*arrays, mask=Mask.causal())
@@ -344,7 +344,7 @@ def test_several_threads_may_attend_at_once() -> None:
         np.testing.assert_array_equal(one, right)
 
 
-def test_blas_and_torch_get_their_threads_back() -> None:
+def test_thread_counts_of_blas_and_torch_are_restored() -> None:
     from threadpoolctl import threadpool_info
 
     arrays = [np.random.default_rng(0).standard_normal((1, 6, 600, 16)) for _ in range(3)]
@@ -354,7 +354,7 @@ def test_blas_and_torch_get_their_threads_back() -> None:
     assert ([pool["num_threads"] for pool in threadpool_info()], torch.get_num_threads()) == before
 
 
-def test_threads_started_later_keep_pytorchs_number() -> None:
+def test_threads_started_later_keep_the_thread_count_of_pytorch() -> None:
     attend(*tensors(1, 4, 64, 8), see=See())
     seen: list[int] = []
     thread = threading.Thread(target=lambda: seen.append(torch.get_num_threads()))
@@ -363,9 +363,9 @@ def test_threads_started_later_keep_pytorchs_number() -> None:
     assert seen == [torch.get_num_threads()]
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forked children are a matter of POSIX systems")
-def test_a_forked_child_computes_with_threads_of_its_own() -> None:
-    """Threads stay behind in the parent: a pool inherited by the child would wait for them for ever."""
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork exists on POSIX systems only")
+def test_forked_child_starts_its_own_threads() -> None:
+    """Threads do not survive a fork: a pool inherited by the child would wait for them forever."""
     code = (
         "import os, numpy as np\n"
         "from regard import attend\n"
@@ -389,7 +389,7 @@ def test_inference_mode(options: dict[str, Any]) -> None:
     assert torch.equal(*(x[0] if isinstance(x, tuple) else x for x in (found, right)))
 
 
-def test_pinning_another_sdpa_backend_changes_no_answer() -> None:
+def test_another_sdpa_backend_gives_the_same_output() -> None:
     q, k, v = tensors(2, 4, 9, 8)
     mask = Mask.window(2, 1)
     right = attend(q, k, v, mask=mask)

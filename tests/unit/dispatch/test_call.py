@@ -1,4 +1,4 @@
-"""The door of attend: what does not fit gets our own error, with the values and the fix, and nothing is changed."""
+"""Validation of attend's arguments: wrong ones raise a RegardError with values and the fix; inputs stay unchanged."""
 
 from typing import Any
 
@@ -148,7 +148,7 @@ WRONG: dict[str, tuple[type[RegardError], str, tuple[Any, Any, Any], dict[str, A
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_calls_get_our_error(name: str) -> None:
+def test_wrong_arguments_raise_a_regard_error(name: str) -> None:
     kind, key, arrays, options, wanted = WRONG[name]
     for function in (attend, backends):
         with pytest.raises(kind) as caught:
@@ -163,14 +163,14 @@ def test_wrong_calls_get_our_error(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["float mask", "0/1 mask", "mask of another size", "3-D mask beside heads, B = H"])
-def test_torch_masks_are_judged_alike(name: str) -> None:
+def test_wrong_torch_masks_raise_the_same_errors(name: str) -> None:
     kind, key, arrays, options, _ = WRONG[name]
     with pytest.raises(kind) as caught:
         attend(*map(torch.from_numpy, arrays), mask=torch.from_numpy(options["mask"]))
     assert caught.value.key == key
 
 
-def test_a_mask_of_the_other_kind_is_welcome() -> None:
+def test_mask_of_the_other_array_type_is_accepted() -> None:
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal((1, 2, 3, 4)) for _ in range(3)]
     tensors = [torch.from_numpy(a) for a in arrays]
@@ -180,12 +180,12 @@ def test_a_mask_of_the_other_kind_is_welcome() -> None:
     np.testing.assert_allclose(attend(*arrays, mask=torch.from_numpy(mask)), right, atol=1e-12)
 
 
-def test_subclasses_of_arrays_are_arrays() -> None:
+def test_array_subclasses_are_accepted() -> None:
     """np.matrix keeps two axes whatever is done to it."""
 
     class Flat(np.ndarray):
         def reshape(self, *shape: Any, **options: Any) -> Any:
-            raise AssertionError("asked to be something else")
+            raise AssertionError("reshape of the subclass was called")
 
     x = np.eye(3)
     found = attend(*(x.view(Flat) for _ in range(3)))
@@ -193,7 +193,7 @@ def test_subclasses_of_arrays_are_arrays() -> None:
     np.testing.assert_array_equal(found, attend(x, x, x))
 
 
-def test_inputs_are_left_as_they_were() -> None:
+def test_inputs_are_not_modified() -> None:
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal((1, 2, 5, 4)).astype(np.float32) for _ in range(3)]
     arrays[1][0, 0, 4] = np.nan
@@ -209,7 +209,7 @@ def test_inputs_are_left_as_they_were() -> None:
 
 
 @pytest.mark.parametrize("axes", [2, 3, 4, 5])
-def test_an_all_zero_additive_mask_hides_nothing(axes: int) -> None:
+def test_all_zero_additive_mask_masks_nothing(axes: int) -> None:
     shape = (2, 3, 2, 5, 4)[-axes:]
     arrays = [np.random.default_rng(0).standard_normal(shape) for _ in range(3)]
     mask = Mask.from_additive(np.zeros((5, 5)))

@@ -1,4 +1,4 @@
-"""What a Record keeps: exact, out of reach of later changes, and never more than there is room for."""
+"""What a Record keeps: exact, independent of later changes, and refused where it would not fit in memory."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from tolerances import assert_close
 from regard import Mask, See, attend, reference
 from regard.arrays import Array
 from regard.dispatch import backend_choice, observation, recording, torch_backends
-from regard.dispatch.call import receive
+from regard.dispatch.call import make_call
 from regard.errors import TooLargeError
 
 
@@ -17,7 +17,7 @@ def same(x: Array, kind: str) -> Array:
 
 
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
-def test_later_changes_do_not_reach_a_record(kind: str) -> None:
+def test_later_changes_of_inputs_do_not_change_a_record(kind: str) -> None:
     rng = np.random.default_rng(0)
     q, k, v = (same(rng.standard_normal((1, 2, 5, 4)), kind) for _ in range(3))
     bias, mask = same(rng.standard_normal((5, 5)), kind), same(np.tri(5, dtype=bool), kind)
@@ -29,7 +29,7 @@ def test_later_changes_do_not_reach_a_record(kind: str) -> None:
     assert_close(record.weights(), before, "weights")
 
 
-def test_a_changed_lse_does_not_reach_the_gradients() -> None:
+def test_changing_the_lse_does_not_change_gradients() -> None:
     q, k, v = (torch.randn(1, 2, 5, 4, requires_grad=True) for _ in range(3))
     out, record = attend(q, k, v, see=See(map=2))
     record.lse.add_(1)
@@ -40,7 +40,7 @@ def test_a_changed_lse_does_not_reach_the_gradients() -> None:
         assert_close(one.grad, other.grad, "gradient")
 
 
-def test_more_weights_than_there_is_room_for_are_refused() -> None:
+def test_weights_that_do_not_fit_are_refused() -> None:
     x = np.zeros((2_000_000, 1), np.float32)
     _, record = attend(x, x, x, mask=Mask.window(1), see=See(map=4, qk=True))
     with pytest.raises(TooLargeError, match=r"TiB"):
@@ -48,48 +48,48 @@ def test_more_weights_than_there_is_room_for_are_refused() -> None:
     assert record.weights(slice(5, 7), slice(4, 7)).tolist() == [[[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]]]
 
 
-def test_what_is_seen_on_a_gpu_must_fit_there_with_what_is_needed_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its own memory is asked, which something stands in for; what a backend needs beside is counted, too."""
-    x = torch.zeros(1, 300, 256, 1)  # of 75 MiB, the map
-    call = receive(x, x, x, see=See())
-    for room in (recording, torch_backends):
-        monkeypatch.setattr(room, "free_beside", lambda one: {id(x): 100 * 2**20}.get(id(one)))
-    recording.require_room_for(call)
+def test_record_and_scratch_must_fit_in_gpu_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Free GPU memory is a stub here; the temporary memory of a backend is counted, too."""
+    x = torch.zeros(1, 300, 256, 1)  # its map has 75 MiB
+    call = make_call(x, x, x, see=See())
+    for module in (recording, torch_backends):
+        monkeypatch.setattr(module, "free_beside", lambda one: {id(x): 100 * 2**20}.get(id(one)))
+    recording.require_memory_for(call)
     with pytest.raises(TooLargeError, match=r"would take 101.0 MiB, and 100.0 MiB are free"):
-        recording.require_room_for(call, scratch=26 * 2**20)
+        recording.require_memory_for(call, scratch=26 * 2**20)
     with pytest.raises(TooLargeError, match=r"need 225.0 MiB, and 100.0 MiB are free"):
         attend(x, x, x, see=See(), backend="eager")
-    recording.require_room_for(receive(x, x, x, see=See(map=128)), scratch=45 * 2**20)
+    recording.require_memory_for(make_call(x, x, x, see=See(map=128)), scratch=45 * 2**20)
 
 
-def test_nothing_is_asked_where_little_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It costs a GPU's driver more than a small call takes."""
+def test_small_calls_do_not_query_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The query to the GPU driver takes longer than a small call."""
     monkeypatch.setattr(recording, "free_beside", lambda _: 1 / 0)
     x = torch.zeros(1, 1, 256, 1)
-    recording.require_room_for(receive(x, x, x, see=See(top=8)), scratch=2**25)
+    recording.require_memory_for(make_call(x, x, x, see=See(top=8)), scratch=2**25)
 
 
-def test_a_backend_s_own_scratch_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def asked(_: object, scratch: int) -> None:
+def test_scratch_memory_of_a_backend_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object, scratch: int) -> None:
         raise TooLargeError("record-too-large", need=scratch, free=0)
 
     q, k = torch.zeros(2, 3, 500, 64), torch.zeros(2, 3, 700, 64)
-    monkeypatch.setattr(backend_choice, "require_room_for", asked)
+    monkeypatch.setattr(backend_choice, "require_memory_for", refuse)
     with pytest.raises(TooLargeError, match="take 0, and"):
         attend(q, k, k, see=See(map=10), backend="chunked")
     monkeypatch.setattr(torch_backends, "refusal", lambda *_, **__: None)  # as if there were a GPU
     with pytest.raises(TooLargeError, match=f"take {4 * 2 * 3 * 10 * 2 * 10}, and"):
         attend(q, k, k, see=See(map=10))
-    monkeypatch.setattr(observation, "require_room_for", asked)
+    monkeypatch.setattr(observation, "require_memory_for", refuse)
     monkeypatch.setattr(observation, "refusal", lambda *_, **__: None)
     with pytest.raises(TooLargeError, match=f"take {4 * 2 * 3 * 10 * 11 * 2}, and"):  # tiles of 64 keys, two bins each
-        observation.observed(q, k, k, lse=torch.zeros(2, 3, 500), scale=1.0, see=See(map=10))
+        observation.observe_attention(q, k, k, lse=torch.zeros(2, 3, 500), scale=1.0, see=See(map=10))
     with pytest.raises(TooLargeError, match=f"take {4 * 2 * 3 * 10 * 2 * 10}, and"):
-        observation.observed(q, k, k, scale=1.0, see=See(map=10))
+        observation.observe_attention(q, k, k, scale=1.0, see=See(map=10))
 
 
 @pytest.mark.parametrize("backend", ["blocked", "chunked", "reference", "eager"])
-def test_a_bias_may_hide_as_a_mask_does(backend: str) -> None:
+def test_bias_of_minus_infinity_masks(backend: str) -> None:
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((1, 2, 5, 4)) for _ in range(3))
     bias = np.where(np.tri(5, dtype=bool), 0.3, -np.inf)
@@ -104,7 +104,7 @@ def test_a_bias_may_hide_as_a_mask_does(backend: str) -> None:
         assert_close(getattr(record, name), getattr(right, name), "statistic")
 
 
-def test_numbers_of_another_byte_order_are_computed_as_precisely() -> None:
+def test_other_byte_orders_are_computed_in_full_precision() -> None:
     rng = np.random.default_rng(0)
     q, k, v = (rng.standard_normal((1, 2, 5, 4)) for _ in range(3))
     out, record = attend(*(x.astype(">f8") for x in (q, k, v)), see=See())
@@ -119,14 +119,14 @@ def test_overflow_is_silent_where_the_reference_is() -> None:
 
 
 def test_values_near_the_largest_number_do_not_overflow() -> None:
-    """Powers up to exp(40) times such values would: there the weights are made whole first."""
+    """exp(40) times such values would overflow, so the weights are normalised first."""
     q = k = np.full((1, 1, 3, 4), 4.0, np.float32)
     v = np.full((1, 1, 3, 2), 1e30, np.float32)
     np.testing.assert_allclose(attend(q, k, v), v, rtol=1e-5)
     np.testing.assert_allclose(attend(q, k, v * 3e8, mask=Mask.causal()), v * 3e8, rtol=1e-5)
 
 
-def test_what_was_not_asked_for_is_not_there() -> None:
+def test_fields_that_were_not_requested_are_none() -> None:
     x = np.eye(3)
     _, record = attend(x, x, x, see=See(map=None, lse=False, sink=False, qk=True))
     assert record.map is None

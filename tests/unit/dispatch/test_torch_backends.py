@@ -1,4 +1,4 @@
-"""Gradients through what a Record holds: who gives them, who says no, and that they are right in the corners."""
+"""Gradients through the statistics of a Record: which backends compute them, which refuse, and the edge cases."""
 
 from typing import Any
 
@@ -10,14 +10,14 @@ from torch import Tensor
 
 from regard import Mask, See, attend, backends
 from regard.errors import ArgumentError, BackendError
-from regard.messages import speaking
+from regard.messages import use_language
 
 SEE = See(map=3, entropy=True, received=True, top=2, distance=True, differentiable=True)
 FIELDS = ("map", "lse", "entropy")
 MASKS = {
     "full": None,
     "causal": Mask.causal(),
-    "blind": Mask.causal() & Mask.padding(np.array([0, 0, 1, 1, 0])),  # the first two queries see nothing
+    "fully masked": Mask.causal() & Mask.padding(np.array([0, 0, 1, 1, 0])),  # the first two queries
 }
 
 
@@ -26,21 +26,23 @@ def leaves(T: int = 5, *, dtype: Any = torch.float64) -> list[Tensor]:
     return [torch.randn(1, 2, T, 3, generator=make, dtype=dtype).requires_grad_() for _ in range(3)]
 
 
-def seen(record: Any) -> tuple[Tensor, ...]:
+def statistics_with_gradients(record: Any) -> tuple[Tensor, ...]:
     return record.map, record.lse[record.lse > -torch.inf], record.entropy
 
 
 @pytest.mark.parametrize("softcap", [None, 2.0])
 @pytest.mark.parametrize("name", MASKS)
-def test_gradients_are_those_of_finite_differences(name: str, softcap: float | None) -> None:
+def test_gradients_match_finite_differences(name: str, softcap: float | None) -> None:
     def statistics(*xs: Tensor) -> tuple[Tensor, ...]:
-        return seen(attend(*xs, leaves()[2].detach(), mask=MASKS[name], softcap=softcap, see=SEE)[1])
+        return statistics_with_gradients(
+            attend(*xs, leaves()[2].detach(), mask=MASKS[name], softcap=softcap, see=SEE)[1]
+        )
 
     assert torch.autograd.gradcheck(statistics, leaves()[:2])
 
 
 @pytest.mark.parametrize("name", MASKS)
-def test_the_numbers_are_the_same(name: str) -> None:
+def test_values_match_the_undifferentiable_statistics(name: str) -> None:
     _, found = attend(*leaves(), mask=MASKS[name], see=SEE)
     _, right = attend(*leaves(), mask=MASKS[name], see=See(map=3, entropy=True, received=True, top=2, distance=True))
     for field in (*FIELDS, "received", "sink", "distance"):
@@ -49,7 +51,7 @@ def test_the_numbers_are_the_same(name: str) -> None:
         assert not getattr(right, field).requires_grad
 
 
-def test_large_scores_lose_no_digits() -> None:
+def test_large_scores_keep_their_precision() -> None:
     q, k, v = (x.detach().float() * 20 for x in leaves())
     _, found = attend(q, k, v, see=SEE, backend="eager")
     _, right = attend(q.double(), k.double(), v.double(), see=SEE)
@@ -58,7 +60,7 @@ def test_large_scores_lose_no_digits() -> None:
 
 
 @pytest.mark.parametrize("garbage", [torch.nan, torch.inf, 1e38])
-def test_hidden_garbage_reaches_no_gradient(garbage: float) -> None:
+def test_masked_nan_and_inf_reach_no_gradient(garbage: float) -> None:
     def gradients(last: float | None) -> list[Tensor]:
         xs = leaves(dtype=torch.float32)
         if last is not None:
@@ -68,12 +70,12 @@ def test_hidden_garbage_reaches_no_gradient(garbage: float) -> None:
         total = sum(x[:, :, :-1].square().sum() for x in (out, record.map, record.lse, record.entropy))
         return list(torch.autograd.grad(total, xs))
 
-    for spoilt, clean in zip(gradients(garbage), gradients(None), strict=True):
-        assert_same_bits(spoilt, clean)
+    for found, clean in zip(gradients(garbage), gradients(None), strict=True):
+        assert_same_bits(found, clean)
 
 
 @pytest.mark.parametrize(("T", "S"), [(0, 4), (4, 0)])
-def test_nothing_to_look_at(T: int, S: int) -> None:
+def test_no_queries_or_no_keys(T: int, S: int) -> None:
     q, k = torch.zeros(1, 2, T, 3, requires_grad=True), torch.zeros(1, 2, S, 3)
     _, record = attend(q, k, k, see=SEE)
     assert record.entropy.tolist() == torch.zeros(1, 2, T).tolist()
@@ -82,26 +84,26 @@ def test_nothing_to_look_at(T: int, S: int) -> None:
     assert (q.grad == 0).all()
 
 
-def test_who_gives_them_says_so() -> None:
+def test_backends_report_who_computes_these_gradients() -> None:
     q, k, v = leaves()
     answers = backends(q, k, v, see=SEE)
     assert answers.chosen == "eager"
     assert answers["chunked"].endswith("these do: eager")
     assert answers["sdpa"] == "the fused kernel gives no statistics; eager does"
-    with speaking("zh"):
+    with use_language("zh"):
         assert backends(q, k, v, see=SEE)["chunked"].endswith("可以的有：eager")
-    with pytest.raises(BackendError, match=r"differentiable=True asks; these do: eager; .*'auto' would take eager"):
+    with pytest.raises(BackendError, match=r"differentiable=True requests; these do: eager; .*'auto' would take eager"):
         attend(q, k, v, see=SEE, backend="chunked")
 
 
-def test_without_a_gradient_there_is_nothing_to_refuse() -> None:
+def test_no_backend_refuses_without_a_gradient() -> None:
     q, k, v = leaves()
     assert backends(q.detach(), k.detach(), v.detach(), see=SEE).chosen == "chunked"
     with torch.no_grad():
         assert backends(q, k, v, see=SEE).chosen == "chunked"
 
 
-def test_numpy_has_none() -> None:
+def test_numpy_arrays_are_refused() -> None:
     x = np.eye(3)
     for call in (attend, backends):
         with pytest.raises(ArgumentError, match="give torch tensors") as caught:
@@ -109,17 +111,17 @@ def test_numpy_has_none() -> None:
         assert caught.value.key == "see-differentiable-numpy"
 
 
-def test_what_is_kept_for_weights_holds_no_graph() -> None:
+def test_kept_tensors_hold_no_graph() -> None:
     _, record = attend(*leaves(), see=See(qk=True, differentiable=True))
     assert record.lse.requires_grad
     assert not any(record.kept[name].requires_grad for name in ("q", "k", "lse"))
     assert not record.weights().requires_grad
 
 
-@pytest.mark.parametrize("wild", [3e38, torch.inf, torch.nan])
-def test_a_key_that_later_queries_see_costs_the_earlier_no_gradient(wild: float) -> None:
+@pytest.mark.parametrize("bad", [3e38, torch.inf, torch.nan])
+def test_bad_key_of_later_queries_leaves_earlier_gradients_finite(bad: float) -> None:
     q, k, v = torch.randn(3, 1, 1, 8, 4, generator=torch.Generator().manual_seed(0))
-    k[:, :, 5] = wild
+    k[:, :, 5] = bad
     q, k, v = (x.requires_grad_() for x in (q, k, v))
     out, record = attend(q, k, v, mask=Mask.causal(), see=See(map=8, entropy=True, differentiable=True))
     for one in (out, record.map, record.entropy, record.lse):

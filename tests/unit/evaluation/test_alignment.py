@@ -1,4 +1,4 @@
-"""Weights between pieces against the same spelled out character by character; error rates against every link drawn."""
+"""Word weights compared with a character-by-character computation; error rates compared with enumeration."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from regard.evaluation.alignment import (
     Aligned,
     Head,
     Link,
-    Reading,
+    RowChoice,
     alignment_error_rate,
     best_heads,
     chance_error_rate,
@@ -42,7 +42,7 @@ SANG = aligned("He sang a song", "他唱了歌", {(0, 0), (1, 1), (3, 3)}, {(1, 
 
 @st.composite
 def seen(draw: st.DrawFn) -> tuple[np.ndarray, list[str], list[str], Aligned]:
-    """Two rows of words, each cut into pieces anywhere, also across words, with control tokens, and weights."""
+    """Two word sequences split into tokens at any place, also across words, with control tokens, and weights."""
 
     def side() -> tuple[list[str], tuple[str, ...]]:
         words = draw(st.lists(st.text("ab爱", min_size=1, max_size=4), min_size=1, max_size=4))
@@ -58,9 +58,9 @@ def seen(draw: st.DrawFn) -> tuple[np.ndarray, list[str], list[str], Aligned]:
 
 
 def slow_word_weights(
-    weights: np.ndarray, queries: list[str], keys: list[str], pair: Aligned, reading: Reading
+    weights: np.ndarray, queries: list[str], keys: list[str], pair: Aligned, row_choice: RowChoice
 ) -> np.ndarray:
-    """For one head, character by character; in the last column what is left of 1."""
+    """For one head, character by character; the last column is the remainder to 1."""
     columns = [(at, len(piece)) for at, piece in enumerate(keys) if piece != "<eos>" for _ in piece]
     rows = [at for at, piece in enumerate(queries) if piece != "<bos>" for _ in piece]
     found = np.zeros((len(pair.target), len(pair.source) + 1))
@@ -71,7 +71,7 @@ def slow_word_weights(
             for i, word in enumerate(pair.source):
                 for _ in word:
                     at, length = columns[column]
-                    found[j, i] += weights[rows[row] - (reading == "written"), at] / length / len(looks)
+                    found[j, i] += weights[rows[row] - (row_choice == "written"), at] / length / len(looks)
                     column += 1
             row += 1
     found[:, -1] = 1 - found.sum(1)
@@ -79,32 +79,34 @@ def slow_word_weights(
 
 
 @given(seen(), st.sampled_from(["read", "written"]))
-def test_pieces_become_words(case: tuple[np.ndarray, list[str], list[str], Aligned], reading: Reading) -> None:
+def test_word_weights_match_the_slow_computation(
+    case: tuple[np.ndarray, list[str], list[str], Aligned], row_choice: RowChoice
+) -> None:
     weights, queries, keys, pair = case
-    found = word_weights(weights, queries, keys, pair, reading)
+    found = word_weights(weights, queries, keys, pair, row_choice)
     for head, each in zip(weights, found, strict=True):
-        assert_close(each, slow_word_weights(head, queries, keys, pair, reading))
+        assert_close(each, slow_word_weights(head, queries, keys, pair, row_choice))
 
 
-def test_case_width_and_spaces_of_a_tokenizer_do_no_harm() -> None:
+def test_case_width_and_spaces_are_ignored() -> None:
     pair = aligned("Really ?", "真的？", {(0, 0)})
     plain = word_weights(np.eye(4, 3), ["<bos>", *"真的？"], ["Really", "?", "<eos>"], pair)
     folded = word_weights(np.eye(4, 3), ["<s>", "真", "的", "?"], [" really", "？", "</s>"], pair)
     assert_close(folded, plain)
 
 
-def test_pieces_that_spell_something_else_are_refused() -> None:
+def test_tokens_of_another_text_raise() -> None:
     with pytest.raises(ArgumentError, match=re.escape("'I loved you . <eos>' do not spell the words 'I love you .'")):
         word_weights(np.ones((5, 5)) / 5, ["<bos>", *"我爱你。"], ["I", "loved", "you", ".", "<eos>"], LOVE)
 
 
-def test_who_looks_at_no_word_has_no_link() -> None:
-    """At the end of the sentence, that is, or at nothing at all, as a query does that may look nowhere."""
+def test_row_without_a_word_has_no_link() -> None:
+    """The maximum is at the end of the sentence, or all weights are 0, as for a fully masked query."""
     assert links(np.array([[0.4, 0.1, 0.5], [0.0, 0.0, 0.0], [0.1, 0.6, 0.3]])) == {(1, 2)}
 
 
-def test_a_row_that_is_not_there_has_no_link() -> None:
-    """What comes first was written by no row, where the decoder began without <bos>."""
+def test_missing_row_has_no_link() -> None:
+    """Without <bos>, no row predicts the first token."""
     weights = word_weights(np.eye(4), list("我爱你。"), ["I", "love", "you", "."], LOVE, "written")
     assert links(weights) == {(0, 1), (1, 2), (2, 3)}
 
@@ -117,7 +119,7 @@ def test_error_rate_by_hand() -> None:
     assert alignment_error_rate([(SANG, found)]) == pytest.approx(1 - (2 + 3) / (4 + 3))
 
 
-def test_possible_links_are_free_and_sure_ones_are_not() -> None:
+def test_missing_possible_links_cost_nothing() -> None:
     sure = set(SANG.sure)
     assert alignment_error_rate([(SANG, sure)]) == 0
     assert alignment_error_rate([(SANG, sure | {(1, 2), (2, 3)})]) == 0
@@ -126,8 +128,8 @@ def test_possible_links_are_free_and_sure_ones_are_not() -> None:
     assert alignment_error_rate([(SANG, set())]) == 1
 
 
-def test_pairs_are_counted_together() -> None:
-    """Not the mean of their error rates: a long sentence weighs more."""
+def test_error_rate_is_over_all_links() -> None:
+    """Not the mean of the pairs' error rates: a long sentence counts more."""
     assert alignment_error_rate([(LOVE, set(LOVE.sure)), (SANG, set())]) == pytest.approx(1 - 8 / 11)
 
 
@@ -135,14 +137,14 @@ def test_pairs_are_counted_together() -> None:
 
 
 def attention(pair: Aligned, *heads: list[int], tokens: bool = True, kind: str = "cross") -> Trace:
-    """A layer whose heads look, row by row from <bos> on, at one of the words or (the last) at <eos>."""
+    """A layer whose heads attend, row by row from <bos> on, to one of the words or (the last) to <eos>."""
     queries, keys = ["<bos>", *pair.target], [*pair.source, "<eos>"]
     weights = np.eye(len(keys))[np.array(heads)]  # H T S
     labels = {"queries": queries, "keys": keys} if tokens else {}
     return Trace.from_weights(weights, **labels, name="decoder.layers.0.cross_attention", kind=kind)
 
 
-def test_the_best_head_is_first_by_either_way_of_reading() -> None:
+def test_best_head_is_first_for_both_row_choices() -> None:
     reader, writer, sleeper, mixed = [4, 0, 1, 2, 3], [0, 1, 2, 3, 4], [4] * 5, [0, 0, 1, 0, 0]
     layers = Trace([*attention(LOVE, sleeper, mixed), *attention(LOVE, writer, reader)])
     assert [(head.layer, head.head) for head in best_heads([(LOVE, layers)])] == [(1, 1), (0, 1), (0, 0), (1, 0)]
@@ -150,7 +152,7 @@ def test_the_best_head_is_first_by_either_way_of_reading() -> None:
     assert best_heads([(LOVE, layers)], "written")[0] == Head(1, 0, 0.0)
 
 
-def test_heads_are_judged_over_all_pairs() -> None:
+def test_heads_are_ranked_over_all_pairs() -> None:
     first, second = attention(LOVE, [4, 0, 1, 2, 3], [4, 4, 4, 2, 3]), attention(SANG, [4] * 5, [4, 0, 1, 1, 3])
     (good, bad) = best_heads([(LOVE, first), (SANG, second)])
     assert (good.head, bad.head) == (1, 0)
@@ -161,22 +163,22 @@ def test_heads_are_judged_over_all_pairs() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"tokens": False}, {"kind": "decoder"}], ids=["no tokens", "no cross-attention"])
-def test_a_trace_that_says_nothing_is_refused(changes: dict[str, object]) -> None:
-    with pytest.raises(ArgumentError, match=r"'I love you\.' has no cross-attention with its tokens"):
+def test_trace_without_labels_or_cross_attention_raises(changes: dict[str, object]) -> None:
+    with pytest.raises(ArgumentError, match=r"'I love you\.' has no cross-attention with token labels"):
         best_heads([(LOVE, attention(LOVE, [4] * 5, **changes))])
 
 
-# --- what a head must beat --------------------------------------------------------------------------------
+# --- baselines --------------------------------------------------------------------------------------------
 
 
-def test_chance_is_the_mean_over_every_way_to_link() -> None:
+def test_chance_is_the_mean_over_all_links() -> None:
     ways = [{(i, j) for j, i in enumerate(each)} for each in product(range(4), repeat=4)]
     assert chance_error_rate([SANG]) == pytest.approx(np.mean([alignment_error_rate([(SANG, way)]) for way in ways]))
     assert chance_error_rate([LOVE, SANG]) == pytest.approx(1 - (4 + 4 + 3 + 5) / 4 / (4 + 4 + 4 + 3))
 
 
 @given(st.integers(1, 9), st.integers(1, 9))
-def test_the_diagonal_goes_at_an_even_pace(n_source: int, n_target: int) -> None:
+def test_diagonal_is_even(n_source: int, n_target: int) -> None:
     source, target = ("a",) * n_source, ("爱",) * n_target
     path = {j: i for i, j in diagonal(Aligned(source, target, frozenset(), frozenset()))}
     assert sorted(path) == list(range(n_target))
@@ -192,7 +194,7 @@ def write(folder: Path, text: str) -> Path:
     return path
 
 
-def test_a_file_is_read(tmp_path: Path) -> None:
+def test_file_is_read(tmp_path: Path) -> None:
     path = write(
         tmp_path, "# rules\n\nHe sang a song\t他 唱 了 歌\t0-0 1-1 1?2 2?3 3-3\nNo , thanks .\t不 ， 谢 谢 。\t0-0\n"
     )
@@ -216,13 +218,15 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     ],
     ids=["two columns", "four", "target short", "source short", "negative", "sign", "twice", "none sure", "no links"],
 )
-def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
-    with pytest.raises(FileError, match=r"aligned\.tsv, line 2: wanted words, characters and links") as caught:
+def test_bad_line_is_named(tmp_path: Path, line: str) -> None:
+    with pytest.raises(
+        FileError, match=r"aligned\.tsv, line 2: a line must have words, characters and links"
+    ) as caught:
         read_aligned(write(tmp_path, f"He sang\t他 唱 了\t0-0\n{line}\n"))
     assert repr(line) in str(caught.value)
 
 
-def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_unreadable_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"there is no file .*absent\.tsv"):
         read_aligned(tmp_path / "absent.tsv")
     path = tmp_path / "latin.tsv"

@@ -1,4 +1,4 @@
-"""Poems held against their form: lengths of lines, and rhymes of modern Mandarin."""
+"""Verse forms: lengths of lines, and rhymes of modern Mandarin."""
 
 import sys
 
@@ -11,13 +11,13 @@ HERON = "白日依山尽，黄河入海流。欲穷千里目，更上一层楼�
 DAWN = "朝辞白帝彩云间，千里江陵一日还。两岸猿声啼不住，轻舟已过万重山。"
 
 
-def test_lines_end_at_any_of_five_signs() -> None:
+def test_lines_end_at_five_punctuation_marks() -> None:
     assert lines_of("何处？此处！山；水，云。") == ["何处", "此处", "山", "水", "云"]
     assert lines_of("白日依山尽，\n黄河入海流。\n欲穷") == ["白日依山尽", "黄河入海流", "欲穷"]
     assert lines_of("，。 ") == lines_of("") == []
 
 
-def test_a_form_is_its_numbers() -> None:
+def test_form_by_line_lengths() -> None:
     assert [form_of(poem) for poem in (HERON, DAWN, HERON * 2, DAWN * 2)] == ["五绝", "七绝", "五律", "七律"]
     assert [form_of(poem) for poem in (HERON * 3, HERON + DAWN, HERON[:-6], "", HERON[1:])] == [None] * 5
 
@@ -34,7 +34,7 @@ def test_a_form_is_its_numbers() -> None:
         ("", "五绝", 0.0),
     ],
 )
-def test_lines_too_few_and_too_many_are_wrong(poem: str, form: str, wanted: float) -> None:
+def test_missing_and_extra_lines_are_wrong(poem: str, form: str, wanted: float) -> None:
     assert right_lines(poem, FORMS[form]) == wanted
 
 
@@ -68,24 +68,24 @@ def test_lines_too_few_and_too_many_are_wrong(poem: str, form: str, wanted: floa
         ("行光", True),  # háng or xíng
         ("行声", True),
         ("山山", False),
-        ("山𪒶", False),  # whose sound is not known
+        ("山𪒶", False),  # its reading is unknown
     ],
 )
-def test_what_rhymes(ends: str, wanted: bool) -> None:
+def test_rhymes(ends: str, wanted: bool) -> None:
     assert rhymes(f"一二三四五，一二三四{ends[0]}。一二三四五，一二三四{ends[1]}。") is wanted
     assert rhymes(f"一，二{ends[1]}！三？四{ends[0]}；五。") is wanted
 
 
-def test_poems_one_knows() -> None:
+def test_famous_poems() -> None:
     assert rhymes(HERON)
     assert rhymes(DAWN)
     assert not rhymes("千山鸟飞绝，万径人踪灭。孤舟蓑笠翁，独钓寒江山。")
     assert not rhymes("白日依山尽，黄河入海流。欲穷千里目。")
 
 
-def test_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pypinyin", None)
     with pytest.raises(MissingPackageError) as caught:
-        rhymes("一，蠹。一，蠱。")  # asked for nowhere else, so that nothing is remembered
+        rhymes("一，蠹。一，蠱。")  # used in no other test, so that nothing is cached
     assert "pypinyin" in caught.value.text("en")
     assert "pypinyin" in caught.value.text("zh")

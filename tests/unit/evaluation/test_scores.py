@@ -1,4 +1,4 @@
-"""BLEU against multi-bleu.perl's way of counting, written down again, and against numbers that sacreBLEU prints."""
+"""BLEU compared with a reimplementation of multi-bleu.perl and with sacreBLEU's published numbers."""
 
 import math
 import sys
@@ -43,77 +43,83 @@ def _grams(words: list[str], n: int) -> Counter[tuple[str, ...]]:
 
 
 @given(corpora)
-def test_paper_bleu_is_what_multi_bleu_counts(corpus: list[tuple[str, list[str]]]) -> None:
+def test_paper_bleu_matches_multi_bleu(corpus: list[tuple[str, list[str]]]) -> None:
     hypotheses, references = map(list, zip(*corpus, strict=True))
     assert paper_bleu(hypotheses, references).value == pytest.approx(multi_bleu(hypotheses, references), abs=1e-9)
 
 
 @given(st.lists(st.tuples(sentences, sentences), min_size=1, max_size=6))
-def test_one_reference_may_stand_alone(corpus: list[tuple[str, str]]) -> None:
+def test_single_reference_without_a_list(corpus: list[tuple[str, str]]) -> None:
     hypotheses, references = map(list, zip(*corpus, strict=True))
     assert paper_bleu(hypotheses, references) == paper_bleu(hypotheses, [[line] for line in references])
 
 
 def test_paper_bleu_by_hand() -> None:
-    """5/6, 3/5, 2/4 and 1/3 of the n-grams are right, and the hypothesis is one word too long, which costs nothing."""
+    """5/6, 3/5, 2/4 and 1/3 of the n-grams match; the hypothesis is one word too long, which has no penalty."""
     score = paper_bleu(["A dog runs fast now ."], ["a dog runs fast ."])
     assert score.value == pytest.approx(100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** 0.25)
     assert score.signature is not None
     assert "case:lc|eff:no|tok:none|smooth:none" in score.signature
 
 
-def test_tokens_stay_as_they_are() -> None:
-    """Escapes of Moses are one token; sacreBLEU's own tokenisation would make several of them."""
+def test_tokens_are_not_split() -> None:
+    """Escapes of Moses are one token; sacreBLEU's own tokenizer would split them."""
     line = "the dog &apos;s red &amp; ball"
     assert paper_bleu([line], [line]).value == pytest.approx(100)
     assert paper_bleu(["a b c d,"], ["a b c d ,"]).value == 0
 
 
-def test_sacre_bleu_as_its_readme_counts() -> None:
+def test_sacre_bleu_matches_its_readme() -> None:
     """The example of sacreBLEU's README, which prints 48.53."""
     first = ["The dog bit the man.", "It was not unexpected.", "The man bit him first."]
     second = ["The dog had bit the man.", "No one was surprised.", "The man had bitten the dog."]
-    said = ["The dog bit the man.", "It wasn't surprising.", "The man had just bitten him."]
-    score = sacre_bleu(said, [list(pair) for pair in zip(first, second, strict=True)])
+    hypotheses = ["The dog bit the man.", "It wasn't surprising.", "The man had just bitten him."]
+    score = sacre_bleu(hypotheses, [list(pair) for pair in zip(first, second, strict=True)])
     assert score.value == pytest.approx(48.53, abs=0.005)
     assert score.signature is not None
     assert score.signature.startswith("nrefs:2|case:mixed|eff:no|tok:13a|smooth:exp|version:")
-    assert chrf(said, [list(pair) for pair in zip(first, second, strict=True)]).value == pytest.approx(59.73, abs=0.005)
+    assert chrf(hypotheses, [list(pair) for pair in zip(first, second, strict=True)]).value == pytest.approx(
+        59.73, abs=0.005
+    )
 
 
-def test_case_counts_unless_told_otherwise() -> None:
-    said, wanted = ["THE dog bit the man."], ["the dog bit the man."]
-    assert sacre_bleu(said, wanted).value < sacre_bleu(said, wanted, lowercase=True).value == pytest.approx(100)
-    assert chrf(said, wanted).value < chrf(said, wanted, lowercase=True).value == pytest.approx(100)
-    assert "case:lc" in (chrf(said, wanted, lowercase=True).signature or "")
+def test_case_matters_by_default() -> None:
+    hypotheses, references = ["THE dog bit the man."], ["the dog bit the man."]
+    assert (
+        sacre_bleu(hypotheses, references).value
+        < sacre_bleu(hypotheses, references, lowercase=True).value
+        == pytest.approx(100)
+    )
+    assert chrf(hypotheses, references).value < chrf(hypotheses, references, lowercase=True).value == pytest.approx(100)
+    assert "case:lc" in (chrf(hypotheses, references, lowercase=True).signature or "")
 
 
-def test_chinese_is_counted_by_characters() -> None:
-    said, wanted = ["我喜欢看书，也喜欢音乐。"], ["我喜欢看书，也喜欢画。"]
-    by_character = sacre_bleu(said, wanted, language="zh")
+def test_chinese_is_scored_by_characters() -> None:
+    hypotheses, references = ["我喜欢看书，也喜欢音乐。"], ["我喜欢看书，也喜欢画。"]
+    by_character = sacre_bleu(hypotheses, references, language="zh")
     assert by_character.value > 60
-    assert sacre_bleu(said, wanted, language="en").value < 10  # a sentence without spaces is one word
+    assert sacre_bleu(hypotheses, references, language="en").value < 10  # a sentence without spaces is one word
     assert "tok:zh" in (by_character.signature or "")
 
 
 def test_lines_may_have_different_numbers_of_references() -> None:
-    said = ["我爱你。", "好的，谢谢你。"]
+    hypotheses = ["我爱你。", "好的，谢谢你。"]
     more = [["我爱你！", "我爱你。"], ["好的，谢谢。"]]
-    one = sacre_bleu(said, [line[:1] for line in more], language="zh")
-    several = sacre_bleu(said, more, language="zh")
+    one = sacre_bleu(hypotheses, [line[:1] for line in more], language="zh")
+    several = sacre_bleu(hypotheses, more, language="zh")
     assert several.value > one.value
     assert (several.signature or "").startswith("nrefs:var|")
-    assert chrf(said, more).value > chrf(said, [line[:1] for line in more]).value
+    assert chrf(hypotheses, more).value > chrf(hypotheses, [line[:1] for line in more]).value
 
 
-def test_empty_hypotheses_are_worth_nothing() -> None:
+def test_empty_hypotheses_score_zero() -> None:
     for score in (paper_bleu(["", ""], ["a b", "c"]), sacre_bleu(["", ""], ["a b", "c"]), chrf(["", ""], ["a b", "c"])):
         assert isinstance(score, Score)
         assert score.value == 0
 
 
 @pytest.mark.parametrize("count", [paper_bleu, sacre_bleu, chrf])
-def test_what_cannot_be_scored_is_told(count) -> None:
+def test_invalid_input_raises(count) -> None:
     with pytest.raises(ArgumentError, match="2 hypotheses and 1 lines of references"):
         count(["a", "b"], ["a"])
     with pytest.raises(ArgumentError, match="nothing to score"):
@@ -122,7 +128,7 @@ def test_what_cannot_be_scored_is_told(count) -> None:
         count(["a", "b"], [["a"], []])
 
 
-def test_without_sacrebleu_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_sacrebleu_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     with pytest.raises(MissingPackageError, match=r"needs sacrebleu.*regard\[train\]"):
         paper_bleu(["a"], ["a"])

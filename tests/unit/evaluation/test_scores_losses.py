@@ -1,4 +1,4 @@
-"""Losses against the definition: one token after another, each predicted once from what its block shows of the text."""
+"""Losses compared with the definition: each token is predicted once, from the tokens before it in its block."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from models import CONFIGS, random_weights, torch_model
 
 from regard.errors import ArgumentError
-from regard.evaluation import TextLoss, taking_keep, text_loss
+from regard.evaluation import TextLoss, text_loss, with_source_mask
 from regard.reference import log_sum_exp
 from regard.training.batches import IGNORED, Batch, BlockBatches, PairBatches
 
@@ -39,7 +39,7 @@ def test_every_token_but_the_first_is_predicted_once(n: int, block: int, size: i
     assert found.loss == pytest.approx(wanted / (n - 1))
 
 
-def test_pairs_of_any_length_count_as_if_alone() -> None:
+def test_padded_pairs_equal_single_pairs() -> None:
     sources, targets = [[5, 6, 7], [4], [9, 9]], [[8], [10, 11, 12, 4], [6, 5]]
     special: dict[str, int] = {"pad": 0, "bos": 1, "eos": 2}
     wanted = 0.0
@@ -48,14 +48,14 @@ def test_pairs_of_any_length_count_as_if_alone() -> None:
         wanted += sum(surprise(each, id) for each, id in zip(logits, [*target, 2], strict=True))
     for tokens_per_batch in (1, 8, 100):
         data = PairBatches(sources, targets, tokens_per_batch=tokens_per_batch, seed=0, shuffle=False, **special)
-        found = text_loss(taking_keep(TRANSLATOR), data)
+        found = text_loss(with_source_mask(TRANSLATOR), data)
         assert (found.tokens, found.nats) == (10, pytest.approx(wanted))
         assert found.bits_per_byte is None
         assert found.bits_per_character is None
 
 
-def test_bits_are_counted_by_bytes_and_characters() -> None:
-    even: Any = lambda ids: torch.zeros(*ids.shape, 8)  # noqa: E731  three bits a token, whatever comes
+def test_bits_per_byte_and_character() -> None:
+    even: Any = lambda ids: torch.zeros(*ids.shape, 8)  # noqa: E731  three bits per token, for any input
     data = BlockBatches(np.arange(7), block=3, batch_size=2, seed=0, shuffle=False)
     found = text_loss(even, data, text="床前明月光，a")
     assert (found.tokens, found.bytes, found.characters) == (6, 19, 7)
@@ -64,18 +64,18 @@ def test_bits_are_counted_by_bytes_and_characters() -> None:
     assert found.bits_per_character == pytest.approx(18 / 7)
 
 
-def test_half_precision_logits_are_summed_in_more() -> None:
+def test_half_precision_logits_are_summed_in_float64() -> None:
     rough: Any = lambda ids: torch.zeros(*ids.shape, 3, dtype=torch.bfloat16)  # noqa: E731
     found = text_loss(rough, BlockBatches(np.zeros(5001, int), block=100, batch_size=7, seed=0, shuffle=False))
     assert found.loss == pytest.approx(math.log(3), rel=1e-6)
 
 
-def test_a_perplexity_beyond_a_float_is_infinite() -> None:
+def test_perplexity_overflow_is_infinite() -> None:
     assert TextLoss(nats=2000.0, tokens=2, examples=1, solved=0).perplexity == math.inf
     assert math.isnan(TextLoss(nats=math.nan, tokens=2, examples=1, solved=0).perplexity)
 
 
-def test_an_example_is_solved_without_a_single_mistake() -> None:
+def test_solved_examples_have_no_mistake() -> None:
     def echo(ids: torch.Tensor, source: torch.Tensor, source_keep: torch.Tensor) -> torch.Tensor:
         return 9.0 * torch.nn.functional.one_hot(source, 12)
 
@@ -87,7 +87,7 @@ def test_an_example_is_solved_without_a_single_mistake() -> None:
         assert (found.examples, found.solved) == (6, 4)
 
 
-def test_no_gradient_is_kept() -> None:
+def test_no_gradient_is_recorded() -> None:
     seen = []
 
     def watching(ids: torch.Tensor) -> torch.Tensor:
@@ -98,7 +98,7 @@ def test_no_gradient_is_kept() -> None:
     assert not seen[0].requires_grad
 
 
-def test_nothing_to_predict_is_told() -> None:
+def test_data_without_targets_raises() -> None:
     class Silent:
         fingerprint, batches_per_epoch = "", 1
 

@@ -1,4 +1,4 @@
-"""Lines translated in batches: each as if it were alone, in its place, and never longer than there is room for."""
+"""Translation in batches: the same result as for single lines, in order, within the length limit."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from models import CONFIGS, random_weights, torch_model
 from regard.errors import ArgumentError, FileError
 from regard.evaluation import encode_sources, translate, translate_lines
 from regard.generation import beam_search
-from regard.generation.beams import room_for
+from regard.generation.beams import max_translation_length
 from regard.reference import Transformer as NumpyTransformer
 from regard.text.tokenizer import Tokenizer
 
@@ -41,7 +41,7 @@ SHORT = CONFIGS["pre-norm translator"]  # 32 positions
 
 
 class Echo:
-    """A model that writes what its source says, as a Decoding that knows nothing but where it is."""
+    """A model that copies its source; its Decoding stores only the position."""
 
     config = CONFIG
 
@@ -65,7 +65,7 @@ class Echoing:
         self.length += 1
         at = min(self.length, self.source.shape[1]) - 1
         logits = np.zeros((len(ids), 23))
-        logits[:, EOS] = -np.inf  # nothing ends before its source does
+        logits[:, EOS] = -np.inf  # no text ends before its source
         logits[np.arange(len(ids)), self.source[:, at]] = 30.0
         return logits
 
@@ -81,51 +81,58 @@ class Echoing:
     beams=st.integers(1, 4),
     batch_tokens=st.integers(1, 200),
 )
-def test_every_answer_stands_in_its_lines_place(lines: list[str], beams: int, batch_tokens: int) -> None:
+def test_translations_are_in_the_order_of_lines(lines: list[str], beams: int, batch_tokens: int) -> None:
     model = Echo()
     found = translate_lines(model, TOKENIZER, lines, beams=beams, batch_tokens=batch_tokens)
     assert found == [line.strip() for line in lines]
     assert all(rows * length * beams <= batch_tokens or rows == 1 for rows, length in model.shapes)
 
 
-def test_batches_hold_what_is_alike() -> None:
+def test_batches_have_sources_of_similar_length() -> None:
     model = Echo()
     translate_lines(model, TOKENIZER, ["a" * n for n in (1, 9, 2, 3, 3, 3, 7, 30, 1)], beams=2, batch_tokens=40)
     assert model.shapes == [(1, 31), (2, 10), (5, 4), (1, 2)]
 
 
-def test_a_batch_is_each_alone() -> None:
+def test_batch_equals_single_lines() -> None:
     lines = ["abcdefgh", "hgfedcba", "aaaabbbb", "qrsqrsqr"]
     wanted = []
     for ids in TOKENIZER.encode_all(lines):
         source = [*ids, EOS]
-        how: dict[str, Any] = {"beams": 3, "max_new": room_for(source, None), "eos": EOS, "length_penalty": 0.5}
+        how: dict[str, Any] = {
+            "beams": 3,
+            "max_new": max_translation_length(source, None),
+            "eos": EOS,
+            "length_penalty": 0.5,
+        }
         best = beam_search(MODEL, [BOS], sources=[source], **how)
         wanted.append(TOKENIZER.decode(best[0].ids))
     assert translate_lines(MODEL, TOKENIZER, lines, beams=3, length_penalty=0.5) == wanted
 
 
-def test_numpys_model_translates_alike() -> None:
+def test_numpy_model_gives_the_same_translations() -> None:
     weights = random_weights(CONFIG, dtype="float64")
     lines = ["abc", "dea", "bcd"]
     ours = translate_lines(NumpyTransformer(CONFIG, weights), TOKENIZER, lines, beams=3)
     assert ours == translate_lines(MODEL, TOKENIZER, lines, beams=3, device="cpu")
 
 
-def test_a_line_longer_than_the_model() -> None:
+def test_too_long_line_raises_or_is_truncated() -> None:
     model = torch_model(SHORT, random_weights(SHORT))
     lines = ["a" * 31, "b" * 32]  # with an eos: 32 and 33
-    with pytest.raises(FileError, match=r"line 2 is 33 tokens long with its end, but the model reads at most 32"):
+    with pytest.raises(
+        FileError, match=r"line 2 has 33 tokens including the end token, but the model reads at most 32"
+    ):
         translate_lines(model, TOKENIZER, lines)
     sources = encode_sources(TOKENIZER, lines, 32, cut=True)
     assert sources.cut == 1
     assert [len(ids) for ids in sources.ids] == [32, 32]
     assert all(ids[-1] == EOS for ids in sources.ids)
-    texts = translate(model, TOKENIZER, sources.ids, beams=2)  # what is written is no longer than the model, either
+    texts = translate(model, TOKENIZER, sources.ids, beams=2)  # the output fits the model too
     assert all(1 <= len(text) <= 32 for text in texts)
 
 
-def test_a_tokenizer_without_an_end() -> None:
+def test_tokenizer_without_eos_raises() -> None:
     class Endless(Spelling):
         eos = None  # type: ignore[assignment]
 

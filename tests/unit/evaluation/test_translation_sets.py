@@ -1,4 +1,4 @@
-"""Sets of pairs: found by split or read from one file, and scored as each kind of reference allows."""
+"""Test sets: found by split or read from one file, and scored by the available references."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ GERMAN_RAW = ["Der Hund eines Mannes rennt.", "Zwei „rote“ Hüte."]
 GERMAN_TOK = ["der hund eines mannes rennt .", "zwei &quot; rote &quot; hüte ."]
 
 
-def lay(folder: Path, files: dict[str, list[str]]) -> Path:
+def write_files(folder: Path, files: dict[str, list[str]]) -> Path:
     for name, lines in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,22 +26,26 @@ def lay(folder: Path, files: dict[str, list[str]]) -> Path:
     return folder
 
 
-def test_a_split_has_both_kinds_of_references(tmp_path: Path) -> None:
+def test_split_has_both_kinds_of_references(tmp_path: Path) -> None:
     files = {"tok/t.tok.en": ENGLISH_TOK, "tok/t.tok.de": ["x", "y"], "t.de": GERMAN_RAW}
-    found = split_set(lay(tmp_path, files), "t", GERMAN, pattern=PATTERN, raw=RAW)
+    found = split_set(write_files(tmp_path, files), "t", GERMAN, pattern=PATTERN, raw=RAW)
     assert found.sources == ENGLISH_TOK
-    assert found.written == [["x"], ["y"]]  # as they are in the file
+    assert found.written == [["x"], ["y"]]  # unchanged from the file
     assert found.plain == [[line] for line in GERMAN_RAW]
 
 
-def test_what_is_not_tokenised_is_made_from_raw_text(tmp_path: Path) -> None:
-    found = split_set(lay(tmp_path, {"t.en": ENGLISH_RAW, "t.de": GERMAN_RAW}), "t", GERMAN, pattern=PATTERN, raw=RAW)
+def test_missing_tokenised_text_is_made_from_raw_text(tmp_path: Path) -> None:
+    found = split_set(
+        write_files(tmp_path, {"t.en": ENGLISH_RAW, "t.de": GERMAN_RAW}), "t", GERMAN, pattern=PATTERN, raw=RAW
+    )
     assert found.sources == ENGLISH_TOK
     assert found.written == [[line] for line in GERMAN_TOK]
 
 
 def test_scores_of_a_tokenised_set(tmp_path: Path) -> None:
-    found = split_set(lay(tmp_path, {"t.en": ENGLISH_RAW, "t.de": GERMAN_RAW}), "t", GERMAN, pattern=PATTERN, raw=RAW)
+    found = split_set(
+        write_files(tmp_path, {"t.en": ENGLISH_RAW, "t.de": GERMAN_RAW}), "t", GERMAN, pattern=PATTERN, raw=RAW
+    )
     right = {score.name: score for score in found.scores(GERMAN_TOK)}
     assert list(right) == ["bleu", "sacrebleu", "chrf"]
     assert right["bleu"].value == pytest.approx(100)
@@ -54,15 +58,15 @@ def test_scores_of_a_tokenised_set(tmp_path: Path) -> None:
     assert "case:lc" in (right["chrf"].signature or "")
 
 
-def test_without_raw_references_there_is_only_the_papers_score(tmp_path: Path) -> None:
-    folder = lay(tmp_path, {"tok/t.tok.en": ENGLISH_TOK, "tok/t.tok.de": GERMAN_TOK})
+def test_without_raw_references_only_paper_bleu(tmp_path: Path) -> None:
+    folder = write_files(tmp_path, {"tok/t.tok.en": ENGLISH_TOK, "tok/t.tok.de": GERMAN_TOK})
     for raw in (RAW, None):
         found = split_set(folder, "t", GERMAN, pattern=PATTERN, raw=raw)
         assert found.plain is None
         assert [score.name for score in found.scores(GERMAN_TOK)] == ["bleu"]
 
 
-def test_a_split_that_is_not_there(tmp_path: Path) -> None:
+def test_missing_split_raises(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"no set 'x'.*tok/x\.tok\.en.*x\.en"):
         split_set(tmp_path, "x", GERMAN, pattern=PATTERN, raw=RAW)
     with pytest.raises(FileError, match=r"there is no file .*x\.tok\.en"):
@@ -70,15 +74,15 @@ def test_a_split_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("short", ["tok/t.tok.de", "t.de"])
-def test_files_of_different_lengths(tmp_path: Path, short: str) -> None:
+def test_files_of_different_lengths_raise(tmp_path: Path, short: str) -> None:
     files = {"tok/t.tok.en": ENGLISH_TOK, "tok/t.tok.de": GERMAN_TOK, "t.de": GERMAN_RAW}
-    lay(tmp_path, files | {short: files[short][:1]})
+    write_files(tmp_path, files | {short: files[short][:1]})
     with pytest.raises(FileError, match="set 't' has 2 source lines and 1 lines of references"):
         split_set(tmp_path, "t", GERMAN, pattern=PATTERN, raw=RAW)
 
 
-def test_translations_of_one_sentence_stand_together(tmp_path: Path) -> None:
-    lay(tmp_path, {"p.tsv": ["Hi.\t你好。", "Bye.\t再见。", "Hi.\t嗨。"]})
+def test_references_of_one_sentence_are_grouped(tmp_path: Path) -> None:
+    write_files(tmp_path, {"p.tsv": ["Hi.\t你好。", "Bye.\t再见。", "Hi.\t嗨。"]})
     found = pair_set(read_pairs(tmp_path / "p.tsv"), CHINESE)
     assert found.sources == ["Hi.", "Bye."]
     assert found.lines == [1, 2]
@@ -93,7 +97,7 @@ def test_translations_of_one_sentence_stand_together(tmp_path: Path) -> None:
 
 def test_own_pairs_for_a_model_of_tokenised_text(tmp_path: Path) -> None:
     lines = [f"{english}\t{german}" for english, german in zip(ENGLISH_RAW, GERMAN_RAW, strict=True)]
-    found = pair_set(read_pairs(lay(tmp_path, {"p.tsv": lines}) / "p.tsv"), GERMAN)
+    found = pair_set(read_pairs(write_files(tmp_path, {"p.tsv": lines}) / "p.tsv"), GERMAN)
     assert found.sources == ENGLISH_TOK
     assert found.written == [[line] for line in GERMAN_TOK]
     assert found.plain == [[line] for line in GERMAN_RAW]

@@ -1,4 +1,4 @@
-"""A trained model is found in its run's folder, in the run's model folder, or in a folder of its own."""
+"""`read_trained`: a model in a run folder, in its model folder, or in any model folder."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ def a_model(folder: Path) -> Path:
     return folder
 
 
-def test_where_a_model_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_that_hold_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tmp_path / "run"
     inside = a_model(run / "model")
     assert read_trained(inside).run is None
@@ -34,12 +34,12 @@ def test_where_a_model_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert found.tokenizer.decode(found.tokenizer.encode("cab")) == "cab"
 
 
-def test_a_model_beside_a_strangers_recipe(tmp_path: Path) -> None:
+def test_model_beside_an_unrelated_recipe(tmp_path: Path) -> None:
     (tmp_path / "recipe.toml").write_text("")
     assert read_trained(a_model(tmp_path / "other")).run is None
 
 
-def test_the_language_that_a_translator_writes(tmp_path: Path) -> None:
+def test_target_language_of_a_model(tmp_path: Path) -> None:
     place = translator_folder(tmp_path / "model")
     assert read_trained(place).language == "zh"
     settings = place / "generation_config.json"
@@ -54,7 +54,7 @@ def test_the_language_that_a_translator_writes(tmp_path: Path) -> None:
         read_trained(place)
 
 
-def test_what_is_missing_is_told(tmp_path: Path) -> None:
+def test_missing_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"there is no folder .*nowhere"):
         read_trained(tmp_path / "nowhere")
     (tmp_path / "recipe.toml").write_text("")

@@ -1,4 +1,4 @@
-"""Files of another format, in place of weights, JSON, a tokenizer or a trace: each named as what it is."""
+"""Errors for files of another format instead of weights, JSON, a tokenizer or a trace name the actual format."""
 
 import gzip
 import io
@@ -19,7 +19,7 @@ from tiny_language import translator_folder
 from regard import load, read_trace
 from regard.checkpoints import read_model
 from regard.errors import FileError
-from regard.files.formats import HEAD, kind_of
+from regard.files.formats import HEAD, format_of
 from regard.text import Tokenizer
 
 
@@ -81,18 +81,18 @@ OF_TENSORS = {
 
 
 @pytest.mark.parametrize("name", [*FILES, *OF_JSON, *OF_TENSORS])
-def test_the_format_is_told_by_the_first_bytes(name: str) -> None:
+def test_format_is_recognised_by_the_first_bytes(name: str) -> None:
     kind, content = (FILES | OF_JSON | OF_TENSORS)[name]
-    assert kind_of(content[:HEAD]) == kind
+    assert format_of(content[:HEAD]) == kind
 
 
-def test_what_is_right_or_unknown_is_not_taken_for_anything() -> None:
-    assert kind_of(b"\xf1\xf2\xf3\xf4 something \x01\x02") is None
-    for count in range(1, 60):  # whatever length the header has: 640 bytes begin as a pickle does
+def test_unknown_bytes_and_safetensors_headers() -> None:
+    assert format_of(b"\xf1\xf2\xf3\xf4 something \x01\x02") is None
+    for count in range(1, 60):  # headers of any length: one of 640 bytes begins like a pickle
         tensors = save_tensors({"x" * (11 * count): np.ones(3)})
-        assert kind_of(tensors[:HEAD]) == "safetensors"
+        assert format_of(tensors[:HEAD]) == "safetensors"
     assert int.from_bytes(b"\x80\x02", "little") == 640
-    assert kind_of((640).to_bytes(8, "little") + b'{"x":') == "safetensors"
+    assert format_of((640).to_bytes(8, "little") + b'{"x":') == "safetensors"
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("wanted", "file"),
     [("weights", "model.safetensors"), ("json", "config.json"), ("tokenizer", "tokenizer.json"), ("trace", "trace")],
 )
-def test_a_file_of_another_format_is_named(model: Path, tmp_path: Path, wanted: str, file: str) -> None:
+def test_error_names_the_actual_format(model: Path, tmp_path: Path, wanted: str, file: str) -> None:
     folder = tmp_path / "model"
     shutil.copytree(model, folder)
     readers: dict[str, Any] = {
@@ -121,11 +121,11 @@ def test_a_file_of_another_format_is_named(model: Path, tmp_path: Path, wanted: 
                 read()
             assert caught.value.key == f"other-{wanted}", name
             assert caught.value.values["reason"].key == f"kind-{kind}", name
-            for said in (caught.value.text("en"), caught.value.text("zh")):
-                assert str(folder / file) in said
+            for message in (caught.value.text("en"), caught.value.text("zh")):
+                assert str(folder / file) in message
 
 
-def test_the_sentence_says_what_to_do() -> None:
+def test_message_gives_a_fix() -> None:
     found = FileError("other-weights", path="m.safetensors", reason=FileError("kind-lfs"))
     assert found.text("en").startswith(
         "m.safetensors should be a safetensors file with the weights of a model, but it is"

@@ -1,4 +1,4 @@
-"""Files that are read: regular ones, of bounded size, inside their folder; nothing is waited for."""
+"""Reading files: only regular ones of bounded size, inside their folder; reading never blocks."""
 
 import os
 import pty
@@ -22,26 +22,26 @@ def refused(path: Path, key: str, most: int = 100, within: Path | None = None) -
     return str(caught.value)
 
 
-def test_a_regular_file_is_read_whole(tmp_path: Path) -> None:
+def test_regular_file_is_read_completely(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"\r\n\x00" * 40_000)
     assert read_file(path, most=120_000) == path.read_bytes()
-    (tmp_path / "link").symlink_to(path)  # a person may name a link
+    (tmp_path / "link").symlink_to(path)  # a user may give a link
     assert read_file(tmp_path / "link", most=UNLIMITED) == path.read_bytes()
 
 
-def test_size_and_limit_are_told(tmp_path: Path) -> None:
+def test_too_large_file_raises_with_size_and_limit(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(bytes(3 * 2**10))
     assert read_file(path, most=3 * 2**10) == bytes(3 * 2**10)
-    assert "has 3.0 KiB, but at most 1.0 KiB are read" in refused(path, "file-too-large", most=2**10)
-    assert "has 3,072 B, but at most 3,071 B" in refused(path, "file-too-large", most=3071)
+    assert "has 3.0 KiB, but the limit is 1.0 KiB" in refused(path, "file-too-large", most=2**10)
+    assert "has 3,072 B, but the limit is 3,071 B" in refused(path, "file-too-large", most=3071)
     with path.open("wb") as file:
-        file.truncate(2**40)  # takes no room on the disk, and would take all memory
+        file.truncate(2**40)  # sparse: takes no disk space, but would fill the memory
     refused(path, "file-too-large")
 
 
-def test_one_that_does_not_tell_its_size_is_bounded_too() -> None:
+def test_file_without_a_size_is_limited_too() -> None:
     path = Path("/proc/self/environ")
     if not path.exists():
         pytest.skip("there is no /proc")
@@ -52,7 +52,7 @@ def test_one_that_does_not_tell_its_size_is_bounded_too() -> None:
     assert read_file(Path("/proc/self/smaps"), most=2**26)
 
 
-def test_what_is_no_regular_file_is_named(tmp_path: Path) -> None:
+def test_special_files_raise_with_their_kind(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     assert "is a FIFO" in refused(tmp_path / "fifo", "file-is-fifo")
     (tmp_path / "link").symlink_to("fifo")
@@ -67,11 +67,11 @@ def test_what_is_no_regular_file_is_named(tmp_path: Path) -> None:
     finally:
         os.close(main)
         os.close(other)
-    with pytest.raises(FileError, match="is a FIFO"):  # also one that would be written to
+    with pytest.raises(FileError, match="is a FIFO"):  # also for writing
         open_descriptor(tmp_path / "fifo", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
 
-def test_what_is_not_there_or_refused(tmp_path: Path) -> None:
+def test_absent_and_unreadable_files_raise(tmp_path: Path) -> None:
     with pytest.raises(AbsentFileError, match="no file"):
         read_file(tmp_path / "none", most=1)
     (tmp_path / "loop").symlink_to("loop")
@@ -82,7 +82,7 @@ def test_what_is_not_there_or_refused(tmp_path: Path) -> None:
     refused(tmp_path / "a" / "b", "model-unreadable")
 
 
-def test_links_lead_nowhere_but_inside(tmp_path: Path) -> None:
+def test_links_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "model"
     (folder / "parts").mkdir(parents=True)
     (tmp_path / "secret").write_text("secret")
@@ -95,12 +95,12 @@ def test_links_lead_nowhere_but_inside(tmp_path: Path) -> None:
     assert read_file(folder / "in", most=10, within=folder) == b"inside"
     for name in ("out", "up", "twice", "away/secret", "../secret", "parts/../../secret"):
         refused(folder / name, "model-outside", within=folder)
-    (tmp_path / "elsewhere").symlink_to(folder)  # the folder itself may be a link that a person has named
+    (tmp_path / "elsewhere").symlink_to(folder)  # the folder itself may be a link given by the user
     assert read_file(tmp_path / "elsewhere" / "in", most=10, within=tmp_path / "elsewhere") == b"inside"
     assert read_file(folder / "out", most=10) == b"secret"
 
 
-def test_a_cache_of_hugging_face_is_links_to_its_blobs(tmp_path: Path) -> None:
+def test_hugging_face_cache_links_to_its_blobs(tmp_path: Path) -> None:
     cache = tmp_path / "models--a--b"
     snapshot = cache / "snapshots" / "0f"
     snapshot.mkdir(parents=True)
@@ -114,7 +114,7 @@ def test_a_cache_of_hugging_face_is_links_to_its_blobs(tmp_path: Path) -> None:
     refused(snapshot / "out.json", "model-outside", within=snapshot)
 
 
-def test_a_file_is_not_handed_to_a_child(tmp_path: Path) -> None:
+def test_descriptor_is_not_inherited(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("a")
     with open_file(tmp_path / "a", most=10) as file:
         program = f"import os\ntry:\n  os.fstat({file.fileno()})\nexcept OSError: print('closed')"
@@ -122,7 +122,7 @@ def test_a_file_is_not_handed_to_a_child(tmp_path: Path) -> None:
     assert found.stdout == "closed\n"
 
 
-def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+def test_no_descriptor_leaks(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "large").write_bytes(bytes(200))
     lowest, highest = resource.getrlimit(resource.RLIMIT_NOFILE)

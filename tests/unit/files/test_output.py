@@ -1,4 +1,4 @@
-"""A file is written whole or not at all; pipes, links and devices stay what they are."""
+"""Atomic writing of files; pipes, links and devices are kept."""
 
 import errno
 import os
@@ -15,40 +15,48 @@ import pytest
 from full_disk import largest_file
 
 from regard.errors import ArgumentError, FileError, RegardError, TooLargeError
-from regard.files.output import check_place, ending_of, open_lock, reason_of, write_aside, write_new, write_output
+from regard.files.output import (
+    check_target,
+    extension_of,
+    open_lock,
+    reason_of,
+    write_atomically,
+    write_new,
+    write_output,
+)
 
 Write = Callable[[Path, bytes], object]
 
 
-def aside(target: Path, content: bytes) -> None:
-    write_aside(target, lambda path: path.write_bytes(content), need=len(content))
+def atomic(target: Path, content: bytes) -> None:
+    write_atomically(target, lambda path: path.write_bytes(content), need=len(content))
 
 
-def aside_or_into(target: Path, content: bytes) -> None:
-    write_aside(target, lambda path: path.write_bytes(content), need=len(content), into_streams=True)
+def atomic_or_stream(target: Path, content: bytes) -> None:
+    write_atomically(target, lambda path: path.write_bytes(content), need=len(content), into_streams=True)
 
 
-every_way = pytest.mark.parametrize("write", [write_output, aside, aside_or_into, write_new])
-over = pytest.mark.parametrize("write", [write_output, aside, aside_or_into])
-by_a_person = pytest.mark.parametrize("write", [write_output, aside_or_into])
+all_writers = pytest.mark.parametrize("write", [write_output, atomic, atomic_or_stream, write_new])
+replacing = pytest.mark.parametrize("write", [write_output, atomic, atomic_or_stream])
+for_users = pytest.mark.parametrize("write", [write_output, atomic_or_stream])
 
 
-@every_way
-def test_it_stands_in_its_place(write: Write, tmp_path: Path) -> None:
+@all_writers
+def test_file_is_written(write: Write, tmp_path: Path) -> None:
     write(tmp_path / "a", b"new")
     assert (tmp_path / "a").read_bytes() == b"new"
     assert list(tmp_path.iterdir()) == [tmp_path / "a"]
 
 
-@every_way
-def test_a_long_name_is_a_name(write: Write, tmp_path: Path) -> None:
+@all_writers
+def test_longest_possible_name(write: Write, tmp_path: Path) -> None:
     name = "注" * 85  # 255 bytes
     write(tmp_path / name, b"new")
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 @pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), LookupError("first line\nsecond")])
-def test_a_write_that_stops_leaves_the_old_one(error: Exception, tmp_path: Path) -> None:
+def test_failed_write_keeps_the_old_file(error: Exception, tmp_path: Path) -> None:
     target = tmp_path / "a"
     target.write_text("old")
 
@@ -57,17 +65,17 @@ def test_a_write_that_stops_leaves_the_old_one(error: Exception, tmp_path: Path)
         raise error
 
     with pytest.raises(FileError, match=reason_of(error)) as caught:
-        write_aside(target, half, LookupError, need=3)
+        write_atomically(target, half, LookupError, need=3)
     assert caught.value.key == "file-unwritable"
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
 
 
-# --- no room ---------------------------------------------------------------------------------------------
+# --- full disk -------------------------------------------------------------------------------------------
 
 
-@every_way
-def test_a_full_disk_is_told_with_figures(write: Write, tmp_path: Path) -> None:
+@all_writers
+def test_full_disk_raises_with_sizes(write: Write, tmp_path: Path) -> None:
     (tmp_path / "old").write_text("old")
     target = tmp_path / ("new" if write is write_new else "old")
     with largest_file(1000), pytest.raises(TooLargeError, match=r"needs 4\.9 KiB, and [0-9.]+ .iB is free") as caught:
@@ -78,18 +86,18 @@ def test_a_full_disk_is_told_with_figures(write: Write, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_a_library_in_rust_tells_it_in_words(number: int, tmp_path: Path) -> None:
+def test_full_disk_reported_by_a_rust_library(number: int, tmp_path: Path) -> None:
     def full(path: Path) -> None:
         path.write_bytes(b"ne")
         raise LookupError(f"Error while serializing: I/O error: {os.strerror(number)} (os error {number})")
 
     with pytest.raises(TooLargeError, match=r"needs 7 B"):
-        write_aside(tmp_path / "a", full, LookupError, need=7)
+        write_atomically(tmp_path / "a", full, LookupError, need=7)
     assert list(tmp_path.iterdir()) == []
 
 
-@by_a_person
-def test_a_device_that_is_full(write: Write, tmp_path: Path) -> None:
+@for_users
+def test_full_device(write: Write, tmp_path: Path) -> None:
     full = device(tmp_path / "full", 7)
     with pytest.raises(TooLargeError, match="full could not be written: it needs 3 B, and 0 B is free"):
         write(full, b"new")
@@ -97,7 +105,7 @@ def test_a_device_that_is_full(write: Write, tmp_path: Path) -> None:
 
 
 def device(path: Path, minor: int) -> Path:
-    """A node of our own, of what Linux calls a memory device: 3 is null, 5 zero, 7 full."""
+    """A device node for one of Linux' memory devices: 3 is null, 5 zero, 7 full."""
     try:
         os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, minor))
         path.open("wb").close()
@@ -109,9 +117,9 @@ def device(path: Path, minor: int) -> Path:
 # --- permissions -----------------------------------------------------------------------------------------
 
 
-@every_way
+@all_writers
 @pytest.mark.parametrize(("mask", "wanted"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_it_may_be_read_by_whom_the_umask_says(write: Write, mask: int, wanted: int, tmp_path: Path) -> None:
+def test_new_file_has_permissions_by_the_umask(write: Write, mask: int, wanted: int, tmp_path: Path) -> None:
     before = os.umask(mask)
     try:
         write(tmp_path / "a", b"new")
@@ -120,32 +128,32 @@ def test_it_may_be_read_by_whom_the_umask_says(write: Write, mask: int, wanted: 
     assert (tmp_path / "a").stat().st_mode & 0o777 == wanted
 
 
-@over
+@replacing
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
-def test_one_that_was_there_keeps_its_permissions(write: Write, mode: int, tmp_path: Path) -> None:
+def test_existing_file_keeps_its_permissions(write: Write, mode: int, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     (tmp_path / "a").chmod(mode)
     write(tmp_path / "a", b"new")
     assert (tmp_path / "a").stat().st_mode & 0o777 == mode
 
 
-def test_nobody_else_reads_it_while_it_is_written(tmp_path: Path) -> None:
+def test_temporary_file_is_private(tmp_path: Path) -> None:
     modes = []
-    write_aside(tmp_path / "a", lambda path: modes.append(path.stat().st_mode & 0o777), need=0)
+    write_atomically(tmp_path / "a", lambda path: modes.append(path.stat().st_mode & 0o777), need=0)
     assert modes == [0o600]
 
 
-@over
-def test_one_that_may_not_be_written_stays(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@replacing
+def test_read_only_file_is_not_replaced(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_text("old")
-    monkeypatch.setattr(os, "access", lambda path, how: False)  # root may write anything
+    monkeypatch.setattr(os, "access", lambda path, how: False)  # root could write anything
     with pytest.raises(FileError, match="Permission denied"):
         write(tmp_path / "a", b"new")
     assert (tmp_path / "a").read_text() == "old"
 
 
-@over
-def test_another_name_of_the_old_file_keeps_the_old_content(write: Write, tmp_path: Path) -> None:
+@replacing
+def test_hard_link_keeps_the_old_content(write: Write, tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     os.link(tmp_path / "a", tmp_path / "b")
     write(tmp_path / "a", b"new")
@@ -155,9 +163,9 @@ def test_another_name_of_the_old_file_keeps_the_old_content(write: Write, tmp_pa
 # --- links -----------------------------------------------------------------------------------------------
 
 
-@over
+@replacing
 @pytest.mark.parametrize("there", [True, False])
-def test_a_link_stays_a_link(write: Write, there: bool, tmp_path: Path) -> None:
+def test_link_is_kept(write: Write, there: bool, tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     if there:
         (tmp_path / "far" / "a").write_text("old")
@@ -170,8 +178,8 @@ def test_a_link_stays_a_link(write: Write, there: bool, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "far").iterdir()] == ["a"]
 
 
-@every_way
-def test_links_to_nowhere_and_folders(write: Write, tmp_path: Path) -> None:
+@all_writers
+def test_broken_links_and_folders(write: Write, tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(FileError):
         write(tmp_path / "loop", b"new")
@@ -187,8 +195,8 @@ def test_links_to_nowhere_and_folders(write: Write, tmp_path: Path) -> None:
 # --- pipes and devices -----------------------------------------------------------------------------------
 
 
-@every_way
-def test_a_fifo_that_nobody_reads_is_refused_at_once(write: Write, tmp_path: Path) -> None:
+@all_writers
+def test_fifo_without_a_reader_raises_at_once(write: Write, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "link").symlink_to("fifo")
     for name in ("fifo", "link"):
@@ -198,14 +206,14 @@ def test_a_fifo_that_nobody_reads_is_refused_at_once(write: Write, tmp_path: Pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "link"]
 
 
-@by_a_person
-def test_a_fifo_that_somebody_reads_is_written_into(write: Write, tmp_path: Path) -> None:
+@for_users
+def test_fifo_with_a_reader_is_written_into(write: Write, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     content = os.urandom(300_000)  # more than a pipe holds
     found: list[bytes] = []
     thread = threading.Thread(target=lambda: found.append((tmp_path / "fifo").read_bytes()), daemon=True)
     thread.start()
-    for _ in range(1000):  # until the thread has come as far as opening it
+    for _ in range(1000):  # until the thread has opened it
         try:
             write(tmp_path / "fifo", content)
             break
@@ -216,8 +224,8 @@ def test_a_fifo_that_somebody_reads_is_written_into(write: Write, tmp_path: Path
     assert stat.S_ISFIFO((tmp_path / "fifo").lstat().st_mode)
 
 
-@every_way
-def test_other_devices_are_refused_and_stay(write: Write, tmp_path: Path) -> None:
+@all_writers
+def test_other_devices_are_refused(write: Write, tmp_path: Path) -> None:
     main, other = pty.openpty()
     try:
         place = Path(os.ttyname(other))
@@ -225,7 +233,7 @@ def test_other_devices_are_refused_and_stay(write: Write, tmp_path: Path) -> Non
             write(place, b"new")
         assert stat.S_ISCHR(place.lstat().st_mode)
         with pytest.raises(FileError, match="is a device"):
-            check_place(place)
+            check_target(place)
     finally:
         os.close(main)
         os.close(other)
@@ -236,11 +244,11 @@ def test_other_devices_are_refused_and_stay(write: Write, tmp_path: Path) -> Non
     "way",
     [
         "write_output(Path(sys.argv[1]), b'new')",
-        "write_aside(Path(sys.argv[1]), lambda p: p.write_bytes(b'new'), need=3, into_streams=True)",
+        "write_atomically(Path(sys.argv[1]), lambda p: p.write_bytes(b'new'), need=3, into_streams=True)",
     ],
 )
 @pytest.mark.parametrize("into", ["pipe", "file"])
-def test_stdout_by_its_names(name: str, way: str, into: str, tmp_path: Path) -> None:
+def test_stdout_by_all_its_paths(name: str, way: str, into: str, tmp_path: Path) -> None:
     if not os.path.exists(name):
         pytest.skip(f"there is no {name}")
     before = os.lstat(name)
@@ -258,25 +266,25 @@ def test_stdout_by_its_names(name: str, way: str, into: str, tmp_path: Path) -> 
     assert stat.S_IFMT(os.lstat(name).st_mode) == stat.S_IFMT(before.st_mode)
 
 
-@by_a_person
-def test_what_keeps_nothing_may_be_named(write: Write, tmp_path: Path) -> None:
+@for_users
+def test_devices_that_store_nothing_are_allowed(write: Write, tmp_path: Path) -> None:
     null = device(tmp_path / "null", 3)
     write(null, b"new")
     assert stat.S_ISCHR(null.lstat().st_mode)
 
 
-@every_way
-def test_memory_is_no_output(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@all_writers
+def test_memory_device_is_refused(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     random = device(tmp_path / "random", 8)
     opened: list[object] = []
     monkeypatch.setattr(os, "open", lambda *given: opened.append(given))
     with pytest.raises(FileError, match="is a device"):
         write(random, b"new")
-    assert opened == []  # opening alone makes some devices do something
+    assert opened == []  # opening alone has effects on some devices
 
 
-@every_way
-def test_a_dash_is_no_file(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@all_writers
+def test_dash_is_refused(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ArgumentError, match="- is not the name of a file"):
         write(Path("-"), b"new")
@@ -288,7 +296,7 @@ def test_a_dash_is_no_file(write: Write, tmp_path: Path, monkeypatch: pytest.Mon
 # --- new files and locks ---------------------------------------------------------------------------------
 
 
-def test_a_new_file_is_never_put_over_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_new_never_replaces_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").write_text("old")
     assert not write_new(tmp_path / "a", b"new")
     assert (tmp_path / "a").read_text() == "old"
@@ -305,7 +313,7 @@ def test_a_new_file_is_never_put_over_another(tmp_path: Path, monkeypatch: pytes
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c", "dangling"]
 
 
-def test_a_lock_is_a_regular_file(tmp_path: Path) -> None:
+def test_lock_must_be_a_regular_file(tmp_path: Path) -> None:
     os.close(open_lock(tmp_path / "lock"))
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(FileError, match="FIFO"):
@@ -318,14 +326,14 @@ def test_a_lock_is_a_regular_file(tmp_path: Path) -> None:
 # --- names -----------------------------------------------------------------------------------------------
 
 
-def test_a_name_that_promises_something_else_is_refused() -> None:
-    assert ending_of(Path("a.b/c.PDF"), ".png", ".pdf") == ".pdf"
-    assert ending_of(Path("a.b/c"), ".png", ".pdf") == ".png"
+def test_wrong_extension_is_refused() -> None:
+    assert extension_of(Path("a.b/c.PDF"), ".png", ".pdf") == ".pdf"
+    assert extension_of(Path("a.b/c"), ".png", ".pdf") == ".png"
     with pytest.raises(ArgumentError, match=r"a\.b/c\.jpg has .*; call it a\.b/c\.png \(possible: \.png, \.pdf\)"):
-        ending_of(Path("a.b/c.jpg"), ".png", ".pdf")
+        extension_of(Path("a.b/c.jpg"), ".png", ".pdf")
 
 
-def test_the_reason_is_one_line() -> None:
+def test_reason_is_one_line() -> None:
     assert reason_of(OSError(13, "Permission denied", "/a/b")) == "Permission denied"
     assert reason_of(LookupError("first line\nsecond")) == "first line"
     assert reason_of(LookupError()) == "LookupError"

@@ -1,4 +1,4 @@
-"""A few rows at a time give what `F.linear` gives, whatever the sizes, and only where it pays."""
+"""`linear_rows` equals `F.linear` for all sizes, and uses bands only where they are faster."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 
 @pytest.mark.parametrize("lead", [(), (1,), (1, 1), (3,), (4, 1), (2, 3), (1, 5), (32,), (33,), (0,)])
 @pytest.mark.parametrize("rows", [256, 257, 259])
-def test_it_is_linear(threads: int, lead: tuple[int, ...], rows: int) -> None:
+def test_it_equals_linear(threads: int, lead: tuple[int, ...], rows: int) -> None:
     torch.manual_seed(0)
     x, weight, bias = (torch.randn(*shape).double() for shape in ((*lead, 300), (rows, 300), (rows,)))
     with torch.no_grad():
@@ -30,10 +30,10 @@ def test_it_is_linear(threads: int, lead: tuple[int, ...], rows: int) -> None:
         assert_close(linear_rows(x.mT.contiguous().mT if x.ndim > 1 else x, weight), F.linear(x, weight))
 
 
-def test_it_is_taken_where_it_pays_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bands_are_used_only_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
-    by_bands = few_rows._by_bands
-    monkeypatch.setattr(few_rows, "_by_bands", lambda *args: taken.append(args) or by_bands(*args))
+    by_bands = few_rows._linear_by_bands
+    monkeypatch.setattr(few_rows, "_linear_by_bands", lambda *args: taken.append(args) or by_bands(*args))
     monkeypatch.setattr(few_rows, "_threads", lambda: 2)
     x, weight = torch.randn(1, 1, 256), torch.randn(256, 256)
     with torch.no_grad():

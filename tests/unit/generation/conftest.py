@@ -1,4 +1,4 @@
-"""A toy model for generation: logits are a row of a table, chosen by everything that was read and where it stood."""
+"""A toy model for generation: the logits are a row of a table, chosen by all ids read and their positions."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ STATES = 97
 
 @dataclass
 class ToyDecoding:
-    """The same lines for NumPy and torch: `xp` is either. A mistake in order, padding or cropping changes the state."""
+    """The same code for NumPy and torch: `xp` is either. A mistake in order, padding or cropping changes the state."""
 
     toy: "Toy"
     start: Any  # what the source adds to the state, B or 0
@@ -44,9 +44,9 @@ class ToyDecoding:
         assert ids.shape == keep.shape
         self.ids = ids if self.ids is None else xp.concatenate([self.ids, ids], 1)
         self.keep = keep if self.keep is None else xp.concatenate([self.keep, keep], 1)
-        assert not (padded and (self.keep[:, :-1] & ~self.keep[:, 1:]).any())  # no padding once a text has begun
+        assert not (padded and (self.keep[:, :-1] & ~self.keep[:, 1:]).any())  # no padding after the start of a text
         self.steps.append(tuple(ids.shape))
-        places = self.keep.cumsum(-1) * self.keep  # 1, 2, … for what counts, 0 for padding
+        places = self.keep.cumsum(-1) * self.keep  # 1, 2, … for ids, 0 for padding
         state = self.start + (places * places * (self.ids + 1)).sum(-1)
         return self.toy.rows(state % STATES)
 
@@ -77,7 +77,7 @@ class Toy:
         self.xp, self.max_len, self.encodes = xp, max_len, encodes
         self.table = xp.asarray(random if table is None else table)
         self.begun: list[ToyDecoding] = []
-        self.cache = ""  # the option of `begin` that came last
+        self.cache = ""  # the last option given to `begin`
 
     def rows(self, state: Any) -> Any:
         return self.table[state]
@@ -95,13 +95,13 @@ class Toy:
         return self.begun[-1]
 
     def after(self, ids: list[int], source: list[int] | None = None) -> np.ndarray:
-        """The logits after one text, straight from the definition."""
+        """The logits after one text, from the definition."""
         start = sum(i * (id + 1) for i, id in enumerate(source or [], 1))
         state = start + sum(i * i * (id + 1) for i, id in enumerate(ids, 1))
         return np.asarray(self.table)[state % STATES]
 
     def greedy(self, prompt: list[int], n: int, source: list[int] | None = None) -> list[int]:
-        """The likeliest n ids, straight from the definition."""
+        """The n ids of greedy decoding, from the definition."""
         text = list(prompt)
         for _ in range(n):
             text.append(int(self.after(text, source).argmax()))

@@ -1,4 +1,4 @@
-"""Beam search against a search through everything, against Hugging Face's, and against itself one by one."""
+"""Beam search compared with an exhaustive search, with Hugging Face's, and a batch with single searches."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ penalties = st.sampled_from([-1.5, 0.0, 0.6, 1.0, 2.0])
 
 
 def everything(model: Any, prompt: list[int], max_new: int, penalty: float) -> list[Beam]:
-    """Every text that can be written, best first."""
+    """Every possible text, best first."""
     found, open_ = [], [([], 0.0)]
     for length in range(1, max_new + 1):
         longer = []
@@ -37,22 +37,22 @@ def assert_same(found: list[Beam], wanted: list[Beam]) -> None:
     np.testing.assert_allclose([beam.score for beam in found], [beam.score for beam in wanted], rtol=1e-9)
 
 
-def sparse(seed: int, vocab_size: int = 8, ways: int = 2) -> np.ndarray:
-    """A table in which each state has so many ids that can follow: few enough texts that beams hold them all."""
+def sparse(seed: int, vocab_size: int = 8, n_next: int = 2) -> np.ndarray:
+    """A table with few possible next ids per state, so that the beams hold all possible texts."""
     rng = np.random.default_rng(seed)
     table = rng.normal(size=(97, vocab_size)) * 2
     order = rng.permuted(np.tile(np.arange(vocab_size), (97, 1)), axis=1)
     order[rng.random(97) < 0.5, 0] = EOS  # ending must be common
     allowed = np.zeros(table.shape, bool)
-    np.put_along_axis(allowed, order[:, :ways], True, axis=1)
+    np.put_along_axis(allowed, order[:, :n_next], True, axis=1)
     return np.where(allowed, table, -np.inf)
 
 
-# --- the best there is -----------------------------------------------------------------------------------
+# --- exhaustive search -----------------------------------------------------------------------------------
 
 
 @given(seed=st.integers(0, 9999), penalty=penalties, best=st.sampled_from([1, 3, 8]))
-def test_beams_that_hold_all_texts_find_the_best(toy: Any, seed: int, penalty: float, best: int) -> None:
+def test_enough_beams_find_the_best_texts(toy: Any, seed: int, penalty: float, best: int) -> None:
     model = toy(table=sparse(seed))
     found = beam_search(
         model, [1, 2], beams=8, max_new=3, eos=EOS, length_penalty=penalty, early_stopping=False, best=best
@@ -61,7 +61,7 @@ def test_beams_that_hold_all_texts_find_the_best(toy: Any, seed: int, penalty: f
 
 
 @given(seed=st.integers(0, 9999), penalty=penalties, vocab_size=st.integers(2, 6))
-def test_two_steps_are_searched_through(toy: Any, seed: int, penalty: float, vocab_size: int) -> None:
+def test_two_steps_are_exhaustive(toy: Any, seed: int, penalty: float, vocab_size: int) -> None:
     model = toy(seed=seed, vocab_size=vocab_size)
     how: dict[str, Any] = {"beams": vocab_size, "best": vocab_size, "length_penalty": penalty, "early_stopping": False}
     found = beam_search(model, [1], max_new=2, eos=EOS, **how)
@@ -69,7 +69,7 @@ def test_two_steps_are_searched_through(toy: Any, seed: int, penalty: float, voc
 
 
 @given(seed=st.integers(0, 9999), beams=st.integers(1, 7), penalty=penalties, early=st.booleans())
-def test_a_score_is_that_of_its_text(toy: Any, seed: int, beams: int, penalty: float, early: bool) -> None:
+def test_scores_match_their_texts(toy: Any, seed: int, beams: int, penalty: float, early: bool) -> None:
     model = toy(seed=seed)
     how: dict[str, Any] = {"length_penalty": penalty, "early_stopping": early, "best": beams}
     found = beam_search(model, [1], beams=beams, max_new=4, eos=EOS, **how)
@@ -86,7 +86,7 @@ def test_one_beam_is_greedy(toy: Any, xp: Any) -> None:
 
 
 def test_hand_calculated(toy: Any) -> None:
-    """After everything: eos 1/2, one 1/4, two 1/8, three 1/8."""
+    """In every state: eos 1/2, one 1/4, two 1/8, three 1/8."""
     model = toy(table=np.log(np.tile([0.5, 0.25, 0.125, 0.125], (97, 1))))
     found = beam_search(model, [1], beams=2, max_new=3, eos=EOS, length_penalty=0.0, best=2)
     assert_same(found, [Beam([], np.log(1 / 2)), Beam([1], np.log(1 / 8))])
@@ -98,7 +98,7 @@ def test_hand_calculated(toy: Any) -> None:
 
 
 class Recomputing:
-    """Hugging Face's model as a Decoding that reads everything anew at each step."""
+    """Hugging Face's model as a Decoding without a cache: it reads all ids at each step."""
 
     max_len = None
 
@@ -138,7 +138,7 @@ def gpt2() -> Any:
 @pytest.mark.parametrize("early", [True, False])
 @pytest.mark.parametrize("penalty", [-0.5, 0.0, 1.0, 2.0])
 @pytest.mark.parametrize("eos", [[3], [3, 5]])
-def test_hugging_face_finds_the_same(gpt2: Any, early: bool, penalty: float, eos: list[int]) -> None:
+def test_same_result_as_hugging_face(gpt2: Any, early: bool, penalty: float, eos: list[int]) -> None:
     prompts = [[1, 2, 4], [7, 7, 6], [9, 1, 2]]
     with torch.no_grad():
         theirs = gpt2.generate(
@@ -174,7 +174,7 @@ def test_hugging_face_finds_the_same(gpt2: Any, early: bool, penalty: float, eos
     early=st.booleans(),
     seed=st.integers(0, 99),
 )
-def test_a_batch_is_each_alone(
+def test_batch_equals_single_searches(
     toy: Any, prompts: list[list[int]], beams: int, chunk: int | None, early: bool, seed: int
 ) -> None:
     how: dict[str, Any] = {"beams": beams, "best": beams, "max_new": 5, "eos": [EOS, 3], "early_stopping": early}
@@ -193,19 +193,21 @@ def test_sources_and_torch(toy: Any, xp: Any) -> None:
 
 
 @given(seed=st.integers(0, 999), early=st.booleans())
-def test_what_has_ended_is_never_read_on(toy: Any, seed: int, early: bool) -> None:
+def test_finished_beams_are_not_continued(toy: Any, seed: int, early: bool) -> None:
     model = toy(seed=seed)
     beam_search(model, [[1, 2], [4, 5]], beams=4, max_new=6, eos=[EOS, 3], early_stopping=early)
     new = model.begun[-1].ids[:, 2:]
     assert not np.isin(new, [EOS, 3]).any()
-    assert new.shape[1] < 6  # and the last ids never are
+    assert new.shape[1] < 6  # the last ids are never read
 
 
-def test_equals_go_by_beam_and_id(toy: Any, xp: Any) -> None:
+def test_ties_are_broken_by_beam_then_id(toy: Any, xp: Any) -> None:
     even = np.zeros((97, 4), np.float32)
     found = beam_search(toy(xp, table=even), [1], beams=3, best=3, max_new=3, eos=3, early_stopping=False)
     assert [beam.ids for beam in found] == [[0, 0, 0], [0, 0, 1], [0, 0, 2]]
-    odd_first = np.tile(np.arange(200, dtype=np.float32) % 2, (97, 1))  # more than a sort keeps in order by chance
+    odd_first = np.tile(
+        np.arange(200, dtype=np.float32) % 2, (97, 1)
+    )  # too many for a sort that is not stable to keep in order by chance
     found = beam_search(toy(xp, table=odd_first), [1], beams=150, best=150, max_new=1, eos=[])
     assert [beam.ids[0] for beam in found] == [*range(1, 200, 2), *range(0, 100, 2)]
 
@@ -218,29 +220,29 @@ def steps(model: Any, **how: Any) -> int:
     return len(model.begun[-1].steps)
 
 
-def test_it_stops_as_soon_as_it_may(toy: Any) -> None:
+def test_stops_as_early_as_possible(toy: Any) -> None:
     sure = toy(table=np.log(np.tile([0.97, 0.01, 0.01, 0.01], (97, 1))))
-    assert steps(sure, beams=2) == 2  # two have ended
+    assert steps(sure, beams=2) == 2  # two have finished
     assert steps(sure, beams=2, early_stopping=False, length_penalty=0.0) == 1  # nothing can beat the first
     assert steps(sure, beams=2, early_stopping=False, length_penalty=-1.0) == 1
-    # ln 0.3 · 1 has ended; ln 0.4 is better, but its next score can only be ln 0.4 · 2 or worse.
+    # ln 0.3 · 1 has finished; ln 0.4 is better, but its next score can only be ln 0.4 · 2 or worse.
     short = toy(table=np.log(np.tile([0.3, 0.4, 0.2, 0.1], (97, 1))))
     assert steps(short, beams=2, early_stopping=False, length_penalty=-1.0) == 1
     # With a penalty of 2 a text of 50 could still be better: −0.03 against, at best, −4.6 / 2500.
     assert steps(sure, beams=2, early_stopping=False, length_penalty=2.0) > 2
 
 
-def test_a_search_with_nothing_left_gives_what_it_has(toy: Any) -> None:
+def test_search_without_open_beams_returns_finished_texts(toy: Any) -> None:
     only_the_end = np.full((97, 4), -np.inf)
     only_the_end[:, EOS] = 0
     assert beam_search(toy(table=only_the_end), [1], beams=3, best=3, max_new=5, eos=EOS) == [Beam([], 0.0)]
 
 
-# --- what is refused -------------------------------------------------------------------------------------
+# --- invalid arguments -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("prompts", "options", "said"),
+    ("prompts", "options", "message"),
     [
         ([], {}, "start token"),
         ([9], {}, r"prompts\[0\]=9 is not in"),
@@ -262,14 +264,16 @@ def test_a_search_with_nothing_left_gives_what_it_has(toy: Any) -> None:
         ([1], {"pick": GREEDY}, "no option 'pick'"),
     ],
 )
-def test_nothing_runs_where_something_is_wrong(toy: Any, prompts: Any, options: dict[str, Any], said: str) -> None:
+def test_invalid_arguments_raise_before_the_model_runs(
+    toy: Any, prompts: Any, options: dict[str, Any], message: str
+) -> None:
     model = toy(max_len=6)
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=message):
         beam_search(model, prompts, **{"max_new": 4, "eos": EOS, **options})
     assert all(decoding.steps == [] for decoding in model.begun)
 
 
-def test_each_prompt_may_have_a_limit_of_its_own(toy: Any) -> None:
+def test_max_new_per_prompt(toy: Any) -> None:
     prompts, limits = [[1, 2], [4], [5]], [1, 4, 2]
     how: dict[str, Any] = {"beams": 2, "best": 2, "eos": []}
     found = beam_search(toy(), prompts, max_new=limits, **how)
@@ -277,12 +281,12 @@ def test_each_prompt_may_have_a_limit_of_its_own(toy: Any) -> None:
     assert [{len(beam.ids) for beam in beams} for beams in found] == [{1}, {4}, {2}]
 
 
-def test_a_session_has_one_text(toy: Any) -> None:
+def test_session_is_rejected(toy: Any) -> None:
     with pytest.raises(ArgumentError, match=r"must have a method `begin`.*found Session"):
         beam_search(Session(toy().begin()), [1], max_new=3, eos=EOS)  # type: ignore[arg-type]
 
 
-def test_nan_is_told(toy: Any, xp: Any) -> None:
+def test_nan_logits_raise(toy: Any, xp: Any) -> None:
     table = np.full((97, 7), np.nan, np.float32)
     with pytest.raises(ArgumentError, match="the highest logit of row 0 is nan"):
         beam_search(toy(xp, table=table), [[1], [2]], max_new=3, eos=EOS)

@@ -1,4 +1,4 @@
-"""generate and stream: what the definition gives, for any batch; whatever is wrong is said before anything runs."""
+"""`generate` and `stream`: results as by definition for any batch; errors before the model runs."""
 
 from typing import Any
 
@@ -15,15 +15,17 @@ from regard.generation import GREEDY, Sampling, Session, generate, loop, stream
 ragged = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=5), min_size=1, max_size=4)
 
 
-def until(text: list[int], *eos: int) -> list[int]:
+def before_eos(text: list[int], *eos: int) -> list[int]:
     return text[: min([text.index(id) for id in eos if id in text], default=len(text))]
 
 
-# --- what comes out --------------------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------------------
 
 
 @given(prompts=ragged, max_new=st.integers(1, 8), chunk=st.none() | st.integers(1, 3), seed=st.integers(0, 5))
-def test_a_batch_is_each_alone(toy: Any, prompts: list[list[int]], max_new: int, chunk: int | None, seed: int) -> None:
+def test_batch_equals_single_prompts(
+    toy: Any, prompts: list[list[int]], max_new: int, chunk: int | None, seed: int
+) -> None:
     model = toy(seed=seed)
     wanted = [model.greedy(row, max_new) for row in prompts]
     assert generate(model, prompts, max_new=max_new, chunk=chunk) == wanted
@@ -35,39 +37,39 @@ def test_a_batch_is_each_alone(toy: Any, prompts: list[list[int]], max_new: int,
     eos=st.integers(0, 6) | st.lists(st.integers(0, 6), max_size=3),
     seed=st.integers(0, 5),
 )
-def test_a_text_ends_before_its_eos(toy: Any, prompts: list[list[int]], eos: Any, seed: int) -> None:
+def test_text_ends_before_its_eos(toy: Any, prompts: list[list[int]], eos: Any, seed: int) -> None:
     model = toy(seed=seed)
     ends = [eos] if isinstance(eos, int) else eos
-    wanted = [until(model.greedy(row, 8), *ends) for row in prompts]
+    wanted = [before_eos(model.greedy(row, 8), *ends) for row in prompts]
     assert generate(model, prompts, max_new=8, eos=eos) == wanted
-    told = list(stream(model, prompts, max_new=8, eos=eos))
-    texts = [[step[row] for step in told if step[row] is not None] for row in range(len(prompts))]
+    steps = list(stream(model, prompts, max_new=8, eos=eos))
+    texts = [[step[row] for step in steps if step[row] is not None] for row in range(len(prompts))]
     assert texts == wanted
-    # None comes at the end of a row and nowhere else, and the stream ends with its longest row.
-    assert all(step[row] is None for row, text in enumerate(wanted) for step in told[len(text) :])
-    assert len(told) == max(map(len, wanted))
+    # None occurs only at the end of a row, and the stream ends with its longest row.
+    assert all(step[row] is None for row, text in enumerate(wanted) for step in steps[len(text) :])
+    assert len(steps) == max(map(len, wanted))
 
 
-def test_numpy_and_torch_give_the_same(toy: Any, xp: Any) -> None:
+def test_numpy_and_torch_agree(toy: Any, xp: Any) -> None:
     model, prompts = toy(xp), [[1, 2, 3], [4], [6, 5]]
     wanted = [toy().greedy(row, 9) for row in prompts]
     assert generate(model, xp.asarray(prompts[0]), max_new=9) == wanted[0]
     assert generate(model, prompts, max_new=9) == wanted
-    assert generate(model, prompts, max_new=9, eos=3) == [until(text, 3) for text in wanted]
+    assert generate(model, prompts, max_new=9, eos=3) == [before_eos(text, 3) for text in wanted]
     assert list(stream(model, prompts[0], max_new=9)) == wanted[0]
     assert list(stream(model, prompts[:1], max_new=3)) == [[id] for id in wanted[0][:3]]
     sampling = Sampling(seed=3, top_k=5, repetition_penalty=1.2)
     assert generate(model, prompts, max_new=9, pick=sampling) == generate(toy(), prompts, max_new=9, pick=sampling)
 
 
-def test_sampling_a_batch_is_each_in_its_row(toy: Any) -> None:
+def test_sampling_depends_on_the_row(toy: Any) -> None:
     how = Sampling(seed=3)
     texts = generate(toy(), [[1, 2, 3], [4]], max_new=9, pick=how, eos=2)
     assert generate(toy(), [[1, 2, 3], [5, 5]], max_new=9, pick=how, eos=2)[0] == texts[0]
     assert generate(toy(), [1, 2, 3], max_new=9, pick=how, eos=2) == texts[0]
 
 
-def test_sources_are_read_as_each_alone(toy: Any, xp: Any) -> None:
+def test_padded_sources_equal_single_sources(toy: Any, xp: Any) -> None:
     model = toy(xp, encodes=True)
     sources, prompts = [[3, 1, 2], [4], [6, 6]], [[0], [1, 2], [0]]
     wanted = [model.greedy(prompt, 6, source) for prompt, source in zip(prompts, sources, strict=True)]
@@ -76,7 +78,7 @@ def test_sources_are_read_as_each_alone(toy: Any, xp: Any) -> None:
     assert generate(model, prompts[2], sources=xp.asarray([sources[2]]), max_new=6) == wanted[2]
 
 
-def test_a_mask_of_the_caller_is_kept_beside_ours(toy: Any) -> None:
+def test_source_mask_is_combined_with_padding(toy: Any) -> None:
     model = toy(encodes=True)
     hides_first = Mask.from_keep(np.array([[0, 1, 1]]))
     texts = generate(model, [[0], [0]], sources=[[5, 1, 2], [4, 3]], max_new=6, source_mask=hides_first)
@@ -89,10 +91,10 @@ def test_options_reach_the_model(toy: Any) -> None:
     assert model.cache == "static"
 
 
-# --- what it costs ---------------------------------------------------------------------------------------
+# --- cost ------------------------------------------------------------------------------------------------
 
 
-def test_only_what_is_needed_is_read(toy: Any) -> None:
+def test_number_of_columns_read(toy: Any) -> None:
     model = toy()
     generate(model, [[1, 2, 3], [4]], max_new=4)
     assert model.begun[-1].steps == [(2, 3), (2, 1), (2, 1), (2, 1)]
@@ -101,37 +103,37 @@ def test_only_what_is_needed_is_read(toy: Any) -> None:
     assert model.begun[-1].steps == [(1, 1)]
 
 
-def test_a_text_that_has_ended_goes_on_as_zeros(toy: Any, xp: Any) -> None:
+def test_finished_text_continues_with_zeros(toy: Any, xp: Any) -> None:
     model = toy(xp)
     eos = model.greedy([1], 1)[0]
     assert generate(model, [[1], [2]], max_new=4, eos=eos)[0] == []
     assert model.begun[-1].ids[0].tolist() == [1, eos, 0, 0]
 
 
-def test_greedy_waits_for_no_device(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Until the last step of the model, nothing may ask a tensor for its values: that is what waits for a GPU."""
-    asked: list[str] = []
+def test_greedy_does_not_synchronise(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the model's last step, no tensor's values may be read: that would wait for a GPU."""
+    accessed: list[str] = []
     model = toy(torch)
-    monkeypatch.setattr(loop, "is_elsewhere", lambda logits: True)
+    monkeypatch.setattr(loop, "is_on_other_device", lambda logits: True)
     for name in ("cpu", "numpy", "item", "tolist", "__bool__", "__float__", "__int__", "__index__", "__array__"):
         real = getattr(torch.Tensor, name)
 
         def spy(x: Any, *args: Any, real: Any = real, name: str = name, **options: Any) -> Any:
-            asked.append(f"{name} after {len(model.begun[-1].steps)}")
+            accessed.append(f"{name} after {len(model.begun[-1].steps)}")
             return real(x, *args, **options)
 
         monkeypatch.setattr(torch.Tensor, name, spy)
     text = generate(model, [[1, 2], [3, 4]], max_new=5)
-    assert asked
-    assert all(each.endswith("after 5") for each in asked)
-    asked.clear()
-    assert generate(model, [[1, 2], [3, 4]], max_new=5, eos=6) == [until(row, 6) for row in text]
-    assert any(each.endswith("after 1") for each in asked)  # the spy can see
+    assert accessed
+    assert all(each.endswith("after 5") for each in accessed)
+    accessed.clear()
+    assert generate(model, [[1, 2], [3, 4]], max_new=5, eos=6) == [before_eos(row, 6) for row in text]
+    assert any(each.endswith("after 1") for each in accessed)  # the spy works
 
 
-def test_nan_on_the_way_is_told_at_the_end(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where nobody waits for a device, also logits that nothing later depends on are remembered."""
-    monkeypatch.setattr(loop, "is_elsewhere", lambda logits: True)
+def test_nan_in_any_step_raises_at_the_end(toy: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without synchronisation, non-finite logits of every step are recorded, also if no later id depends on them."""
+    monkeypatch.setattr(loop, "is_on_other_device", lambda logits: True)
     model = toy(torch)
     real, calls = model.rows, []
 
@@ -149,7 +151,7 @@ def test_nan_on_the_way_is_told_at_the_end(toy: Any, monkeypatch: pytest.MonkeyP
 # --- streaming -------------------------------------------------------------------------------------------
 
 
-def test_an_id_comes_before_the_next_is_computed(toy: Any) -> None:
+def test_stream_yields_each_id_before_the_next_step(toy: Any) -> None:
     model = toy()
     ids = stream(model, [1, 2], max_new=5)
     assert model.begun[-1].steps == []
@@ -158,28 +160,28 @@ def test_an_id_comes_before_the_next_is_computed(toy: Any) -> None:
         assert len(model.begun[-1].steps) == n
 
 
-def test_stopping_early_loses_nothing(toy: Any) -> None:
+def test_session_continues_after_an_early_stop(toy: Any) -> None:
     model = toy()
     session = Session(model.begin())
     ids = stream(session, [1, 2], max_new=9)
-    heard = [next(ids), next(ids), next(ids)]
+    received = [next(ids), next(ids), next(ids)]
     ids.close()  # type: ignore[attr-defined]
-    assert heard == model.greedy([1, 2], 3)
-    assert session.ids == [1, 2, *heard[:2]]  # the last one was given out and not read
-    assert generate(session, [1, 2, *heard], max_new=4) == model.greedy([1, 2], 7)[3:]
+    assert received == model.greedy([1, 2], 3)
+    assert session.ids == [1, 2, *received[:2]]  # the last one was returned and not read
+    assert generate(session, [1, 2, *received], max_new=4) == model.greedy([1, 2], 7)[3:]
     assert model.begun[-1].steps == [(1, 2), *[(1, 1)] * 6]
 
 
-def test_a_stream_complains_when_it_is_made(toy: Any) -> None:
+def test_stream_checks_arguments_at_the_call(toy: Any) -> None:
     with pytest.raises(ArgumentError, match="start token"):
         stream(toy(), [], max_new=1)
 
 
-# --- what is refused -------------------------------------------------------------------------------------
+# --- invalid arguments -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("prompts", "options", "said"),
+    ("prompts", "options", "message"),
     [
         ([], {}, "prompts is empty"),
         ([[1], [7]], {}, r"prompts\[1\]\[0\]=7 is not in the vocabulary of 7: ids go from 0 to 6"),
@@ -201,16 +203,18 @@ def test_a_stream_complains_when_it_is_made(toy: Any) -> None:
         ([1], {"source": [[1]]}, "no option 'source'; there are: sources, "),
     ],
 )
-def test_nothing_runs_where_something_is_wrong(toy: Any, prompts: Any, options: dict[str, Any], said: str) -> None:
+def test_invalid_arguments_raise_before_the_model_runs(
+    toy: Any, prompts: Any, options: dict[str, Any], message: str
+) -> None:
     model = toy(max_len=6)
     for call in (generate, stream):
-        with pytest.raises(ArgumentError, match=said):
+        with pytest.raises(ArgumentError, match=message):
             call(model, prompts, **{"max_new": 1, **options})
     assert all(decoding.steps == [] for decoding in model.begun)
 
 
 @pytest.mark.parametrize(
-    ("prompts", "options", "said"),
+    ("prompts", "options", "message"),
     [
         ([[1], [2]], {}, "a Session remembers one text: give one prompt; found 2"),
         ([1], {"sources": [1], "cache": 1}, r"so sources, cache cannot be given here: .*Session\(model.begin\(…\)\)"),
@@ -218,15 +222,17 @@ def test_nothing_runs_where_something_is_wrong(toy: Any, prompts: Any, options: 
         ([1] * 4, {"max_new": 4}, "give max_new of at most 3"),
     ],
 )
-def test_nothing_is_read_by_a_session_either(toy: Any, prompts: Any, options: dict[str, Any], said: str) -> None:
+def test_invalid_arguments_do_not_change_a_session(
+    toy: Any, prompts: Any, options: dict[str, Any], message: str
+) -> None:
     session = Session(toy(max_len=6).begin())
     for call in (generate, stream):
-        with pytest.raises(ArgumentError, match=said):
+        with pytest.raises(ArgumentError, match=message):
             call(session, prompts, **{"max_new": 1, **options})
     assert session.ids == session.decoding.steps == []
 
 
-def test_a_model_that_takes_any_option_gets_it(toy: Any) -> None:
+def test_model_with_any_option_receives_it(toy: Any) -> None:
     class Open(toy):  # type: ignore[misc]
         def begin(self, source: Any = None, **options: Any) -> Any:
             self.options = options
@@ -237,7 +243,7 @@ def test_a_model_that_takes_any_option_gets_it(toy: Any) -> None:
     assert model.options == {"temperature": 2, "anything": 3}
 
 
-def test_a_mistake_inside_begin_is_not_taken_for_an_option(toy: Any) -> None:
+def test_error_inside_begin_is_not_converted(toy: Any) -> None:
     class Broken(toy):  # type: ignore[misc]
         def begin(self, source: Any = None) -> Any:
             raise TypeError("begin() got an unexpected keyword argument")
@@ -246,11 +252,11 @@ def test_a_mistake_inside_begin_is_not_taken_for_an_option(toy: Any) -> None:
         generate(Broken(), [1], max_new=1)
 
 
-def test_the_last_position_can_be_used(toy: Any) -> None:
+def test_last_position_is_usable(toy: Any) -> None:
     assert generate(toy(max_len=6), [1] * 4, max_new=3) == toy().greedy([1] * 4, 3)
 
 
-def test_a_decoding_is_used_again_from_its_start(toy: Any, xp: Any) -> None:
+def test_given_decoding_is_restarted(toy: Any, xp: Any) -> None:
     model = toy(xp)
     decoding = model.begin()
     for prompts in ([[1, 2], [3]], [[4], [5, 6]]):
@@ -259,7 +265,7 @@ def test_a_decoding_is_used_again_from_its_start(toy: Any, xp: Any) -> None:
         generate(decoding, [1], max_new=1, sources=[1], cache="static")
 
 
-def test_what_cannot_begin_is_no_model(toy: Any) -> None:
+def test_object_without_begin_is_rejected(toy: Any) -> None:
     with pytest.raises(ArgumentError, match=r"must have a method `begin`.*found str"):
         generate("toy", [1], max_new=1)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="found type"):
@@ -268,7 +274,7 @@ def test_what_cannot_begin_is_no_model(toy: Any) -> None:
 
 @pytest.mark.parametrize("pick", [GREEDY, Sampling(seed=0)])
 @pytest.mark.parametrize("eos", [None, 3])
-def test_nan_is_told(toy: Any, xp: Any, pick: Any, eos: int | None) -> None:
+def test_nan_logits_raise(toy: Any, xp: Any, pick: Any, eos: int | None) -> None:
     table = np.zeros((97, 7), np.float32)
     table[:, 4] = np.nan
     with pytest.raises(ArgumentError, match="the highest logit of row 0 is nan"):

@@ -1,4 +1,4 @@
-"""A Session reads only what is new, and gives what reading everything gives."""
+"""A Session reads only new ids, and gives the same logits as reading all ids."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ texts = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6), min_size=1
 
 
 def columns(decoding: Any) -> int:
-    """How many columns were read in all."""
+    """The total number of columns read."""
     return sum(width for _, width in decoding.steps)
 
 
 @given(texts=texts, chunk=st.none() | st.integers(1, 3))
-def test_reading_again_is_reading_anew(toy: Any, texts: list[list[int]], chunk: int | None) -> None:
+def test_cached_reading_equals_fresh_reading(toy: Any, texts: list[list[int]], chunk: int | None) -> None:
     model = toy()
     session = Session(model.begin())
     for text in texts:
@@ -29,7 +29,7 @@ def test_reading_again_is_reading_anew(toy: Any, texts: list[list[int]], chunk: 
         assert session.decoding.length == len(text)
 
 
-def test_only_what_is_new_is_read(toy: Any) -> None:
+def test_only_new_ids_are_read(toy: Any) -> None:
     model = toy()
     session = Session(model.begin())
     reads = []
@@ -40,12 +40,12 @@ def test_only_what_is_new_is_read(toy: Any) -> None:
     assert reads == [3, 2, 1, 1, 2, 1]
 
 
-def test_a_conversation_reads_each_id_once(toy: Any, xp: Any) -> None:
+def test_conversation_reads_each_id_once(toy: Any, xp: Any) -> None:
     model = toy(xp)
     session = Session(model.begin())
     text = [1, 2, 3]
-    for said in ([4], [5, 6], [0]):
-        text += said
+    for message in ([4], [5, 6], [0]):
+        text += message
         answer = generate(session, text, max_new=3)
         assert answer == toy().greedy(text, 3)
         text += answer
@@ -54,7 +54,7 @@ def test_a_conversation_reads_each_id_once(toy: Any, xp: Any) -> None:
     assert session.ids == text[:-1]
 
 
-def test_a_prompt_in_a_list_of_one_and_sampling_too(toy: Any) -> None:
+def test_list_of_one_prompt_and_sampling(toy: Any) -> None:
     model = toy()
     session = Session(model.begin())
     how = Sampling(seed=1)
@@ -62,16 +62,16 @@ def test_a_prompt_in_a_list_of_one_and_sampling_too(toy: Any) -> None:
         assert generate(session, text, max_new=4, pick=how) == generate(model, text, max_new=4, pick=how)
 
 
-def test_a_step_that_was_interrupted_is_forgotten(toy: Any) -> None:
+def test_interrupted_step_is_cropped(toy: Any) -> None:
     model = toy()
     session = Session(model.begin())
     session.read([1, 2])
-    session.decoding.step(np.array([[3]]))  # the model has read it, the session has not heard of it
+    session.decoding.step(np.array([[3]]))  # read by the model, but not recorded by the session
     assert_same_bits(session.read([1, 2, 4]), model.after([1, 2, 4])[None])
 
 
 @pytest.mark.parametrize(
-    ("ids", "chunk", "said"),
+    ("ids", "chunk", "message"),
     [
         ([], None, "ids is empty"),
         ([[1], [2]], None, "remembers one text: give one prompt; found 2"),
@@ -80,10 +80,10 @@ def test_a_step_that_was_interrupted_is_forgotten(toy: Any) -> None:
         ([1], 0, "chunk must be"),
     ],
 )
-def test_nothing_is_forgotten_where_something_is_wrong(toy: Any, ids: Any, chunk: int | None, said: str) -> None:
+def test_invalid_arguments_do_not_crop_the_cache(toy: Any, ids: Any, chunk: int | None, message: str) -> None:
     session = Session(toy(max_len=5).begin())
     session.read([1, 2, 3])
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=message):
         session.read(ids, chunk)
     assert session.ids == [1, 2, 3]
     assert session.decoding.length == 3

@@ -1,4 +1,4 @@
-"""Prompts of any lengths, read in any chunks, leave what each of them leaves alone."""
+"""Prefill: prompts of any lengths, read in any chunks, give the same logits as single prompts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ ragged = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=6), min_size=
 
 
 @given(prompts=ragged, chunk=st.none() | st.integers(1, 7))
-def test_a_batch_in_chunks_is_each_alone(toy: Any, prompts: list[list[int]], chunk: int | None) -> None:
+def test_chunked_batch_equals_single_prompts(toy: Any, prompts: list[list[int]], chunk: int | None) -> None:
     model = toy()
     decoding = model.begin()
     assert_same_bits(prefill(decoding, prompts, chunk), np.stack([model.after(row) for row in prompts]))
@@ -27,14 +27,14 @@ def test_a_batch_in_chunks_is_each_alone(toy: Any, prompts: list[list[int]], chu
     assert max(columns for _, columns in decoding.steps) <= (chunk or decoding.length)
 
 
-def test_torch_gives_torch(toy: Any, xp: Any) -> None:
+def test_torch_model_returns_torch_logits(toy: Any, xp: Any) -> None:
     model = toy(xp)
     logits = prefill(model.begin(), [[1, 2, 3], [4]], chunk=2)
     assert type(logits) is type(model.table)
     assert_same_bits(logits, np.stack([model.after([1, 2, 3]), model.after([4])]))
 
 
-def test_reading_goes_on_where_it_stopped(toy: Any) -> None:
+def test_prefill_continues_a_decoding(toy: Any) -> None:
     model = toy(max_len=5)
     decoding = model.begin()
     prefill(decoding, [1, 2])
@@ -44,12 +44,12 @@ def test_reading_goes_on_where_it_stopped(toy: Any) -> None:
     assert decoding.length == 4
 
 
-def test_padding_never_stands_within_a_text(toy: Any) -> None:
+def test_ragged_prompts_need_an_empty_decoding(toy: Any) -> None:
     model = toy()
     decoding = model.begin()
     prefill(decoding, [[1], [2]])
-    said = r"of different lengths \(1 to 2 ids\) need a fresh decoding, and this one has read 1 columns.*begin again"
-    with pytest.raises(ArgumentError, match=said):
+    message = r"of different lengths \(1 to 2 ids\) need a fresh decoding, and this one has read 1 columns.*begin again"
+    with pytest.raises(ArgumentError, match=message):
         prefill(decoding, [[3, 4], [5]])
     assert decoding.length == 1
     assert_same_bits(prefill(decoding, [[3], [4]]), np.stack([model.after([1, 3]), model.after([2, 4])]))
@@ -58,7 +58,7 @@ def test_padding_never_stands_within_a_text(toy: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("prompts", "chunk", "said"),
+    ("prompts", "chunk", "message"),
     [
         ([], None, "start token"),
         ([[1], [2, 7]], None, r"prompts\[1\]\[1\]=7 is not in the vocabulary of 7: ids go from 0 to 6; was the text"),
@@ -67,28 +67,28 @@ def test_padding_never_stands_within_a_text(toy: Any) -> None:
         ([1] * 6, None, "6 ids to read, but the model has 5 positions: leave out at least 1"),
     ],
 )
-def test_nothing_is_read_where_something_is_wrong(toy: Any, prompts: Any, chunk: int | None, said: str) -> None:
+def test_invalid_arguments_raise_before_reading(toy: Any, prompts: Any, chunk: int | None, message: str) -> None:
     decoding = toy(max_len=5).begin()
-    with pytest.raises(ArgumentError, match=said):
+    with pytest.raises(ArgumentError, match=message):
         prefill(decoding, prompts, chunk)
     assert decoding.steps == []
 
 
-WAYS: dict[str, Callable[..., Any]] = {
+CALLS: dict[str, Callable[..., Any]] = {
     "generate": generate,
     "stream": lambda *given, **how: list(stream(*given, **how)),
     "beam_search": lambda *given, **how: beam_search(*given, eos=2, **how),
 }
 
 
-@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
-def test_sources_where_they_belong(way: Callable[..., Any]) -> None:
-    """The key of such an error once had no sentence, and printed as <exception str() failed>."""
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_missing_and_unneeded_sources_raise(call: Callable[..., Any]) -> None:
+    """Regression: this error's key had no message and printed as <exception str() failed>."""
     reads_two, reads_one = (
         Transformer(CONFIGS[name], random_weights(CONFIGS[name])) for name in ("paper_2017", "gpt2")
     )
     with pytest.raises(ArgumentError, match=r"give sources, .*: sources=\[\[1, 2\]\]") as error:
-        way(reads_two, [3], max_new=2)
+        call(reads_two, [3], max_new=2)
     assert all("sources=[[1, 2]]" in error.value.text(lang) for lang in LANGUAGES)
     with pytest.raises(ArgumentError, match="kind 'decoder' and reads no sources: leave sources"):
-        way(reads_one, [3], sources=[1, 2], max_new=2)
+        call(reads_one, [3], sources=[1, 2], max_new=2)

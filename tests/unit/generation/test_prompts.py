@@ -1,4 +1,4 @@
-"""Prompts come as people write them, and what is wrong with them is said with value, limit and fix."""
+"""Parsing of prompts in all accepted types, and error messages with value, limit and fix."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import ArgumentError
-from regard.generation.prompts import Rows, left_padded, right_padded, rows_of, special_ids
-from regard.messages import speaking
+from regard.generation.prompts import PromptRows, left_padded, parse_prompts, right_padded, special_ids
+from regard.messages import use_language
 
 ragged = st.lists(st.lists(st.integers(0, 50), min_size=1, max_size=6), min_size=1, max_size=5)
 
@@ -19,8 +19,8 @@ ragged = st.lists(st.lists(st.integers(0, 50), min_size=1, max_size=6), min_size
     "given",
     [[1, 2], (1, 2), range(1, 3), np.array([1, 2]), np.array([1, 2], np.uint8), torch.tensor([1, 2]), [np.int32(1), 2]],
 )
-def test_one_prompt_is_flat(given: Any) -> None:
-    assert rows_of(given) == Rows([[1, 2]], alone=True)
+def test_one_flat_prompt(given: Any) -> None:
+    assert parse_prompts(given) == PromptRows([[1, 2]], is_single=True)
 
 
 @pytest.mark.parametrize(
@@ -28,12 +28,12 @@ def test_one_prompt_is_flat(given: Any) -> None:
     [[[1, 2], [3, 4]], ((1, 2), (3, 4)), np.array([[1, 2], [3, 4]]), torch.tensor([[1, 2], [3, 4]]),
      [np.array([1, 2]), torch.tensor([3, 4])]],
 )  # fmt: skip
-def test_several_prompts_are_rows(given: Any) -> None:
-    assert rows_of(given) == Rows([[1, 2], [3, 4]], alone=False)
+def test_several_prompts(given: Any) -> None:
+    assert parse_prompts(given) == PromptRows([[1, 2], [3, 4]], is_single=False)
 
 
 @given(ragged)
-def test_padding_keeps_what_was_given(rows: list[list[int]]) -> None:
+def test_padding_keeps_the_ids(rows: list[list[int]]) -> None:
     for padded, at_end in ((left_padded, True), (right_padded, False)):
         ids, keep = padded(rows)
         assert ids.shape == (len(rows), max(map(len, rows)))
@@ -47,7 +47,7 @@ def test_padding_keeps_what_was_given(rows: list[list[int]]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ([], r"prompts is empty.*start token"),
         ([[1], []], r"prompts\[1\] is empty"),
@@ -64,12 +64,12 @@ def test_padding_keeps_what_was_given(rows: list[list[int]]) -> None:
         ([[[1]]], r"prompts\[0\]\[0\] must be .*found \[1\]"),
     ],
 )
-def test_what_is_no_prompt_is_told_apart(given: Any, said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
-        rows_of(given)
+def test_invalid_prompts_raise(given: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        parse_prompts(given)
 
 
-def test_special_ids_come_alone_or_together() -> None:
+def test_special_ids_of_all_types() -> None:
     assert special_ids(None, "eos", 5) == ()
     assert special_ids(4, "eos", 5) == (4,)
     assert special_ids([1, np.int64(2)], "eos", 5) == (1, 2)
@@ -77,6 +77,6 @@ def test_special_ids_come_alone_or_together() -> None:
     assert special_ids(torch.tensor(3), "eos", 5) == (3,)  # type: ignore[arg-type]
 
 
-def test_chinese_says_the_same() -> None:
-    with speaking("zh"), pytest.raises(ArgumentError, match="起始词元"):
-        rows_of([])
+def test_message_in_chinese() -> None:
+    with use_language("zh"), pytest.raises(ArgumentError, match="起始词元"):
+        parse_prompts([])

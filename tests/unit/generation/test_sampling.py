@@ -1,4 +1,4 @@
-"""Picking: greedy stays on its device, sampling does what it says, with Hugging Face's processors as witness."""
+"""Choice of the next id: greedy stays on its device; sampling agrees with Hugging Face's processors."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ from tolerances import assert_close
 
 from regard.errors import ArgumentError
 from regard.generation import GREEDY, Sampling
-from regard.generation.sampling import _drawn, scores_of
+from regard.generation.sampling import _draw, scores_of
 
 
 def logits(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape) * 3
 
 
-# --- what is done to the logits --------------------------------------------------------------------------
+# --- changes to the logits -------------------------------------------------------------------------------
 
 
 def by_hugging_face(scores: np.ndarray, ids: np.ndarray, how: Sampling) -> np.ndarray:
@@ -45,7 +45,7 @@ def by_hugging_face(scores: np.ndarray, ids: np.ndarray, how: Sampling) -> np.nd
     min_p=st.none() | st.floats(0.0, 1.0),
     repetition_penalty=st.none() | st.sampled_from([0.7, 1.0, 1.3]),
 )
-def test_hugging_face_does_the_same(seed: int, **how: Any) -> None:
+def test_same_probabilities_as_hugging_face(seed: int, **how: Any) -> None:
     sampling = Sampling(**how)
     scores = logits(seed, 3, 20)
     ids = np.random.default_rng(seed).integers(0, 20, size=(3, 6))
@@ -55,7 +55,7 @@ def test_hugging_face_does_the_same(seed: int, **how: Any) -> None:
     assert_close(mine, by_hugging_face(scores, ids, sampling), "weights")
 
 
-def test_equals_stay_together_and_something_always_stays() -> None:
+def test_ties_are_kept_and_one_id_always_remains() -> None:
     even = np.zeros(4)
     for how in (Sampling(top_k=1), Sampling(top_p=0.01), Sampling(min_p=1.0)):
         assert how.probabilities(even).tolist() == [0.25] * 4
@@ -64,11 +64,15 @@ def test_equals_stay_together_and_something_always_stays() -> None:
     assert Sampling(temperature=1e-320).probabilities(np.array([1e30, -1e30, 1e30])).tolist() == [0.5, 0, 0.5]
 
 
-def test_the_likeliest_that_reach_top_p_stay() -> None:
+def test_top_p_keeps_the_smallest_sufficient_set() -> None:
     scores = np.log([0.5, 0.3, 0.15, 0.05])
     kept = [np.count_nonzero(Sampling(top_p=p).probabilities(scores)) for p in (0.49, 0.51, 0.79, 0.81, 0.96)]
     assert kept == [1, 2, 2, 3, 4]
-    assert Sampling(top_p=0.5).probabilities(np.log([0.5, 0.25, 0.25])).tolist() == [1, 0, 0]  # reached is enough
+    assert Sampling(top_p=0.5).probabilities(np.log([0.5, 0.25, 0.25])).tolist() == [
+        1,
+        0,
+        0,
+    ]  # the bound itself is enough
 
 
 # --- drawing ---------------------------------------------------------------------------------------------
@@ -79,7 +83,7 @@ def draw(how: Sampling, scores: Any, rows: int, steps: int = 12) -> np.ndarray:
     return np.stack([pick(scores) for _ in range(steps)], axis=1)
 
 
-def test_the_same_seed_gives_the_same_ids_in_numpy_and_torch() -> None:
+def test_same_seed_gives_same_ids_in_numpy_and_torch() -> None:
     scores = logits(0, 3, 50).astype(np.float32)
     how = Sampling(seed=7, top_p=0.95)
     first = draw(how, scores, 3)
@@ -88,36 +92,36 @@ def test_the_same_seed_gives_the_same_ids_in_numpy_and_torch() -> None:
     assert (draw(Sampling(seed=8, top_p=0.95), scores, 3) != first).any()
 
 
-def test_half_precision_is_drawn_from_as_it_is() -> None:
+def test_half_precision_logits() -> None:
     scores = torch.as_tensor(logits(0, 2, 50)).bfloat16().requires_grad_()
     np.testing.assert_array_equal(draw(Sampling(seed=1), scores, 2), draw(Sampling(seed=1), scores.double(), 2))
 
 
-def test_a_row_does_not_depend_on_its_neighbours() -> None:
+def test_rows_are_independent() -> None:
     scores, others = logits(0, 3, 50), logits(1, 3, 50)
     first = draw(Sampling(seed=7), scores, 3)
     np.testing.assert_array_equal(draw(Sampling(seed=7), scores[:1], 1)[0], first[0])
     np.testing.assert_array_equal(draw(Sampling(seed=7), np.stack([others[0], scores[1]]), 2)[1], first[1])
 
 
-def test_equal_prompts_differ() -> None:
+def test_equal_prompts_give_different_texts() -> None:
     same = draw(Sampling(seed=7), np.zeros((2, 50)), 2)
     assert (same[0] != same[1]).any()
 
 
-def test_without_a_seed_every_run_is_new() -> None:
+def test_without_a_seed_runs_differ() -> None:
     assert (draw(Sampling(), np.zeros((1, 50)), 1) != draw(Sampling(), np.zeros((1, 50)), 1)).any()
 
 
-def test_ids_come_as_often_as_they_should() -> None:
+def test_frequencies_match_probabilities() -> None:
     scores = np.log([[0.5, 0.3, 0.2, 1e-300]])
     ids = draw(Sampling(seed=0), scores, 1, steps=4000)
     shares = np.bincount(ids[0], minlength=4) / 4000
     np.testing.assert_allclose(shares, [0.5, 0.3, 0.2, 0], atol=0.03)  # four standard deviations
 
 
-class Always:
-    """A generator that always draws the same."""
+class Fixed:
+    """A generator that always returns the same number."""
 
     def __init__(self, value: float) -> None:
         self.value = value
@@ -126,14 +130,14 @@ class Always:
         return self.value
 
 
-@given(chances=st.lists(st.just(0.0) | st.floats(1e-9, 1.0), min_size=1, max_size=9).filter(any))
-def test_what_has_no_chance_is_never_drawn(chances: list[float]) -> None:
-    possible = np.flatnonzero(chances)
-    assert _drawn(np.array(chances), Always(0.0)) == possible[0]  # type: ignore[arg-type]
-    assert _drawn(np.array(chances), Always(float(np.nextafter(1, 0)))) == possible[-1]  # type: ignore[arg-type]
+@given(probabilities=st.lists(st.just(0.0) | st.floats(1e-9, 1.0), min_size=1, max_size=9).filter(any))
+def test_ids_with_probability_zero_are_never_drawn(probabilities: list[float]) -> None:
+    possible = np.flatnonzero(probabilities)
+    assert _draw(np.array(probabilities), Fixed(0.0)) == possible[0]  # type: ignore[arg-type]
+    assert _draw(np.array(probabilities), Fixed(float(np.nextafter(1, 0)))) == possible[-1]  # type: ignore[arg-type]
 
 
-def test_ids_that_were_picked_are_penalised_too() -> None:
+def test_picked_ids_are_penalised() -> None:
     how = Sampling(repetition_penalty=1e9, temperature=1e-3, seed=0)
     pick = how.start([[2]], 4)
     scores = np.array([[4.0, 3.0, 5.0, 2.0]])
@@ -143,25 +147,25 @@ def test_ids_that_were_picked_are_penalised_too() -> None:
 # --- greedy ----------------------------------------------------------------------------------------------
 
 
-def test_greedy_takes_the_first_of_equals_and_keeps_the_kind(xp: Any) -> None:
+def test_greedy_takes_the_lowest_id_and_keeps_the_array_type(xp: Any) -> None:
     scores = xp.asarray(np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 0.0]]))
     ids = GREEDY.start([[0], [0]], 3)(scores)
     assert type(ids) is type(scores)
     assert ids.tolist() == [1, 0]
 
 
-# --- what is refused -------------------------------------------------------------------------------------
+# --- invalid arguments -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"temperature": 0}, r"temperature must be .* greater than 0; found 0; .*use top_k=1 .*pick=GREEDY"),
         ({"temperature": -1.0}, "found -1.0"),
         ({"temperature": float("nan")}, "found nan"),
         ({"temperature": "1"}, "found '1'"),
         ({"temperature": True}, "found True"),
-        ({"temperature": 10**400}, "found 1000"),  # no float can hold it
+        ({"temperature": 10**400}, "found 1000"),  # too large for a float
         ({"top_p": 10**400}, "found 1000"),
         ({"top_k": 0}, "top_k must be a whole number of at least 1; found 0"),
         ({"top_k": 2.0}, "found 2.0"),
@@ -175,8 +179,8 @@ def test_greedy_takes_the_first_of_equals_and_keeps_the_kind(xp: Any) -> None:
         ({"seed": 0.5}, "found 0.5"),
     ],
 )
-def test_values_have_limits(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+def test_values_out_of_range_raise(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
         Sampling(**wrong)
 
 
@@ -186,14 +190,14 @@ def test_top_k_cannot_exceed_the_vocabulary() -> None:
     Sampling(top_k=8).start([[0]], 8)
 
 
-def test_a_sampling_is_a_value() -> None:
+def test_sampling_is_immutable() -> None:
     assert Sampling(top_k=3) == Sampling(top_k=3)
     with pytest.raises(AttributeError):
         Sampling().top_k = 3  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_logits_that_are_no_numbers_are_told(bad: float) -> None:
+def test_non_finite_logits_raise(bad: float) -> None:
     scores = np.zeros((2, 3))
     scores[1, 2] = bad
     with pytest.raises(ArgumentError, match=rf"the highest logit of row 1 is {bad}.*float32"):

@@ -1,4 +1,4 @@
-"""The torch kernel where its ways part: wide bins by PyTorch's own kernel, everything else by a pass of ours."""
+"""The two paths of the torch kernel: PyTorch's own kernel for wide bins, a pass of ours for everything else."""
 
 from typing import Any
 
@@ -20,29 +20,31 @@ def call(T: int, S: int, dtype: str, heads: tuple[int, int] = (4, 2)) -> list[np
 
 
 @pytest.fixture
-def ways(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Which way was taken, head by head."""
-    taken: list[str] = []
-    for name in ("attend_by_bins", "one_slab"):
+def paths(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The path used for each head, in order."""
+    used: list[str] = []
+    for name in ("attend_by_bins", "attend_in_blocks"):
         real = getattr(forward, name)
 
         def spy(*arguments: Any, name: str = name, real: Any = real) -> None:
-            taken.append(name)
+            used.append(name)
             real(*arguments)
 
         monkeypatch.setattr(forward, name, spy)
-    return taken
+    return used
 
 
 @pytest.mark.parametrize(("T", "S"), [*SIZES, (100, 400)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("mask", [None, Mask.causal()], ids=["full", "causal"])
 @pytest.mark.parametrize("bins", [1, 3, 4])
-def test_a_map_of_wide_bins_is_exact(T: int, S: int, dtype: str, mask: Mask | None, bins: int, ways: list[str]) -> None:
+def test_a_map_of_wide_bins_is_exact(
+    T: int, S: int, dtype: str, mask: Mask | None, bins: int, paths: list[str]
+) -> None:
     arrays = call(T, S, dtype)
     out, record = attend(*map(torch.from_numpy, arrays), mask=mask, see=See(map=bins))
     right, weights = reference.scaled_dot_product_attention(*(x.astype(np.float64) for x in arrays), mask=mask)
-    assert set(ways) == ({"attend_by_bins"} if mask is None or T == S else {"one_slab"})
+    assert set(paths) == ({"attend_by_bins"} if mask is None or T == S else {"attend_in_blocks"})
     assert_close(out, right)
     assert_close(record.map, reference.pooled_map(weights, bins), "statistic", dtype)
     scores = reference.attention_scores(*(x.astype(np.float64) for x in arrays[:2]), mask=mask)
@@ -62,20 +64,20 @@ def test_a_map_of_wide_bins_is_exact(T: int, S: int, dtype: str, mask: Mask | No
     ],
     ids=["entropy", "received", "top", "narrow", "softcap", "window", "bias"],
 )
-def test_what_the_fused_kernel_cannot_tell_takes_a_pass_of_ours(options: dict[str, Any], ways: list[str]) -> None:
+def test_other_statistics_use_our_own_pass(options: dict[str, Any], paths: list[str]) -> None:
     attend(*map(torch.from_numpy, call(256, 256, "float32")), **options)
-    assert set(ways) == {"one_slab"}
+    assert set(paths) == {"attend_in_blocks"}
 
 
 @pytest.mark.parametrize("mask", [None, Mask.causal()], ids=["full", "causal"])
-def test_gradients_do_not_depend_on_the_way(mask: Mask | None, ways: list[str]) -> None:
+def test_gradients_do_not_depend_on_the_path(mask: Mask | None, paths: list[str]) -> None:
     arrays = call(256, 256, "float64")
     found = []
     for see in (See(map=4), See(map=4, received=True)):
         leaves = [torch.from_numpy(x).requires_grad_() for x in arrays]
         attend(*leaves, mask=mask, see=see)[0].square().sum().backward()
         found.append([x.grad for x in leaves])
-    assert set(ways) == {"attend_by_bins", "one_slab"}
+    assert set(paths) == {"attend_by_bins", "attend_in_blocks"}
     for one, other in zip(*found, strict=True):
         assert_close(one, other, "gradient")
 

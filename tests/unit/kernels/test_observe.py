@@ -1,4 +1,4 @@
-"""The second pass: statistics of attention that somebody else computed, against brute force."""
+"""The second pass: statistics of attention computed by another kernel, against brute force."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tolerances import assert_close
 
 from regard import Mask, See, reference
 from regard.dispatch import observation
-from regard.dispatch.observation import observed
+from regard.dispatch.observation import observe_attention
 from regard.kernels.chunked import observe as module
 from regard.kernels.chunked.observe import observe
 from regard.records import Record
@@ -48,23 +48,31 @@ def check(record: Record, weights: np.ndarray, lse: np.ndarray, see: See, dtype:
         assert_close(record.weights(), weights, "statistic", dtype)
 
 
-@pytest.mark.parametrize("ways", [(0, 0), (0, 2**14), (2**18, 0)], ids=["head by head", "together", "at once"])
+@pytest.mark.parametrize("limits", [(0, 0), (0, 2**14), (2**18, 0)], ids=["head by head", "together", "at once"])
 @pytest.mark.parametrize("known", [True, False], ids=["LSE known", "LSE not known"])
 @given(call=calls(axes=(4,), dtypes=("float64",)), see=SEES)
-def test_records_equal_brute_force(ways: tuple[int, int], known: bool, call: Call, see: See) -> None:
+def test_records_equal_brute_force(limits: tuple[int, int], known: bool, call: Call, see: See) -> None:
     scores = reference.attention_scores(call.q, call.k, call.mask, call.bias, call.scale, call.softcap)
     weights, lse = reference.softmax(scores), reference.log_sum_exp(scores)
-    here = call.as_torch()
-    # Of a query that sees nothing PyTorch says on the CPU that its LSE is 0.
-    given = torch.from_numpy(np.where(np.isinf(lse), 0.0, lse)) if known and here.k.shape[2] else None
+    call_torch = call.as_torch()
+    # For a fully masked query PyTorch's CPU kernel returns an LSE of 0.
+    given = torch.from_numpy(np.where(np.isinf(lse), 0.0, lse)) if known and call_torch.k.shape[2] else None
     scale = call.sizes.E**-0.5 if call.scale is None else call.scale
-    mask = None if here.mask is None else Mask.of(here.mask)
-    bias = here.bias if here.bias is None or here.bias.ndim == 4 else here.bias[None, None]
+    mask = None if call_torch.mask is None else Mask.of(call_torch.mask)
+    bias = call_torch.bias if call_torch.bias is None or call_torch.bias.ndim == 4 else call_torch.bias[None, None]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(observation, "FEW", ways[0])
-        patch.setattr(module, "SMALL", ways[1])
-        record = observed(
-            here.q, here.k, here.v, lse=given, mask=mask, bias=bias, scale=scale, softcap=call.softcap, see=see
+        patch.setattr(observation, "SMALL", limits[0])
+        patch.setattr(module, "MAX_SCORES_TOGETHER", limits[1])
+        record = observe_attention(
+            call_torch.q,
+            call_torch.k,
+            call_torch.v,
+            lse=given,
+            mask=mask,
+            bias=bias,
+            scale=scale,
+            softcap=call.softcap,
+            see=see,
         )
     assert record.shape == weights.shape
     check(record, weights, lse, see)
@@ -72,33 +80,33 @@ def test_records_equal_brute_force(ways: tuple[int, int], known: bool, call: Cal
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
 @pytest.mark.parametrize("causal", [True, False])
-def test_what_pytorch_s_kernel_computed(dtype: torch.dtype, causal: bool) -> None:
+def test_statistics_of_pytorchs_kernel(dtype: torch.dtype, causal: bool) -> None:
     generator = torch.Generator().manual_seed(0)
     q, k = torch.randn(2, 4, 300, 16, generator=generator), torch.randn(2, 2, 300, 16, generator=generator)
     q, k = q.to(dtype), k.to(dtype)
     _, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, k, 0.0, causal)
     mask = Mask.causal(align="first") if causal else None
-    record = observed(q, k, k, lse=lse, mask=mask, scale=0.25, see=EVERYTHING)
+    record = observe_attention(q, k, k, lse=lse, mask=mask, scale=0.25, see=EVERYTHING)
     exact_q, exact_k = (x.double().numpy() for x in (q, k))
     scores = reference.attention_scores(exact_q, exact_k, mask, scale=0.25)
     check(record, reference.softmax(scores), reference.log_sum_exp(scores), EVERYTHING, "float32")
-    alone = observed(q, k, k, lse=lse, mask=mask, scale=0.25, see=See(map=None, sink=False))
+    alone = observe_attention(q, k, k, lse=lse, mask=mask, scale=0.25, see=See(map=None, sink=False))
     assert_close(alone.lse, reference.log_sum_exp(scores), "statistic", "float32")
 
 
 @pytest.mark.parametrize("heads", [(6, 6), (6, 2), (6, 1)], ids=str)
-def test_one_row_among_many_keys_as_they_lie_in_memory(heads: tuple[int, int]) -> None:
+def test_one_row_and_many_keys_that_are_not_contiguous(heads: tuple[int, int]) -> None:
     H, G = heads
     generator = torch.Generator().manual_seed(0)
     q = torch.randn(2, 1, H, 8, generator=generator, dtype=torch.float64).transpose(1, 2)
     k = torch.randn(2, 40, G, 8, generator=generator, dtype=torch.float64).transpose(1, 2)
-    record = observed(q, k, k, scale=1.0, see=EVERYTHING)
+    record = observe_attention(q, k, k, scale=1.0, see=EVERYTHING)
     scores = reference.attention_scores(q.numpy(), k.numpy(), scale=1.0)
     check(record, reference.softmax(scores), reference.log_sum_exp(scores), EVERYTHING)
 
 
 @pytest.mark.parametrize(("T", "S"), [(0, 3), (3, 0), (0, 0)])
-def test_nothing_to_look_at(T: int, S: int) -> None:
+def test_without_queries_or_keys(T: int, S: int) -> None:
     q, k = torch.zeros(1, 2, T, 4), torch.zeros(1, 2, S, 4)
     found = observe(q, k, scale=1.0, see=EVERYTHING)
     assert found.lse.eq(-torch.inf).all()
@@ -107,19 +115,19 @@ def test_nothing_to_look_at(T: int, S: int) -> None:
     assert found.distance.shape == reference.distance(np.zeros((1, 2, T, S))).shape
 
 
-def test_nothing_asked_for_is_nothing_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_request_computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise AssertionError("a pass was made")
 
-    monkeypatch.setattr(module, "one_slab", fail)
+    monkeypatch.setattr(module, "attend_in_blocks", fail)
     q = torch.zeros(1, 2, 3, 4)
-    record = observed(q, q, q, scale=1.0, see=See(map=None, lse=False, sink=False))
+    record = observe_attention(q, q, q, scale=1.0, see=See(map=None, lse=False, sink=False))
     assert record.shape == (1, 2, 3, 3)
     assert "nothing" in repr(record)
 
 
-def test_no_matrix_of_scores_is_made() -> None:
-    """Blocks of rows: what one call allocates at once stays far below T × S."""
+def test_no_score_matrix_is_allocated() -> None:
+    """Blocks of rows: the largest allocation stays far below T × S."""
     q = torch.randn(1, 1, 4096, 8)
     with torch.profiler.profile(profile_memory=True, activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         observe(q, q, scale=1.0, mask=Mask.causal().bind((1, 1), 4096, 4096, q), see=EVERYTHING)

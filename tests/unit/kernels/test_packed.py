@@ -1,4 +1,4 @@
-"""Packed documents: the kernels of the CPU compute little more than each document's own square, and it is right."""
+"""Packed documents: the CPU kernels compute little more than each document's own square, and correctly."""
 
 from typing import Any
 from unittest.mock import patch
@@ -28,7 +28,7 @@ def arrays(backend: str, *shape: int, seed: int = 0) -> list[Any]:
 
 @st.composite
 def packed(draw: st.DrawFn) -> tuple[Mask, int, int, int]:
-    """A mask of segments, mostly one after the other, with others or without; and B T S."""
+    """A mask of segments, mostly contiguous, with or without other masks; and B T S."""
     B, S = draw(st.integers(1, 2)), draw(st.integers(1, 90))
     T = draw(st.sampled_from((S, S, max(1, S // 2))))
     rng = np.random.default_rng(draw(st.integers(0, 999)))
@@ -46,7 +46,7 @@ def packed(draw: st.DrawFn) -> tuple[Mask, int, int, int]:
 @pytest.mark.parametrize("backend", BACKENDS)
 @settings(max_examples=40)
 @given(case=packed())
-def test_what_is_skipped_is_not_missed(backend: str, case: tuple[Mask, int, int, int]) -> None:
+def test_skipping_masked_blocks_changes_nothing(backend: str, case: tuple[Mask, int, int, int]) -> None:
     mask, B, T, S = case
     (q, *_), (_, k, v) = arrays(backend, B, 2, T, 5), arrays(backend, B, 2, S, 5)
     with patch.object(blocked, "ROWS", 16), patch.object(chunked, "ROWS", 16):
@@ -61,7 +61,7 @@ def test_what_is_skipped_is_not_missed(backend: str, case: tuple[Mask, int, int,
 
 @settings(max_examples=20)
 @given(case=packed())
-def test_gradients_pass_through_what_is_left(case: tuple[Mask, int, int, int]) -> None:
+def test_gradients_with_skipped_blocks(case: tuple[Mask, int, int, int]) -> None:
     mask, B, T, S = case
     found = []
     for backend in ("chunked", "eager"):
@@ -76,10 +76,10 @@ def test_gradients_pass_through_what_is_left(case: tuple[Mask, int, int, int]) -
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("lengths", [[4000, 100, 900], [100] * 50], ids=["few", "many"])
 @pytest.mark.parametrize("see", [None, See(map=256)], ids=["unseen", "map"])
-def test_the_work_is_little_more_than_the_squares(
+def test_work_is_little_more_than_one_square_per_document(
     backend: str, lengths: list[int], see: See | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`attend` went over all T × S for them: 25 million scores here, and 20,000 tokens took seconds."""
+    """`attend` used to compute all T × S scores: 25 million here, and 20,000 tokens took seconds."""
     computed = []
     real = BACKENDS[backend].scores
 
@@ -91,24 +91,24 @@ def test_the_work_is_little_more_than_the_squares(
     ids = np.repeat(np.arange(len(lengths)), lengths)
     q, k, v = arrays(backend, 1, 1, len(ids), 2)
     attend(q, k, v, mask=Mask.segments(ids), backend=backend, **({} if see is None else {"see": see}))
-    # A block of rows that two documents share computes both: at most 256 rows more on either side.
+    # A block of rows with two documents computes both: at most 256 more rows on either side.
     assert sum(computed) <= sum(n * (n + 512) for n in lengths)
     computed.clear()
     attend(q, k, v, mask=Mask.segments(ids) & Mask.causal(), backend=backend)
     assert sum(computed) <= sum(n * (n / 2 + 512) for n in lengths)
 
 
-def test_rows_are_taken_together_where_they_reach_little() -> None:
+def test_blocks_have_more_rows_where_few_keys_are_visible() -> None:
     n = 2**17
     q = torch.zeros(n, 1)
     bound = Mask.segments(torch.arange(n) // 100).bind((), n, n, q)
     blocks = Slab(q, q, q, bound.pick(0, 0), None, None).blocks(128)
-    assert len(blocks) == n // 128  # by their number of keys there would be 16 at a time
+    assert len(blocks) == n // 128  # by the total number of keys there would be 16 rows per block
     assert all(high - low <= 400 for _, low, high in blocks)
 
 
 def test_torch_func_differentiates_through_segments() -> None:
-    """Tensors that it wraps have no memory that NumPy could share."""
+    """Wrapped tensors have no memory that NumPy could share."""
     x, ids = torch.randn(2, 8, 4, generator=torch.Generator().manual_seed(0)), torch.arange(8) // 3
 
     def total(x: torch.Tensor) -> torch.Tensor:
@@ -119,7 +119,7 @@ def test_torch_func_differentiates_through_segments() -> None:
     assert_close(torch.func.grad(total)(x), leaf.grad, "gradient")
 
 
-def test_values_hidden_by_segments_change_nothing() -> None:
+def test_values_masked_by_segments_change_nothing() -> None:
     ids = np.arange(60) // 7
     for backend in BACKENDS:
         q, k, v = arrays(backend, 1, 2, 60, 4)

@@ -1,4 +1,4 @@
-"""Where scores are so large that their LSE has few digits left: entropy and exact weights keep theirs."""
+"""Large scores, whose LSE has few digits left: entropy and exact weights keep their precision."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from regard.arrays import Array, to_numpy
 from regard.kernels.blocked.workers import run_all
 
 FAR = [0.0, -1e3, 1e6, -1e8, float(np.finfo("f").min)]
-"""What is added to all scores of a call; the last is how many models hide padding."""
+"""A number added to all scores of a call; the last one is used by many models to mask padding."""
 
 
 def call(like: str) -> list[Array]:
@@ -22,20 +22,20 @@ def call(like: str) -> list[Array]:
 @pytest.mark.parametrize(
     ("like", "backend"), [("torch", "chunked"), ("torch", "eager"), ("numpy", "blocked"), ("numpy", "reference")]
 )
-def test_entropy_and_weights_do_not_follow_the_lse_into_its_last_digit(like: str, backend: str, far: float) -> None:
+def test_entropy_and_weights_stay_exact_for_an_imprecise_lse(like: str, backend: str, far: float) -> None:
     q, k, v = call(like)
     bias = np.full((1, 1, 40, 40), far, "f")
     bias[..., 30:] = -np.inf
     given = torch.from_numpy(bias) if like == "torch" else bias
     see = See(map=40, entropy=True, qk=True)
-    _, record = attend(q, k, v, bias=given, backend=backend, see=see, kind="cross")  # hidden keys, and no padding
-    exact = to_numpy(record.map)  # a bin for each weight, as the pass itself has made it
+    _, record = attend(q, k, v, bias=given, backend=backend, see=see, kind="cross")  # masked keys that are not padding
+    exact = to_numpy(record.map)  # one bin per weight, from the pass itself
     assert_close(exact.sum(-1), np.ones((1, 2, 40)), "weights")
     assert_close(record.weights(rows=slice(3, 39), cols=slice(2, 40)), exact[..., 3:39, 2:], "weights")
     assert_close(record.entropy, reference.entropy(exact), "statistic")
 
 
-def test_work_on_the_threads_may_ask_for_threads() -> None:
+def test_work_in_a_thread_may_use_threads() -> None:
     x = np.random.default_rng(0).standard_normal((1, 8, 600, 4)).astype("f")
     alone = attend(x, x, x)
     assert all(np.array_equal(found, alone) for found in run_all(lambda _: attend(x, x, x), range(8)))

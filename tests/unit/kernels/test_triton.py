@@ -1,6 +1,6 @@
-"""The Triton kernels without a GPU: their tests, in a process of their own, where Triton interprets them.
+"""The tests of the Triton kernels without a GPU, in a process of their own, where Triton interprets them.
 
-Triton decides that when it is imported, and half of PyTorch's compiler imports it: so never in this process.
+Triton decides this when it is imported, and much of PyTorch's compiler imports it: so never in this process.
 """
 
 import os
@@ -16,7 +16,7 @@ import pytest
 @pytest.mark.skipif(
     os.environ.get("TRITON_INTERPRET") == "1", reason="interpreted already: `pytest tests/unit/kernels/triton`"
 )
-def test_the_kernels_are_right_under_the_interpreter() -> None:
+def test_the_triton_kernels_under_the_interpreter() -> None:
     folder = Path(__file__).parent / "triton"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
     environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}

@@ -11,17 +11,17 @@ from regard.language import LanguageModel
 
 @pytest.fixture(scope="session")
 def translator(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
-    """Reads English, or so it is told; 64 positions, 3 beams, whole-number weights."""
+    """A tiny translator from English with 64 positions, 3 beams and int8 weights."""
     return regard.load(translator_folder(tmp_path_factory.mktemp("models") / "tiny", int8=True))
 
 
 @pytest.fixture(scope="session")
 def poet(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
-    """Two forms, 48 positions."""
+    """A tiny decoder with two forms and 48 positions."""
     return regard.load(poet_folder(tmp_path_factory.mktemp("models") / "bard"))
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A translator's folder that may be spoilt."""
+    """The folder of a translator, which a test may change."""
     return translator_folder(tmp_path / "model")

@@ -1,4 +1,4 @@
-"""Each head looks where its name says, for any text."""
+"""Each head attends to what its name says, for any text."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard import See
-from regard.language.handmade import HEADS, NAME, look, projections, step_back, word_vector
+from regard.language.handmade import HEADS, NAME, projections, run_layer, step_back, word_vector
 from regard.reference import multi_head_attention
 from regard.reference.positions import sinusoidal_positions
 from regard.text import split_words
@@ -30,14 +30,14 @@ texts = st.lists(
 
 
 def weights(words: list[str]) -> dict[str, np.ndarray]:
-    record = look(words).trace[0]
+    record = run_layer(words).trace[0]
     return dict(zip(HEADS, record.weights()[0], strict=True))
 
 
-def check(words: list[str]) -> None:
+def assert_heads_match_their_names(words: list[str]) -> None:
     heads, T = weights(words), len(words)
     for i in range(T):
-        # Nearly all of the weight, not merely the most.
+        # Nearly all of the weight, not just the largest.
         assert heads["previous-word"][i, max(0, i - 1)] > 0.99
         assert heads["first-word"][i, 0] > 0.99
         assert heads["all-so-far"][i, : i + 1] == pytest.approx(1 / (i + 1))
@@ -48,16 +48,16 @@ def check(words: list[str]) -> None:
 
 @pytest.mark.parametrize("text", SENTENCES)
 def test_every_head_does_what_its_name_says(text: str) -> None:
-    check(split_words(text))
+    assert_heads_match_their_names(split_words(text))
 
 
 @given(texts)
-def test_for_many_texts(words: list[str]) -> None:
-    check(words)
+def test_every_head_does_what_its_name_says_for_random_texts(words: list[str]) -> None:
+    assert_heads_match_their_names(words)
 
 
-def test_far_down_a_long_text_too() -> None:
-    record = look([f"w{n}" for n in range(3000)], See(map=None, top=1)).trace[0]
+def test_heads_are_exact_in_a_long_text() -> None:
+    record = run_layer([f"w{n}" for n in range(3000)], See(map=None, top=1)).trace[0]
     assert record.top is not None
     top = record.top.indices[0, :, :, 0]
     assert top[HEADS.index("previous-word")].tolist() == [0, *range(2999)]
@@ -76,21 +76,21 @@ def test_the_layer_is_multi_head_attention() -> None:
     from regard.language.handmade import embed
 
     words = split_words(SENTENCES[0])
-    seen = look(words)
+    result = run_layer(words)
     x = embed(words)
     output, expected = multi_head_attention(x, x, x, projections(), len(HEADS), mask=Mask.causal())
-    assert np.allclose(seen.trace[0].weights()[0], expected, atol=1e-12)
-    assert np.allclose(seen.x, x + output, atol=1e-12)
+    assert np.allclose(result.trace[0].weights()[0], expected, atol=1e-12)
+    assert np.allclose(result.x, x + output, atol=1e-12)
 
 
-def test_the_record_carries_its_words() -> None:
-    record = look(["我", "爱", "你"]).trace[NAME]
+def test_the_record_holds_its_words() -> None:
+    record = run_layer(["我", "爱", "你"]).trace[NAME]
     assert record.kind == "decoder"
     assert record.shape == (1, 4, 3, 3)
-    assert record.queries == record.keys == (("我", "爱", "你"),)
+    assert record.query_tokens == record.key_tokens == (("我", "爱", "你"),)
 
 
-def test_words_differ_and_cases_do_not() -> None:
+def test_word_vectors_ignore_case_and_differ_by_word() -> None:
     assert (word_vector("The") == word_vector("the")).all()
     assert abs(word_vector("cat") @ word_vector("mat")) < 0.5
     assert word_vector("cat") @ word_vector("cat") == pytest.approx(1)

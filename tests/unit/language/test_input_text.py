@@ -1,4 +1,4 @@
-"""How a text is read: in the spelling that the model learnt, and with a word about what it does not know."""
+"""Input text: spelling is corrected, and what the model does not know is reported."""
 
 import warnings
 from pathlib import Path
@@ -12,18 +12,26 @@ import regard
 from benchmarks.translator import HUNDRED, read_sentences
 from regard.language import LanguageModel
 from regard.language.input_text import (
-    WORDS,
-    _unknown,
+    WORDS_FILE,
+    InputText,
+    InputWarning,
+    Note,
+    _find_unknown,
+    input_notes,
     is_known,
     lost_numbers,
-    read,
+    note_message,
+    read_input,
     read_words,
-    told,
-    unknown,
     words_of,
 )
-from regard.messages import speaking
+from regard.messages import use_language
+from regard.text.normalise import tidy
 from regard.text.segmentation import SCRIPTS, main_script
+
+
+def notes(model: LanguageModel, text: str) -> dict[str, tuple[str, ...]]:
+    return {note.kind: note.parts for note in input_notes(model, read_input(model, text), None)}
 
 
 @pytest.fixture(scope="module")
@@ -45,21 +53,24 @@ def bundled() -> LanguageModel:
         ("I have 1,234 books.", "I have 1234 books."),
     ],
 )
-def test_casual_text_is_read_as_if_it_were_written_well(bundled: LanguageModel, typed: str, written: str) -> None:
-    assert read(bundled, typed) == (written, True, (), ())
-    assert read(bundled, written) == (written, False, (), ())
+def test_casual_text_is_read_with_corrected_spelling(bundled: LanguageModel, typed: str, written: str) -> None:
+    assert read_input(bundled, typed).text == written
+    assert notes(bundled, typed) == {"read-as": (written,)}
+    assert read_input(bundled, written) == InputText(written, written)
+    assert notes(bundled, written) == {}
     assert bundled.translate(typed) == bundled.translate(written)
 
 
-def test_what_is_seen_is_what_was_read(bundled: LanguageModel) -> None:
+def test_see_returns_the_text_as_read(bundled: LanguageModel) -> None:
     seen = bundled.see("i dont know")
     assert seen.text == "I don't know"
-    assert seen.trace.select(kind="encoder")[0].queries[0] == ("I", "don't", "know", "<eos>")
+    assert seen.trace.select(kind="encoder")[0].query_tokens[0] == ("I", "don't", "know", "<eos>")
 
 
-def test_sentences_that_are_written_well_are_read_as_they_stand(bundled: LanguageModel) -> None:
+def test_correct_sentences_are_read_unchanged(bundled: LanguageModel) -> None:
     sentences = read_sentences(HUNDRED)
-    assert [read(bundled, sentence) for sentence in sentences] == [(sentence, False, (), ()) for sentence in sentences]
+    assert [read_input(bundled, sentence).text for sentence in sentences] == sentences
+    assert [found for sentence in sentences if (found := notes(bundled, sentence))] == []
 
 
 @pytest.mark.parametrize(
@@ -78,51 +89,54 @@ def test_sentences_that_are_written_well_are_read_as_they_stand(bundled: Languag
         ("10:30", ()),
     ],
 )
-def test_what_is_no_english_is_named(bundled: LanguageModel, text: str, strange: tuple[str, ...]) -> None:
-    assert read(bundled, text).strange == strange
+def test_parts_that_are_not_english_are_listed(bundled: LanguageModel, text: str, strange: tuple[str, ...]) -> None:
+    assert notes(bundled, text).get("text-strange", ()) == strange
 
 
 @pytest.mark.parametrize("text", ["a" * 10**5, "1" * 10**5, "a@ " * 10**4, "我a" * 10**4])
-def test_long_texts_take_no_longer_than_they_should(translator: LanguageModel, text: str) -> None:
-    assert sum(map(len, _unknown(translator, text))) <= 2
+def test_long_texts_take_linear_time(translator: LanguageModel, text: str) -> None:
+    assert sum(map(len, _find_unknown(translator, InputText(text, text)))) <= 2
     assert len(lost_numbers(text, text)) == 0
     assert len(set(lost_numbers(text, ""))) <= 1
     assert main_script(text) in ("latin", None)
 
 
-def test_python_is_warned_once_at_its_own_line(translator: LanguageModel) -> None:
+def test_one_warning_points_at_the_line_of_the_caller(translator: LanguageModel) -> None:
     for call in (translator.translate, translator.see):
-        with pytest.warns(UserWarning, match="'tiny' reads English only and does not know: 中国; do not") as caught:
+        with pytest.warns(
+            InputWarning, match="'tiny' reads English only and does not know: 中国; its output"
+        ) as caught:
             call("I love 中国.")
         assert [Path(each.filename).name for each in caught] == [Path(__file__).name]
-    with pytest.warns(UserWarning, match="不认识：中国、北京；") as caught, speaking("zh"):
+    with pytest.warns(UserWarning, match="不认识：中国、北京；") as caught, use_language("zh"):
         translator.translate(["I love 中国.", "", "I love you.", "I love 北京."])
     assert len(caught) == 1
 
 
-def test_only_a_few_are_named(translator: LanguageModel) -> None:
-    assert told(translator, ["a" * 30, *"bcdef"]).endswith(
-        f"know: {'a' * 20}…, b, c, d, e, …; do not trust what it makes of that"
+def test_a_message_lists_only_a_few(translator: LanguageModel) -> None:
+    assert note_message(translator, Note("text-strange", ("a" * 30, *"bcdef"))).endswith(
+        f"know: {'a' * 20}…, b, c, d, e, …; its output for these parts is not reliable"
     )
 
 
 @pytest.mark.parametrize("language", ["zh", "de"])
-def test_who_reads_no_english_reads_what_is_written(tmp_path: Path, language: str) -> None:
+def test_a_model_of_another_language_reads_text_unchanged(tmp_path: Path, language: str) -> None:
     model = regard.load(translator_folder(tmp_path / "m", source_language=language))
-    assert read(model, "then she went to the 垫") == ("then she went to the 垫", False, (), ())
+    assert read_input(model, "then she went to the 垫").text == "then she went to the 垫"
+    assert notes(model, "then she went to the 垫") == {}
 
 
-def test_a_decoder_is_not_asked(poet: LanguageModel) -> None:
+def test_a_decoder_does_not_warn(poet: LanguageModel) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         poet.see("明月")
 
 
-# --- words that the model has never read ------------------------------------------------------------------
+# --- words that are not in training text ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", ["!", "???", " … "])
-def test_a_text_without_a_word_is_told(bundled: LanguageModel, text: str) -> None:
+def test_a_text_without_words_warns(bundled: LanguageModel, text: str) -> None:
     with pytest.warns(UserWarning, match="there is no word in"):
         bundled.translate(text)
 
@@ -140,13 +154,13 @@ def test_a_text_without_a_word_is_told(bundled: LanguageModel, text: str) -> Non
         ("12345", ()),
     ],
 )
-def test_words_that_the_model_never_read_are_named(bundled: LanguageModel, text: str, unseen: tuple[str, ...]) -> None:
-    reading = read(bundled, text)
-    assert (reading.strange, reading.unseen) == ((), unseen)
+def test_words_not_in_training_text_are_listed(bundled: LanguageModel, text: str, unseen: tuple[str, ...]) -> None:
+    found = notes(bundled, text)
+    assert (found.get("text-strange", ()), found.get("text-unseen", ())) == ((), unseen)
 
 
-def test_the_words_are_those_of_the_text_that_it_learnt_from(bundled: LanguageModel) -> None:
-    """The hundred sentences were translated well; of the thousands of Tatoeba's words a few stand here."""
+def test_the_bundled_words_are_those_of_the_training_text(bundled: LanguageModel) -> None:
+    """All words of the hundred reference sentences are known; some words of Tatoeba are checked."""
     assert 9000 < len(bundled.words) < 10_000
     assert {"love", "tom", "umbrella", "don't", "o'clock"} <= bundled.words
     assert not {"quokka", "blockchain", "kubernetes", "xyzzy"} & bundled.words
@@ -154,30 +168,30 @@ def test_the_words_are_those_of_the_text_that_it_learnt_from(bundled: LanguageMo
     assert all(is_known(word, bundled.words) for line in read_sentences(HUNDRED) for word in words_of(line))
 
 
-def test_a_folder_lists_its_words_or_does_not(tmp_path: Path) -> None:
+def test_a_word_list_is_optional_and_validated(tmp_path: Path) -> None:
     folder = translator_folder(tmp_path / "tiny")
     assert regard.load(folder).words == frozenset()
-    (folder / WORDS).write_text("I\nlove\nyou\n", encoding="utf-8")
+    (folder / WORDS_FILE).write_text("I\nlove\nyou\n", encoding="utf-8")
     model = regard.load(folder)
-    assert read(model, "I love the mat, you.").unseen == ("the", "mat")
-    (folder / WORDS).write_bytes(b"\xff\xfe")
+    assert notes(model, "I love the mat, you.")["text-unseen"] == ("the", "mat")
+    (folder / WORDS_FILE).write_bytes(b"\xff\xfe")
     with pytest.raises(regard.RegardError, match=r"words\.txt"):
         regard.load(folder)
-    (folder / WORDS).unlink()
-    (folder / WORDS).mkdir()
+    (folder / WORDS_FILE).unlink()
+    (folder / WORDS_FILE).mkdir()
     with pytest.raises(regard.RegardError, match=r"words\.txt"):
         regard.load(folder)
 
 
-def test_a_list_of_words_is_a_file_of_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / WORDS).write_text("a\nB", encoding="utf-8")
-    assert read_words(tmp_path / WORDS) == {"a", "b"}
+def test_a_word_list_has_a_bounded_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / WORDS_FILE).write_text("a\nB", encoding="utf-8")
+    assert read_words(tmp_path / WORDS_FILE) == {"a", "b"}
     monkeypatch.setattr("regard.language.input_text.LARGEST_FILE", 2)
     with pytest.raises(regard.RegardError, match="at most 2 B are read"):
-        read_words(tmp_path / WORDS)
+        read_words(tmp_path / WORDS_FILE)
 
 
-# --- numbers that are lost --------------------------------------------------------------------------------
+# --- missing numbers --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -206,7 +220,7 @@ def test_a_list_of_words_is_a_file_of_bounded_size(tmp_path: Path, monkeypatch: 
         ("9" * 5000, "9" * 5000, []),
     ],
 )
-def test_numbers_that_a_translation_lacks(text: str, output: str, lost: list[str]) -> None:
+def test_lost_numbers(text: str, output: str, lost: list[str]) -> None:
     assert lost_numbers(text, output) == lost
 
 
@@ -217,26 +231,53 @@ def test_a_number_in_chinese_characters_is_the_same_number(value: int) -> None:
 
 
 def chinese(value: int) -> str:
-    """A number as Chinese writes it."""
+    """A number in Chinese characters."""
     if value < 10:
         return "零一二三四五六七八九"[value]
-    for unit, sign in ((10**8, "亿"), (10**4, "万"), (1000, "千"), (100, "百"), (10, "十")):
+    for unit, name in ((10**8, "亿"), (10**4, "万"), (1000, "千"), (100, "百"), (10, "十")):
         if value >= unit:
             rest = value % unit
             zero = "零" if 0 < rest < unit // 10 else ""
-            return chinese(value // unit) + sign + zero + (chinese(rest) if rest else "")
+            return chinese(value // unit) + name + zero + (chinese(rest) if rest else "")
     raise AssertionError
 
 
-def test_python_is_warned_of_words_and_numbers(bundled: LanguageModel) -> None:
-    with pytest.warns(UserWarning, match="the text|trained") as caught:
+def test_words_and_numbers_warn(bundled: LanguageModel) -> None:
+    with pytest.warns(UserWarning, match="the text|training") as caught:
         bundled.translate(["The quokka sleeps.", "12345"])
     found = sorted(str(warning.message) for warning in caught)
     assert len(found) == 2
-    assert "never read these words while it was trained: quokka" in found[0]
-    assert "lacks these numbers of the text: 12345" in found[1]
+    assert "never read these words in training: quokka" in found[0]
+    assert "numbers of the text are missing in the translation: 12345" in found[1]
     assert {warning.filename for warning in caught} == {__file__}
-    assert unknown(bundled, "12345", None) == {}
+    assert notes(bundled, "12345") == {}
+
+
+def test_numbers_are_compared_with_the_translation_of_the_model_only(bundled: LanguageModel) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert bundled.see("12345", output="你好").notes == ()
+
+
+def test_notes_of_see_are_those_of_its_warnings(bundled: LanguageModel) -> None:
+    with pytest.warns(InputWarning, match="quokka"):
+        seen = bundled.see("the quokka sleeps.")
+    assert seen.notes == (Note("read-as", ("The quokka sleeps.",)), Note("text-unseen", ("quokka",)))
+    text, output, trace = seen
+    assert (text, output, trace) == (seen.text, seen.output, seen.trace)
+
+
+@pytest.mark.parametrize("method", ["see", "translate"])
+def test_a_text_is_normalised_once(bundled: LanguageModel, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = []
+
+    def counted(text: str) -> str:
+        texts.append(text)
+        return tidy(text)
+
+    monkeypatch.setattr("regard.language.input_text.tidy", counted)
+    getattr(bundled, method)("I love you.")
+    assert texts == ["I love you."]
 
 
 # --- scripts ----------------------------------------------------------------------------------------------
@@ -267,11 +308,11 @@ def test_python_is_warned_of_words_and_numbers(bundled: LanguageModel) -> None:
         ("😀", None),
     ],
 )
-def test_the_script_of_a_text(text: str, script: str | None) -> None:
+def test_main_script(text: str, script: str | None) -> None:
     assert main_script(text) == script
 
 
-def test_a_text_in_another_script_is_told_which(bundled: LanguageModel) -> None:
+def test_a_text_in_another_script_is_refused_with_its_script(bundled: LanguageModel) -> None:
     for text, english, chinese_name in (
         ("こんにちは、世界", "is in Japanese", "是日文"),
         ("안녕하세요", "is in Korean", "是韩文"),
@@ -284,7 +325,7 @@ def test_a_text_in_another_script_is_told_which(bundled: LanguageModel) -> None:
             assert english in caught.value.text("en")
             assert "reads English" in caught.value.text("en")
             assert chinese_name in caught.value.text("zh")
-    with pytest.raises(regard.RegardError, match="in Chinese characters already"):
+    with pytest.raises(regard.RegardError, match="already in Chinese characters"):
         bundled.translate("東京大学")
 
 

@@ -1,6 +1,6 @@
-"""The models that come with regard: what lies in their folders, what their cards say, and that they can do their work.
+"""The bundled models: the content of their folders, their model cards, and their abilities.
 
-Texts are not written down here, so that a better model may take a folder's place; forms, sizes and promises are.
+Exact outputs are not tested, so that a better model can replace one; formats, sizes and claims are.
 """
 
 import re
@@ -17,7 +17,7 @@ from regard.checkpoints.tensor_file import TensorFile
 from regard.errors import FileError
 from regard.evaluation.poems import FORMS, right_lines
 from regard.language import BUNDLED, LanguageModel
-from regard.language.input_text import WORDS
+from regard.language.input_text import WORDS_FILE
 from regard.language.loading import bundled
 
 FILES = {"config.json", "model.safetensors", "tokenizer.json", "generation_config.json", "README.md", "LICENSE"}
@@ -36,30 +36,30 @@ def poet() -> LanguageModel:
     return regard.load("poet")
 
 
-# --- what lies there --------------------------------------------------------------------------------------
+# --- folders ----------------------------------------------------------------------------------------------
 
 
 @each_model
-def test_a_folder_is_whole_and_small(name: str) -> None:
+def test_a_folder_is_complete_and_small(name: str) -> None:
     found = list(bundled(name).iterdir())
-    assert {path.name for path in found} == FILES | ({WORDS} if name == "translator" else set())
+    assert {path.name for path in found} == FILES | ({WORDS_FILE} if name == "translator" else set())
     assert sum(path.stat().st_size for path in found) <= LARGEST
 
 
 @each_model
-def test_every_large_matrix_has_eight_bits(name: str) -> None:
+def test_every_large_matrix_is_int8(name: str) -> None:
     file = TensorFile(bundled(name) / "model.safetensors")
     large = [key for key, shape in file.shapes.items() if len(shape) == 2 and shape[0] * shape[1] >= LARGE]
     assert len(large) > 20
     assert {file.dtypes[key] for key in large} == {"int8"}
     assert {file.dtypes[key + SCALE] for key in large} == {"float32"}
-    # What is not in eight bits is next to nothing.
+    # The tensors that are not int8 are small.
     others = sum(file[key].nbytes for key in file if key not in large)
     assert others < 0.05 * sum(file[key].nbytes for key in large)
 
 
 @each_model
-def test_settings_say_what_the_model_is_for(name: str) -> None:
+def test_settings_match_the_task(name: str) -> None:
     model = regard.load(name)
     settings = model.settings
     if name == "translator":
@@ -71,13 +71,13 @@ def test_settings_say_what_the_model_is_for(name: str) -> None:
     assert model.name == name
 
 
-def test_an_installation_without_them_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_bundled_model_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.language.loading.ASSETS", tmp_path)
     with pytest.raises(FileError, match="translator"):
         regard.load("translator")
 
 
-# --- what the cards say -----------------------------------------------------------------------------------
+# --- model cards ------------------------------------------------------------------------------------------
 
 CARD = {
     "translator": [
@@ -98,27 +98,27 @@ CARD = {
 
 
 @each_model
-def test_a_card_names_what_it_must(name: str) -> None:
+def test_a_card_covers_the_required_topics(name: str) -> None:
     card = (bundled(name) / "README.md").read_text(encoding="utf-8")
     topics = [*CARD[name], "data", "licen[cs]e", "recipe", r"seeds?\b", "scores?", "limits?"]
     assert [topic for topic in topics if not re.search(topic, card, re.IGNORECASE)] == []
 
 
-def test_the_card_has_the_hundred_sentences_as_they_are_translated_and_judged_today(translator: LanguageModel) -> None:
+def test_the_card_shows_the_current_translations_of_the_hundred_sentences(translator: LanguageModel) -> None:
     card = (bundled("translator") / "README.md").read_text(encoding="utf-8")
     sentences, judged = read_sentences(HUNDRED), read_judged(JUDGED)
     assert len(sentences) == 100
     pairs = list(zip(sentences, translator.translate(sentences), strict=True))
-    assert [pair for pair in pairs if pair not in judged] == [], "nobody has judged these"
+    assert [pair for pair in pairs if pair not in judged] == [], "these are not judged yet"
     for sentence, output in pairs:
         assert any(sentence in line and output in line for line in card.splitlines()), f"{sentence} {output}"
     assert f"{sum(judged[pair].acceptable for pair in pairs)} of 100 are acceptable" in card
 
 
-# --- what they can do -------------------------------------------------------------------------------------
+# --- abilities --------------------------------------------------------------------------------------------
 
 
-def test_no_torch_is_needed() -> None:
+def test_torch_is_not_needed() -> None:
     code = (
         "import regard, sys\n"
         "print(regard.load('translator').translate('I love you'), regard.load('poet').generate(max_new=5))\n"
@@ -131,17 +131,17 @@ def test_no_torch_is_needed() -> None:
 
 
 @pytest.mark.parametrize("text", ["I love you", "I love you."])
-def test_i_love_you_and_where_it_looks(translator: LanguageModel, text: str) -> None:
-    seen = translator.see(text)
-    assert re.findall("[我爱你]", seen.output) == ["我", "爱", "你"]
+def test_the_alignment_head_aligns_i_love_you(translator: LanguageModel, text: str) -> None:
+    result = translator.see(text)
+    assert re.findall("[我爱你]", result.output) == ["我", "爱", "你"]
     layer, head = translator.settings.alignment_heads[0]
-    record = seen.trace.select("cross")[layer]
-    weights, written, keys = record.weights()[0, head], record.written[0], record.keys[0]
+    record = result.trace.select("cross")[layer]
+    weights, written, keys = record.weights()[0, head], record.written[0], record.key_tokens[0]
     for word, character in (("I", "我"), ("love", "爱"), ("you", "你")):
         assert keys[int(weights[written.index(character)].argmax())] == word
 
 
-def test_a_sentence_is_translated_alike_alone_and_among_others(translator: LanguageModel) -> None:
+def test_a_translation_does_not_depend_on_the_batch(translator: LanguageModel) -> None:
     texts = [
         "I love you.",
         "The cat sat on the mat.",
@@ -158,10 +158,10 @@ def test_poems_keep_their_form(poet: LanguageModel, form: str) -> None:
     poems = [poet.generate(form=form, seed=seed) for seed in range(3)]
     assert len(set(poems)) == 3
     right = [right_lines(poem, FORMS[form]) for poem in poems]
-    assert sum(right) / 3 > 0.9, poems  # one line may be wrong: a die is thrown for every character
+    assert sum(right) / 3 > 0.9, poems  # one line may be wrong: every character is sampled
 
 
-def test_a_prompt_is_where_a_poem_begins_and_its_length_is_the_form(poet: LanguageModel) -> None:
+def test_a_poem_begins_with_the_prompt_and_takes_its_form(poet: LanguageModel) -> None:
     five, seven = poet.generate("床前明月光", seed=1), poet.generate("朝辞白帝彩云间，", seed=1)
     assert five.startswith("床前明月光，")
     assert seven.startswith("朝辞白帝彩云间，")

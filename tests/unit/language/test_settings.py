@@ -1,4 +1,4 @@
-"""Settings: every name of the file arrives, and whatever else it holds is one FileError with its place."""
+"""Settings: every name of the file is read, and invalid content raises FileError with its place."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def read(path: Path, given: Any, config: Any = CONFIG) -> Settings:
     return read_settings(file, config)
 
 
-def test_every_name_arrives(tmp_path: Path) -> None:
+def test_every_name_is_read(tmp_path: Path) -> None:
     assert set(GIVEN) == set(FIELDS)
     assert read(tmp_path, GIVEN) == Settings(
         task="translation",
@@ -51,7 +51,7 @@ def test_every_name_arrives(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_absent_has_its_default(tmp_path: Path) -> None:
+def test_absent_settings_have_defaults(tmp_path: Path) -> None:
     assert read(tmp_path, {}) == read_settings(None, CONFIG) == Settings(task="translation")
     assert read_settings(None, CONFIGS["gpt2"]) == Settings(task="text")
 
@@ -59,7 +59,7 @@ def test_what_is_absent_has_its_default(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("task", "text"),  # of a translator
+        ("task", "text"),  # for a translator
         ("task", "poetry"),
         ("source_language", ""),
         ("target_language", "Chinese (simplified)"),
@@ -90,18 +90,18 @@ def test_what_is_absent_has_its_default(tmp_path: Path) -> None:
         ("forms", {"5x4": 5}),
     ],
 )
-def test_a_value_that_cannot_be_is_told_with_its_place(tmp_path: Path, name: str, value: Any) -> None:
+def test_an_invalid_value_is_reported_with_its_place(tmp_path: Path, name: str, value: Any) -> None:
     with pytest.raises(FileError, match=rf"generation_config\.json: {name}.* must be .*; found") as caught:
         read(tmp_path, GIVEN | {name: value})
     assert "应为" in caught.value.text("zh")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "5", '{"top_k": NaN}', '{"top_k": 1, "top_k": 2}', "{" * 10**5])
-def test_what_is_no_settings_at_all(tmp_path: Path, text: str) -> None:
+def test_malformed_files_are_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(FileError, match=r"generation_config\.json"):
         read(tmp_path, text)
 
 
-def test_a_name_nobody_knows_is_no_silent_default(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="has a setting 'beams' that regard does not know; known are: task, "):
+def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="has an unknown setting 'beams'; known settings: task, "):
         read(tmp_path, {"beams": 3})

@@ -1,4 +1,4 @@
-"""Texts written: a prompt, a form and a seed decide all of it, in NumPy and torch alike."""
+"""Text generation: determined by prompt, form and seed, the same with NumPy and torch."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from regard.language.writing import form_of, read_prompt
 POET = Settings(task="text", forms={"5x4": "五绝｜", "7x4": "七绝｜", "5x8": "五律｜", "7x8": "七律｜"})
 
 
-def test_the_same_seed_writes_the_same_text(poet: LanguageModel) -> None:
+def test_the_same_seed_gives_the_same_text(poet: LanguageModel) -> None:
     texts = [poet.generate("明月", seed=seed) for seed in range(6)]
     assert texts == [poet.generate("明月", seed=seed) for seed in range(6)]
     assert len(set(texts)) > 3
@@ -33,7 +33,7 @@ def test_numpy_and_torch_write_the_same(tmp_path: Path) -> None:
         )
 
 
-def test_the_header_is_read_and_not_shown(poet: LanguageModel) -> None:
+def test_the_header_is_read_but_not_returned(poet: LanguageModel) -> None:
     tokenizer = poet.tokenizer
     start = read_prompt(poet, "明月", "七绝")
     assert tokenizer.pieces([*start.header, *start.ids]) == ["<eos>", "七", "绝", "｜", "明", "月"]
@@ -57,11 +57,11 @@ def test_the_header_is_read_and_not_shown(poet: LanguageModel) -> None:
         ("", "七律｜", "7x8"),
     ],
 )
-def test_the_form(prompt: str, form: str | None, found: str) -> None:
+def test_form_of(prompt: str, form: str | None, found: str) -> None:
     assert form_of(POET, prompt, form) == found
 
 
-def test_a_form_that_is_none(poet: LanguageModel) -> None:
+def test_an_unknown_form_is_refused(poet: LanguageModel) -> None:
     with pytest.raises(ArgumentError, match="no form '六绝'; there are: 5x4 五绝, 7x4 七绝"):
         poet.generate(form="六绝")
 
@@ -69,35 +69,37 @@ def test_a_form_that_is_none(poet: LanguageModel) -> None:
 def test_a_model_without_forms(tmp_path: Path) -> None:
     model = regard.load(poet_folder(tmp_path / "m", forms={}))
     assert model.tokenizer.pieces(read_prompt(model, "明").header) == ["<eos>"]
-    with pytest.raises(ArgumentError, match="'m' knows no forms, so there is no '五绝'"):
+    with pytest.raises(ArgumentError, match="'m' has no forms, so '五绝' is unknown"):
         model.generate(form="五绝")
 
 
-def test_characters_that_the_model_does_not_know_are_named(poet: LanguageModel) -> None:
+def test_unknown_characters_are_listed(poet: LanguageModel) -> None:
     with pytest.raises(ArgumentError, match="'bard' does not know: '紅' 'A' '\\\\x1b' \\(3 in all\\)"):
         poet.generate("紅明A紅\x1b")
     assert poet.generate("明 月\n", seed=2) == poet.generate("明月", seed=2)  # no space in its vocabulary
 
 
-def test_marks_of_another_keyboard_are_understood(poet: LanguageModel) -> None:
+def test_ascii_punctuation_becomes_chinese(poet: LanguageModel) -> None:
     assert poet.generate("床前明月光,", seed=2) == poet.generate("床前明月光，", seed=2)
-    with pytest.raises(ArgumentError, match="does not know: ';' ':' \\(2 in all\\)"):  # nor ；, which no poem had
+    with pytest.raises(
+        ArgumentError, match="does not know: ';' ':' \\(2 in all\\)"
+    ):  # nor ；, which is not in the poems
         poet.generate("明,月;:")
 
 
-def test_how_long_a_text_may_be(poet: LanguageModel) -> None:
+def test_length_limits(poet: LanguageModel) -> None:
     assert all(len(poet.generate("明月", max_new=3, seed=seed)) <= 5 for seed in range(5))
     longest = POEMS[0][3:] + POEMS[1][3:]  # 24 + 16; with <eos> and header 44 of 48 positions
     assert len(poet.generate(longest)) <= len(longest) + 5
     with pytest.raises(TooLargeError, match="80 tokens long, and the model can read 44 at once"):
         poet.generate(longest * 2)
-    assert len(poet.generate("明" * 44)) <= 45  # no room to read more, but to write one
+    assert len(poet.generate("明" * 44)) <= 45  # it cannot read more, but write one
     with pytest.raises(ArgumentError, match="max_new of at most 5"):
         poet.generate(longest, max_new=6)
 
 
 @pytest.mark.parametrize(
-    "how",
+    "options",
     [
         {"temperature": -0.1},
         {"temperature": False},
@@ -109,17 +111,17 @@ def test_how_long_a_text_may_be(poet: LanguageModel) -> None:
         {"prompt": 5},
     ],
 )
-def test_bad_numbers_are_told(poet: LanguageModel, how: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(poet: LanguageModel, options: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError):
-        poet.generate(**how)
+        poet.generate(**options)
 
 
-def test_a_translator_does_not_go_on(translator: LanguageModel) -> None:
+def test_a_translator_does_not_generate(translator: LanguageModel) -> None:
     with pytest.raises(ArgumentError, match="'tiny' translates"):
         translator.generate("I")
 
 
-def test_nothing_to_begin_with(tmp_path: Path) -> None:
+def test_without_a_start_token_a_prompt_is_needed(tmp_path: Path) -> None:
     import json
 
     folder = poet_folder(tmp_path / "m", forms={})

@@ -1,4 +1,4 @@
-"""MultiHeadAttention equals the definition, hands on what it is given, and says what does not fit."""
+"""MultiHeadAttention equals the reference, passes its arguments on, and refuses invalid sizes."""
 
 from typing import Any
 
@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from regard import Mask, reference
 from regard.arrays import to_numpy
-from regard.dispatch import attend_within
+from regard.dispatch import attend_in_model
 from regard.errors import IndivisibleError, ShapeError
 from regard.layers import LayerNorm, MultiHeadAttention, RMSNorm, RotaryPositions
-from regard.layers.cache import Growing, Place, Static
+from regard.layers.cache import GrowingCache, StaticCache, WritePosition
 from regard.projections import Projections
 
 
@@ -24,7 +24,7 @@ def vectors(*shape: int, seed: int = 0) -> Tensor:
 
 
 def made(*args: Any, **options: Any) -> MultiHeadAttention:
-    """With biases that are not 0."""
+    """A layer with random weights and nonzero biases."""
     layer = MultiHeadAttention(*args, **options).double()
     for i, weight in enumerate(layer.parameters()):
         weight.data = vectors(*weight.shape, seed=i) / 2
@@ -32,21 +32,21 @@ def made(*args: Any, **options: Any) -> MultiHeadAttention:
 
 
 def projections(layer: MultiHeadAttention) -> Projections:
-    """Its weights as the paper writes them: x @ W."""
+    """Its weights in the layout of the paper: x @ W."""
     parts = (layer.q_proj, layer.k_proj, layer.v_proj, layer.o_proj)
     matrices = [to_numpy(part.weight).T for part in parts]
     return Projections(*matrices, *(None if part.bias is None else to_numpy(part.bias) for part in parts))
 
 
 class Spy:
-    """An attend that keeps what it was given."""
+    """An attention function that stores its arguments."""
 
     def __call__(self, q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
         self.q, self.k, self.v, self.options = q, k, v, options
-        return attend_within(q, k, v, **options)
+        return attend_in_model(q, k, v, **options)
 
 
-# --- what it computes ------------------------------------------------------------------------------------
+# --- computation ------------------------------------------------------------------------------------
 
 
 @given(
@@ -56,7 +56,7 @@ class Spy:
     bias=st.booleans(),
     cross=st.booleans(),
 )
-def test_it_is_the_definition(
+def test_it_equals_the_reference(
     heads: tuple[int, int], d_head: int, sizes: tuple[int, int, int], bias: bool, cross: bool
 ) -> None:
     (H, G), (B, T, S), D = heads, sizes, 7
@@ -70,7 +70,7 @@ def test_it_is_the_definition(
 
 
 def test_a_key_value_head_serves_neighbouring_query_heads() -> None:
-    """Grouped heads are as many heads, some of them alike."""
+    """Grouped heads equal separate heads with repeated keys and values."""
     grouped, full = made(8, 4, n_kv_heads=2), made(8, 4)
     weights = grouped.state_dict()
     for name in ("k_proj.weight", "k_proj.bias", "v_proj.weight", "v_proj.bias"):
@@ -82,21 +82,21 @@ def test_a_key_value_head_serves_neighbouring_query_heads() -> None:
 
 
 @pytest.mark.parametrize("norm", [LayerNorm, RMSNorm])
-def test_queries_and_keys_of_each_head_are_normed_before_they_turn(norm: type[nn.Module]) -> None:
+def test_queries_and_keys_are_normed_before_rotation(norm: type[nn.Module]) -> None:
     layer, x, spy = made(8, 2, norm=norm), vectors(1, 3, 8), Spy()
-    turn = RotaryPositions(4)
-    layer(x, turn=turn, attend=spy)
+    rotate = RotaryPositions(4)
+    layer(x, rotate=rotate, attend=spy)
     plain, bare = made(8, 2), Spy()
     plain.load_state_dict(layer.state_dict(), strict=False)
     plain(x, attend=bare)
     assert layer.q_norm is not None
     assert layer.k_norm is not None
-    assert_close(spy.q.detach(), turn(layer.q_norm(bare.q)).detach())
-    assert_close(spy.k.detach(), turn(layer.k_norm(bare.k)).detach())
+    assert_close(spy.q.detach(), rotate(layer.q_norm(bare.q)).detach())
+    assert_close(spy.k.detach(), rotate(layer.k_norm(bare.k)).detach())
     assert_same_bits(spy.v.detach(), bare.v.detach())
 
 
-def test_it_hands_on_what_it_was_given() -> None:
+def test_arguments_are_passed_to_attend() -> None:
     layer = made(8, 2, scale=0.3, softcap=4.0, dropout=0.25, name="encoder.layers.0.self_attention", kind="encoder")
     spy, mask, bias = Spy(), Mask.causal(), vectors(1, 2, 3, 3)
     layer(vectors(1, 3, 8), mask=mask, bias=bias, attend=spy)
@@ -113,39 +113,39 @@ def test_it_hands_on_what_it_was_given() -> None:
     assert spy.options["dropout"] == 0
 
 
-def test_the_last_projection_may_do_without_its_bias() -> None:
+def test_the_output_projection_may_have_no_bias() -> None:
     assert made(8, 2, output_bias=False).o_proj.bias is None
     assert made(8, 2, bias=False, output_bias=True).q_proj.bias is None
     assert made(8, 2, bias=False, output_bias=True).o_proj.bias is not None
     assert made(8, 2, bias=False).o_proj.bias is None
 
 
-# --- a text read in pieces -------------------------------------------------------------------------------
+# --- cached decoding -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("pieces", [(5,), (1, 1, 1, 1, 1), (2, 3), (4, 1)], ids=str)
-def test_with_a_growing_cache_it_goes_on_where_it_stopped(pieces: tuple[int, ...]) -> None:
-    layer, x, cache = made(8, 4, n_kv_heads=2), vectors(2, 5, 8), Growing()
+def test_a_growing_cache_continues_a_text(pieces: tuple[int, ...]) -> None:
+    layer, x, cache = made(8, 4, n_kv_heads=2), vectors(2, 5, 8), GrowingCache()
     parts = [layer(part, mask=Mask.causal(), cache=cache) for part in x.split(pieces, dim=1)]
     assert_close(torch.cat(parts, dim=1).detach(), layer(x, mask=Mask.causal()).detach())
 
 
 @torch.no_grad()
-def test_with_a_static_cache_it_goes_on_where_it_stopped() -> None:
-    layer, x, place = made(8, 4, n_kv_heads=2), vectors(2, 5, 8), Place(torch.arange(0))
-    cache, out = Static(place, max_len=7), []
+def test_a_static_cache_continues_a_text() -> None:
+    layer, x, place = made(8, 4, n_kv_heads=2), vectors(2, 5, 8), WritePosition(torch.arange(0))
+    cache, out = StaticCache(place, max_len=7), []
     for at in torch.arange(5).split((3, 1, 1)):
         place.columns = at
         out.append(layer(x[:, at], mask=torch.arange(7) <= at[:, None], cache=cache))
     assert_close(torch.cat(out, dim=1), layer(x, mask=Mask.causal()))
 
 
-def test_the_keys_and_values_of_a_memory_can_be_given_instead() -> None:
+def test_memory_may_be_given_as_keys_and_values() -> None:
     layer, x, memory = made(8, 2), vectors(2, 3, 8), vectors(2, 5, 8, seed=1)
     assert_same_bits(layer(x, layer.keys_and_values(memory)).detach(), layer(x, memory).detach())
 
 
-# --- what does not fit -----------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------
 
 
 def test_heads_that_do_not_divide_the_width() -> None:
@@ -165,6 +165,6 @@ def test_key_value_heads_that_do_not_divide_the_heads() -> None:
 
 
 @pytest.mark.parametrize("sizes", [{"n_heads": 0}, {"n_heads": -2}, {"n_heads": 2.0}, {"n_heads": 2, "n_kv_heads": 0}])
-def test_sizes_that_are_none(sizes: dict[str, Any]) -> None:
+def test_invalid_sizes(sizes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="heads"):
         MultiHeadAttention(12, **sizes)

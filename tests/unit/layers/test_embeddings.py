@@ -1,4 +1,4 @@
-"""Both ends of a model: looked up and scaled on the way in, compared with rows on the way out."""
+"""TokenEmbedding and OutputLayer: lookup, scaling, tied and own weights."""
 
 import math
 
@@ -16,10 +16,10 @@ def vectors(*shape: int) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
-# --- in --------------------------------------------------------------------------------------------------
+# --- TokenEmbedding --------------------------------------------------------------------------------------------------
 
 
-def test_each_id_is_its_row() -> None:
+def test_each_id_selects_its_row() -> None:
     embedding = TokenEmbedding(W, D)
     assert_same_bits(embedding(IDS).detach(), embedding.weight[IDS].detach())
 
@@ -30,16 +30,16 @@ def test_scaled_by_the_root_of_the_width() -> None:
     assert_same_bits(scaled(IDS).detach(), (2 * plain(IDS)).detach())
 
 
-# --- out -------------------------------------------------------------------------------------------------
+# --- OutputLayer -------------------------------------------------------------------------------------------------
 
 
-def test_tied_it_has_no_weight_and_compares_with_the_rows_it_is_given() -> None:
+def test_a_tied_layer_uses_the_given_rows() -> None:
     layer, rows, x = OutputLayer(W, D), vectors(W, D), vectors(2, 3, D)
     assert not list(layer.parameters())
     assert_close(layer(x, rows), x @ rows.T)
 
 
-def test_untied_it_compares_with_its_own() -> None:
+def test_an_untied_layer_uses_its_own_weight() -> None:
     layer, x = OutputLayer(W, D, tied=False, bias=True).double(), vectors(2, 3, D)
     assert layer.weight is not None
     assert layer.bias is not None
@@ -48,20 +48,20 @@ def test_untied_it_compares_with_its_own() -> None:
     assert_close(found.detach(), (x @ layer.weight.T + layer.bias).detach())
 
 
-def test_tied_rows_learn_from_both_ends() -> None:
+def test_tied_rows_get_gradients_from_input_and_output() -> None:
     embedding, layer = TokenEmbedding(W, D), OutputLayer(W, D)
     layer(embedding(IDS), embedding.weight)[..., 5].sum().backward()
     assert embedding.weight.grad is not None
     used = embedding.weight.grad.any(-1).tolist()
-    assert used == [True, True, True, True, False, True, True]  # 4 is neither read nor asked for, 5 only asked for
+    assert used == [True, True, True, True, False, True, True]  # 4 is neither input nor target, 5 only a target
 
 
-def test_scaled_it_divides_by_the_root_of_the_width() -> None:
+def test_a_scaled_layer_divides_by_the_root_of_the_width() -> None:
     rows, x = vectors(W, D), vectors(2, 3, D)
     assert_close(OutputLayer(W, D, scaled=True)(x, rows), x @ rows.T / math.sqrt(D))
 
 
-def test_transformed_as_berts_masked_word_head() -> None:
+def test_the_transform_of_berts_masked_language_head() -> None:
     norm = LayerNorm(D)
     layer = OutputLayer(W, D, bias=True, transform=(torch.tanh, norm)).double()
     rows, x = vectors(W, D), vectors(2, 3, D)

@@ -1,4 +1,4 @@
-"""FeedForward equals the definition, plain and gated, and refuses what is no activation."""
+"""FeedForward equals the reference, plain and gated, and refuses unknown activations."""
 
 from typing import Any
 
@@ -41,15 +41,15 @@ def test_gated(activation: Any) -> None:
     assert_close(layer(X).detach(), expected)
 
 
-def test_four_times_as_wide_unless_told() -> None:
+def test_d_ff_defaults_to_four_times_d_model() -> None:
     assert FeedForward(6).up.out_features == 24
     assert FeedForward(6, 7).up.out_features == 7
 
 
-def test_dropout_is_on_what_is_hidden_and_only_in_training() -> None:
+def test_dropout_is_applied_to_the_hidden_layer_in_training() -> None:
     layer = FeedForward(6, 11, dropout=0.999).double()
     torch.manual_seed(0)
-    assert_close(layer(X)[0, 0].detach(), layer.down.bias.detach())  # nothing is left but the last bias
+    assert_close(layer(X)[0, 0].detach(), layer.down.bias.detach())  # only the last bias is left
     assert not torch.allclose(layer.eval()(X)[0, 0], layer.down.bias)
 
 

@@ -1,4 +1,4 @@
-"""LayerNorm and RMSNorm as modules: the definition, with weights of their own."""
+"""LayerNorm and RMSNorm as modules equal the reference."""
 
 import numpy as np
 import pytest
@@ -35,14 +35,14 @@ def test_rms_norm(eps: float) -> None:
     assert_close(norm(X).detach(), reference.rms_norm(to_numpy(X), to_numpy(weight.detach()), eps))
 
 
-def test_new_norms_do_nothing_but_norm() -> None:
+def test_initial_weights_do_not_change_the_norm() -> None:
     for norm in (LayerNorm(5), RMSNorm(5)):
         y = norm(X.float()).double()
         assert_close((y**2).mean(-1), torch.ones(3), "output", "float16")
 
 
 def test_half_precision_with_norms_in_float32() -> None:
-    """As models keep them: the input's dtype comes out, and nothing is rounded on the way."""
+    """The output has the dtype of the input and is rounded only once."""
     x = X.bfloat16()
     for norm in (LayerNorm(5), RMSNorm(5)):
         assert norm(x).dtype == torch.bfloat16

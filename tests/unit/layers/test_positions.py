@@ -1,4 +1,4 @@
-"""Five kinds of positions behind one interface: each does its own and leaves the rest alone."""
+"""Five kinds of positions with one interface: each adds, rotates or biases, and does nothing else."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ KINDS: dict[str, NoPositions] = {
     "alibi": AlibiPositions(H),
     "relative": RelativePositions(H, n_buckets=8, max_distance=6).double(),
 }
-ADD, TURN, BIAS = {"sinusoidal", "learned"}, {"rotary"}, {"alibi", "relative"}
+ADD, ROTATE, BIAS = {"sinusoidal", "learned"}, {"rotary"}, {"alibi", "relative"}
 
 
 def vectors(*shape: int) -> Tensor:
@@ -41,39 +41,39 @@ def vectors(*shape: int) -> Tensor:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_each_does_one_of_three_things(name: str) -> None:
+def test_each_kind_does_one_of_three_things(name: str) -> None:
     kind, x = KINDS[name], vectors(2, T, D)
-    assert torch.equal(kind.added(x, PLACES), x) == (name not in ADD)
-    assert (kind.turn(PLACES, like=x) is None) == (name not in TURN)
+    assert torch.equal(kind.add_to(x, PLACES), x) == (name not in ADD)
+    assert (kind.rotation(PLACES, like=x) is None) == (name not in ROTATE)
     assert (kind.bias(PLACES, PLACES, like=x) is None) == (name not in BIAS)
 
 
 @pytest.mark.parametrize("name", sorted(ADD))
-def test_what_is_added_may_differ_from_sample_to_sample(name: str) -> None:
+def test_added_positions_may_differ_by_sample(name: str) -> None:
     kind, x = KINDS[name], vectors(2, T, D)
-    added = kind.added(x, PER_SAMPLE).detach()
+    added = kind.add_to(x, PER_SAMPLE).detach()
     for i in range(2):
-        assert_same_bits(added[i], kind.added(x[i : i + 1], PER_SAMPLE[i])[0].detach())
-    assert_same_bits(kind(x).detach(), kind.added(x, torch.arange(T)).detach())
+        assert_same_bits(added[i], kind.add_to(x[i : i + 1], PER_SAMPLE[i])[0].detach())
+    assert_same_bits(kind(x).detach(), kind.add_to(x, torch.arange(T)).detach())
 
 
 @pytest.mark.parametrize("pairing", ["pairs", "halves"])
 def test_sinusoidal(pairing: Any) -> None:
     kind, x = SinusoidalPositions(D, 100.0, pairing), vectors(2, T, D)
     expected = to_numpy(x) + reference.sinusoidal_at(to_numpy(PLACES), D, 100.0, pairing)
-    assert_close(kind.added(x, PLACES), expected)
+    assert_close(kind.add_to(x, PLACES), expected)
     assert not list(kind.parameters())
 
 
 def test_learned() -> None:
     kind = LearnedPositions(9, D)
-    assert_same_bits(kind.added(torch.zeros(1, T, D), PLACES)[0].detach(), kind.table[PLACES].detach())
-    kind.added(torch.zeros(1, T, D), PLACES).sum().backward()
+    assert_same_bits(kind.add_to(torch.zeros(1, T, D), PLACES)[0].detach(), kind.table[PLACES].detach())
+    kind.add_to(torch.zeros(1, T, D), PLACES).sum().backward()
     assert kind.table.grad is not None
     assert kind.table.grad[:, 0].tolist() == [1, 1, 0, 1, 0, 0, 0, 2, 0]
 
 
-def test_learned_positions_end() -> None:
+def test_learned_positions_are_limited() -> None:
     with pytest.raises(RegardError, match=r"position 9 is outside the table.*max_len=9"):
         LearnedPositions(9, D)(torch.zeros(1, 10, D))
 
@@ -82,11 +82,11 @@ def test_learned_positions_end() -> None:
 def test_rotary(pairing: Any) -> None:
     scaling = LinearScaling(factor=2.0)
     kind, q = RotaryPositions(E, 100.0, pairing, scaling), vectors(2, H, T, E)
-    turned = kind.turn(PER_SAMPLE, like=q)(q)
+    rotated = kind.rotation(PER_SAMPLE, like=q)(q)
     for i in range(2):
         expected = reference.rotate(to_numpy(q[i]), to_numpy(PER_SAMPLE[i]), 100.0, pairing, scaling=scaling)
-        assert_close(turned[i], expected)
-    assert_close(kind(q), kind.turn(torch.arange(T), like=q)(q))
+        assert_close(rotated[i], expected)
+    assert_close(kind(q), kind.rotation(torch.arange(T), like=q)(q))
 
 
 def test_alibi_and_relative_bias() -> None:
@@ -103,11 +103,11 @@ def test_alibi_and_relative_bias() -> None:
     assert_close(one_way.bias(queries, keys, like)[0].detach(), expected)
 
 
-def test_rotary_says_what_does_not_fit() -> None:
+def test_rotary_errors() -> None:
     rotary = RotaryPositions(E)
     for x in (torch.zeros(1, 2, 3, 1), torch.zeros(1, 2, 3, E + 2)):
-        with pytest.raises(ShapeError, match="turns"):
+        with pytest.raises(ShapeError, match="rotations"):
             rotary(x)
-    with pytest.raises(ShapeError, match="turns"):
+    with pytest.raises(ShapeError, match="rotations"):
         rotary(torch.zeros(1, 2, 3, E), torch.arange(1))
     assert rotary(torch.ones(1, 1, 2, E, dtype=torch.long)).is_floating_point()

@@ -1,4 +1,4 @@
-"""Other people's masks: right ones come in, wrong ones are named together with the door they belong to."""
+"""Masks of other conventions: valid ones are converted, wrong ones raise an error that names the right converter."""
 
 import contextlib
 from typing import Any
@@ -12,20 +12,20 @@ from regard.errors import ArgumentError, DtypeError, RegardError, ShapeError
 from regard.masks import Mask
 
 FLOATS = ["float16", "float32", "float64", "bfloat16"]
-WHOLES = ["uint8", "int8", "int16", "int32", "int64"]
+INTEGERS = ["uint8", "int8", "int16", "int32", "int64"]
 
 
-def both_kinds(values: Any, dtype: str) -> list[Any]:
+def both_array_types(values: Any, dtype: str) -> list[Any]:
     """The values as an array and as a tensor; NumPy has no bfloat16."""
     tensor = torch.tensor(values, dtype=getattr(torch, dtype))
     return [tensor] if dtype == "bfloat16" else [np.array(values, dtype), tensor]
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLES])
-def test_a_raw_mask_is_refused_by_its_dtype_alone(dtype: str) -> None:
-    """All ones, all zeros, empty: the values make no difference, and the converter is named."""
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
+def test_raw_mask_is_refused_by_its_dtype_alone(dtype: str) -> None:
+    """The values make no difference (all ones, all zeros, empty), and the error names the converter."""
     for values in ([[1, 1]], [[0, 0]], [[]]):
-        for raw in both_kinds(values, dtype):
+        for raw in both_array_types(values, dtype):
             with pytest.raises(DtypeError) as caught:
                 Mask.of(raw)
             assert dtype in str(caught.value)
@@ -36,30 +36,30 @@ def test_a_raw_mask_is_refused_by_its_dtype_alone(dtype: str) -> None:
 @pytest.mark.parametrize(
     "raw", [None, "causal", True, Mask.causal, object(), {}, np.array([["a"]]), np.ones((2, 2), complex)]
 )
-def test_what_is_no_mask_at_all(raw: Any) -> None:
+def test_values_that_are_no_mask_are_refused(raw: Any) -> None:
     with pytest.raises(DtypeError):
         Mask.of(raw)
 
 
-def test_ragged_lists_get_our_error() -> None:
+def test_ragged_lists_raise_a_regard_error() -> None:
     with pytest.raises(RegardError):
         Mask.of([[True], [True, False]])
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLES, "bool"])
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "bool"])
 def test_zero_and_one_in_any_dtype(dtype: str) -> None:
-    for raw in both_kinds([[1, 0]], dtype):
+    for raw in both_array_types([[1, 0]], dtype):
         np.testing.assert_array_equal(to_numpy(Mask.from_keep(raw).dense(1, 2)), [[[[True, False]]]])
         np.testing.assert_array_equal(to_numpy(Mask.from_blocked(raw).dense(1, 2)), [[False, True]])
         np.testing.assert_array_equal(to_numpy(Mask.from_blocked(raw, keys=True).dense(1, 2)), [[[[False, True]]]])
 
 
-@pytest.mark.parametrize("strange", [2.0, -1.0, 0.5, np.nan, -np.inf])
-def test_anything_but_zero_and_one_is_found(strange: float) -> None:
-    for door in (Mask.from_keep, Mask.from_blocked):
-        for raw in both_kinds([[1.0, strange]], "float32"):
+@pytest.mark.parametrize("other", [2.0, -1.0, 0.5, np.nan, -np.inf])
+def test_values_other_than_zero_and_one_are_refused(other: float) -> None:
+    for convert in (Mask.from_keep, Mask.from_blocked):
+        for raw in both_array_types([[1.0, other]], "float32"):
             with pytest.raises(ArgumentError) as caught:
-                door(raw)
+                convert(raw)
             assert caught.value.key == "mask-not-zero-one"
             assert str(caught.value.values["value"]) in str(caught.value)
 
@@ -68,26 +68,26 @@ def test_anything_but_zero_and_one_is_found(strange: float) -> None:
 def test_additive_masks_of_every_float(dtype: str) -> None:
     lowest = torch.finfo(getattr(torch, dtype)).min
     for hidden in (-np.inf, lowest):
-        for raw in both_kinds([[0.0, hidden, -0.0]], dtype):
+        for raw in both_array_types([[0.0, hidden, -0.0]], dtype):
             np.testing.assert_array_equal(to_numpy(Mask.from_additive(raw).dense(1, 3)), [[True, False, True]])
 
 
-def test_a_zero_additive_mask_hides_nothing() -> None:
+def test_additive_mask_of_zeros_masks_nothing() -> None:
     assert Mask.from_additive(np.zeros((2, 2))).dense(2, 2).all()
 
 
-@pytest.mark.parametrize("strange", [1.0, -1.0, -1e4, -1e9, np.inf, np.nan, 1e-30])
-def test_scores_are_not_an_additive_mask(strange: float) -> None:
-    for raw in both_kinds([[0.0, strange, -np.inf]], "float32"):
+@pytest.mark.parametrize("other", [1.0, -1.0, -1e4, -1e9, np.inf, np.nan, 1e-30])
+def test_scores_are_refused_as_an_additive_mask(other: float) -> None:
+    for raw in both_array_types([[0.0, other, -np.inf]], "float32"):
         with pytest.raises(ArgumentError) as caught:
             Mask.from_additive(raw)
         assert caught.value.key == "from-additive-values"
         assert "bias=" in str(caught.value)
 
 
-@pytest.mark.parametrize("dtype", [*WHOLES, "bool"])
-def test_whole_numbers_are_not_added(dtype: str) -> None:
-    for raw in both_kinds([[1, 0]], dtype):
+@pytest.mark.parametrize("dtype", [*INTEGERS, "bool"])
+def test_integers_are_refused_as_an_additive_mask(dtype: str) -> None:
+    for raw in both_array_types([[1, 0]], dtype):
         with pytest.raises(DtypeError) as caught:
             Mask.from_additive(raw)
         assert caught.value.key == "from-additive-dtype"
@@ -102,14 +102,14 @@ def test_whole_numbers_are_not_added(dtype: str) -> None:
         (lambda: Mask.from_keep(np.array(1)), "mask-ids-shape"),
     ],
 )
-def test_shapes_that_no_door_takes(make: Any, key: str) -> None:
+def test_shapes_that_no_converter_accepts(make: Any, key: str) -> None:
     with pytest.raises(ShapeError) as caught:
         make()
     assert caught.value.key == key
 
 
-def test_float8_is_taken_or_refused_by_us() -> None:
+def test_float8_raises_no_foreign_error() -> None:
     raw = torch.zeros(2, 2).to(torch.float8_e4m3fn)
-    for door in (Mask.from_keep, Mask.from_blocked, Mask.from_additive):
+    for convert in (Mask.from_keep, Mask.from_blocked, Mask.from_additive):
         with contextlib.suppress(RegardError):
-            door(raw)
+            convert(raw)

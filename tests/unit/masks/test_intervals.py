@@ -1,4 +1,4 @@
-"""Who sees a flagged key, told by runs: what rectangle after rectangle says, also where those would take minutes."""
+"""The fast `any_visible` by key ranges equals the evaluation by rectangles, which would take minutes on long texts."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SIDES = st.none() | st.integers(0, 9)
 
 @st.composite
 def parts(draw: st.DrawFn, B: int, T: int, S: int) -> Mask:
-    """Segments in any order, perhaps of keys that no query has, and any number of rules that need no T × S."""
+    """Segments in any order, perhaps without a query, and any number of rules that need no T × S array."""
 
     def ids(length: int) -> np.ndarray:
         rows = draw(st.sampled_from((1, B)))
@@ -38,7 +38,7 @@ def parts(draw: st.DrawFn, B: int, T: int, S: int) -> Mask:
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(st.data(), st.integers(1, 3), st.integers(1, 12), st.integers(1, 12), st.integers(1, 2), st.integers(0, 999))
-def test_the_quick_way_says_what_the_slow_one_says(
+def test_fast_method_equals_the_slow_one(
     kind: str, data: st.DataObject, B: int, T: int, S: int, H: int, seed: int
 ) -> None:
     mask = data.draw(parts(B, T, S))
@@ -46,9 +46,9 @@ def test_the_quick_way_says_what_the_slow_one_says(
     like = torch.zeros(0) if kind == "torch" else None
     flagged = torch.from_numpy(flagged) if kind == "torch" else flagged
     bound = mask.bind((B, H), T, S, like)
-    assert bound.rule.sees(bound.frame, flagged) is not None
+    assert bound.rule.any_visible(bound.frame, flagged) is not None
     slow = BoundMask(Not(Not(bound.rule)), bound.frame)
-    assert slow.rule.sees(bound.frame, flagged) is None
+    assert slow.rule.any_visible(bound.frame, flagged) is None
     right = to_numpy(slow.sees(flagged))
     np.testing.assert_array_equal(to_numpy(bound.sees(flagged)), right)
     for one, answer in zip(flagged, right, strict=True):  # as well as all at once
@@ -56,8 +56,8 @@ def test_the_quick_way_says_what_the_slow_one_says(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_long_text_is_not_gone_through_in_rectangles(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At this length that takes a minute."""
+def test_long_text_is_not_evaluated_by_rectangles(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At this length, evaluation by rectangles takes a minute."""
     n = 131_072
     like = torch.zeros(0) if kind == "torch" else None
     mask = Mask.segments(np.arange(n) // 5000) & Mask.window(99, 0) & Mask.prefix(n - 1) & Mask.causal(align="first")
@@ -65,12 +65,12 @@ def test_a_long_text_is_not_gone_through_in_rectangles(kind: str, monkeypatch: p
     monkeypatch.delattr(BoundMask, "block")
     flagged = np.zeros((1, 1, n), bool)
     flagged[..., [77, 4990, n - 1]] = True
-    seen = to_numpy(bound.sees(torch.from_numpy(flagged) if kind == "torch" else flagged))
-    assert np.flatnonzero(seen).tolist() == [*range(77, 177), *range(4990, 5000)]
+    visible = to_numpy(bound.sees(torch.from_numpy(flagged) if kind == "torch" else flagged))
+    assert np.flatnonzero(visible).tolist() == [*range(77, 177), *range(4990, 5000)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_window_wider_than_64_bits_hides_nothing(kind: str) -> None:
+def test_window_wider_than_64_bits_masks_nothing(kind: str) -> None:
     like = torch.zeros(0) if kind == "torch" else None
     flagged = np.array([[[False, False, True]]])
     flagged = torch.from_numpy(flagged) if kind == "torch" else flagged

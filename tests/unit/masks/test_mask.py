@@ -1,4 +1,4 @@
-"""Mask as people use it: made by name, combined, printed, refused."""
+"""Mask as users use it: constructors, operators, printing, errors."""
 
 import contextlib
 import copy
@@ -18,7 +18,7 @@ from regard.masks import Mask
 SQUARE = np.ones((3, 3), bool)
 
 
-# --- meanings, written out ------------------------------------------------------------------------------
+# --- meaning of each constructor -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ SQUARE = np.ones((3, 3), bool)
     ],
     ids=lambda value: repr(value) if isinstance(value, Mask) else None,
 )
-def test_what_each_name_means(mask: Mask, T: int, S: int, expected: list[str]) -> None:
+def test_meaning_of_each_constructor(mask: Mask, T: int, S: int, expected: list[str]) -> None:
     assert ["".join(str(int(x)) for x in row) for row in mask.dense(T, S)] == expected
 
 
-def test_something_per_sample_is_ready_for_heads() -> None:
+def test_mask_per_sample_broadcasts_over_heads() -> None:
     ids = np.array([[3, 0], [3, 4]])
     assert Mask.padding(ids).dense(2, 2).shape == (2, 1, 2, 2)
     assert Mask.segments(ids).dense(2, 2).shape == (2, 1, 2, 2)
@@ -62,32 +62,32 @@ def test_something_per_sample_is_ready_for_heads() -> None:
     assert (Mask.causal() & Mask.padding(ids)).dense(2, 2).shape == (2, 1, 2, 2)
 
 
-def test_a_prefix_per_sample() -> None:
-    seen = Mask.prefix(np.array([1, 3])).dense(2, 3)
-    np.testing.assert_array_equal(seen[0, 0], [[1, 0, 0], [1, 0, 0]])
-    np.testing.assert_array_equal(seen[1, 0], [[1, 1, 1], [1, 1, 1]])
+def test_prefix_per_sample() -> None:
+    visible = Mask.prefix(np.array([1, 3])).dense(2, 3)
+    np.testing.assert_array_equal(visible[0, 0], [[1, 0, 0], [1, 0, 0]])
+    np.testing.assert_array_equal(visible[1, 0], [[1, 1, 1], [1, 1, 1]])
 
 
-def test_a_keep_mask_of_three_axes_is_one_per_sample_with_heads_and_without() -> None:
+def test_keep_mask_with_three_axes_is_one_per_sample() -> None:
     keep = np.array([np.eye(3), np.tri(3)])
     for lead in ((2, 4), (2,)):
-        seen = Mask.from_keep(keep).bind(lead, 3, 3).block(slice(0, 3), slice(0, 3))
-        np.testing.assert_array_equal(np.broadcast_to(seen, (2, 1, 3, 3))[:, 0], keep != 0)
+        visible = Mask.from_keep(keep).bind(lead, 3, 3).block(slice(0, 3), slice(0, 3))
+        np.testing.assert_array_equal(np.broadcast_to(visible, (2, 1, 3, 3))[:, 0], keep != 0)
 
 
 # --- combining -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("array", [np.eye(3, dtype=bool), torch.eye(3, dtype=torch.bool)], ids=["numpy", "torch"])
-def test_an_array_combines_from_both_sides(array: np.ndarray | torch.Tensor) -> None:
-    seen = to_numpy(array)
+def test_array_combines_on_either_side(array: np.ndarray | torch.Tensor) -> None:
+    visible = to_numpy(array)
     causal = np.tri(3, dtype=bool)
     for combined in (Mask.prefix(1) & array, array & Mask.prefix(1)):
         assert isinstance(combined, Mask)
-        np.testing.assert_array_equal(combined.dense(3, 3), seen & [True, False, False])
+        np.testing.assert_array_equal(combined.dense(3, 3), visible & [True, False, False])
     for combined in (Mask.causal() | array, array | Mask.causal()):
         assert isinstance(combined, Mask)
-        np.testing.assert_array_equal(combined.dense(3, 3), causal | seen)
+        np.testing.assert_array_equal(combined.dense(3, 3), causal | visible)
 
 
 @pytest.mark.parametrize("other", [1, True, None, "causal", [[True]], 0.5])
@@ -98,14 +98,14 @@ def test_only_masks_and_arrays_combine(other: object) -> None:
         assert caught.value.key == "mask-combined"
 
 
-def test_a_mask_has_no_truth() -> None:
-    for ask in (lambda: bool(Mask.causal()), lambda: Mask.causal() and SQUARE, lambda: not Mask.causal()):
+def test_mask_has_no_truth_value() -> None:
+    for use in (lambda: bool(Mask.causal()), lambda: Mask.causal() and SQUARE, lambda: not Mask.causal()):
         with pytest.raises(ArgumentError) as caught:
-            ask()
+            use()
         assert caught.value.key == "mask-truth"
 
 
-def test_parts_that_do_not_fit_together_say_so() -> None:
+def test_parts_with_different_samples_are_refused() -> None:
     two, three = Mask.padding(np.ones((2, 3), int)), Mask.padding(np.ones((3, 3), int))
     with pytest.raises(ShapeError) as caught:
         (two & three).dense(3, 3)
@@ -126,8 +126,8 @@ POSITIONAL = st.recursive(
 
 
 @given(POSITIONAL)
-def test_a_name_can_be_typed_in_again(mask: Mask) -> None:
-    """Brackets stand where they must: the name means the mask."""
+def test_repr_evaluates_to_the_same_mask(mask: Mask) -> None:
+    """Evaluating the repr gives the same mask, so brackets are where they must be."""
     again = eval(repr(mask), {"Mask": Mask})
     for T, S in ((5, 5), (3, 6), (6, 3)):
         np.testing.assert_array_equal(again.dense(T, S), mask.dense(T, S))
@@ -145,27 +145,27 @@ def test_two_bands_become_one() -> None:
 
 def test_a_mask_can_be_copied_and_pickled() -> None:
     mask = Mask.causal() & Mask.padding([[1, 2, 0]]) | ~Mask.prefix(1)
-    for twin in (pickle.loads(pickle.dumps(mask)), copy.deepcopy(mask), copy.copy(mask)):
-        assert repr(twin) == repr(mask)
-        np.testing.assert_array_equal(twin.dense(3, 3), mask.dense(3, 3))
+    for other in (pickle.loads(pickle.dumps(mask)), copy.deepcopy(mask), copy.copy(mask)):
+        assert repr(other) == repr(mask)
+        np.testing.assert_array_equal(other.dense(3, 3), mask.dense(3, 3))
 
 
-def test_a_mask_does_not_change_with_the_array_it_was_made_of() -> None:
-    """A Mask is a value; a buffer of ids that is filled anew for the next batch must not reach into it.
+def test_mask_does_not_change_with_the_array_it_was_made_from() -> None:
+    """A Mask is a value: reusing the buffer of ids for the next batch must not change it.
 
-    (A T × S array given to `Mask.of` is not copied, and need not be: that would cost what rule 8 forbids.)
+    (A T × S array given to `Mask.of` is not copied: rule 8 of the design forbids the memory.)
     """
     ids = np.array([1, 1])
     made = [Mask.padding(ids), Mask.from_keep(ids), Mask.segments(ids), Mask.prefix(ids)]
     before = [mask.bind((2,), 2, 2).block(slice(0, 2), slice(0, 2)) for mask in made]
-    before = [np.array(seen) for seen in before]
+    before = [np.array(visible) for visible in before]
     ids[...] = [0, 2]
-    for mask, seen in zip(made, before, strict=True):
+    for mask, visible in zip(made, before, strict=True):
         now = mask.bind((2,), 2, 2).block(slice(0, 2), slice(0, 2))
-        np.testing.assert_array_equal(now, seen, err_msg=repr(mask))
+        np.testing.assert_array_equal(now, visible, err_msg=repr(mask))
 
 
-def test_an_array_is_not_written_to() -> None:
+def test_arrays_of_a_mask_are_not_modified() -> None:
     ids = np.array([[1, 0, 2]])
     ids.flags.writeable = False
     mask = ~(Mask.padding(ids) & Mask.segments(ids) | Mask.prefix(ids[0, :1]))
@@ -176,16 +176,16 @@ def test_an_array_is_not_written_to() -> None:
 
 
 @pytest.mark.parametrize("part", [slice(0, 4, 2), slice(None, None, -1)], ids=["step 2", "backwards"])
-def test_a_block_with_a_step_is_not_answered_as_if_it_had_none(part: slice) -> None:
+def test_step_of_a_block_is_not_ignored(part: slice) -> None:
     expected = np.tri(4, dtype=bool)[part]
     try:
-        seen = Mask.causal().dense(4, 4, rows=part)
+        visible = Mask.causal().dense(4, 4, rows=part)
     except RegardError:
         return
-    np.testing.assert_array_equal(seen, expected)
+    np.testing.assert_array_equal(visible, expected)
 
 
-def test_blocks_count_as_slices_do() -> None:
+def test_blocks_follow_numpy_slicing() -> None:
     full = np.tri(5, 7, 2, dtype=bool)
     for rows, cols in ((slice(-2, None), slice(None, -1)), (slice(1, 99), slice(3, 3)), (slice(4, 2), slice(0, 2))):
         np.testing.assert_array_equal(Mask.causal().dense(5, 7, rows=rows, cols=cols), full[rows, cols])
@@ -194,7 +194,7 @@ def test_blocks_count_as_slices_do() -> None:
 # --- printing --------------------------------------------------------------------------------------------
 
 
-def test_the_picture_in_full() -> None:
+def test_printed_mask() -> None:
     assert str(Mask.causal() & Mask.padding([5, 5, 0])) == (
         "Mask.causal() & Mask.padding([3], pad=0)\n■ · ·\n■ ■ ·\n■ ■ ·"
     )
@@ -220,12 +220,12 @@ def test_every_mask_can_be_printed(mask: Mask) -> None:
     assert str(mask).startswith(repr(mask))
 
 
-def test_a_prefix_per_sample_is_not_printed_as_a_single_number() -> None:
+def test_repr_of_a_prefix_per_sample() -> None:
     assert repr(Mask.prefix(np.array([4, 4]))) != repr(Mask.prefix(2))
 
 
-def test_a_picture_of_a_long_mask_is_cheap() -> None:
-    """Only the corner is drawn, so only the corner is made (rule 8): printing must not allocate T × S."""
+def test_printing_a_long_mask_allocates_little() -> None:
+    """Only the corner is drawn, so only the corner is computed (rule 8): printing must not allocate T × S."""
     mask = Mask.causal() & Mask.padding(np.ones((1, 4096), np.int64))
     tracemalloc.start()
     text = str(mask)
@@ -264,7 +264,7 @@ def test_a_picture_of_a_long_mask_is_cheap() -> None:
         (lambda: Mask.of(np.ones(3, bool)), ShapeError, "mask-too-few-axes"),
     ],
 )
-def test_refusals(make: object, error: type[Exception], key: str) -> None:
+def test_wrong_arguments_are_refused(make: object, error: type[Exception], key: str) -> None:
     with pytest.raises(error) as caught:
         make()  # type: ignore[operator]
     assert isinstance(caught.value, RegardError)
@@ -273,19 +273,19 @@ def test_refusals(make: object, error: type[Exception], key: str) -> None:
         assert "{" not in caught.value.text(lang).replace("{}", "")
 
 
-def test_a_pad_id_that_is_missing_is_refused() -> None:
-    """Many tokenizers have pad_token_id None; comparing with None would hide nothing, silently."""
+def test_missing_pad_id_is_refused() -> None:
+    """Many tokenizers have pad_token_id None; comparing with None would mask nothing, silently."""
     for ids in (np.array([[1, 0]]), torch.tensor([[1, 0]])):
         with pytest.raises(RegardError):
             Mask.padding(ids, pad=None)  # type: ignore[arg-type]
 
 
-def test_numbers_from_numpy_count_as_numbers() -> None:
+def test_numpy_integers_are_accepted() -> None:
     assert repr(Mask.prefix(np.int64(2))) == "Mask.prefix(2)"
     assert repr(Mask.window(np.int64(2))) == "Mask.window(2, 0)"
 
 
-def test_a_mask_with_too_few_axes_is_refused_or_printed_but_never_breaks() -> None:
+def test_mask_with_too_few_axes_raises_no_foreign_error() -> None:
     for make in (lambda: Mask.of(np.ones(3, bool)), lambda: Mask.of(np.array(True)), lambda: Mask.from_blocked([1])):
         with contextlib.suppress(RegardError):
             str(make())

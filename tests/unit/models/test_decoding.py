@@ -1,4 +1,4 @@
-"""Step by step gives what reading at once gives: every decoder, both caches, and whatever was done before."""
+"""Decoding step by step equals a full forward pass: every decoder, both caches, after select and crop."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -14,10 +14,10 @@ from tolerances import assert_close, assert_same_bits
 
 from regard import Mask, See
 from regard.config import TransformerConfig
-from regard.dispatch import attend_within
+from regard.dispatch import attend_in_model
 from regard.errors import RegardError
 from regard.models import Decoding, Transformer
-from regard.trace import Looking
+from regard.trace import Recorder
 
 CACHES = ("growing", "static")
 T = 9
@@ -45,7 +45,7 @@ def begin(request: pytest.FixtureRequest, model: Transformer) -> Callable[..., D
     return partial(model.begin, cache=request.param, max_len=24)
 
 
-def whole(model: Transformer, ids: torch.Tensor, source: torch.Tensor | None, **options: Any) -> torch.Tensor:
+def full_logits(model: Transformer, ids: torch.Tensor, source: torch.Tensor | None, **options: Any) -> torch.Tensor:
     with torch.no_grad():
         return model(ids, source, **options)
 
@@ -54,13 +54,13 @@ def test_token_by_token(model: Transformer, begin: Callable[..., Decoding]) -> N
     ids, source = ids_of(model.config), source_of(model.config)
     decoding = begin(source)
     steps = [decoding.step(ids[:, t : t + 1]) for t in range(T)]
-    assert_close(torch.stack(steps, dim=1), whole(model, ids, source), "logits")
+    assert_close(torch.stack(steps, dim=1), full_logits(model, ids, source), "logits")
     assert decoding.length == T
 
 
 def test_in_chunks_of_any_size(model: Transformer, begin: Callable[..., Decoding]) -> None:
     ids, source = ids_of(model.config), source_of(model.config)
-    expected = whole(model, ids, source)
+    expected = full_logits(model, ids, source)
     for cuts in ([T], [4, T], [1, 2, 7, T], [3, 4, 5, T]):
         decoding, start = begin(source), 0
         for stop in cuts:
@@ -69,7 +69,7 @@ def test_in_chunks_of_any_size(model: Transformer, begin: Callable[..., Decoding
 
 
 def test_left_padding_changes_nothing(model: Transformer, begin: Callable[..., Decoding]) -> None:
-    """A short text beside a long one, filled up on its left: its logits are those it has alone."""
+    """A short text padded on the left in a batch has the same logits as alone."""
     ids, source = ids_of(model.config), source_of(model.config)
     keep = np.ones((2, T), dtype=bool)
     keep[0, :4] = False
@@ -77,7 +77,7 @@ def test_left_padding_changes_nothing(model: Transformer, begin: Callable[..., D
     decoding.step(ids[:, :6], keep[:, :6])
     steps = [decoding.step(ids[:, 6:7], keep[:, 6:7]), *(decoding.step(ids[:, t : t + 1]) for t in (7, 8))]
     for row, first in ((0, 4), (1, 0)):
-        alone = whole(model, ids[row : row + 1, first:], None if source is None else source[row : row + 1])
+        alone = full_logits(model, ids[row : row + 1, first:], None if source is None else source[row : row + 1])
         assert_close(torch.stack(steps, dim=1)[row], alone[0, -3:], "logits")
 
 
@@ -92,8 +92,8 @@ def test_a_padded_source_changes_nothing(name: str, cache: str) -> None:
     decoding = model.begin(source, cache=cache, max_len=24, source_mask=Mask.from_keep(keep))
     decoding.step(ids[:, :4])
     found = decoding.step(ids[:, 4:])
-    assert_close(found[1], whole(model, ids[1:], source[1:, :5])[0, -1], "logits")
-    assert_close(found, whole(model, ids, source, source_mask=Mask.from_keep(keep))[:, -1], "logits")
+    assert_close(found[1], full_logits(model, ids[1:], source[1:, :5])[0, -1], "logits")
+    assert_close(found, full_logits(model, ids, source, source_mask=Mask.from_keep(keep))[:, -1], "logits")
 
 
 def test_samples_can_be_reordered_repeated_and_dropped(model: Transformer, begin: Callable[..., Decoding]) -> None:
@@ -108,25 +108,23 @@ def test_samples_can_be_reordered_repeated_and_dropped(model: Transformer, begin
     decoding.select([1, 3])
     found = decoding.step(ids[[0, 1], 6:])
     for at, (row, first) in enumerate(((0, 0), (1, 2))):
-        alone = whole(model, ids[row : row + 1, first:], None if source is None else source[row : row + 1])
+        alone = full_logits(model, ids[row : row + 1, first:], None if source is None else source[row : row + 1])
         assert_close(found[at], alone[0, -1], "logits")
 
 
-def test_what_was_read_can_be_taken_back(model: Transformer, begin: Callable[..., Decoding]) -> None:
+def test_crop(model: Transformer, begin: Callable[..., Decoding]) -> None:
     ids, source = ids_of(model.config), source_of(model.config)
     decoding = begin(source)
     decoding.step(ids)
     for length in (5, 2, 0):
         decoding.crop(length)
         assert decoding.length == length
-        assert_close(decoding.step(ids[:, length:]), whole(model, ids, source)[:, -1], "logits")
+        assert_close(decoding.step(ids[:, length:]), full_logits(model, ids, source)[:, -1], "logits")
 
 
 @pytest.mark.parametrize("rows", [[1, 0], [0, 0, 1, 1, 1], [1]])
-def test_what_was_selected_is_taken_back_with_everything(
-    model: Transformer, begin: Callable[..., Decoding], rows: list[int]
-) -> None:
-    """The sources, and how many there are: the same text read again gives the same, though padded at first."""
+def test_crop_to_zero_undoes_select(model: Transformer, begin: Callable[..., Decoding], rows: list[int]) -> None:
+    """The sources and their number are restored: the same text gives the same logits, also after padding."""
     ids, source = ids_of(model.config), source_of(model.config)
     keep = torch.ones_like(ids, dtype=torch.bool)
     keep[1, :3] = False
@@ -138,7 +136,7 @@ def test_what_was_selected_is_taken_back_with_everything(
     assert_close(decoding.step(ids, keep), first, "logits")
 
 
-def test_a_step_that_was_stopped_half_way_is_forgotten(model: Transformer, begin: Callable[..., Decoding]) -> None:
+def test_an_interrupted_step_leaves_no_trace(model: Transformer, begin: Callable[..., Decoding]) -> None:
     ids, source = ids_of(model.config), source_of(model.config)
     last = model.decoder.layers[-1]
     decoding = begin(source)
@@ -152,10 +150,10 @@ def test_a_step_that_was_stopped_half_way_is_forgotten(model: Transformer, begin
         decoding.step(ids[:, 5:7])
     hook.remove()
     assert decoding.length == 5
-    assert_close(decoding.step(ids[:, 5:]), whole(model, ids, source)[:, -1], "logits")
+    assert_close(decoding.step(ids[:, 5:]), full_logits(model, ids, source)[:, -1], "logits")
 
 
-def test_logits_stay_what_they_were(model: Transformer, begin: Callable[..., Decoding]) -> None:
+def test_logits_are_not_overwritten_by_later_steps(model: Transformer, begin: Callable[..., Decoding]) -> None:
     ids, source = ids_of(model.config), source_of(model.config)
     decoding = begin(source)
     first = decoding.step(ids[:, :3])
@@ -167,8 +165,8 @@ def test_logits_stay_what_they_were(model: Transformer, begin: Callable[..., Dec
 
 
 @pytest.mark.parametrize("name", ["paper_2017", "gpt2", "llama", "t5", "gemma"])
-def test_a_step_compiles_in_one_piece(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without breaks, once: the second step needs no other graph than the first."""
+def test_a_step_compiles_as_one_graph(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without graph breaks, and once: the second step uses the same graph."""
     torch._dynamo.reset()
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="aot_eager"))
     model = model_of(CONFIGS[name])
@@ -178,34 +176,34 @@ def test_a_step_compiles_in_one_piece(name: str, monkeypatch: pytest.MonkeyPatch
     with torch._dynamo.config.patch(error_on_recompile=True):
         for t in range(3, T):
             found = decoding.step(ids[:, t : t + 1])
-    assert_close(found, whole(model, ids, source)[:, -1], "logits")
+    assert_close(found, full_logits(model, ids, source)[:, -1], "logits")
 
 
 @pytest.mark.parametrize("cache", CACHES)
-def test_a_generation_is_seen_step_by_step(cache: str) -> None:
+def test_decoding_is_recorded_step_by_step(cache: str) -> None:
     model = model_of(CONFIGS["paper_2017"])
     ids, source = ids_of(model.config), source_of(model.config)
-    look, at_once = Looking(See(map=32)), Looking(See(map=32))
-    decoding = model.begin(source, cache=cache, max_len=12, attend=look)
+    recorder, at_once = Recorder(See(map=32)), Recorder(See(map=32))
+    decoding = model.begin(source, cache=cache, max_len=12, attend=recorder)
     for part in (ids[:, :3], ids[:, 3:4], ids[:, 4:5]):
         decoding.step(part)
-    whole(model, ids[:, :5], source, attend=at_once)
+    full_logits(model, ids[:, :5], source, attend=at_once)
     tokens, words = [f"t{i}" for i in range(5)], [f"s{i}" for i in range(7)]
-    trace = look.label(tokens, words)
+    trace = recorder.label(tokens, words)
     assert [name for name in trace.names if name.startswith("encoder")] == at_once.trace.names[:2]
     name = "decoder.layers.1.self_attention"
-    assert trace[f"{name}#2"].queries == (("t4",),)
-    assert trace[f"{name}#2"].keys[0][:5] == tuple(tokens)
+    assert trace[f"{name}#2"].query_tokens == (("t4",),)
+    assert trace[f"{name}#2"].key_tokens[0][:5] == tuple(tokens)
     assert_close(trace[f"{name}#2"].map[..., :5], at_once.trace[name].map[:, :, 4:], "logits")
     cross = trace["decoder.layers.0.cross_attention#1"]
-    assert (cross.queries, cross.keys) == ((("t3",),), (tuple(words),))
+    assert (cross.query_tokens, cross.key_tokens) == ((("t3",),), (tuple(words),))
 
 
-# --- what went wrong once ---------------------------------------------------------------------------------
+# --- fixed bugs ---------------------------------------------------------------------------------
 
 
 def test_any_number_of_shapes_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch gives up on a function after eight shapes, for good; each decoding has its own."""
+    """PyTorch stops compiling a function after eight shapes; each decoding has its own function."""
     torch._dynamo.reset()
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
     model = model_of(replace(CONFIGS["gpt2"], n_decoder_layers=1))
@@ -216,18 +214,18 @@ def test_any_number_of_shapes_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("cache", CACHES)
-def test_a_copy_goes_its_own_way(cache: str) -> None:
+def test_a_copy_is_independent(cache: str) -> None:
     model = model_of(CONFIGS["gpt2"])
     decoding = model.begin(cache=cache)
     decoding.step([[1, 2, 3]])
     other = deepcopy(decoding)
     decoding.step([[4]])
     decoding.step([[5]])
-    assert_close(other.step([[6]]), whole(model, torch.tensor([[1, 2, 3, 6]]), None)[:, -1], "logits")
+    assert_close(other.step([[6]]), full_logits(model, torch.tensor([[1, 2, 3, 6]]), None)[:, -1], "logits")
 
 
 @pytest.mark.parametrize("cache", CACHES)
-def test_after_a_first_step_that_was_stopped_other_samples_may_come(cache: str) -> None:
+def test_after_an_interrupted_first_step_the_number_of_samples_may_change(cache: str) -> None:
     model = model_of(CONFIGS["gpt2"])
     calls = []
 
@@ -235,13 +233,13 @@ def test_after_a_first_step_that_was_stopped_other_samples_may_come(cache: str) 
         calls.append(options["name"])
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return attend_within(*args, **options)
+        return attend_in_model(*args, **options)
 
     decoding = model.begin(cache=cache, attend=stopped_once)
     with pytest.raises(KeyboardInterrupt):
         decoding.step([[1, 2], [3, 4]], [[False, True], [True, True]])
     ids = torch.tensor([[1, 2, 3]])
-    assert_close(decoding.step(ids), whole(model, ids, None)[:, -1], "logits")
+    assert_close(decoding.step(ids), full_logits(model, ids, None)[:, -1], "logits")
 
 
 @pytest.mark.parametrize("cache", CACHES)
@@ -253,18 +251,18 @@ def test_a_decoding_outlives_inference_mode(cache: str) -> None:
         decoding.step(ids[:, :3])
         decoding.select([1, 0])
     decoding.select([1, 0])
-    assert_close(decoding.step(ids[:, 3:]), whole(model, ids, source)[:, -1], "logits")
+    assert_close(decoding.step(ids[:, 3:]), full_logits(model, ids, source)[:, -1], "logits")
 
 
 @pytest.mark.parametrize("cache", CACHES)
-def test_half_a_text_in_another_precision_is_refused(cache: str) -> None:
+def test_a_change_of_dtype_within_a_text_is_refused(cache: str) -> None:
     decoding = model_of(CONFIGS["gpt2"]).begin(cache=cache)
     with torch.autocast("cpu", torch.bfloat16):
         decoding.step([[1, 2, 3]])
     refused("cache-dtype", lambda: decoding.step([[4]]))
 
 
-# --- what cannot be done ----------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------
 
 
 def refused(key: str, call: Callable[[], object]) -> RegardError:
@@ -275,7 +273,7 @@ def refused(key: str, call: Callable[[], object]) -> RegardError:
     return caught.value
 
 
-def test_what_a_decoding_refuses() -> None:
+def test_errors() -> None:
     model = model_of(CONFIGS["gpt2"])
     begin, ids = model.begin, torch.tensor([[1, 2, 3]])
     refused("unknown-choice", lambda: begin(cache="other"))
@@ -291,7 +289,7 @@ def test_what_a_decoding_refuses() -> None:
         with pytest.raises(RegardError):
             begin().step(odd)
     assert begin().step(np.array([[3, 2, 1]], dtype=">u2")[:, ::-1]).shape == (1, 31)
-    refused("compile-looking", lambda: begin(cache="static", compile=True, attend=Looking()))
+    refused("compile-looking", lambda: begin(cache="static", compile=True, attend=Recorder()))
     refused("keep-shape", lambda: begin().step(ids, [[True]]))
     refused("count-wanted", lambda: begin(max_len=0))
     refused("count-wanted", lambda: begin(max_len="8"))
@@ -310,8 +308,8 @@ def test_what_a_decoding_refuses() -> None:
 
 
 @pytest.mark.parametrize("cache", CACHES)
-def test_padding_stands_before_a_text(cache: str) -> None:
-    """In the middle it would mean one thing to a window, which counts columns, and another to positions."""
+def test_padding_must_be_before_a_text(cache: str) -> None:
+    """Elsewhere it would be ambiguous: a window counts columns, positions do not count padding."""
     decoding = model_of(CONFIGS["window"]).begin(cache=cache, max_len=24)
     ids = np.ones((2, 3), dtype=int)
     refused("keep-order", lambda: decoding.step(ids, [[True, False, True], [True, True, True]]))
@@ -322,7 +320,7 @@ def test_padding_stands_before_a_text(cache: str) -> None:
     assert decoding.length == 6
 
 
-def test_dropout_would_make_every_text_differ() -> None:
+def test_training_mode_with_dropout_is_refused() -> None:
     config = replace(CONFIGS["gpt2"], dropout=0.1)
     refused("decoding-training", lambda: Transformer(config).begin())
     model = Transformer(config).eval()
@@ -332,7 +330,7 @@ def test_dropout_would_make_every_text_differ() -> None:
     Transformer(replace(config, dropout=0.0)).begin()
 
 
-def test_a_source_mask_is_about_keys() -> None:
+def test_a_source_mask_must_be_the_same_for_all_queries() -> None:
     model = model_of(CONFIGS["paper_2017"])
     source = source_of(model.config)
     refused("source-mask-keys", lambda: model.begin(source, source_mask=Mask.causal()))

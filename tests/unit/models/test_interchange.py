@@ -1,4 +1,4 @@
-"""Modules go to PyTorch and back with the same bits and settings, or are refused with the reason; never changed.
+"""Conversion to PyTorch's modules and back keeps weights and settings, or raises an error with the reason.
 
 That both compute the same is in tests/parity/test_torch_modules.py.
 """
@@ -41,7 +41,7 @@ OURS: dict[str, Callable[[], Any]] = {
 
 
 @pytest.mark.parametrize("make", OURS.values(), ids=OURS)
-def test_there_and_back_is_the_same_to_the_last_bit(make: Callable[[], Any]) -> None:
+def test_the_round_trip_is_bit_identical(make: Callable[[], Any]) -> None:
     ours = make()
     for weight in ours.parameters():
         nn.init.normal_(weight)
@@ -60,7 +60,7 @@ def test_there_and_back_is_the_same_to_the_last_bit(make: Callable[[], Any]) -> 
 
 
 @pytest.mark.parametrize("make", OURS.values(), ids=OURS)
-def test_kinds_devices_and_modes_are_carried(make: Callable[[], Any]) -> None:
+def test_dtype_device_and_mode_are_kept(make: Callable[[], Any]) -> None:
     ours = make().eval().bfloat16()
     frozen = ours.o_proj if isinstance(ours, MultiHeadAttention) else next(ours.children()).requires_grad_(False)
     frozen.requires_grad_(False).float()
@@ -78,7 +78,7 @@ def test_kinds_devices_and_modes_are_carried(make: Callable[[], Any]) -> None:
     assert all(part.training for part in on_meta.modules())
 
 
-def test_what_they_get_is_batch_first_and_of_their_own_classes() -> None:
+def test_to_torch_gives_their_classes_with_batch_first() -> None:
     theirs = to_torch(OURS["transformer"]())
     assert theirs.batch_first
     assert all(part.batch_first for part in theirs.modules() if isinstance(part, nn.MultiheadAttention))
@@ -88,7 +88,7 @@ def test_what_they_get_is_batch_first_and_of_their_own_classes() -> None:
     assert type(to_torch(OURS["decoder block"]())) is nn.TransformerDecoderLayer
 
 
-def test_kinds_and_names_tell_who_looks() -> None:
+def test_kinds_and_names_of_records() -> None:
     theirs = nn.Transformer(D, H, 1, 1, F)
     found = [(part.name, part.kind) for part in from_torch(theirs).modules() if isinstance(part, MultiHeadAttention)]
     assert found == [
@@ -98,7 +98,7 @@ def test_kinds_and_names_tell_who_looks() -> None:
     ]
 
 
-def test_neither_random_numbers_nor_the_given_module_are_touched() -> None:
+def test_random_state_and_the_input_module_are_unchanged() -> None:
     theirs = nn.Transformer(D, H, 1, 1, F)
     before, state = deepcopy(theirs.state_dict()), torch.get_rng_state()
     ours = from_torch(theirs)
@@ -109,8 +109,8 @@ def test_neither_random_numbers_nor_the_given_module_are_touched() -> None:
         assert_same_bits(weight, before[name])
 
 
-def test_dropout_is_where_it_was() -> None:
-    """nn.Transformer drops nothing from its input, our stacks do where they have embeddings."""
+def test_dropout_is_kept() -> None:
+    """nn.Transformer has no dropout on its input; our stacks have it only with embeddings."""
     ours = from_torch(nn.Transformer(D, H, 1, 1, F, dropout=0.25))
     rates = {name: part.p for name, part in ours.named_modules() if isinstance(part, nn.Dropout)}
     assert {name for name, rate in rates.items() if rate == 0} == {"encoder.dropout", "decoder.dropout"}
@@ -120,8 +120,8 @@ def test_dropout_is_where_it_was() -> None:
 
 
 @torch.no_grad()
-def test_their_fused_layer_does_not_replace_the_tanh_form() -> None:
-    """nn.TransformerEncoderLayer with nn.GELU("tanh") computes the exact GELU when nothing needs gradients."""
+def test_their_fused_layer_does_not_replace_gelu_tanh() -> None:
+    """nn.TransformerEncoderLayer with nn.GELU("tanh") computes the exact GELU without gradients."""
     ours = Block(config(activation="gelu_tanh")).eval()
     for weight in ours.parameters():
         nn.init.normal_(weight)
@@ -129,7 +129,7 @@ def test_their_fused_layer_does_not_replace_the_tanh_form() -> None:
     assert_close(to_torch(ours)(x), ours(x))
 
 
-# --- what is refused -------------------------------------------------------------------------------------
+# --- errors -------------------------------------------------------------------------------------
 
 
 def layer(**options: Any) -> Any:
@@ -148,7 +148,7 @@ def tied(module: Any) -> Any:
 
 
 class OwnLayer(nn.TransformerEncoderLayer):
-    """Nobody knows what it does."""
+    """A subclass, which may compute something else."""
 
 
 def _frozen_keys() -> Any:
@@ -163,7 +163,7 @@ def _without_last_norm() -> Any:
     return theirs
 
 
-def _half_asleep() -> Any:
+def _mixed_modes() -> Any:
     theirs = nn.Transformer(D, H, 1, 1, F)
     theirs.decoder.eval()
     return theirs
@@ -171,8 +171,8 @@ def _half_asleep() -> Any:
 
 REFUSED_THEIRS: dict[str, tuple[Callable[[], Any], str]] = {
     "another class": (lambda: nn.Linear(2, 2), "TransformerDecoderLayer.*found Linear"),
-    "a subclass": (lambda: OwnLayer(D, H, F), "none of their subclasses; found OwnLayer"),
-    "kdim": (lambda: nn.MultiheadAttention(D, H, kdim=5), "kdim=5: the other side has only 12"),
+    "a subclass": (lambda: OwnLayer(D, H, F), "but no subclasses; found OwnLayer"),
+    "kdim": (lambda: nn.MultiheadAttention(D, H, kdim=5), "kdim=5: the target supports only 12"),
     "vdim": (lambda: nn.MultiheadAttention(D, H, vdim=6), "vdim=6"),
     "add_bias_kv": (lambda: nn.MultiheadAttention(D, H, add_bias_kv=True), "add_bias_kv=True.*only False"),
     "add_zero_attn": (
@@ -191,9 +191,9 @@ REFUSED_THEIRS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: with_part(nn.TransformerDecoderLayer(D, H, F, 0.0), multihead_attn=nn.MultiheadAttention(D, 3)),
         r"num_heads \(2, 3\)",
     ),
-    "several modes": (_half_asleep, r"training \(True, False\)"),
+    "several modes": (_mixed_modes, r"training \(True, False\)"),
     "activations that a copy forgot": (lambda: nn.Transformer(D, H, 1, 1, F, activation=nn.GELU()), r"\(gelu, relu\)"),
-    "tied": (lambda: tied(nn.Transformer(D, H, 2, 1, F)), "layers.1.linear1.weight are one weight"),
+    "tied": (lambda: tied(nn.Transformer(D, H, 2, 1, F)), "layers.1.linear1.weight share one weight"),
     "a bias missing": (lambda: with_part(layer(), linear2=nn.Linear(F, D, bias=False)), "1 weights.*down.bias"),
     "a last norm missing": (_without_last_norm, "2 weights.*decoder.norm.bias"),
     "no layers": (lambda: nn.Transformer(D, H, 0, 0, F), "num_encoder_layers"),
@@ -201,7 +201,7 @@ REFUSED_THEIRS: dict[str, tuple[Callable[[], Any], str]] = {
 
 
 @pytest.mark.parametrize(("make", "sentence"), REFUSED_THEIRS.values(), ids=REFUSED_THEIRS)
-def test_what_we_lack_is_refused(make: Callable[[], Any], sentence: str) -> None:
+def test_unsupported_torch_modules_are_refused(make: Callable[[], Any], sentence: str) -> None:
     with pytest.raises(ArgumentError, match=sentence):
         from_torch(make())
 
@@ -213,13 +213,13 @@ def ours_with(**changes: Any) -> Callable[[], Any]:
 VOCABULARY = {"vocab_size": 9, "output": TransformerConfig.gpt2().output}
 REFUSED_OURS: dict[str, tuple[Callable[[], Any], str]] = {
     "theirs already": (lambda: nn.MultiheadAttention(D, H), "to_torch takes MultiHeadAttention, Block, Transformer"),
-    "embeddings": (ours_with(**VOCABULARY), "Transformer with vocab_size=9: the other side has only None"),
+    "embeddings": (ours_with(**VOCABULARY), "Transformer with vocab_size=9: the target supports only None"),
     "positions": (ours_with(positions=Rotary()), r"positions=Rotary\(.*only None"),
     "a table of positions": (ours_with(positions=Learned(), max_len=9), r"positions=Learned\(\)"),
-    "one stack": (ours_with(n_encoder_layers=None), "kind=decoder: the other side has only encoder-decoder"),
+    "one stack": (ours_with(n_encoder_layers=None), "kind=decoder: the target supports only encoder-decoder"),
     "window": (ours_with(attention=AttentionStyle(window=3)), "window=3"),
-    "grouped heads": (lambda: MultiHeadAttention(D, 4, n_kv_heads=2), "n_kv_heads=2: the other side has only 4"),
-    "d_head": (lambda: MultiHeadAttention(D, H, d_head=5), r"n_heads \* d_head=10: the other side has only 12"),
+    "grouped heads": (lambda: MultiHeadAttention(D, 4, n_kv_heads=2), "n_kv_heads=2: the target supports only 4"),
+    "d_head": (lambda: MultiHeadAttention(D, H, d_head=5), r"n_heads \* d_head=10: the target supports only 12"),
     "a width that heads do not divide": (lambda: MultiHeadAttention(D, 5, d_head=2), r"d_head=10.*only 12"),
     "qk_norm": (lambda: MultiHeadAttention(D, H, norm=nn.LayerNorm), "qk_norm=True"),
     "softcap": (lambda: MultiHeadAttention(D, H, softcap=2.0), "softcap=2.0"),
@@ -229,17 +229,17 @@ REFUSED_OURS: dict[str, tuple[Callable[[], Any], str]] = {
     "biases here and there": (lambda: Block(config(biases=Biases(attention=False))), "in_proj_bias"),
     "norms without bias": (lambda: Block(config(biases=Biases(norm=False))), "2 weights.*norm1.bias, norm2.bias"),
     "keys frozen, queries not": (_frozen_keys, r"k_proj.weight.*requires_grad \(True, False\)"),
-    "another activation": (lambda: _bent(Block(config())), "activation=tanh"),
+    "another activation": (lambda: _with_other_activation(Block(config())), "activation=tanh"),
 }
 
 
-def _bent(block: Block) -> Block:
+def _with_other_activation(block: Block) -> Block:
     block.feed_forward.activation = torch.tanh
     return block
 
 
 @pytest.mark.parametrize(("make", "sentence"), REFUSED_OURS.values(), ids=REFUSED_OURS)
-def test_what_they_lack_is_refused(make: Callable[[], Any], sentence: str) -> None:
+def test_unsupported_modules_of_ours_are_refused(make: Callable[[], Any], sentence: str) -> None:
     with pytest.raises(ArgumentError, match=sentence):
         to_torch(make())
 
@@ -247,7 +247,7 @@ def test_what_they_lack_is_refused(make: Callable[[], Any], sentence: str) -> No
 @pytest.mark.parametrize(
     "activation", ["relu", functional.relu, torch.relu, nn.ReLU()], ids=["name", "F", "torch", "module"]
 )
-def test_an_activation_may_be_given_in_any_form(activation: Any) -> None:
+def test_an_activation_may_be_a_name_function_or_module(activation: Any) -> None:
     assert from_torch(layer(activation=activation)).feed_forward.activation(torch.tensor([-1.0, 2.0])).tolist() == [
         0,
         2,

@@ -1,4 +1,4 @@
-"""One model, all families: the right weights, the right errors, files, devices, precisions, and a trace of it all."""
+"""The Transformer of every family: weights, NumPy parity, records, files, devices, dtypes, errors."""
 
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from regard.config import TransformerConfig
 from regard.config.weights import weight_shapes
 from regard.errors import RegardError
 from regard.models import Transformer
-from regard.models.span import whole
-from regard.trace import Looking
+from regard.models.span import full_span
+from regard.trace import Recorder
 
 TRANSLATORS = [name for name, config in CONFIGS.items() if config.kind == "encoder-decoder"]
 
@@ -26,7 +26,7 @@ def model_called(name: str, dtype: str = "float32", seed: int = 0) -> Transforme
 
 
 def texts_of(model: Transformer, T: int = 9, S: int = 7) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """Ids, and a source where the model reads one; vectors where it has no vocabulary."""
+    """Ids, and a source for an encoder-decoder; vectors without a vocabulary."""
     config, dtype = model.config, next(model.parameters()).dtype
 
     def given(length: int, source: bool) -> torch.Tensor:
@@ -37,7 +37,7 @@ def texts_of(model: Transformer, T: int = 9, S: int = 7) -> tuple[torch.Tensor, 
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_weights_have_the_names_and_shapes_that_the_config_tells(name: str) -> None:
+def test_weights_have_the_names_and_shapes_of_the_config(name: str) -> None:
     found = {weight: tuple(x.shape) for weight, x in Transformer(CONFIGS[name]).state_dict().items()}
     assert found == weight_shapes(CONFIGS[name])
 
@@ -54,7 +54,7 @@ def test_torch_and_numpy_agree(name: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_torch_and_numpy_agree_about_masks_and_positions(name: str) -> None:
+def test_torch_and_numpy_agree_with_masks_and_positions(name: str) -> None:
     model = model_called(name, "float64")
     ids, source = texts_of(model)
     positions = torch.tensor([[0, 0, 0, 1, 2, 3, 4, 7, 8], [0, 1, 2, 3, 4, 6, 8, 9, 10]])
@@ -76,14 +76,14 @@ def test_torch_and_numpy_agree_about_masks_and_positions(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_nothing_of_the_future_reaches_the_past(name: str) -> None:
-    """By the Jacobian: what a position says does not depend on what comes after it, to the last bit."""
+def test_outputs_do_not_depend_on_later_tokens(name: str) -> None:
+    """By the Jacobian: the gradient of a position's output with respect to later inputs is exactly 0."""
     model = model_called(name, "float64")
     ids, source = texts_of(model)
     x = model.embed(ids).detach().requires_grad_()
     assert model.decoder is not None
     memory = None if source is None else model.encode(source)
-    hidden = model.decoder(x, whole(x, len(model.decoder.layers), causal=True), memory)
+    hidden = model.decoder(x, full_span(x, len(model.decoder.layers), causal=True), memory)
     for t in range(ids.shape[1]):
         (gradient,) = torch.autograd.grad(hidden[:, t].square().sum(), x, retain_graph=True)
         assert not gradient[:, t + 1 :].any(), t
@@ -97,7 +97,7 @@ def test_every_weight_is_used(name: str) -> None:
     segments = torch.arange(9).remainder(2).expand(2, 9) if model.config.embeddings.n_segments else None
     model(ids, source, segments=segments).square().sum().backward()
     unused = [name for name, weight in model.named_parameters() if weight.grad is None or not weight.grad.any()]
-    # Where a layer sees one key only, its weights are 1 whatever q and k are.
+    # With only one visible key, the weights are 1 for all q and k.
     alone = [f"decoder.layers.{i}.self_attention" for i, w in enumerate(_windows(model)) if w == 1]
     assert not [name for name in unused if not name.startswith(tuple(alone) or ("-",))]
 
@@ -106,27 +106,27 @@ def _windows(model: Transformer) -> list[int | None]:
     return [] if model.decoder is None else model.decoder.windows
 
 
-# --- seen ------------------------------------------------------------------------------------------------
+# --- records ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_every_attention_is_seen(name: str) -> None:
+def test_every_attention_is_recorded(name: str) -> None:
     model = model_called(name)
     ids, source = texts_of(model)
-    look = Looking(See(map=32))
+    recorder = Recorder(See(map=32))
     with torch.no_grad():
-        seen, plain = model(ids, source, attend=look), model(ids, source)
+        seen, plain = model(ids, source, attend=recorder), model(ids, source)
     assert_close(seen, plain, "logits")
-    config, names = model.config, look.trace.names
+    config, names = model.config, recorder.trace.names
     encoder = [f"encoder.layers.{i}.self_attention" for i in range(config.n_encoder_layers or 0)]
     decoder = [f"decoder.layers.{i}.{part}" for i in range(config.n_decoder_layers or 0) for part in _parts(config)]
     assert names == encoder + decoder
-    assert [r.kind for r in look.trace] == ["encoder"] * len(encoder) + [
+    assert [r.kind for r in recorder.trace] == ["encoder"] * len(encoder) + [
         "cross" if "cross" in name else "decoder" for name in decoder
     ]
     modules = dict(model.named_modules())
     assert all(name in modules for name in names)
-    for record in look.trace:
+    for record in recorder.trace:
         assert_close(record.map.sum(-1), torch.ones(record.map.shape[:-1]), "weights")
 
 
@@ -135,24 +135,24 @@ def _parts(config: TransformerConfig) -> list[str]:
 
 
 @pytest.mark.parametrize("name", [name for name in TRANSLATORS if CONFIGS[name].vocab_size is not None])
-def test_tokens_stand_where_they_belong(name: str) -> None:
+def test_tokens_of_records(name: str) -> None:
     model = model_called(name)
     ids, source = texts_of(model, T=3, S=2)
-    look = Looking()
+    recorder = Recorder()
     with torch.no_grad():
-        model(ids, source, attend=look)
-    trace = look.label(["<s>", "我", "爱"], ["I", "love"])
-    assert trace["encoder.layers.0.self_attention"].queries == (("I", "love"),)
-    assert trace["decoder.layers.0.self_attention"].keys == (("<s>", "我", "爱"),)
+        model(ids, source, attend=recorder)
+    trace = recorder.label(["<s>", "我", "爱"], ["I", "love"])
+    assert trace["encoder.layers.0.self_attention"].query_tokens == (("I", "love"),)
+    assert trace["decoder.layers.0.self_attention"].key_tokens == (("<s>", "我", "爱"),)
     cross = trace["decoder.layers.0.cross_attention"]
-    assert (cross.queries, cross.keys) == ((("<s>", "我", "爱"),), (("I", "love"),))
+    assert (cross.query_tokens, cross.key_tokens) == ((("<s>", "我", "爱"),), (("I", "love"),))
 
 
-def test_torch_and_numpy_see_the_same() -> None:
+def test_torch_and_numpy_record_the_same() -> None:
     model = model_called("paper_2017")
     ids, source = texts_of(model)
     assert source is not None
-    ours, theirs = Looking(See(entropy=True)), Looking(See(entropy=True))
+    ours, theirs = Recorder(See(entropy=True)), Recorder(See(entropy=True))
     with torch.no_grad():
         model(ids, source, attend=ours)
     there = {weight: x.numpy() for weight, x in model.state_dict().items()}
@@ -163,8 +163,8 @@ def test_torch_and_numpy_see_the_same() -> None:
         np.testing.assert_allclose(one.entropy.numpy(), other.entropy, atol=1e-5)
 
 
-def test_no_weights_are_computed_when_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every call goes to PyTorch's fused kernel; nobody else is asked, and nothing T × S is made."""
+def test_no_weights_are_computed_without_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every call uses PyTorch's fused kernel; no other backend runs, and no T × S array is created."""
     from regard.dispatch import torch_backends
 
     monkeypatch.setattr(torch_backends, "BACKENDS", torch_backends.BACKENDS[:1])
@@ -185,7 +185,7 @@ def test_no_weights_are_computed_when_nobody_looks(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", ["paper_2017", "bert", "gpt2", "llama", "gemma"])
-def test_a_folder_holds_the_model(name: str, tmp_path: Path) -> None:
+def test_save_and_read(name: str, tmp_path: Path) -> None:
     model = model_called(name)
     model.save(tmp_path / "model")
     again = Transformer.read(tmp_path / "model")
@@ -201,7 +201,7 @@ def test_a_folder_holds_the_model(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
-def test_a_folder_keeps_the_precision(dtype: torch.dtype, tmp_path: Path) -> None:
+def test_save_and_read_keep_the_dtype(dtype: torch.dtype, tmp_path: Path) -> None:
     model = model_called("gpt2").to(dtype)
     model.save(tmp_path / "model")
     for name, weight in Transformer.read(tmp_path / "model").state_dict().items():
@@ -209,7 +209,7 @@ def test_a_folder_keeps_the_precision(dtype: torch.dtype, tmp_path: Path) -> Non
         assert torch.equal(weight, model.state_dict()[name])
 
 
-def test_a_state_dict_goes_round() -> None:
+def test_state_dict_round_trip() -> None:
     model, other = model_called("gemma"), Transformer(CONFIGS["gemma"]).eval()
     other.load_state_dict(model.state_dict())
     ids, _ = texts_of(model)
@@ -218,8 +218,8 @@ def test_a_state_dict_goes_round() -> None:
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_a_model_can_be_made_without_memory(name: str) -> None:
-    """On the meta device, then given memory and weights: nothing that is not a weight may be left behind there."""
+def test_a_model_on_the_meta_device(name: str) -> None:
+    """After loading weights nothing is left on the meta device: there are no other tensors than weights."""
     with torch.device("meta"):
         model = Transformer(CONFIGS[name])
     assert all(x.is_meta for x in model.parameters())
@@ -230,7 +230,7 @@ def test_a_model_can_be_made_without_memory(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["paper_2017", "bert", "gpt2", "llama", "t5", "bloom", "gemma"])
-def test_autocast_computes_in_half_precision_and_comes_near(name: str) -> None:
+def test_autocast_is_close_to_float32(name: str) -> None:
     model = model_called(name)
     ids, source = texts_of(model)
     exact = model(ids, source)
@@ -243,7 +243,7 @@ def test_autocast_computes_in_half_precision_and_comes_near(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["paper_2017", "gpt2", "llama", "gemma"])
-def test_half_precision_comes_near(name: str) -> None:
+def test_half_precision_is_close_to_float32(name: str) -> None:
     model = model_called(name)
     ids, source = texts_of(model)
     with torch.no_grad():
@@ -253,7 +253,7 @@ def test_half_precision_comes_near(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["paper_2017", "bert", "gpt2", "llama", "t5", "gemma"])
-def test_it_compiles_in_one_piece(name: str) -> None:
+def test_it_compiles_as_one_graph(name: str) -> None:
     model = model_called(name)
     ids, source = texts_of(model)
     torch._dynamo.reset()
@@ -262,7 +262,7 @@ def test_it_compiles_in_one_piece(name: str) -> None:
     compiled(ids, source).sum().backward()
 
 
-def test_dropout_is_there_in_training_and_nowhere_else() -> None:
+def test_dropout_is_applied_only_in_training() -> None:
     model = Transformer(TransformerConfig.gpt2(vocab_size=9, d_model=8, n_heads=2, d_ff=8, n_layers=1, dropout=0.5))
     ids = torch.tensor([[1, 2, 3]])
     with torch.no_grad():
@@ -272,8 +272,8 @@ def test_dropout_is_there_in_training_and_nowhere_else() -> None:
 
 
 @pytest.mark.parametrize(("name", "depth"), [("gpt2", 24), ("paper_2017", 6)])
-def test_a_new_model_neither_dies_nor_explodes(name: str, depth: int) -> None:
-    """Post-norm is tried at the paper's depth: deeper, its gradients do die, and need a warm-up."""
+def test_initial_activations_and_gradients_are_neither_tiny_nor_huge(name: str, depth: int) -> None:
+    """Post-norm is tested at the paper's depth: gradients of deeper models do vanish without warm-up."""
     torch.manual_seed(0)
     deep = {"d_model": 64, "n_heads": 4, "d_ff": 128, "n_layers": depth, "vocab_size": 50}
     model = Transformer(getattr(TransformerConfig, name)(**deep)).eval()
@@ -286,7 +286,7 @@ def test_a_new_model_neither_dies_nor_explodes(name: str, depth: int) -> None:
     assert 0.02 < first / last < 50
 
 
-# --- what cannot be done ----------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------
 
 IDS = torch.tensor([[1, 2, 3]])
 
@@ -319,7 +319,9 @@ IDS = torch.tensor([[1, 2, 3]])
         ("bert", (IDS,), {"segments": np.zeros((1, 3), int)}, "ids-tensor"),
     ],
 )
-def test_bad_input_is_told_with_values(name: str, args: tuple[Any, ...], options: dict[str, Any], key: str) -> None:
+def test_messages_about_bad_input_have_the_values(
+    name: str, args: tuple[Any, ...], options: dict[str, Any], key: str
+) -> None:
     with pytest.raises(RegardError) as caught:
         model_called(name)(*args, **options)
     assert caught.value.key == key
@@ -328,13 +330,13 @@ def test_bad_input_is_told_with_values(name: str, args: tuple[Any, ...], options
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int16, torch.int32])
-def test_ids_of_any_whole_dtype(dtype: torch.dtype) -> None:
+def test_ids_of_any_integer_dtype(dtype: torch.dtype) -> None:
     model = model_called("gpt2")
     with torch.no_grad():
         assert_same_bits(model(IDS.to(dtype)), model(IDS))
 
 
-def test_no_samples_is_no_samples() -> None:
+def test_an_empty_batch() -> None:
     for name in ("gpt2", "llama"):
         model = model_called(name)
         nothing = torch.zeros(0, 3, dtype=torch.long)
@@ -343,13 +345,13 @@ def test_no_samples_is_no_samples() -> None:
         assert reference.Transformer(model.config, there)(nothing.numpy()).shape == (0, 3, model.config.vocab_size)
 
 
-def test_what_is_no_config_and_no_encoder() -> None:
+def test_a_wrong_config_and_a_missing_encoder() -> None:
     for call in (lambda: Transformer("gpt2"), lambda: model_called("gpt2").encode(IDS)):  # type: ignore[arg-type]
         with pytest.raises(RegardError):
             call()
 
 
-def test_an_id_outside_the_vocabulary_is_named_with_its_place() -> None:
+def test_an_id_outside_the_vocabulary_is_reported_with_its_index() -> None:
     with pytest.raises(RegardError) as caught:
         model_called("gpt2")(torch.tensor([[1, 2], [3, 99]]))
     assert caught.value.values["value"] == 99

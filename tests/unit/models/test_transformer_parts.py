@@ -1,4 +1,4 @@
-"""From a config's values to modules."""
+"""The layers that are built from a config."""
 
 import torch
 
@@ -24,7 +24,7 @@ from regard.layers import (
     RotaryPositions,
     SinusoidalPositions,
 )
-from regard.models.transformer import attention_of, feed_forward_of, norm_of, output_of, positions_of
+from regard.models.transformer import build_attention, build_feed_forward, build_norm, build_output, build_positions
 
 D, H = 8, 2
 
@@ -43,7 +43,7 @@ def test_positions() -> None:
         Relative(n_buckets=6): RelativePositions,
         None: NoPositions,
     }
-    made = {type(given): positions_of(config(positions=given), bidirectional=False) for given in classes}
+    made = {type(given): build_positions(config(positions=given), bidirectional=False) for given in classes}
     for given, kind in classes.items():
         assert type(made[type(given)]) is kind
     assert made[Sinusoidal].base == 5.0
@@ -54,30 +54,32 @@ def test_positions() -> None:
 
 
 def test_norms() -> None:
-    layer, rms = (norm_of(config(norm=Norm(kind=kind, eps=1e-3), biases=Biases.none())) for kind in ("layer", "rms"))
+    layer, rms = (build_norm(config(norm=Norm(kind=kind, eps=1e-3), biases=Biases.none())) for kind in ("layer", "rms"))
     assert (type(layer), layer.eps, layer.weight.shape) == (LayerNorm, 1e-3, (D,))
     assert layer.bias is None
-    assert (type(rms), rms.eps, norm_of(config(), width=3).weight.shape) == (RMSNorm, 1e-3, (3,))
+    assert (type(rms), rms.eps, build_norm(config(), width=3).weight.shape) == (RMSNorm, 1e-3, (3,))
 
 
 def test_attention() -> None:
     style = AttentionStyle(scale=0.3, softcap=4.0, qk_norm=True, dropout=0.2)
-    part = attention_of(config(n_kv_heads=1, d_head=6, attention=style, biases=Biases(attention=False)), "a.b", "cross")
+    part = build_attention(
+        config(n_kv_heads=1, d_head=6, attention=style, biases=Biases(attention=False)), "a.b", "cross"
+    )
     assert (part.name, part.kind, part.scale, part.softcap, part.dropout) == ("a.b", "cross", 0.3, 4.0, 0.2)
     assert (part.q_proj.weight.shape, part.k_proj.weight.shape) == ((12, D), (6, D))
     assert (part.q_proj.bias, part.o_proj.bias.shape, part.q_norm.weight.shape) == (None, (D,), (6,))
 
 
 def test_feed_forward() -> None:
-    plain, gated = (feed_forward_of(config(activation=name, dropout=0.3)) for name in ("gelu", "swiglu"))
+    plain, gated = (build_feed_forward(config(activation=name, dropout=0.3)) for name in ("gelu", "swiglu"))
     assert (plain.gate, plain.up.weight.shape, plain.dropout.p) == (None, (12, D), 0.3)
     assert gated.gate.weight.shape == (12, D)
 
 
 def test_output() -> None:
-    assert output_of(config(output=None)) is None
-    own = output_of(config(output=Output(tied=False, scaled=True, transform=True), biases=Biases(output=True)))
+    assert build_output(config(output=None)) is None
+    own = build_output(config(output=Output(tied=False, scaled=True, transform=True), biases=Biases(output=True)))
     assert (own.weight.shape, own.bias.shape, own.transform.weight.shape) == ((9, D), (9,), (D, D))
     x = torch.ones(2, D)
     assert torch.equal(own(x, None), own(x, torch.zeros(9, D)))
-    assert output_of(config()).weight is None
+    assert build_output(config()).weight is None

@@ -1,4 +1,4 @@
-"""Puzzles: right answers, two sets that never meet, batches that depend on nothing but their key, known places."""
+"""Puzzles: correct answers, disjoint training and validation sets, reproducible batches, and expected attention."""
 
 import numpy as np
 import pytest
@@ -23,16 +23,16 @@ from regard.recipes.puzzles import (
     solve,
 )
 from regard.recipes.recipe import Puzzle, PuzzleKind, read_recipe
-from regard.trace import Looking, Trace
+from regard.trace import Recorder, Trace
 from regard.training.batches import IGNORED, Batch
 
 KINDS: tuple[PuzzleKind, ...] = ("copy", "reverse", "sort", "addition", "induction")
 sizes = st.tuples(st.integers(2, 26), st.integers(2, 26)).map(sorted)
 
 
-def batches(kind: PuzzleKind, part: str = "train", seed: int = 0, size: int = 5) -> PuzzleBatches:
+def batches(kind: PuzzleKind, split: str = "train", seed: int = 0, size: int = 5) -> PuzzleBatches:
     puzzle = Puzzle(kind=kind, shortest=2, longest=4, valid_examples=12)
-    return PuzzleBatches(puzzle, puzzle_tokenizer(kind), batch_size=size, seed=seed, part=part)  # type: ignore[arg-type]
+    return PuzzleBatches(puzzle, puzzle_tokenizer(kind), batch_size=size, seed=seed, split=split)  # type: ignore[arg-type]
 
 
 def same(one: Batch, other: Batch) -> bool:
@@ -44,7 +44,7 @@ def same(one: Batch, other: Batch) -> bool:
 
 
 @given(st.sampled_from(KINDS), sizes, st.integers(0, 2**32))
-def test_examples_are_right_and_of_the_right_size(kind: PuzzleKind, size: list[int], seed: int) -> None:
+def test_examples_are_correct(kind: PuzzleKind, size: list[int], seed: int) -> None:
     puzzle = Puzzle(kind=kind, shortest=size[0], longest=size[1])
     for source, target in examples(puzzle, 3, "train", seed):
         if kind == "addition":
@@ -68,7 +68,7 @@ def test_every_length_and_every_letter_occurs(kind: PuzzleKind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_two_sets_never_meet(kind: PuzzleKind) -> None:
+def test_training_and_validation_sets_are_disjoint(kind: PuzzleKind) -> None:
     puzzle = Puzzle(kind=kind, shortest=2, longest=3)
     train = {each.source for each in examples(puzzle, 500, "train", 1)}
     valid = {each.source for each in examples(puzzle, 100, "valid", 0)}
@@ -81,7 +81,7 @@ def test_the_two_sets_never_meet(kind: PuzzleKind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_depends_on_nothing_but_its_key(kind: PuzzleKind) -> None:
+def test_batch_depends_only_on_its_key(kind: PuzzleKind) -> None:
     one, other = batches(kind), batches(kind)
     other.batch(0, 3)
     assert same(one.batch(2, 7), other.batch(2, 7))
@@ -91,27 +91,27 @@ def test_a_batch_depends_on_nothing_but_its_key(kind: PuzzleKind) -> None:
     assert sorted(one.batch(1, 2).examples) == [5 * (EPOCH + 2) + i for i in range(5)]
 
 
-def test_the_validation_set_is_always_the_same() -> None:
+def test_validation_set_is_fixed() -> None:
     one, other = batches("sort", "valid", seed=0), batches("sort", "valid", seed=9, size=4)
     assert (one.batches_per_epoch, other.batches_per_epoch) == (3, 3)
     assert same(one.batch(0, 2), one.batch(5, 2)._replace(examples=one.batch(0, 2).examples))
     assert len(one.batch(0, 2).examples) == 2
-    told = [[each for i in range(3) for each in data.examples(0, i)] for data in (one, other)]
-    assert told[0] == told[1]
-    assert len(told[0]) == 12
+    chosen = [[each for i in range(3) for each in data.examples(0, i)] for data in (one, other)]
+    assert chosen[0] == chosen[1]
+    assert len(chosen[0]) == 12
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_says_what_its_examples_say(kind: PuzzleKind) -> None:
-    tokenizer, told = puzzle_tokenizer(kind), batches(kind).examples(0, 0)
-    batch = batch_of(kind, told, tokenizer)
+def test_batch_encodes_its_examples(kind: PuzzleKind) -> None:
+    tokenizer, chosen = puzzle_tokenizer(kind), batches(kind).examples(0, 0)
+    batch = batch_of(kind, chosen, tokenizer)
     assert sorted(batch.examples) == list(range(5))
     for row, number in enumerate(batch.examples):
-        example = told[number]
+        example = chosen[number]
         targets = batch.targets[row]
         answer = tokenizer.decode(targets[targets != IGNORED].tolist())
         read = tokenizer.decode(batch.inputs["ids"][row].tolist())
-        if kind == "induction":  # everything is read but the last letter, and asked for once it can be known
+        if kind == "induction":  # all letters but the last are inputs; targets begin where the answer is determined
             assert (read, answer) == ((example.source * 2)[:-1], example.target[1:])
             assert (targets[: len(example.source)] == IGNORED).all()
         else:
@@ -119,20 +119,20 @@ def test_a_batch_says_what_its_examples_say(kind: PuzzleKind) -> None:
             assert tokenizer.decode(batch.inputs["source"][row].tolist()) == example.source
 
 
-# --- where to look ---------------------------------------------------------------------------------------
+# --- expected attention ----------------------------------------------------------------------------------
 
 
 @given(st.sampled_from(KINDS), st.integers(0, 2**32))
-def test_what_is_written_stands_where_one_should_look(kind: PuzzleKind, seed: int) -> None:
-    """The letter that query t writes is the letter under its keys; of a sum, it follows from them and the carry."""
+def test_expected_keys_hold_the_answer(kind: PuzzleKind, seed: int) -> None:
+    """Query t predicts the letter at its expected key; in a sum, the digit follows from two keys and the carry."""
     (example,) = examples(Puzzle(kind=kind, shortest=2, longest=8), 1, "train", seed)
     source, target = example
     if kind == "induction":
         before, after = expected(kind, example)
-        said = source * 2
+        repeated = source * 2
         assert all(keys == {query - 1} for query, keys in before.keys.items())
-        assert all(said[query + 1] == said[key] for query, (key,) in after.keys.items())
-        assert all(said[query] == said[key - 1] and key <= query for query, (key,) in after.keys.items())
+        assert all(repeated[query + 1] == repeated[key] for query, (key,) in after.keys.items())
+        assert all(repeated[query] == repeated[key - 1] and key <= query for query, (key,) in after.keys.items())
         assert sorted(after.keys) == list(range(len(source), 2 * len(source) - 1))
         return
     (looks,) = expected(kind, example)
@@ -147,39 +147,39 @@ def test_what_is_written_stands_where_one_should_look(kind: PuzzleKind, seed: in
     assert target[-1] == str(carry)
 
 
-def test_agreement_finds_the_head_and_counts_its_rows() -> None:
+def test_agreement_finds_the_best_head() -> None:
     example = solve("reverse", "abcd")
     weights = np.full((1, 2, 5, 5), 0.1)
     weights[0, 0] += 0.5 * np.eye(5)
     weights[0, 1, :4, :4] += 0.5 * np.eye(4)[::-1]
-    weights[0, 1, 3] = [0.1, 0.1, 0.6, 0.1, 0.1]  # one row of four looks elsewhere
+    weights[0, 1, 3] = [0.1, 0.1, 0.6, 0.1, 0.1]  # one query of four attends to another key
     weights /= weights.sum(-1, keepdims=True)
     record = Trace.from_weights(weights, name="decoder.layers.0.cross_attention", kind="cross")
     assert agreement(record, expected("reverse", example)) == ("decoder.layers.0.cross_attention", 1, 0.75)
     assert agreement(record, expected("copy", solve("copy", "abcd")))[1:] == (0, 1.0)
 
 
-def test_agreement_counts_each_sample_by_its_own_length() -> None:
+def test_agreement_with_samples_of_different_length() -> None:
     weights = np.stack([np.eye(4)[::-1], np.eye(4)[[2, 1, 0, 3]]])[:, None]
     wanted = [*expected("reverse", solve("reverse", "abcd")), *expected("reverse", solve("reverse", "abc"))]
     assert agreement(Trace.from_weights(weights, kind="cross"), wanted).share == 1.0
     assert agreement(Trace.from_weights(weights[::-1], kind="cross"), wanted).share < 0.5
 
 
-def test_a_small_model_learns_to_look_along_the_diagonal() -> None:
-    """Copy made small enough for a test: before training no head looks there, after a few seconds one does."""
+def test_small_model_learns_the_diagonal() -> None:
+    """A small copy task: before training no head attends along the diagonal, after a few seconds one does."""
     torch.manual_seed(0)
     data = batches("copy", size=64)
     config = TransformerConfig.paper_2017(
         vocab_size=30, d_model=32, n_heads=1, d_ff=32, n_layers=1, max_len=5, dropout=0.0
     )
     model = Transformer(config)
-    told = [Example(word, word) for word in ("abcd", "cab", "zzxy", "qi")]
+    chosen = [Example(word, word) for word in ("abcd", "cab", "zzxy", "qi")]
 
     def share() -> float:
-        batch, look = batch_of("copy", told, data.tokenizer), Looking()
-        logits(model, batch, look)
-        return agreement(look.trace, [expected("copy", told[i])[0] for i in batch.examples]).share
+        batch, recorder = batch_of("copy", chosen, data.tokenizer), Recorder()
+        logits(model, batch, recorder)
+        return agreement(recorder.trace, [expected("copy", chosen[i])[0] for i in batch.examples]).share
 
     assert share() < 0.5
     optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
@@ -192,15 +192,18 @@ def test_a_small_model_learns_to_look_along_the_diagonal() -> None:
     assert share() > 0.9
 
 
-def logits(model: Transformer, batch: Batch, look: Looking | None = None) -> torch.Tensor:
+def logits(model: Transformer, batch: Batch, recorder: Recorder | None = None) -> torch.Tensor:
     keep = Mask.from_keep(batch.inputs["source_keep"])
     return model(
-        batch.inputs["ids"], batch.inputs["source"], source_mask=keep, **({} if look is None else {"attend": look})
+        batch.inputs["ids"],
+        batch.inputs["source"],
+        source_mask=keep,
+        **({} if recorder is None else {"attend": recorder}),
     )
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_longest_example_fits_the_recipe(kind: PuzzleKind) -> None:
+def test_longest_example_fits_max_len(kind: PuzzleKind) -> None:
     recipe = read_recipe(kind)
     assert recipe.puzzle is not None
     longest = Puzzle(kind=kind, shortest=recipe.puzzle.longest, longest=recipe.puzzle.longest)

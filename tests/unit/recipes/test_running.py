@@ -1,4 +1,4 @@
-"""A run's folder: what is in it, how it goes on, what may change between two parts of a run and what may not."""
+"""The run folder: its content, resuming, and which settings may change when a run is resumed."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ import torch
 from regard.errors import ArgumentError, FileError
 from regard.models import Transformer
 from regard.recipes.recipe import differences, read_recipe
-from regard.recipes.running import Ending, train
+from regard.recipes.running import TrainingResult, train
 from regard.text.tokenizer import Tokenizer
 from regard.trace import read_trace
 from regard.training.journal import Event, Finished, Saved, Started
@@ -42,7 +42,7 @@ PAIRS = {
 }
 
 
-def go(out: Path, changes: Mapping[str, str] = {}, **options: Any) -> Ending:
+def run_copy(out: Path, changes: Mapping[str, str] = {}, **options: Any) -> TrainingResult:
     return train(read_recipe("copy", SMALL | dict(changes)), data=None, out=out, device="cpu", **options)
 
 
@@ -53,9 +53,9 @@ def contents(folder: Path) -> dict[str, bytes]:
 # --- from beginning to end -------------------------------------------------------------------------------
 
 
-def test_the_folder_of_a_finished_run(tmp_path: Path) -> None:
+def test_folder_of_a_finished_run(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "run"
-    ending = go(out, film=True)
+    result = run_copy(out, film=True)
     names = {path.name for path in out.iterdir()}
     assert names == {
         *("recipe.toml", "run.json", "tokenizer.json", "metrics.jsonl", "checkpoints", "film", "model"),
@@ -69,63 +69,63 @@ def test_the_folder_of_a_finished_run(tmp_path: Path) -> None:
     assert [line["step"] for line in lines] == [1, 2, 3, 4, 5]
     assert [line["step"] for line in lines if "valid_loss" in line] == [2, 4, 5]
     assert sorted(path.stem for path in (out / "film").iterdir()) == [f"step-0000000{i}" for i in (0, 2, 4, 5)]
-    assert read_trace(out / "film" / "step-00000005.safetensors")[0].queries == (("<bos>", *"abba"),)
-    assert ending.reason == "steps"
-    assert ending.figures.items() >= {"recipe": "copy", "seed": 0, "step": 5, "reason": "steps", "skipped": 0}.items()
-    assert ending.figures["valid_loss"] == pytest.approx(lines[-1]["valid_loss"], rel=1e-6)
+    assert read_trace(out / "film" / "step-00000005.safetensors")[0].query_tokens == (("<bos>", *"abba"),)
+    assert result.reason == "steps"
+    assert result.figures.items() >= {"recipe": "copy", "seed": 0, "step": 5, "reason": "steps", "skipped": 0}.items()
+    assert result.figures["valid_loss"] == pytest.approx(lines[-1]["valid_loss"], rel=1e-6)
 
 
-def test_the_model_stands_alone(tmp_path: Path) -> None:
+def test_model_folder_is_self_contained(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    ending = go(out)
+    result = run_copy(out)
     model, tokenizer = Transformer.read(out / "model"), Tokenizer.read(out / "model" / "tokenizer.json")
-    assert sum(weight.numel() for weight in model.parameters()) == ending.figures["parameters"]
+    assert sum(weight.numel() for weight in model.parameters()) == result.figures["parameters"]
     assert model.config.vocab_size == tokenizer.vocab_size == 30
     assert tokenizer.encode("ab") == Tokenizer.read(out / "tokenizer.json").encode("ab")
 
 
-def test_a_finished_run_is_left_as_it_is(tmp_path: Path) -> None:
+def test_finished_run_is_unchanged(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    first = go(out, film=True)
+    first = run_copy(out, film=True)
     before = contents(out)
     events: list[Event] = []
-    again = go(out, film=True, listeners=[events.append])
+    again = run_copy(out, film=True, listeners=[events.append])
     assert again == ("already", first.figures)
     assert contents(out) == before
     assert [(event.step, event.reason) for event in events if isinstance(event, Finished)] == [(5, "already")]
     assert len(events) == 1
 
 
-def test_the_same_seed_the_same_model_and_a_film_changes_nothing(tmp_path: Path) -> None:
+def test_same_seed_gives_the_same_model_with_or_without_a_film(tmp_path: Path) -> None:
     models = []
     for name, changes, film in (("a", {}, False), ("b", {}, True), ("c", {"training.seed": "1"}, False)):
-        go(tmp_path / name, changes, film=film)
+        run_copy(tmp_path / name, changes, film=film)
         models.append((tmp_path / name / "model" / "model.safetensors").read_bytes())
     assert models[0] == models[1] != models[2]
 
 
-# --- in several parts ------------------------------------------------------------------------------------
+# --- resuming --------------------------------------------------------------------------------------------
 
 
 class StopError(Exception):
-    """As if someone had pulled the plug."""
+    """A simulated crash."""
 
 
-def broken_off(out: Path, at: int, **options: Any) -> None:
+def crash(out: Path, at: int, **options: Any) -> None:
     def listener(event: Event) -> None:
         if isinstance(event, Saved) and event.step == at:
             raise StopError
 
     with pytest.raises(StopError):
-        go(out, listeners=[listener], **options)
+        run_copy(out, listeners=[listener], **options)
 
 
-def test_a_run_goes_on_to_the_same_end(tmp_path: Path) -> None:
-    go(tmp_path / "whole", film=True)
-    broken_off(tmp_path / "parts", 2, film=True)
+def test_resumed_run_gives_the_same_result(tmp_path: Path) -> None:
+    run_copy(tmp_path / "whole", film=True)
+    crash(tmp_path / "parts", 2, film=True)
     assert not (tmp_path / "parts" / "finished.json").exists()
     events: list[Event] = []
-    assert go(tmp_path / "parts", film=True, listeners=[events.append]).reason == "steps"
+    assert run_copy(tmp_path / "parts", film=True, listeners=[events.append]).reason == "steps"
     assert [event.resumed_from for event in events if isinstance(event, Started)] == [2]
     whole, parts = contents(tmp_path / "whole"), contents(tmp_path / "parts")
     same = [name for name in whole if name.startswith(("model", "film", "recipe", "tokenizer"))]
@@ -135,23 +135,23 @@ def test_a_run_goes_on_to_the_same_end(tmp_path: Path) -> None:
     assert losses[0] == losses[1]
 
 
-def test_what_may_change_between_two_parts(tmp_path: Path) -> None:
-    broken_off(tmp_path / "run", 2)
+def test_settings_that_may_change(tmp_path: Path) -> None:
+    crash(tmp_path / "run", 2)
     for changes, keys in (({"training.lr": "0.5"}, "training.lr"), ({"data.batch_size": "8"}, "data.batch_size")):
-        with pytest.raises(FileError, match=f"begun with other values of: {keys}; repeat its command"):
-            go(tmp_path / "run", changes)
+        with pytest.raises(FileError, match=f"started with other values of: {keys}; repeat its command"):
+            run_copy(tmp_path / "run", changes)
     changes = {"film.text": "cab", "evaluation.beams": "2"}
-    assert go(tmp_path / "run", changes, film=True).reason == "steps"
+    assert run_copy(tmp_path / "run", changes, film=True).reason == "steps"
     assert read_recipe(tmp_path / "run" / "recipe.toml").film == read_recipe("copy", SMALL | changes).film
 
 
-def test_only_a_runs_folder_is_written_to(tmp_path: Path) -> None:
+def test_folder_with_other_files_raises(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(FileError, match=r"is not empty and holds no run \(notes\.txt\); give --out a new"):
-        go(tmp_path)
+        run_copy(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
     with pytest.raises(FileError, match=r"notes\.txt"):
-        go(tmp_path / "notes.txt")
+        run_copy(tmp_path / "notes.txt")
 
 
 # --- data ------------------------------------------------------------------------------------------------
@@ -164,18 +164,18 @@ def pairs(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_has_to_be_said_about_the_data(pairs: Path, tmp_path: Path) -> None:
+def test_notes_about_the_data(pairs: Path, tmp_path: Path) -> None:
     recipe, notes = read_recipe("en-zh", PAIRS), list[str]()
     with pytest.raises(FileError, match=r"pairs\.tsv, line 3: columns found"):
         train(recipe, data=pairs, out=tmp_path / "run", device="cpu")
-    ending = train(recipe, data=pairs, out=tmp_path / "run", device="cpu", skip_bad=True, say_note=notes.append)
-    assert ending.reason == "steps"
+    result = train(recipe, data=pairs, out=tmp_path / "run", device="cpu", skip_bad=True, say_note=notes.append)
+    assert result.reason == "steps"
     assert notes == [f"pairs.tsv: 1 lines were left out; the first: {pairs}, line 3" + notes[0].partition("line 3")[2]]
     about = json.loads((tmp_path / "run" / "run.json").read_bytes())
     assert list(about["files"]) == ["pairs.tsv"]
 
 
-def test_a_run_goes_on_with_the_data_it_began_with(pairs: Path, tmp_path: Path) -> None:
+def test_changed_data_raise(pairs: Path, tmp_path: Path) -> None:
     changes = PAIRS | {"training.steps": "6", "training.save_every": "2", "training.valid_every": "2"}
     recipe, out = read_recipe("en-zh", changes), tmp_path / "run"
 
@@ -188,13 +188,13 @@ def test_a_run_goes_on_with_the_data_it_began_with(pairs: Path, tmp_path: Path) 
         train(recipe, listeners=[listener], **options)
     content = pairs.read_bytes()
     pairs.write_bytes(content + b"good\tok\n")
-    with pytest.raises(FileError, match=r"pairs\.tsv has changed since th.* run .*was begun; put the old file back"):
+    with pytest.raises(FileError, match=r"pairs\.tsv has changed since th.* run .*was started; restore the old file"):
         train(recipe, **options)
     pairs.write_bytes(content)
     assert train(recipe, **options).reason == "steps"
 
 
-def test_a_start_that_failed_can_be_made_again(pairs: Path, tmp_path: Path) -> None:
+def test_failed_start_can_be_repeated(pairs: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     for changes, error in (
         ({"data.vocab_size": "6"}, "no room for the special tokens"),

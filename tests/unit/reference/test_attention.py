@@ -1,4 +1,4 @@
-"""The definition of attention, judged by arithmetic one number at a time, and by what must not matter."""
+"""The reference attention, compared with scalar arithmetic, and its invariances."""
 
 import math
 from typing import Any
@@ -21,7 +21,7 @@ def attend(call: Call) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_hand(call: Call) -> tuple[np.ndarray, np.ndarray]:
-    """Output and weights, one query at a time, in Python's own floats."""
+    """Output and weights, one query at a time, in Python floats."""
     sizes = call.sizes
     scale = 1 / math.sqrt(sizes.E) if call.scale is None else call.scale
     bias = None if call.bias is None else np.broadcast_to(call.bias, sizes.scores)
@@ -44,7 +44,7 @@ def by_hand(call: Call) -> tuple[np.ndarray, np.ndarray]:
 
 
 @given(calls())
-def test_it_is_what_one_calculates_by_hand(call: Call) -> None:
+def test_it_equals_the_calculation_by_hand(call: Call) -> None:
     output, weights = attend(call)
     assert output.dtype == call.q.dtype
     assert weights.dtype == (np.float32 if call.q.dtype == np.float16 else call.q.dtype)
@@ -61,37 +61,37 @@ def test_the_named_cases(name: str) -> None:
 
 
 @given(calls())
-def test_rows_sum_to_one_or_to_nothing(call: Call) -> None:
+def test_rows_sum_to_one_or_zero(call: Call) -> None:
     _, weights = attend(call)
     np.testing.assert_allclose(weights.sum(-1), call.allowed.any(-1).astype(float), atol=1e-6)
     assert not weights[~call.allowed].any()
 
 
 @given(calls())
-def test_a_query_that_may_look_nowhere_gets_exactly_zero(call: Call) -> None:
+def test_a_fully_masked_query_gets_exactly_zero(call: Call) -> None:
     output, weights = attend(call)
-    blind = ~call.allowed.any(-1)
-    assert not output[blind].any()
-    assert not weights[blind].any()
+    fully_masked = ~call.allowed.any(-1)
+    assert not output[fully_masked].any()
+    assert not weights[fully_masked].any()
     gradients = scaled_dot_product_attention_backward(np.ones_like(output), call.q, call.k, call.v, **call.options)
-    assert not gradients.q[blind].any()
+    assert not gradients.q[fully_masked].any()
     assert all(np.isfinite(g).all() for g in gradients[:3])
 
 
 @given(calls(), st.integers(0, 9))
-def test_keys_that_nobody_sees_may_hold_anything(call: Call, seed: int) -> None:
-    clean, spoiled = call.spoiled(call.unseen, seed)
+def test_keys_masked_for_all_queries_have_no_effect(call: Call, seed: int) -> None:
+    clean, spoiled = call.with_garbage(call.unseen, seed)
     for found, expected in zip(attend(spoiled), attend(clean), strict=True):
         assert_same_bits(found, expected)
 
 
 @given(calls(), st.integers(0, 9))
-def test_gradients_do_not_know_what_is_hidden(call: Call, seed: int) -> None:
+def test_gradients_do_not_depend_on_masked_values(call: Call, seed: int) -> None:
     unseen = call.unseen
     grad = np.random.default_rng(seed).standard_normal((*call.sizes.lead, call.sizes.T, call.sizes.Ev))
     clean, found = (
         scaled_dot_product_attention_backward(grad.astype(c.q.dtype), c.q, c.k, c.v, **c.options)
-        for c in call.spoiled(unseen, seed)
+        for c in call.with_garbage(unseen, seed)
     )
     for one, other in zip(found, clean, strict=True):
         if other is not None:
@@ -101,15 +101,15 @@ def test_gradients_do_not_know_what_is_hidden(call: Call, seed: int) -> None:
 
 
 @given(calls(lengths=(1, 2, 5, 8)), st.data())
-def test_a_query_does_not_know_what_only_others_see(call: Call, data: st.DataObject) -> None:
-    """Spoil all that one query may not look at: its own row stays, to the last bit; rows that look get no number."""
+def test_a_query_does_not_depend_on_its_masked_keys(call: Call, data: st.DataObject) -> None:
+    """Set everything masked for one query to NaN: its row is bit-identical; rows that see it are NaN."""
     if call.allowed.size == 0:
         return
     index = tuple(data.draw(st.integers(0, size - 1)) for size in (*call.sizes.lead, call.sizes.T))
     at = (*index[:-2], index[-2] * call.sizes.G // call.sizes.H) if call.sizes.has_heads else index[:-1]
     where = np.zeros(call.k.shape[:-1], bool)
     where[at] = ~call.allowed[index]
-    clean, spoiled = call.spoiled(where, seed=1)
+    clean, spoiled = call.with_garbage(where, seed=1)
     output, weights = attend(clean)
     spoiled_output, spoiled_weights = attend(spoiled)
     assert_same_bits(spoiled_output[index], output[index])
@@ -118,20 +118,20 @@ def test_a_query_does_not_know_what_only_others_see(call: Call, data: st.DataObj
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("which", ["q", "k", "v", "bias"])
-def test_what_a_query_looks_at_is_never_repaired(which: str, bad: float) -> None:
+def test_visible_nan_and_inf_give_nan(which: str, bad: float) -> None:
     rng = np.random.default_rng(0)
     call: dict[str, Any] = {name: rng.standard_normal((3, 2)) for name in ("q", "k", "v")}
     call["bias"] = np.zeros((3, 3))
     call[which][1, 1] = bad
     output, _ = scaled_dot_product_attention(**call, mask=Mask.causal())
-    looks = {"q": [1], "k": [1, 2], "v": [1, 2], "bias": [1]}[which]
+    nan_rows = {"q": [1], "k": [1, 2], "v": [1, 2], "bias": [1]}[which]
     if which == "bias" and bad == -np.inf:
-        looks = []  # a bias of -inf is a number of its own: it hides, as it does everywhere
-    assert [row for row in range(3) if not np.isfinite(output[row]).all()] == looks
+        nan_rows = []  # a bias of -inf is valid: it masks
+    assert [row for row in range(3) if not np.isfinite(output[row]).all()] == nan_rows
 
 
-def test_hidden_numbers_so_large_that_they_overflow() -> None:
-    """Finite, but not once they are multiplied: neither output nor gradients may notice."""
+def test_masked_values_that_overflow() -> None:
+    """Finite values whose products overflow change neither output nor gradients."""
     largest = np.finfo(np.float32).max
     rng = np.random.default_rng(0)
     q, k, v, grad = (rng.standard_normal((4, 3)).astype("f4") for _ in range(4))
@@ -147,7 +147,7 @@ def test_hidden_numbers_so_large_that_they_overflow() -> None:
             assert_same_bits(one, other)
 
 
-def test_hidden_bias_may_hold_anything() -> None:
+def test_a_masked_bias_has_no_effect() -> None:
     call = make_case("causal")
     bias = np.where(call.allowed, 0.5, np.nan)
     clean = scaled_dot_product_attention(call.q, call.k, call.v, call.mask, np.where(call.allowed, 0.5, 0))
@@ -158,7 +158,7 @@ def test_hidden_bias_may_hold_anything() -> None:
     assert all(np.isfinite(g).all() for g in gradients)  # type: ignore[arg-type]
 
 
-def test_a_query_that_sees_nothing_does_not_care_about_itself() -> None:
+def test_a_fully_masked_nan_query_gets_zero() -> None:
     q = np.full((1, 2), np.nan)
     output, weights = scaled_dot_product_attention(q, np.ones((3, 2)), np.ones((3, 2)), Mask.prefix(0))
     np.testing.assert_array_equal(output, [[0, 0]])
@@ -177,8 +177,8 @@ def test_half_precision_does_not_overflow() -> None:
     assert_close(output, expected, "output")
 
 
-def test_whole_numbers_are_not_cut_off() -> None:
-    """The tutorial writes Q = [[1, 0]]; 16.04 must not come back as 16."""
+def test_integers_are_converted_to_float() -> None:
+    """The tutorial writes Q = [[1, 0]]; 16.04 must not become 16."""
     Q, K, V = np.array([[1, 0]]), np.array([[1, 0], [0, 1], [1, 0]]), np.array([[10, 0], [0, 20], [30, 0]])
     try:
         output, _ = scaled_dot_product_attention(Q, K, V)
@@ -204,7 +204,7 @@ def test_the_order_of_the_keys_does_not_matter(call: Call) -> None:
 
 
 @given(calls(axes=(4,), lengths=(1, 3, 8), biased=False))
-def test_samples_and_heads_do_not_know_each_other(call: Call) -> None:
+def test_samples_and_heads_are_independent(call: Call) -> None:
     output, _ = attend(call)
     sizes = call.sizes
     for b in range(sizes.B):
@@ -215,12 +215,12 @@ def test_samples_and_heads_do_not_know_each_other(call: Call) -> None:
             assert_close(alone, output[b, h], "output")
 
 
-def test_scores_say_where_one_may_not_look() -> None:
+def test_masked_scores_are_minus_infinity() -> None:
     scores = attention_scores(np.ones((2, 4)), np.ones((2, 4)), Mask.causal())
     np.testing.assert_array_equal(scores, [[2, -np.inf], [2, 2]])
 
 
-def test_arguments_are_left_alone() -> None:
+def test_arguments_are_not_modified() -> None:
     call = make_case("grouped")
     before = [x.copy() for x in (call.q, call.k, call.v)]
     for x in (call.q, call.k, call.v):
@@ -232,13 +232,13 @@ def test_arguments_are_left_alone() -> None:
 
 
 def test_a_bias_may_not_enlarge_the_scores() -> None:
-    """Five biases for one head would silently answer with five outputs."""
+    """Five biases for one head would silently broadcast to five outputs."""
     q = np.ones((2, 3))
     with pytest.raises(RegardError):
         scaled_dot_product_attention(q, q, q, bias=np.zeros((5, 2, 2)))
 
 
-def test_a_mask_that_does_not_fit_is_wrong_even_without_keys() -> None:
+def test_a_mask_that_does_not_fit_is_refused_even_without_keys() -> None:
     with pytest.raises(ShapeError):
         scaled_dot_product_attention(np.ones((2, 3)), np.ones((0, 3)), np.ones((0, 3)), Mask.padding([1, 2]))
 

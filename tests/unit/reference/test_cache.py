@@ -1,4 +1,4 @@
-"""The cache of one attention, against a list of columns that remembers everything."""
+"""The NumPy cache, compared with a list of columns."""
 
 import numpy as np
 from hypothesis import given
@@ -13,14 +13,14 @@ def columns(rng: np.random.Generator, B: int, T: int) -> tuple[np.ndarray, np.nd
 
 
 @given(moves=st.lists(st.tuples(st.sampled_from(["read", "crop", "select"]), st.integers(0, 6)), max_size=12))
-def test_it_is_a_list_of_columns(moves: list[tuple[str, int]]) -> None:
+def test_it_equals_a_list_of_columns(moves: list[tuple[str, int]]) -> None:
     rng, cache = np.random.default_rng(0), Cache()
     whole_k, whole_v = columns(rng, 2, 0)
     for move, n in moves:
         if move == "read":
             k, v = columns(rng, len(whole_k), n + 1)
             whole_k, whole_v = np.concatenate((whole_k, k), 2), np.concatenate((whole_v, v), 2)
-            found_k, found_v = cache.extended(k, v)
+            found_k, found_v = cache.update(k, v)
             assert_same_bits(found_k, whole_k)
             assert_same_bits(found_v, whole_v)
         elif move == "select":
@@ -34,10 +34,10 @@ def test_it_is_a_list_of_columns(moves: list[tuple[str, int]]) -> None:
         assert cache.length == whole_k.shape[2]
 
 
-def test_room_is_made_rarely() -> None:
+def test_buffers_are_reallocated_rarely() -> None:
     cache, column, rooms = Cache(), np.zeros((1, 1, 1, 1)), set()
     for _ in range(1000):
-        k, _ = cache.extended(column, column)
+        k, _ = cache.update(column, column)
         assert k.base is not None
         rooms.add(id(k.base))
     assert len(rooms) <= 12

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm against arithmetic, and in every corner."""
+"""Softmax and log-sum-exp compared with arithmetic, and their edge cases."""
 
 import math
 
@@ -43,7 +43,7 @@ def test_any_axis(x: np.ndarray, data: st.DataObject) -> None:
 
 
 @given(ROWS)
-def test_log_sum_exp_is_torchs(x: np.ndarray) -> None:
+def test_log_sum_exp_equals_torch(x: np.ndarray) -> None:
     assert_close(log_sum_exp(x), torch.logsumexp(torch.from_numpy(x), -1), "statistic")
 
 
@@ -63,7 +63,7 @@ def test_no_score_is_too_large(dtype: str) -> None:
 
 
 def test_half_precision_is_summed_in_float32() -> None:
-    """100,000 equal scores: in float16 their sum is beyond the largest number."""
+    """100,000 equal scores: in float16 their sum overflows."""
     x = np.zeros(100_000, np.float16)
     assert log_sum_exp(x).dtype == np.float32
     np.testing.assert_allclose(log_sum_exp(x), math.log(100_000), rtol=1e-6)
@@ -71,7 +71,7 @@ def test_half_precision_is_summed_in_float32() -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int64", "uint8", "bool"])
-def test_whole_numbers_become_float64(dtype: str) -> None:
+def test_integers_become_float64(dtype: str) -> None:
     x = np.array([1, 0], dtype)
     assert softmax(x).dtype == np.float64
     np.testing.assert_allclose(softmax(x), [1 / (1 + math.exp(-1)), 1 / (1 + math.exp(1))])
@@ -80,13 +80,13 @@ def test_whole_numbers_become_float64(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_bad_score_spoils_its_row_and_no_other(bad: float) -> None:
+def test_a_nan_score_affects_only_its_row(bad: float) -> None:
     weights = softmax(np.array([[0.0, bad], [0.0, 0.0]]))
     assert np.isnan(weights[0]).all()
     np.testing.assert_array_equal(weights[1], [0.5, 0.5])
 
 
-def test_nothing_to_choose_from() -> None:
+def test_all_minus_infinity_and_empty_rows() -> None:
     assert softmax(np.zeros((2, 0))).shape == (2, 0)
     assert softmax(np.zeros((0, 2))).shape == (0, 2)
     np.testing.assert_array_equal(softmax(np.full((2, 3), -np.inf)), np.zeros((2, 3)))
@@ -96,7 +96,7 @@ def test_nothing_to_choose_from() -> None:
     assert log_sum_exp(np.zeros((2, 0, 3)), axis=-2).shape == (2, 3)
 
 
-def test_softmax_leaves_its_argument_alone_and_shares_no_memory() -> None:
+def test_softmax_does_not_modify_or_alias_its_argument() -> None:
     x = np.zeros((2, 3))
     x.flags.writeable = False
     assert not np.shares_memory(softmax(x), x)

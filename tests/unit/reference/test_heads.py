@@ -1,4 +1,4 @@
-"""Many heads: split, attend, merge; one head at a time gives the same."""
+"""Multi-head attention equals one head at a time; split, merge and backward."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_heads_that_do_not_divide_are_refused(D: int, H: int) -> None:
     st.booleans(),
     st.sampled_from([None, Mask.causal(), Mask.prefix(0)]),
 )
-def test_it_is_one_head_after_another(heads: tuple[int, int], E: int, Ev: int, biases: bool, mask: Mask | None) -> None:
+def test_it_equals_one_head_at_a_time(heads: tuple[int, int], E: int, Ev: int, biases: bool, mask: Mask | None) -> None:
     (H, G), (B, T, S, D) = heads, (2, 3, 4, 5)
     rng = np.random.default_rng(H + E)
     p = random_projections(rng, D, H, G, E, Ev, biases)
@@ -78,7 +78,7 @@ def test_it_is_one_head_after_another(heads: tuple[int, int], E: int, Ev: int, b
 @pytest.mark.parametrize("lead", [(), (2,), (2, 3)], ids=["no sample axis", "one", "two"])
 @pytest.mark.parametrize("G", [4, 2, 1])
 def test_any_number_of_sample_axes(lead: tuple[int, ...], G: int) -> None:
-    """(…, T, D): a single sequence has no axis for samples, and its heads are still heads."""
+    """(…, T, D): also a single sequence without a batch axis."""
     rng = np.random.default_rng(0)
     p = random_projections(rng, 8, 4, G, 2, 2)
     x = rng.standard_normal((*lead, 3, 8))
@@ -91,7 +91,7 @@ def test_any_number_of_sample_axes(lead: tuple[int, ...], G: int) -> None:
 
 
 def test_a_padding_mask_of_a_single_sequence_is_not_one_per_head() -> None:
-    """H rows of ids belong to H samples; a single sequence with H heads does not have them."""
+    """H rows of ids mean H samples, not the H heads of a single sequence."""
     rng = np.random.default_rng(0)
     p = random_projections(rng, 4, 2, 2, 2, 2)
     x = rng.standard_normal((3, 4))
@@ -99,7 +99,7 @@ def test_a_padding_mask_of_a_single_sequence_is_not_one_per_head() -> None:
         multi_head_attention(x, x, x, p, 2, mask=Mask.padding(np.array([[1, 0, 0], [1, 1, 1]])))
 
 
-def test_a_row_that_sees_nothing_is_the_output_bias() -> None:
+def test_a_fully_masked_row_is_the_output_bias() -> None:
     rng = np.random.default_rng(0)
     p = random_projections(rng, 4, 2, 2, 2, 2)
     x = rng.standard_normal((1, 3, 4))

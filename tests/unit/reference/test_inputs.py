@@ -1,4 +1,4 @@
-"""Lists and tensors are as good as arrays, for every public function that takes arrays."""
+"""Every public function that takes arrays also takes lists and tensors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ CALLS: dict[str, Callable[[Maker], Any]] = {
     "rms_norm_backward": lambda to: R.rms_norm_backward(to(I), to(I), to(ONES)),
     "rotary_angles": lambda to: R.rotary_angles(to(HERE), 2),
     "rotary_frequencies": lambda to: R.rotary_frequencies(2, like=to(I)),
-    "rotary_turns": lambda to: R.rotary_turns(to(HERE), 2, like=to(I)),
+    "rotations_at": lambda to: R.rotations_at(to(HERE), 2, like=to(I)),
     "rotate": lambda to: R.rotate(to(I), to(HERE)),
     "scaled_dot_product_attention": lambda to: R.scaled_dot_product_attention(to(I), to(I), to(I), mask=to(SEEN)),
     "scaled_dot_product_attention_backward": lambda to: R.scaled_dot_product_attention_backward(*[to(I)] * 4),
@@ -62,8 +62,8 @@ CALLS: dict[str, Callable[[Maker], Any]] = {
     "softmax": lambda to: R.softmax(to(I)),
     "split_heads": lambda to: R.split_heads(to(I), 2),
     "statistics_of": lambda to: R.statistics_of(to(I), to(ONES), See(map=2, top=1)),
-    "strongest": lambda to: R.strongest(to(I), 1, scores=to(I)),
-    "turn": lambda to: R.turn(to(I), R.Turns(to([[1.0], [0.0]]), to([[0.0], [1.0]]))),
+    "strongest": lambda to: R.top_keys(to(I), 1, scores=to(I)),
+    "apply_rotations": lambda to: R.apply_rotations(to(I), R.Rotations(to([[1.0], [0.0]]), to([[0.0], [1.0]]))),
 }
 NUMBERS_ALONE = {"relative_position_buckets"}
 
@@ -73,7 +73,7 @@ def projections(to: Maker) -> R.Projections:
 
 
 def leaf(x: Any) -> torch.Tensor:
-    """A tensor that waits for its gradient, where it may."""
+    """A tensor that requires grad, if its dtype allows it."""
     made = torch.tensor(x)
     return made.double().requires_grad_() if made.is_floating_point() else made
 
@@ -93,20 +93,20 @@ def test_lists_and_tensors_give_the_same_arrays(name: str) -> None:
             np.testing.assert_array_equal(one, wanted)
 
 
-def test_every_function_is_tried_here() -> None:
+def test_every_function_is_tested() -> None:
     public = {name for name in R.__all__ if name.islower()}
     assert CALLS.keys() | NUMBERS_ALONE == public
 
 
 @pytest.mark.parametrize("x", [[[1.0], [1.0, 2.0]], ["a", "b"], [None]], ids=["ragged", "words", "nothing"])
-def test_what_is_no_array_is_named(x: list[Any]) -> None:
+def test_an_argument_that_is_not_an_array_is_named(x: list[Any]) -> None:
     with pytest.raises(ShapeError, match="q cannot be made into an array"):
         R.scaled_dot_product_attention(x, I, v=I)  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="v cannot be made into an array"):
         R.scaled_dot_product_attention(I, I, v=x)  # type: ignore[arg-type]
 
 
-def test_brain_floats_are_read_as_float32() -> None:
+def test_bfloat16_becomes_float32() -> None:
     assert R.softmax(torch.zeros(2, dtype=torch.bfloat16)).dtype == np.float32  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""The feed-forward part by itself: the formula spelled out, shapes, dtypes, refusals."""
+"""Feed-forward, plain and gated: the formula element by element, shapes, dtypes, errors."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ W_1, W_2, b_1, b_2 = (RNG.standard_normal(shape) for shape in ((3, 5), (5, 3), (
 W_up = RNG.standard_normal((3, 5))
 
 
-def test_feed_forward_number_by_number() -> None:
+def test_feed_forward_element_by_element() -> None:
     x = RNG.standard_normal((2, 3))
     for row, out in zip(x, feed_forward(x, W_1, W_2, b_1, b_2), strict=True):
         hidden = [max(0.0, sum(row[d] * W_1[d, f] for d in range(3)) + b_1[f]) for f in range(5)]
@@ -24,7 +24,7 @@ def test_feed_forward_number_by_number() -> None:
         np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
-def test_gated_feed_forward_number_by_number() -> None:
+def test_gated_feed_forward_element_by_element() -> None:
     x = RNG.standard_normal((2, 3))
     for row, out in zip(x, gated_feed_forward(x, W_1, W_up, W_2), strict=True):
         gate, up = row @ W_1, row @ W_up
@@ -32,7 +32,7 @@ def test_gated_feed_forward_number_by_number() -> None:
         np.testing.assert_allclose(out, expected, rtol=1e-12)
 
 
-def test_each_position_is_by_itself() -> None:
+def test_positions_are_independent() -> None:
     x = RNG.standard_normal((2, 7, 3))
     order = RNG.permutation(7)
     np.testing.assert_allclose(feed_forward(x, W_1, W_2)[:, order], feed_forward(x[:, order], W_1, W_2))
@@ -49,28 +49,28 @@ def test_any_leading_axes_and_empty_ones(shape: tuple[int, ...]) -> None:
     assert [g.shape for g in gated] == [shape, (3, 5), (3, 5), (5, 3)]
 
 
-def test_a_bias_that_was_not_there_has_no_gradient() -> None:
+def test_a_missing_bias_has_no_gradient() -> None:
     grads = feed_forward_backward(np.ones((2, 3)), np.ones((2, 3)), W_1, W_2, b_2=b_2)
     assert grads.b_1 is None
     np.testing.assert_array_equal(grads.b_2, [2, 2, 2])
 
 
 def test_half_precision_is_computed_in_float32() -> None:
-    # Hidden numbers of 4e4 · 4 overflow float16; the output, halved again, does not.
+    # Hidden activations of 4e4 · 4 overflow float16; the output does not.
     x, up, down = np.full((1, 4), 100, np.float16), np.full((4, 2), 400, np.float16), np.full((2, 1), 1e-1)
     y = feed_forward(x, up, down.astype(np.float16))
     assert y.dtype == np.float16
     assert y[0, 0] == pytest.approx(2 * 1.6e5 * 0.1, rel=1e-3)
 
 
-def test_nan_stays_in_its_own_position() -> None:
+def test_nan_affects_only_its_position() -> None:
     x = np.ones((4, 3))
     x[1, 0] = np.nan
     for y in (feed_forward(x, W_1, W_2), gated_feed_forward(x, W_1, W_up, W_2)):
         assert np.isnan(y).any(-1).tolist() == [False, True, False, False]
 
 
-def test_what_is_given_is_left_alone() -> None:
+def test_arguments_are_not_modified() -> None:
     given = [np.ones((2, 3)), W_1.copy(), W_2.copy(), b_1.copy(), b_2.copy()]
     for array in given:
         array.flags.writeable = False

@@ -1,4 +1,4 @@
-"""ReLU, GELU and SiLU by themselves: known values, far tails, odd inputs."""
+"""ReLU, GELU and SiLU: known values, tails, unusual inputs."""
 
 import math
 import re
@@ -9,9 +9,9 @@ import pytest
 from regard.errors import ArgumentError, ShapeError
 from regard.reference.position_wise import (
     ACTIVATIONS,
-    activation_called,
     gelu,
     gelu_backward,
+    get_activation,
     relu,
     relu_backward,
     silu,
@@ -32,7 +32,7 @@ def test_known_values() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_output_is_like_the_input(name: str) -> None:
+def test_the_output_has_the_shape_and_dtype_of_the_input(name: str) -> None:
     f = ACTIVATIONS[name]
     for dtype in (np.float16, np.float32, np.float64):
         for shape in ((), (0,), (3,), (2, 0, 5), (2, 3, 5)):
@@ -42,12 +42,12 @@ def test_the_output_is_like_the_input(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["gelu", "gelu_tanh", "silu"])
-def test_whole_numbers_become_float64_where_fractions_are_needed(name: str) -> None:
+def test_integers_become_float64_where_needed(name: str) -> None:
     y = ACTIVATIONS[name].forward(np.array([-1, 0, 1]))
     np.testing.assert_array_equal(y, ACTIVATIONS[name].forward(np.array([-1.0, 0.0, 1.0])), strict=True)
 
 
-def test_relu_keeps_whole_numbers_whole() -> None:
+def test_relu_keeps_integers() -> None:
     assert relu(np.array([-1, 2])).dtype == np.int64
 
 
@@ -62,7 +62,7 @@ def test_half_precision_is_computed_in_float32() -> None:
         np.testing.assert_array_equal(ACTIVATIONS[name].forward(x), wide, strict=True)
 
 
-def test_gelu_keeps_its_digits_on_the_far_left() -> None:
+def test_gelu_is_precise_far_below_zero() -> None:
     # 1 + erf(-10/√2) is exactly 0 in float64; the tail is 7.6e-24.
     assert gelu(np.array(-10.0)) == pytest.approx(-5 * math.erfc(10 / math.sqrt(2)), rel=1e-14)
     assert gelu(np.array(-10.0)) < 0
@@ -70,27 +70,27 @@ def test_gelu_keeps_its_digits_on_the_far_left() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("size", [1e2, 1e20, 3e38])
-def test_far_away_the_slope_is_0_or_1_and_nothing_overflows(name: str, size: float) -> None:
+def test_the_slope_of_large_inputs_is_0_or_1_without_overflow(name: str, size: float) -> None:
     x = np.array([-size, size], np.float32)
     np.testing.assert_array_equal(ACTIVATIONS[name].forward(x), np.maximum(x, 0))
     np.testing.assert_array_equal(ACTIVATIONS[name].backward(np.ones(2, np.float32), x), [0, 1])
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nan_is_never_hidden(name: str) -> None:
+def test_nan_gives_nan(name: str) -> None:
     x = np.array([np.nan, 1.0])
     assert np.isnan(ACTIVATIONS[name].forward(x)).tolist() == [True, False]
     assert ACTIVATIONS[name].backward(np.ones(2), x)[0] != 0
 
 
-def test_a_list_is_an_array_too() -> None:
+def test_lists() -> None:
     assert relu([-1.0, 2.0]).tolist() == [0, 2]  # type: ignore[arg-type]
     assert silu([0.0]).tolist() == [0]  # type: ignore[arg-type]
 
 
 def test_an_unknown_activation_lists_the_choices() -> None:
     with pytest.raises(ArgumentError) as caught:
-        activation_called("swish")  # type: ignore[arg-type]
+        get_activation("swish")  # type: ignore[arg-type]
     for text in (caught.value.text("en"), caught.value.text("zh")):
         assert "activation='swish'" in text
         assert re.search("relu(, |、)gelu(, |、)gelu_tanh(, |、)silu", text)
@@ -104,6 +104,6 @@ def test_an_unknown_approximation_lists_the_choices() -> None:
 
 @pytest.mark.parametrize("backward", [relu_backward, gelu_backward, silu_backward])
 def test_a_gradient_of_another_shape_is_refused(backward) -> None:  # type: ignore[no-untyped-def]
-    # (2, 1) would broadcast, and give an answer of the wrong shape.
+    # (2, 1) would broadcast to a result of the wrong shape.
     with pytest.raises(ShapeError, match=r"grad_output must have shape \(2, 3\); found \(2, 1\)"):
         backward(np.ones((2, 1)), np.ones((2, 3)))

@@ -1,4 +1,4 @@
-"""What is read off the weights: the contract of a Record, word by word."""
+"""Statistics of attention weights, compared with the definitions of a Record."""
 
 import math
 
@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.records import See
-from regard.reference import entropy, log_sum_exp, pooled_map, received, softmax, statistics_of, strongest
+from regard.reference import entropy, log_sum_exp, pooled_map, received, softmax, statistics_of, top_keys
 
 
 @st.composite
 def weight_arrays(draw: st.DrawFn) -> np.ndarray:
-    """(…, T, S) weights: rows sum to 1, some see nothing."""
+    """(…, T, S) weights: rows sum to 1 or are fully masked."""
     lead = draw(st.sampled_from([(), (2,), (2, 3), (0, 2)]))
     T, S = draw(st.integers(0, 11)), draw(st.integers(0, 11))
     rng = np.random.default_rng(draw(st.integers(0, 999)))
@@ -23,7 +23,7 @@ def weight_arrays(draw: st.DrawFn) -> np.ndarray:
 
 
 @given(weight_arrays(), st.integers(1, 14))
-def test_a_bin_is_the_sum_over_keys_averaged_over_queries_that_look(weights: np.ndarray, bins: int) -> None:
+def test_a_bin_is_the_sum_over_keys_averaged_over_unmasked_queries(weights: np.ndarray, bins: int) -> None:
     T, S = weights.shape[-2:]
     pooled = pooled_map(weights, bins)
     high, wide = max(1, math.ceil(T / bins)), max(1, math.ceil(S / bins))
@@ -38,18 +38,18 @@ def test_a_bin_is_the_sum_over_keys_averaged_over_queries_that_look(weights: np.
 
 
 @given(weight_arrays(), st.integers(1, 14))
-def test_a_row_of_the_map_sums_to_one_or_nothing(weights: np.ndarray, bins: int) -> None:
+def test_a_row_of_the_map_sums_to_one_or_zero(weights: np.ndarray, bins: int) -> None:
     total = pooled_map(weights, bins).sum(-1)
     assert (np.isclose(total, 1) | (total == 0)).all()
 
 
 @given(weight_arrays())
-def test_a_small_map_is_the_weights_themselves(weights: np.ndarray) -> None:
+def test_a_small_map_equals_the_weights(weights: np.ndarray) -> None:
     np.testing.assert_array_equal(pooled_map(weights, 11), weights)
 
 
 @given(weight_arrays(), st.integers(1, 14))
-def test_received_survives_pooling_when_everyone_looks(weights: np.ndarray, bins: int) -> None:
+def test_pooling_keeps_received_without_masked_queries(weights: np.ndarray, bins: int) -> None:
     """With one row bin per query, summing the map over queries gives what each key bin received."""
     T, S = weights.shape[-2:]
     wide = max(1, math.ceil(S / bins))
@@ -64,8 +64,8 @@ def test_entropy_in_nats() -> None:
     np.testing.assert_allclose(entropy(weights), [0, math.log(4), math.log(2), 0], atol=1e-15)
 
 
-def test_no_entropy_is_zero_and_not_minus_zero() -> None:
-    """A screen would print -0.00."""
+def test_zero_entropy_is_not_minus_zero() -> None:
+    """It would be printed as -0.00."""
     assert not np.signbit(entropy(np.array([[1.0, 0.0], [0.0, 0.0]]))).any()
 
 
@@ -84,27 +84,27 @@ def test_received_is_the_column_sum(weights: np.ndarray) -> None:
 
 
 @given(weight_arrays(), st.integers(1, 14))
-def test_the_strongest_come_first(weights: np.ndarray, k: int) -> None:
-    weights = weights.round(1)  # many equal ones
-    indices, values = strongest(weights, k)
+def test_top_keys_are_in_descending_order(weights: np.ndarray, k: int) -> None:
+    weights = weights.round(1)  # many ties
+    indices, values = top_keys(weights, k)
     k = min(k, weights.shape[-1])
     assert indices.shape == values.shape == (*weights.shape[:-1], k)
     for index in np.ndindex(weights.shape[:-1]):
         row, found = weights[index].tolist(), indices[index].tolist()
-        assert found == sorted(range(len(row)), key=lambda s: (-row[s], s))[:k]  # of equal ones the earlier
+        assert found == sorted(range(len(row)), key=lambda s: (-row[s], s))[:k]  # ties by position
         assert values[index].tolist() == [row[s] for s in found]
 
 
-@pytest.mark.parametrize("asked", ["map", "lse", "entropy", "received", "top", "sink", "distance"])
-def test_only_what_was_asked_for(asked: str) -> None:
+@pytest.mark.parametrize("requested", ["map", "lse", "entropy", "received", "top", "sink", "distance"])
+def test_only_requested_statistics_are_computed(requested: str) -> None:
     nothing = dict.fromkeys(("lse", "entropy", "received", "sink", "distance"), False) | {"map": None, "top": None}
-    wanted = nothing | {asked: 2 if asked in ("map", "top") else True}
+    wanted = nothing | {requested: 2 if requested in ("map", "top") else True}
     scores = np.zeros((1, 1, 3, 3))
     found = statistics_of(softmax(scores), log_sum_exp(scores), See(**wanted))  # type: ignore[arg-type]
-    assert [name for name, value in found._asdict().items() if value is not None] == [asked]
+    assert [name for name, value in found._asdict().items() if value is not None] == [requested]
 
 
-def test_a_row_of_nan_is_not_hidden_in_the_map() -> None:
+def test_a_row_of_nan_gives_nan_in_the_map() -> None:
     weights = np.array([[0.5, 0.5], [np.nan, np.nan], [1.0, 0.0], [1.0, 0.0]])
     pooled = pooled_map(weights, 2)
     assert np.isnan(pooled[0]).all()

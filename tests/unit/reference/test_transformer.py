@@ -1,4 +1,4 @@
-"""The whole forward in NumPy: against PyTorch's own modules, against its parts, and against bad input."""
+"""The NumPy Transformer: compared with PyTorch's modules and with its parts; masks and bad input."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from models import CONFIGS, DECODERS, random_ids, random_weights
 from tolerances import assert_close, assert_same_bits
 
 from regard.config import AttentionStyle, Norm, TransformerConfig
-from regard.dispatch import attend_within
+from regard.dispatch import attend_in_model
 from regard.errors import RegardError
 from regard.masks import Mask
 from regard.reference import Transformer, scaled_dot_product_attention
@@ -20,13 +20,13 @@ def model_called(name: str, dtype: str = "float64", **options: Any) -> Transform
 
 
 def inputs_of(model: Transformer, T: int = 9, S: int = 7) -> tuple[np.ndarray, ...]:
-    """ids of two samples, and a source where the model reads one."""
+    """Ids of two samples, and a source for an encoder-decoder."""
     ids = random_ids(model.config, (2, T), seed=1)
     source = random_ids(model.config, (2, S), seed=2, source=True)
     return (ids, source) if model.config.kind == "encoder-decoder" else (ids,)
 
 
-# --- PyTorch as a witness --------------------------------------------------------------------------------
+# --- compared with PyTorch --------------------------------------------------------------------------------
 
 
 def from_torch(state: dict[str, torch.Tensor]) -> dict[str, np.ndarray]:
@@ -55,7 +55,7 @@ def from_torch(state: dict[str, torch.Tensor]) -> dict[str, np.ndarray]:
 
 @pytest.mark.parametrize("place", ["pre", "post"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_it_is_pytorch_s_transformer(place: Any, activation: Any) -> None:
+def test_it_equals_pytorchs_transformer(place: Any, activation: Any) -> None:
     torch.manual_seed(0)
     sizes = {"d_model": 12, "nhead": 3, "dim_feedforward": 20, "dropout": 0.0, "activation": activation}
     options = sizes | {"norm_first": place == "pre", "batch_first": True, "dtype": torch.float64}
@@ -63,8 +63,8 @@ def test_it_is_pytorch_s_transformer(place: Any, activation: Any) -> None:
     encoder = torch.nn.TransformerEncoder(
         torch.nn.TransformerEncoderLayer(**options), 2, torch.nn.LayerNorm(12, dtype=torch.float64), False
     )
-    witness = torch.nn.Transformer(custom_encoder=encoder, num_decoder_layers=3, **options)
-    for weight in witness.parameters():  # as trained: biases that are not 0, norms that are not 1
+    torch_model = torch.nn.Transformer(custom_encoder=encoder, num_decoder_layers=3, **options)
+    for weight in torch_model.parameters():  # as after training: nonzero biases, norms other than 1
         torch.nn.init.normal_(weight, std=0.3)
     config = TransformerConfig(
         vocab_size=None,
@@ -78,10 +78,10 @@ def test_it_is_pytorch_s_transformer(place: Any, activation: Any) -> None:
         norm=Norm(place=place, final=True),
         output=None,
     )
-    ours = Transformer(config, from_torch(witness.state_dict()))
+    ours = Transformer(config, from_torch(torch_model.state_dict()))
     ids, source = torch.randn(2, 5, 12, dtype=torch.float64), torch.randn(2, 7, 12, dtype=torch.float64)
     hidden = torch.arange(7) >= torch.tensor([[4], [7]])  # the first sample ends after four
-    expected = witness(
+    expected = torch_model(
         source,
         ids,
         tgt_mask=torch.ones(5, 5, dtype=torch.bool).triu(1),
@@ -92,24 +92,24 @@ def test_it_is_pytorch_s_transformer(place: Any, activation: Any) -> None:
     assert_close(ours(ids.numpy(), source.numpy(), source_mask=mask), expected.detach())
 
 
-# --- against its own parts -------------------------------------------------------------------------------
+# --- compared with its own parts -------------------------------------------------------------------------------
 
 
-def told(model: Transformer, *inputs: np.ndarray, **options: Any) -> dict[str, np.ndarray]:
-    """Everything on the way, by name; each name is told once."""
+def observed(model: Transformer, *inputs: np.ndarray, **options: Any) -> dict[str, np.ndarray]:
+    """The output of every part by name; each name is observed once."""
     seen: dict[str, np.ndarray] = {}
 
-    def tell(name: str, x: np.ndarray) -> None:
+    def observe(name: str, x: np.ndarray) -> None:
         assert name not in seen
         seen[name] = x
 
-    model(*inputs, tell=tell, **options)
+    model(*inputs, observer=observe, **options)
     return seen
 
 
-def test_everything_on_the_way_is_told() -> None:
+def test_every_part_is_observed() -> None:
     model = model_called("llama")
-    seen = told(model, *inputs_of(model))
+    seen = observed(model, *inputs_of(model))
     first = "decoder.layers.0"
     q, k, v = (seen[f"{first}.self_attention.{letter}"] for letter in "qkv")
     assert q.shape == (2, 4, 9, 4)
@@ -128,43 +128,43 @@ def test_everything_on_the_way_is_told() -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_a_model_stays_in_its_dtype(name: str, dtype: str) -> None:
     model = model_called(name, dtype)
-    seen = told(model, *inputs_of(model))
+    seen = observed(model, *inputs_of(model))
     assert {str(x.dtype) for x in seen.values()} == {dtype}
     assert all(np.isfinite(x).all() for x in seen.values())
 
 
 @pytest.mark.parametrize("name", CONFIGS)
-def test_who_computes_attention_makes_no_difference(name: str) -> None:
+def test_another_attention_function_gives_the_same(name: str) -> None:
     model = model_called(name)
     inputs = inputs_of(model)
     called: list[tuple[str, str]] = []
 
     def attend(*qkv: np.ndarray, name: str, kind: Any, **options: Any) -> np.ndarray:
         called.append((name, kind))
-        return attend_within(*qkv, name=name, kind=kind, **options)
+        return attend_in_model(*qkv, name=name, kind=kind, **options)
 
     assert_close(model(*inputs, attend=attend), model(*inputs))
     assert [kind if "self" in name else "cross" for name, kind in called] == [kind for _, kind in called]
     assert all(f"{name}.q_proj.weight" in model.weights for name, _ in called)
 
 
-def test_weights_are_used_as_they_lie() -> None:
+def test_weights_are_not_copied() -> None:
     weights = random_weights(CONFIGS["gpt2"])
     model = Transformer(CONFIGS["gpt2"], weights)
     assert all(np.shares_memory(model.weights[name], weight) for name, weight in weights.items())
 
 
-def test_what_is_not_finite_comes_out_without_a_warning() -> None:
+def test_nan_and_inf_cause_no_warning() -> None:
     weights = random_weights(CONFIGS["gpt2"])
     weights["decoder.layers.0.feed_forward.up.weight"][0] = np.inf
     assert not np.isfinite(Transformer(CONFIGS["gpt2"], weights)([[1, 2]])).any()
 
 
-# --- who sees what ---------------------------------------------------------------------------------------
+# --- masks ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_nothing_comes_from_the_future(name: str) -> None:
+def test_outputs_do_not_depend_on_later_tokens(name: str) -> None:
     model = model_called(name)
     ids, *source = inputs_of(model)
     changed = ids.copy()
@@ -175,7 +175,7 @@ def test_nothing_comes_from_the_future(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder"])
-def test_a_window_ends_where_it_says(kind: str) -> None:
+def test_a_window_has_the_given_size(kind: str) -> None:
     config = TransformerConfig(
         vocab_size=20,
         d_model=8,
@@ -193,7 +193,7 @@ def test_a_window_ends_where_it_says(kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert", "gpt2", "llama", "bloom", "relative decoder", "post-norm decoder"])
-def test_padding_before_a_text_shifts_nothing(name: str) -> None:
+def test_padding_before_a_text_changes_nothing(name: str) -> None:
     model = model_called(name)
     ids = random_ids(model.config, (1, 6))
     padded = np.concatenate((np.zeros((1, 3), int), ids), axis=1)
@@ -203,14 +203,14 @@ def test_padding_before_a_text_shifts_nothing(name: str) -> None:
     assert_close(model(padded, mask=mask, positions=at[None])[:, 3:], model(ids))
 
 
-def test_a_masked_source_is_a_shorter_source() -> None:
+def test_a_masked_source_equals_a_shorter_source() -> None:
     model = model_called("t5")
     ids, source = inputs_of(model)
     mask = Mask.from_keep(np.arange(7) < 4)
     assert_close(model(ids, source, source_mask=mask), model(ids, source[:, :4]))
 
 
-def test_segments_are_told_apart() -> None:
+def test_segments_change_the_output() -> None:
     model = model_called("bert")
     ids = random_ids(model.config, (2, 5))
     assert_same_bits(model(ids), model(ids, segments=np.zeros((2, 5), int)))
@@ -239,14 +239,14 @@ WRONG: dict[str, tuple[str, tuple[Any, ...], dict[str, Any]]] = {
 
 
 def never(*_: Any, **__: Any) -> np.ndarray:
-    raise AssertionError("something ran before the input was looked at")
+    raise AssertionError("something ran before the input was checked")
 
 
 @pytest.mark.parametrize("key", WRONG)
 def test_bad_input_is_refused_before_anything_runs(key: str) -> None:
     name, inputs, options = WRONG[key]
     with pytest.raises(RegardError) as caught:
-        model_called(name)(*inputs, **options, attend=never, tell=never)
+        model_called(name)(*inputs, **options, attend=never, observer=never)
     assert caught.value.key == key
 
 
@@ -256,7 +256,7 @@ def test_a_source_mask_must_fit_both_stacks() -> None:
     assert caught.value.key == "mask-shape"
 
 
-def test_ids_out_of_range_are_found() -> None:
+def test_ids_out_of_range_are_reported() -> None:
     ids = IDS.copy()
     ids[1, 3] = -1
     with pytest.raises(RegardError, match=r"ids\[1, 3\] is -1, .* ids 0 to 30"):
@@ -269,7 +269,7 @@ def test_ids_out_of_range_are_found() -> None:
         model_called("gpt2")(IDS, positions=np.arange(5) + 29 - np.arange(5))
 
 
-def test_weights_must_be_those_of_the_config() -> None:
+def test_weights_must_match_the_config() -> None:
     config, weights = CONFIGS["gpt2"], random_weights(CONFIGS["gpt2"])
     without = {name: weight for name, weight in weights.items() if ".v_proj." not in name}
     for wrong, key in (

@@ -1,4 +1,4 @@
-"""Decoding never differs: step by step, in chunks, padded, reordered or gone back, the logits are those of one pass."""
+"""Decoding in NumPy equals a full pass: step by step, in chunks, padded, reordered, cropped."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import pytest
 from models import CONFIGS, DECODERS, random_ids, random_weights
 from tolerances import assert_close
 
-from regard.dispatch import attend_within
+from regard.dispatch import attend_in_model
 from regard.errors import RegardError
 from regard.masks import Mask
 from regard.reference import Transformer
@@ -25,7 +25,7 @@ def model_called(name: str, dtype: str = "float64") -> Transformer:
 
 
 def texts_of(model: Transformer) -> tuple[np.ndarray, np.ndarray | None]:
-    """ids (B, T), and a source where the model reads one."""
+    """Ids (B, T), and a source for an encoder-decoder."""
     source = random_ids(model.config, (B, 6), seed=2, source=True)
     return random_ids(model.config, (B, T), seed=1), source if model.config.kind == "encoder-decoder" else None
 
@@ -33,7 +33,7 @@ def texts_of(model: Transformer) -> tuple[np.ndarray, np.ndarray | None]:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DECODERS)
 @pytest.mark.parametrize("chunks", [(1,) * T, (4, 1, 1, 3, 2), (T,)], ids=["tokens", "chunks", "at once"])
-def test_step_by_step_is_one_pass(name: str, chunks: tuple[int, ...], dtype: str) -> None:
+def test_step_by_step_equals_one_pass(name: str, chunks: tuple[int, ...], dtype: str) -> None:
     model = model_called(name, dtype)
     ids, source = texts_of(model)
     expected, decoding, read = model(ids, source), model.begin(source), 0
@@ -47,13 +47,13 @@ def test_step_by_step_is_one_pass(name: str, chunks: tuple[int, ...], dtype: str
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", DECODERS)
-def test_a_left_padded_batch_is_each_text_alone(name: str, dtype: str) -> None:
+def test_a_left_padded_batch_equals_each_text_alone(name: str, dtype: str) -> None:
     model = model_called(name, dtype)
     ids, source = texts_of(model)
     lengths = (1, 5, 6)
     keep = np.arange(6) >= 6 - np.array(lengths)[:, None]
     decoding = model.begin(source)
-    decoding.step(ids[:, :4], keep[:, :4])  # the first sample has not begun yet
+    decoding.step(ids[:, :4], keep[:, :4])  # still padding in the first sample
     steps = [decoding.step(ids[:, 4:6], keep[:, 4:6]), *(decoding.step(ids[:, [i]]) for i in range(6, T))]
     for b, length in enumerate(lengths):
         alone = model(ids[b : b + 1, 6 - length :], None if source is None else source[b : b + 1])
@@ -74,7 +74,7 @@ def test_samples_are_reordered_repeated_and_dropped(name: str, padded: bool, dty
     decoding.step(ids[:, :4], keep)
     for rows in ([2, 0, 0, 1], [3, 1], [0, 1, 0]):
         decoding.select(rows)
-    origin = [1, 0, 1]  # which samples these are
+    origin = [1, 0, 1]  # the original sample of each row
     logits = decoding.step(ids[:, 4:6])
     for b, (row, new) in enumerate(zip(origin, ids[:, 4:6], strict=True)):
         text = np.concatenate((ids[row, :4][keep[row]], new))
@@ -82,7 +82,7 @@ def test_samples_are_reordered_repeated_and_dropped(name: str, padded: bool, dty
         assert_same(logits[b], model(text[None], kept)[0, -1])
 
 
-def test_beams_that_change_places_copy_nothing_of_their_source() -> None:
+def test_reordering_beams_of_one_source_copies_nothing() -> None:
     model = model_called("marian")
     ids, source = texts_of(model)
     assert source is not None
@@ -101,7 +101,7 @@ def test_beams_that_change_places_copy_nothing_of_their_source() -> None:
 
 @pytest.mark.parametrize("name", DECODERS)
 @pytest.mark.parametrize("padded", [False, True], ids=["full", "padded"])
-def test_a_text_can_be_taken_up_again(name: str, padded: bool) -> None:
+def test_crop_and_continue(name: str, padded: bool) -> None:
     model = model_called(name)
     ids, source = texts_of(model)
     decoding = model.begin(source)
@@ -121,7 +121,7 @@ def test_a_text_can_be_taken_up_again(name: str, padded: bool) -> None:
 
 @pytest.mark.parametrize("name", DECODERS)
 @pytest.mark.parametrize("rows", [[1, 0, 2], [0, 0, 1, 1, 2], [1]])
-def test_what_was_selected_is_taken_back_with_everything(name: str, rows: list[int]) -> None:
+def test_crop_to_zero_undoes_select(name: str, rows: list[int]) -> None:
     model = model_called(name)
     ids, source = texts_of(model)
     keep = np.ones((B, T), bool)
@@ -134,7 +134,7 @@ def test_what_was_selected_is_taken_back_with_everything(name: str, rows: list[i
     assert_same(decoding.step(ids, keep), first)
 
 
-def test_padding_is_taken_back_too() -> None:
+def test_crop_restores_padding() -> None:
     model = model_called("llama")
     ids, _ = texts_of(model)
     decoding = model.begin()
@@ -145,7 +145,7 @@ def test_padding_is_taken_back_too() -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "window"])
-def test_a_step_that_was_interrupted_can_be_repeated(name: str) -> None:
+def test_an_interrupted_step_can_be_repeated(name: str) -> None:
     model = model_called(name)
     ids, _ = texts_of(model)
     interrupted = True
@@ -153,7 +153,7 @@ def test_a_step_that_was_interrupted_can_be_repeated(name: str) -> None:
     def attend(*qkv: np.ndarray, name: str, **options: Any) -> np.ndarray:
         if interrupted and name == "decoder.layers.1.self_attention" and qkv[0].shape[2] == 2:
             raise KeyboardInterrupt
-        return attend_within(*qkv, name=name, **options)
+        return attend_in_model(*qkv, name=name, **options)
 
     decoding = model.begin(attend=attend)
     decoding.step(ids[:, :5])
@@ -164,11 +164,11 @@ def test_a_step_that_was_interrupted_can_be_repeated(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_the_same_tokens_are_chosen(name: str) -> None:
-    """Greedy, with the fast attention in the cache and the definition without one."""
+def test_greedy_tokens_are_the_same(name: str) -> None:
+    """Fast attention with a cache, and the reference without one."""
     model = model_called(name, "float32")
     ids, source = texts_of(model)
-    decoding = model.begin(source, attend=attend_within)
+    decoding = model.begin(source, attend=attend_in_model)
     text, logits = ids[:, :2], decoding.step(ids[:, :2])
     for _ in range(20):
         newest = logits.argmax(-1)[:, None]
@@ -185,7 +185,7 @@ def test_a_window_can_be_cropped_too() -> None:
     assert_same(decoding.step(ids[:, 3:4]), model(ids[:, :4])[:, -1])
 
 
-def test_what_a_decoding_tells_of_itself() -> None:
+def test_properties_of_a_decoding() -> None:
     model = model_called("gpt2")
     decoding = model.begin()
     assert (decoding.vocab_size, decoding.max_len, decoding.length) == (31, 29, 0)
@@ -193,7 +193,7 @@ def test_what_a_decoding_tells_of_itself() -> None:
 
 
 def wrong_steps() -> dict[str, tuple[str, Any]]:
-    """What is wrong, by its key: a model, and what to do with a decoding that has read two columns of two samples."""
+    """By message key: a model, and a wrong call of a decoding that has read two columns of two samples."""
     ids = np.ones((2, 1), int)
     return {
         "ids-kind": ("gpt2", lambda d: d.step(ids * 0.5)),
@@ -231,13 +231,13 @@ def test_bad_input_is_refused_and_changes_nothing(key: str) -> None:
         ("paper_2017", {"source": np.ones((1, 3), int), "source_mask": Mask.causal()}, "source-mask-keys"),
     ],
 )
-def test_what_cannot_begin_says_why(name: str, options: dict[str, Any], key: str) -> None:
+def test_errors_of_begin(name: str, options: dict[str, Any], key: str) -> None:
     with pytest.raises(RegardError) as caught:
         model_called(name).begin(**options)
     assert caught.value.key == key
 
 
-def test_any_mask_about_keys_alone_may_hide_a_source() -> None:
+def test_any_key_mask_may_be_a_source_mask() -> None:
     model = model_called("marian")
     ids, source = texts_of(model)
     for mask in (Mask.prefix(4), Mask.prefix(np.array([4, 4, 4])), ~Mask.from_keep(np.arange(6) >= 4)):

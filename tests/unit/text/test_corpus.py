@@ -1,4 +1,4 @@
-"""Files of text: what is read, and that everything bad is told with its line, or left out and counted."""
+"""Corpora: files are read, and each bad line is reported or skipped and counted."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from regard.text.corpus import LONGEST_LINE
 
 
 @pytest.fixture
-def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
+def write_file(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
     def write(name: str, content: str | bytes) -> Path:
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -26,14 +26,14 @@ def put(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
     return write
 
 
-Put = Callable[[str, str | bytes], Path]
+WriteFile = Callable[[str, str | bytes], Path]
 
 
-# --- what is read ----------------------------------------------------------------------------------------
+# --- valid files -----------------------------------------------------------------------------------------
 
 
-def test_pairs_of_a_table(put: Put) -> None:
-    path = put("a.tsv", "\ufeffHi.\t你好。\r\nBye.\t再见。\r\n")
+def test_pairs_from_a_table(write_file: WriteFile) -> None:
+    path = write_file("a.tsv", "\ufeffHi.\t你好。\r\nBye.\t再见。\r\n")
     corpus = read_pairs(path)
     assert corpus.columns == (["Hi.", "Bye."], ["你好。", "再见。"])
     assert (corpus.lines, corpus.skipped, corpus.problems, corpus.name) == ([1, 2], 0, (), "a.tsv")
@@ -41,35 +41,35 @@ def test_pairs_of_a_table(put: Put) -> None:
     assert corpus.path(1) == str(path)
 
 
-def test_pairs_of_records_and_of_several_files(put: Put) -> None:
-    first = put("a.jsonl", '{"source": "a", "target": "b", "more": 1}\n{"target": "d", "source": "c"}')
-    second = put("b.tsv", "e\tf")
+def test_pairs_from_records_and_several_files(write_file: WriteFile) -> None:
+    first = write_file("a.jsonl", '{"source": "a", "target": "b", "more": 1}\n{"target": "d", "source": "c"}')
+    second = write_file("b.tsv", "e\tf")
     corpus = read_pairs([first, second])
     assert corpus.columns == (["a", "c", "e"], ["b", "d", "f"])
     assert corpus.lines == [1, 2, 1]
     assert [Path(corpus.path(i)).name for i in range(3)] == ["a.jsonl", "a.jsonl", "b.tsv"]
-    named = put("c.jsonl", '{"en": "a", "zh": "b"}')
+    named = write_file("c.jsonl", '{"en": "a", "zh": "b"}')
     assert read_pairs(named, columns=("zh", "en")).columns == (["b"], ["a"])
 
 
-def test_pairs_of_two_plain_files(put: Put) -> None:
-    paths = [put("a.en", "one\ntwo\n"), put("a.de", "eins\nzwei")]
+def test_pairs_from_two_plain_files(write_file: WriteFile) -> None:
+    paths = [write_file("a.en", "one\ntwo\n"), write_file("a.de", "eins\nzwei")]
     corpus = read_pairs(paths)
     assert corpus.columns == (["one", "two"], ["eins", "zwei"])
     assert corpus.sha256 == hashlib.sha256(b"one\ntwo\neins\nzwei").hexdigest()
 
 
-def test_lines(put: Put) -> None:
-    assert read_lines(put("a.txt", "one\n\ntwo\x85\u2028\x0bthree\n")).columns == (
+def test_lines(write_file: WriteFile) -> None:
+    assert read_lines(write_file("a.txt", "one\n\ntwo\x85\u2028\x0bthree\n")).columns == (
         ["one", "", "two\x85\u2028\x0bthree"],
     )
-    assert read_lines(put("a.tsv", "t\ta\tx\nu\tb\ty\n"), column=3).columns == (["x", "y"],)
-    assert read_lines(put("a.jsonl", '{"text": "a\\nb"}\n')).columns == (["a\nb"],)
+    assert read_lines(write_file("a.tsv", "t\ta\tx\nu\tb\ty\n"), column=3).columns == (["x", "y"],)
+    assert read_lines(write_file("a.jsonl", '{"text": "a\\nb"}\n')).columns == (["a\nb"],)
 
 
 @settings(max_examples=40)
 @given(lines=st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8), min_size=1).filter(any))
-def test_any_line_comes_back(lines: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_any_line_is_read_unchanged(lines: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("corpus") / "a.txt"
     path.write_bytes(b"\xef\xbb\xbf" + ("\n".join(lines) + "\n").encode())
     if "".join(lines).encode().isspace():
@@ -78,22 +78,22 @@ def test_any_line_comes_back(lines: list[str], tmp_path_factory: pytest.TempPath
     assert read_text(path).columns == (["\n".join(lines) + "\n"],)
 
 
-def test_documents(put: Put) -> None:
+def test_documents(write_file: WriteFile) -> None:
     texts = [
-        put("a.txt", "one\r\n\r\ntwo"),
-        put("b.txt", " three\n\n"),
-        put("c.jsonl", '{"text": "four"}\n{"text": "five"}'),
+        write_file("a.txt", "one\r\n\r\ntwo"),
+        write_file("b.txt", " three\n\n"),
+        write_file("c.jsonl", '{"text": "four"}\n{"text": "five"}'),
     ]
     assert read_text(texts).columns == (["one\n\ntwo", " three\n\n", "four", "five"],)
 
 
-# --- what is bad -----------------------------------------------------------------------------------------
+# --- bad lines -------------------------------------------------------------------------------------------
 
 LONG = "x" * (LONGEST_LINE + 1)
 BAD_LINES: dict[str, tuple[Any, str, bytes, str]] = {
     "empty line": (read_pairs, "a.tsv", b"", "is empty"),
-    "one column": (read_pairs, "a.tsv", b"only", "found, with a tab between them: 1; wanted: 2"),
-    "three columns": (read_pairs, "a.tsv", b"a\tb\tc", "between them: 3; wanted: 2"),
+    "one column": (read_pairs, "a.tsv", b"only", "found, separated by tabs: 1; wanted: 2"),
+    "three columns": (read_pairs, "a.tsv", b"a\tb\tc", "by tabs: 3; wanted: 2"),
     "empty cell": (read_pairs, "a.tsv", b"a\t ", "column 2 is empty"),
     "gbk": (read_pairs, "a.tsv", "a\t中文".encode("gbk"), r"byte 3 \(0xD6\) is not UTF-8"),
     "long": (read_pairs, "a.tsv", f"{LONG}\tb".encode(), "has 1,048,579 characters, where 1,048,576"),
@@ -113,11 +113,11 @@ GOOD = {"a.tsv": b"a\tb", "a.txt": b"a b", "a.jsonl": b'{"text": "a b"}'}
 
 
 @pytest.mark.parametrize("case", BAD_LINES)
-def test_a_bad_line_is_named_or_skipped(case: str, put: Put) -> None:
-    read, name, line, said = BAD_LINES[case]
+def test_a_bad_line_is_reported_or_skipped(case: str, write_file: WriteFile) -> None:
+    read, name, line, message = BAD_LINES[case]
     good = GOOD[name]
-    path = put(name, b"\n".join([good, good, line, good, b""]))
-    with pytest.raises(FileError, match=rf"{name}, line 3\b.*{said}.*--skip-bad") as caught:
+    path = write_file(name, b"\n".join([good, good, line, good, b""]))
+    with pytest.raises(FileError, match=rf"{name}, line 3\b.*{message}.*--skip-bad") as caught:
         read(path)
     assert "第 3 行" in caught.value.text("zh")
     corpus = read(path, skip_bad=True)
@@ -128,67 +128,67 @@ def test_a_bad_line_is_named_or_skipped(case: str, put: Put) -> None:
     else:
         assert corpus.lines == [1, 2, 4]
 
-    path = put(name, b"\n".join([line, good, line, line, b""]))
+    path = write_file(name, b"\n".join([line, good, line, line, b""]))
     with pytest.raises(FileError, match=r"line 1\b.*\(and 2 more bad lines\)"):
         read(path)
     assert read(path, skip_bad=True).skipped == 3
     with pytest.raises(FileError, match="nothing is left of"):
-        read(put(name, b"\n".join([line, line])) if line else put(name, b"\n\nx"), skip_bad=True)
+        read(write_file(name, b"\n".join([line, line])) if line else write_file(name, b"\n\nx"), skip_bad=True)
 
 
-def test_problems_come_in_the_order_of_the_lines(put: Put) -> None:
-    path = put("a.tsv", b"a\tb\nonly\n\xff\tb\n" + b"only\n" * 20)
+def test_problems_are_reported_in_line_order(write_file: WriteFile) -> None:
+    path = write_file("a.tsv", b"a\tb\nonly\n\xff\tb\n" + b"only\n" * 20)
     corpus = read_pairs(path, skip_bad=True)
     assert (corpus.skipped, len(corpus.problems)) == (22, 5)
-    assert [said.split(", ")[1].split(":")[0] for said in corpus.problems[:3]] == ["line 2", "line 3", "line 4"]
+    assert [message.split(", ")[1].split(":")[0] for message in corpus.problems[:3]] == ["line 2", "line 3", "line 4"]
 
 
-def test_parallel_files_stay_side_by_side(put: Put) -> None:
-    english = put("a.en", b"one\n\xff\nthree\n\nfive\n")
-    german = put("a.de", b"eins\n\xff\ndrei\nvier\nf\xfcnf\n")
+def test_parallel_files_stay_aligned(write_file: WriteFile) -> None:
+    english = write_file("a.en", b"one\n\xff\nthree\n\nfive\n")
+    german = write_file("a.de", b"eins\n\xff\ndrei\nvier\nf\xfcnf\n")
     with pytest.raises(FileError, match=r"a\.en \+ .*a\.de, line 2.*and 2 more"):
         read_pairs([english, german])
     corpus = read_pairs([english, german], skip_bad=True)
     assert corpus.columns == (["one", "three"], ["eins", "drei"])
     assert (corpus.lines, corpus.skipped) == ([1, 3], 3)
     with pytest.raises(FileError, match=r"a\.en has 5 lines and .*b\.de has 1"):
-        read_pairs([english, put("b.de", "eins")], skip_bad=True)
+        read_pairs([english, write_file("b.de", "eins")], skip_bad=True)
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf\n"])
-def test_an_empty_file_is_refused(content: bytes, put: Put) -> None:
+def test_an_empty_file_is_refused(content: bytes, write_file: WriteFile) -> None:
     for read, name in ((read_pairs, "a.tsv"), (read_lines, "a.txt"), (read_text, "a.txt")):
-        path = put(name, content)
+        path = write_file(name, content)
         with pytest.raises(FileError, match=f"{name} is empty"):
             read(path)
         with pytest.raises(FileError, match="nothing is left"):
             read(path, skip_bad=True)
 
 
-def test_files_that_cannot_be_read(put: Put, tmp_path: Path) -> None:
+def test_unreadable_files_are_refused(write_file: WriteFile, tmp_path: Path) -> None:
     for read in (read_pairs, read_lines, read_text):
         with pytest.raises(FileError, match="no file"):
             read(tmp_path / "nothing.tsv")
         with pytest.raises(FileError, match="is a folder"):
             read(tmp_path)
         with pytest.raises(FileError, match=r"one JSON value.*jq -c '.*{text: .}'"):
-            read(put("a.json", json.dumps(["a"])))
+            read(write_file("a.json", json.dumps(["a"])))
         with pytest.raises(ArgumentError, match="no file was given"):
             read([])
 
 
-def test_columns_that_cannot_be(put: Put) -> None:
-    table = put("a.tsv", "a\tb\tc")
+def test_invalid_columns_are_refused(write_file: WriteFile) -> None:
+    table = write_file("a.tsv", "a\tb\tc")
     assert read_pairs(table, columns=(3, 1)).columns == (["c"], ["a"])
-    for columns, said in (((1, 4), "column 4 was asked for"), ((0, 1), "counted from 1"), ((1,), "two columns")):
-        with pytest.raises((FileError, ArgumentError), match=said):
+    for columns, message in (((1, 4), "column 4 is requested"), ((0, 1), "counted from 1"), ((1,), "two columns")):
+        with pytest.raises((FileError, ArgumentError), match=message):
             read_pairs(table, columns=columns)
     with pytest.raises(ArgumentError, match="two plain files"):
-        read_pairs([put("a.en", "a"), put("a.de", "b"), put("a.fr", "c")])
+        read_pairs([write_file("a.en", "a"), write_file("a.de", "b"), write_file("a.fr", "c")])
 
 
-def test_a_long_line_is_not_copied_around(put: Put) -> None:
-    path = put("a.tsv", b"a\tb\n" + b"x" * 10_000_000 + b"\ty\n")
+def test_a_long_line_takes_at_most_three_copies(write_file: WriteFile) -> None:
+    path = write_file("a.tsv", b"a\tb\n" + b"x" * 10_000_000 + b"\ty\n")
     tracemalloc.start()
     try:
         assert read_pairs(path, skip_bad=True).skipped == 1

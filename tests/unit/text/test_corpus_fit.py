@@ -1,4 +1,4 @@
-"""Which lines fit into a model."""
+"""Lines that fit into a model."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from regard.errors import ArgumentError, FileError
 from regard.text import fitting, read_pairs
 
 
-def test_lines_longer_than_the_model_are_named_or_skipped(tmp_path: Path) -> None:
+def test_lines_longer_than_max_len_are_reported_or_skipped(tmp_path: Path) -> None:
     first, second = tmp_path / "a.tsv", tmp_path / "b.tsv"
     first.write_text("a\tb\naaaa\tb\n\na\tb\n", encoding="utf-8")
     second.write_text("a\tbbbbb\na\tb\n", encoding="utf-8")

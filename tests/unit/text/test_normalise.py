@@ -1,4 +1,4 @@
-"""Casual English as books spell it; what books spell is left alone."""
+"""Casual English spelling is corrected; correct spelling is unchanged."""
 
 import re
 from math import inf
@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.translator import SENTENCES, read_sentences
-from regard.text.normalise import NAMES, SHORT_FORMS, spelled, tidy
+from regard.text.normalise import CONTRACTIONS, NAMES, correct_spelling, tidy
 
 
-def tokens(word: str) -> float:
-    """A vocabulary that has every word as books write it, knows TV, and spells other capitals letter by letter."""
+def count_tokens(word: str) -> float:
+    """The tokens of a word: one if it is in normal case or TV, else one for each letter."""
     return 1 if word == "TV" or not any(map(str.isupper, word[1:])) else len(word)
 
 
@@ -43,35 +43,35 @@ def tokens(word: str) -> float:
         ("1,234 people, 12,345,678.50 or 1,23 or 1,2345", "1234 people, 12345678.50 or 1,23 or 1,2345"),
     ],
 )
-def test_what_is_typed(typed: str, wanted: str) -> None:
-    assert spelled(typed, tokens) == wanted
-    assert spelled(wanted, tokens) == wanted
+def test_casual_spelling_is_corrected(typed: str, wanted: str) -> None:
+    assert correct_spelling(typed, count_tokens) == wanted
+    assert correct_spelling(wanted, count_tokens) == wanted
 
 
 @pytest.mark.parametrize("file", ["first_hundred.txt", "judged.tsv", "aligned.tsv"])
-def test_what_is_written_well_is_not_touched(file: str) -> None:
+def test_correct_sentences_are_unchanged(file: str) -> None:
     sentences = [line.split("\t")[0] for line in read_sentences(SENTENCES / file)]
     assert len(sentences) >= 50
-    assert [sentence for sentence in sentences if spelled(tidy(sentence), len) != tidy(sentence)] == []
+    assert [sentence for sentence in sentences if correct_spelling(tidy(sentence), len) != tidy(sentence)] == []
 
 
-def test_nothing_is_written_that_the_vocabulary_cannot_read() -> None:
+def test_words_that_cannot_be_encoded_are_not_written() -> None:
     small = "i dont know tom. it is MONDAY"
-    assert spelled(small, lambda word: 1 if word.islower() else inf) == small.replace("dont", "don't")
+    assert correct_spelling(small, lambda word: 1 if word.islower() else inf) == small.replace("dont", "don't")
 
 
-def test_short_forms_and_names_are_found_by_other_spellings_alone() -> None:
-    assert not {"its", "well", "were", "ill", "id", "lets", "wed", "shell", "hell"} & SHORT_FORMS.keys()
+def test_contractions_and_names_exclude_ambiguous_words() -> None:
+    assert not {"its", "well", "were", "ill", "id", "lets", "wed", "shell", "hell"} & CONTRACTIONS.keys()
     assert not {"may", "march", "will", "mark", "bill", "it", "us", "mike", "bob"} & NAMES.keys()
 
 
 @given(text=st.text(max_size=80) | st.text("aiI'M. ,!?\n\"(1d", max_size=80))
-def test_no_letter_is_lost(text: str) -> None:
+def test_letters_are_preserved(text: str) -> None:
     plain = tidy(text)
-    found = spelled(plain, len)
+    found = correct_spelling(plain, len)
     assert re.sub("[',]", "", found).casefold() == re.sub("[',]", "", plain).casefold()
 
 
 @pytest.mark.parametrize("text", ["a" * 10**5 + "@", "a'" * 10**5, "1," * 10**5, "(" * 10**5, "i. " * 10**4])
-def test_long_texts_take_no_longer_than_they_should(text: str) -> None:
-    assert len(spelled(tidy(text), len)) <= len(text)
+def test_long_texts_take_linear_time(text: str) -> None:
+    assert len(correct_spelling(tidy(text), len)) <= len(text)

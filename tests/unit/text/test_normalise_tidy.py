@@ -1,4 +1,4 @@
-"""Text made plain: what a keyboard would have written, once and for all."""
+"""Text normalisation: plain characters, and a second pass changes nothing."""
 
 import unicodedata
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from regard.text import is_chinese, tidy
 
-# Everything that has a rule of its own, beside all that has none.
+# Characters with a rule of their own, among ordinary ones.
 CORNERS = st.text(
     st.sampled_from("aé e\u0301ｅ\u200d\u200b\ufeff\u202e\ud800…—’“\n\r\t \u3000\x00\x1b\u2028\u1ffd月。，ﬁ🙂")
 )
@@ -30,17 +30,17 @@ TEXTS = CORNERS | st.text(st.characters(), max_size=40)
         (" \u200b\n\x00", ""),
     ],
 )
-def test_what_it_makes(text: str, wanted: str) -> None:
+def test_tidy(text: str, wanted: str) -> None:
     assert tidy(text) == wanted
 
 
 @given(TEXTS)
-def test_twice_is_once(text: str) -> None:
+def test_tidy_is_idempotent(text: str) -> None:
     assert tidy(tidy(text)) == tidy(text)
 
 
-def test_no_single_character_needs_a_second_time() -> None:
-    # A space between, so that each stands alone, and a mark behind, which NFC may join to it.
+def test_tidy_is_idempotent_for_every_character() -> None:
+    # Separated by spaces, each followed by a mark that NFC may join to it.
     assigned = [char for char in map(chr, range(0x110000)) if unicodedata.category(char) not in ("Cn", "Co")]
     text = tidy(" ".join(f"a{char}\u0301b" for char in assigned))
     assert tidy(text) == text
@@ -48,14 +48,14 @@ def test_no_single_character_needs_a_second_time() -> None:
 
 
 @given(TEXTS)
-def test_nothing_invisible_is_left_and_no_letter_is_lost(text: str) -> None:
+def test_invisible_characters_are_removed_and_letters_kept(text: str) -> None:
     found = tidy(text)
     assert not {unicodedata.category(char) for char in found.replace("\n", "")} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
     assert "  " not in found
     assert found == found.strip()
-    found.encode()  # what can be printed
+    found.encode()  # raises on surrogates
 
-    # NFKC knows the same widths, ligatures and composed letters.
+    # NFKC maps the same widths, ligatures and composed letters.
     def letters(text: str) -> list[str]:
         visible = "".join(char for char in text if unicodedata.category(char) not in ("Cf", "Cs"))
         return [char for char in unicodedata.normalize("NFKC", visible) if char.isalnum()]
@@ -78,5 +78,5 @@ def test_nothing_invisible_is_left_and_no_letter_is_lost(text: str) -> None:
         ("", False),
     ],
 )
-def test_chinese_has_more_han_characters_than_latin_letters(text: str, wanted: bool) -> None:
+def test_is_chinese_compares_han_with_latin_letters(text: str, wanted: bool) -> None:
     assert is_chinese(text) is wanted

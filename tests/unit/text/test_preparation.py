@@ -1,4 +1,4 @@
-"""Text as the papers prepared it."""
+"""Moses tokenisation and its inverse."""
 
 import sys
 
@@ -16,17 +16,19 @@ from regard.text import preparation
         ("fr", "L'homme est là.", "l&apos; homme est là ."),
     ],
 )
-def test_lines_are_prepared(lang: str, raw: str, prepared: str) -> None:
-    assert preparation.prepare([raw, ""], lang) == [prepared, ""]
+def test_moses_tokenised(lang: str, raw: str, prepared: str) -> None:
+    assert preparation.moses_tokenised([raw, ""], lang) == [prepared, ""]
 
 
-def test_tokens_are_written_as_people_do() -> None:
-    assert preparation.plain(["l&apos; homme est là .", ""], "fr") == ["l'homme est là.", ""]
-    assert preparation.plain(["ein mann , der &quot; ja &quot; sagt ."], "de") == ['ein mann, der "ja" sagt.']
+def test_moses_detokenised() -> None:
+    assert preparation.moses_detokenised(["l&apos; homme est là .", ""], "fr") == ["l'homme est là.", ""]
+    assert preparation.moses_detokenised(["ein mann , der &quot; ja &quot; sagt ."], "de") == [
+        'ein mann, der "ja" sagt.'
+    ]
 
 
-def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sacremoses", None)
-    for call in (preparation.prepare, preparation.plain):
+    for call in (preparation.moses_tokenised, preparation.moses_detokenised):
         with pytest.raises(MissingPackageError, match=r"sacremoses.*regard\[train\]"):
             call(["a"], "en")

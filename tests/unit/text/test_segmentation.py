@@ -1,4 +1,4 @@
-"""Sentences: split where a reader would, never in a name or a number, and nothing lost."""
+"""Sentence splitting: at sentence ends, never in a name or a number, and without loss."""
 
 import time
 
@@ -38,35 +38,35 @@ TEXTS = st.lists(WORDS).map(" ".join) | st.text(st.sampled_from("aA1 .!?'\")(\n�
         ["我爱你.", "你呢?"],
     ],
 )
-def test_where_a_reader_would(sentences: list[str]) -> None:
+def test_sentences_are_split_at_their_ends(sentences: list[str]) -> None:
     assert split_sentences(" ".join(sentences)) == sentences
     assert split_sentences("  " + "  ".join(sentences) + "\n") == sentences
     assert split_sentences("\n\n".join(sentences)) == sentences
 
 
-def test_lines_are_apart_and_space_is_nothing() -> None:
+def test_line_ends_split_and_blank_lines_are_dropped() -> None:
     assert split_sentences("one line\r\nand another. \n\n  yes") == ["one line", "and another.", "yes"]
     assert split_sentences(" \n\t ") == split_sentences("") == []
 
 
 @given(TEXTS)
-def test_nothing_is_lost_but_the_space_between(text: str) -> None:
+def test_only_space_between_sentences_is_lost(text: str) -> None:
     found = split_sentences(text)
     assert "".join("".join(found).split()) == "".join(text.split())
     at = 0
     for sentence in found:
         assert sentence == sentence.strip() != ""
-        at = text.index(sentence, at) + len(sentence)  # in order, and inside as it was
+        at = text.index(sentence, at) + len(sentence)  # in order and unchanged
 
 
 @given(TEXTS)
-def test_a_sentence_is_one_sentence(text: str) -> None:
+def test_splitting_a_sentence_again_changes_nothing(text: str) -> None:
     assert all(split_sentences(sentence) == [sentence] for sentence in split_sentences(text))
 
 
 @pytest.mark.parametrize("unit", [".", "... ", "5! ", ".'", "a. ", "( ", "A. (", "! "])
-def test_no_text_takes_long(unit: str) -> None:
-    """Time grows with the length of the text, not with its square: 200,000 characters that way would take minutes."""
+def test_splitting_takes_linear_time(unit: str) -> None:
+    """Time is linear in the length; quadratic time on 200,000 characters would take minutes."""
     began = time.process_time()
     split_sentences("(" * 50_000 + unit * 50_000)
     assert time.process_time() - began < 10

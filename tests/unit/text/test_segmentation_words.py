@@ -1,4 +1,4 @@
-"""Words as a reader sees them."""
+"""Word splitting."""
 
 import pytest
 from hypothesis import given
@@ -36,7 +36,7 @@ def test_split_words(text: str, words: list[str]) -> None:
 
 
 @given(st.text())
-def test_nothing_visible_is_lost_or_made_up(text: str) -> None:
+def test_no_visible_character_is_lost_or_added(text: str) -> None:
     words = split_words(text)
     assert all(words)
     assert not any(word.isspace() for word in words)

@@ -1,4 +1,4 @@
-"""Tokens become bytes, characters and words, whichever way a vocabulary spells them; nothing is lost or torn."""
+"""Tokens of any vocabulary become bytes, characters and words without loss."""
 
 from itertools import pairwise
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.text import split_words
-from regard.text.token_text import character_groups, sign_bytes, spelled, token_bytes, word_groups
+from regard.text.token_text import byte_level_bytes, character_groups, text_or_hex, token_bytes, word_groups
 
 TEXT = "床前明月光，疑是霜。The unbelievably 🤗 span’s 龘"
 # TEXT as the vocabularies of GPT-2 and of Qwen2.5 write it, a space between tokens.
@@ -18,7 +18,7 @@ QWEN = "åºĬ åīį æĺİ æľĪ åħī ï¼Į çĸĳ æĺ¯ éľľ ãĢĤ Th
 def texts(tokens: list[str], by: str) -> list[str]:
     pieces = token_bytes(tokens)
     groups = {"characters": character_groups, "words": word_groups}[by](pieces)
-    return [spelled(b"".join(pieces[group])).strip(" ") for group in groups]
+    return [text_or_hex(b"".join(pieces[group])).strip(" ") for group in groups]
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def texts(tokens: list[str], by: str) -> list[str]:
         ([], [], []),
     ],
 )
-def test_every_spelling(tokens: list[str], characters: list[str], words: list[str]) -> None:
+def test_groups_of_every_vocabulary_style(tokens: list[str], characters: list[str], words: list[str]) -> None:
     assert texts(tokens, "characters") == characters
     assert texts(tokens, "words") == words
 
 
 @given(st.text(max_size=30), st.data())
-def test_any_text_cut_anywhere_is_whole_again(text: str, data: st.DataObject) -> None:
-    """As bytes, cut between any two: groups cover everything in order, and tear no character and no word."""
+def test_groups_restore_any_text_cut_anywhere(text: str, data: st.DataObject) -> None:
+    """Bytes cut anywhere: the groups cover everything in order and split no character and no word."""
     raw = text.encode()
     cuts = sorted({0, len(raw), *data.draw(st.lists(st.integers(0, len(raw)), max_size=12))})
     pieces = [raw[a:b] for a, b in pairwise(cuts)]
@@ -79,23 +79,23 @@ def test_any_text_cut_anywhere_is_whole_again(text: str, data: st.DataObject) ->
 
 
 @given(st.lists(st.binary(max_size=4), max_size=8))
-def test_bytes_that_are_no_text_stand_alone(pieces: list[bytes]) -> None:
+def test_invalid_utf8_bytes_are_groups_of_one(pieces: list[bytes]) -> None:
     groups = character_groups(pieces)
     assert [at for group in groups for at in range(group.start, group.stop)] == list(range(len(pieces)))
     for group in groups:
-        assert group.stop - group.start == 1 or "⟨" not in spelled(b"".join(pieces[group]))
+        assert group.stop - group.start == 1 or "⟨" not in text_or_hex(b"".join(pieces[group]))
 
 
-def test_every_byte_has_a_sign() -> None:
+def test_every_byte_has_a_character() -> None:
     from tokenizers.pre_tokenizers import ByteLevel
 
-    assert {sign_bytes(sign) for sign in ByteLevel.alphabet()} == {bytes([byte]) for byte in range(256)}
+    assert {byte_level_bytes(character) for character in ByteLevel.alphabet()} == {bytes([byte]) for byte in range(256)}
 
 
 @pytest.mark.parametrize("vocabulary", [GPT2, QWEN])
-def test_chinese_in_real_vocabularies(vocabulary: str) -> None:
+def test_chinese_in_public_vocabularies(vocabulary: str) -> None:
     raw = vocabulary.split(" ")
-    pieces = [spelled(piece) for piece in token_bytes(raw)]  # as our own Tokenizer tells them
+    pieces = [text_or_hex(piece) for piece in token_bytes(raw)]  # as in Tokenizer.pieces
     for tokens in (raw, pieces):
         for by in ("characters", "words"):
             found = texts(tokens, by)

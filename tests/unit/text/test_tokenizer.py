@@ -1,4 +1,4 @@
-"""Tokenizers learnt, used, written and read: exact round trips, the same file every time, nothing hostile taken in."""
+"""Tokenizers trained, used, saved and read: exact round trips, reproducible files, hostile files refused."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ TEXTS = [
     "我们喜欢猫。 We don't.",
     "天地玄黄\n\n宇宙洪荒\n",
 ]
-# Odd signs; the mark itself is the one thing that words and pieces cannot give back.
+# Any character but the space marker, the only one that "words" and "pieces" cannot decode.
 ANY = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="▁"), max_size=30)
 MIXED = st.text(st.sampled_from([*" \n\tabcdeI'’.,:19猫狗。，「カナé\u0301"]), max_size=40)
 
@@ -42,7 +42,7 @@ WORDS = learn("words", [*TEXTS, "".join(ALPHABET)])
 
 
 @given(text=ANY)
-def test_bytes_give_any_text_back(text: str) -> None:
+def test_bytes_round_trip_any_text(text: str) -> None:
     ids = BYTES.encode(text)
     assert BYTES.decode(ids) == text
     assert not set(ids) & {0, 1, 2, 3}
@@ -51,20 +51,20 @@ def test_bytes_give_any_text_back(text: str) -> None:
 @settings(max_examples=200)
 @given(text=MIXED)
 @pytest.mark.parametrize("tokenizer", [PIECES, CHARACTERS, WORDS], ids=["pieces", "characters", "words"])
-def test_known_characters_come_back(tokenizer: Tokenizer, text: str) -> None:
+def test_known_characters_round_trip(tokenizer: Tokenizer, text: str) -> None:
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
 @pytest.mark.parametrize("kind", ["characters", "words", "pieces", "bytes"])
 def test_control_tokens_in_a_text_are_text(kind: str) -> None:
-    said = "a <eos> b<pad><unk> <unk>s <bos>"
-    tokenizer = learn(kind, [said] * 50)
-    ids = tokenizer.encode(said)
+    text = "a <eos> b<pad><unk> <unk>s <bos>"
+    tokenizer = learn(kind, [text] * 50)
+    ids = tokenizer.encode(text)
     assert not set(ids) & {0, 1, 2, 3}
-    assert tokenizer.decode([1, *ids, 2, 0]) == said
+    assert tokenizer.decode([1, *ids, 2, 0]) == text
 
 
-def test_a_tokenizer_that_was_never_told_about_control_tokens_has_none() -> None:
+def test_a_tokenizer_without_specials_has_no_control_tokens() -> None:
     plain = learn("characters", ["abc"], specials=())
     assert (plain.vocab_size, plain.pad, plain.bos, plain.eos, plain.unknown) == (3, None, None, None, None)
     assert plain.encode("cab") == [2, 0, 1]
@@ -72,7 +72,7 @@ def test_a_tokenizer_that_was_never_told_about_control_tokens_has_none() -> None
         plain.encode("éxa")
 
 
-def test_a_control_token_that_is_needed_is_there_or_missed() -> None:
+def test_marks_raises_where_a_control_token_is_missing() -> None:
     assert learn_tokenizer(["ab"], "characters").marks() == {"pad": 0, "bos": 1, "eos": 2}
     with pytest.raises(ArgumentError, match="no control token <bos>"):
         learn_tokenizer(["ab"], "characters", specials=["<pad>", "<eos>"]).marks()
@@ -84,7 +84,7 @@ def test_specials_come_first() -> None:
         assert tokenizer.pieces(range(4)) == list(SPECIALS)
 
 
-def test_what_is_unknown_is_said_to_be() -> None:
+def test_unknown_characters_become_unk() -> None:
     for tokenizer in (PIECES, CHARACTERS, WORDS):
         assert tokenizer.encode("cΩ")[-1] == 3
 
@@ -92,7 +92,7 @@ def test_what_is_unknown_is_said_to_be() -> None:
 # --- kinds -----------------------------------------------------------------------------------------------
 
 
-def test_words_are_the_same_token_wherever_they_stand() -> None:
+def test_a_word_is_the_same_token_everywhere() -> None:
     assert WORDS.encode("cat cat") == [*WORDS.encode("cat"), *WORDS.encode("cat")]
     assert PIECES.encode("cat the cat") == [i for word in ("cat", "the", "cat") for i in PIECES.encode(word)]
 
@@ -102,7 +102,7 @@ def test_a_piece_never_joins_two_han_characters() -> None:
     assert tokenizer.pieces(tokenizer.encode("likes喜欢，")) == [" likes", "喜", "欢", "，"]
 
 
-def test_a_number_is_cut_in_twos_alike_in_both_scripts() -> None:
+def test_numbers_are_split_in_twos_in_both_scripts() -> None:
     english, chinese = "in 1990 I was 7", "我生于1990年，7岁"
     tokenizer = learn("pieces", [english, chinese] * 20, size=80)
     for text in (english, chinese):
@@ -111,7 +111,7 @@ def test_a_number_is_cut_in_twos_alike_in_both_scripts() -> None:
 
 
 @given(st.integers(0, 10**9))
-def test_no_piece_of_a_number_is_longer_or_knows_of_a_space(number: int) -> None:
+def test_pieces_of_a_number_have_two_digits_and_no_space(number: int) -> None:
     alone, after = (PIECES_OF_NUMBERS.pieces(PIECES_OF_NUMBERS.encode(text)) for text in (f"年{number}", f"a {number}"))
     assert alone[1:] == after[2:]  # 年; a and the space
     assert all(len(piece) <= 2 for piece in after)
@@ -129,7 +129,7 @@ def test_the_most_frequent_characters_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"kind": "letters"}, "letters"),
         ({"kind": "words"}, "needs vocab_size"),
@@ -142,12 +142,12 @@ def test_the_most_frequent_characters_are_kept() -> None:
         ({"kind": "bytes", "vocab_size": 400, "texts": []}, "no text"),
     ],
 )
-def test_what_cannot_be_learnt_is_said(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(ArgumentError, match=said):
+def test_bad_training_arguments_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
         learn_tokenizer(**{"texts": ["abc"], **changes})
 
 
-def test_half_a_character_and_a_stray_id_are_refused() -> None:
+def test_surrogates_and_ids_out_of_range_are_refused() -> None:
     with pytest.raises(ArgumentError, match=r"character 2 .* U\+D800"):
         BYTES.encode("a\ud800")
     for wrong in (-1, BYTES.vocab_size):
@@ -159,8 +159,10 @@ def test_half_a_character_and_a_stray_id_are_refused() -> None:
 
 
 @pytest.mark.parametrize("tokenizer", [BYTES, CHARACTERS, PIECES], ids=["bytes", "characters", "pieces"])
-def test_packed_documents_are_those_encoded_whole(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.text.tokenizer._PIECE", 5)
+def test_packing_in_parts_equals_encoding_whole_documents(
+    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regard.text.tokenizer._PART", 5)
     texts = ["the cat\n\n  sat\non a mat\nthe cat \n the cat\n", "", "猫\n猫\n猫\n猫猫猫猫\n猫"]
     packed = tokenizer.pack(texts, end=2)
     assert packed.dtype == np.uint16
@@ -172,7 +174,7 @@ def test_packed_documents_are_those_encoded_whole(tokenizer: Tokenizer, monkeypa
 
 
 def test_the_same_texts_give_the_same_file_in_every_process(tmp_path: Path) -> None:
-    """Hash tables of `tokenizers` are seeded by the process; a suffix instead of a mark made the ids depend on it."""
+    """Each process seeds the hash tables of `tokenizers`; with a suffix instead of a marker the ids depended on it."""
     program = (
         "import sys, pathlib; from regard.text import learn_tokenizer\n"
         "texts = pathlib.Path(sys.argv[1]).read_text(encoding='utf-8').splitlines()\n"
@@ -190,13 +192,13 @@ def test_the_same_texts_give_the_same_file_in_every_process(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "tokenizer", [BYTES, PIECES, CHARACTERS, WORDS], ids=["bytes", "pieces", "characters", "words"]
 )
-def test_what_was_saved_is_read_again(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_saved_tokenizers_read_back(tokenizer: Tokenizer, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     tokenizer.save(path)
-    again = Tokenizer.read(path)
-    assert again.encode_all(TEXTS) == tokenizer.encode_all(TEXTS)
-    assert (again.vocab_size, again.eos) == (tokenizer.vocab_size, 2)
-    again.save(tmp_path / "again.json")
+    read_back = Tokenizer.read(path)
+    assert read_back.encode_all(TEXTS) == tokenizer.encode_all(TEXTS)
+    assert (read_back.vocab_size, read_back.eos) == (tokenizer.vocab_size, 2)
+    read_back.save(tmp_path / "again.json")
     assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
 
 
@@ -220,7 +222,7 @@ def pattern(regex: str) -> Any:
 
 HOSTILE = {
     "growth": (replacement(4), "100,000,000 characters of one"),
-    "hungry pattern": (pattern("(a+)+$"), "may never end"),
+    "exponential pattern": (pattern("(a+)+$"), "may never end"),
     "broken pattern": (pattern("(a"), "malformed"),
     "hole in the ids": (lambda tree: tree["model"]["vocab"].update({"zz": 9999}), "must be 0, 1, 2"),
     "one id twice": (lambda tree: tree["model"]["vocab"].update({"zz": 9}), "must be 0, 1, 2"),
@@ -232,8 +234,8 @@ HOSTILE = {
 
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_files_are_refused(case: str, tmp_path: Path) -> None:
-    change, said = HOSTILE[case]
-    with pytest.raises(FileError, match=said):
+    change, message = HOSTILE[case]
+    with pytest.raises(FileError, match=message):
         Tokenizer.read(changed(tmp_path / "tokenizer.json", change))
 
 
@@ -245,13 +247,13 @@ def test_padding_that_would_take_all_memory_is_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"[" * 10**5, b"\xff", b'{"model": 3}'])
-def test_what_is_no_tokenizer_is_refused(content: bytes, tmp_path: Path) -> None:
+def test_malformed_files_are_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_bytes(content)
     with pytest.raises(FileError, match=r"tokenizer\.json"):
         Tokenizer.read(tmp_path / "tokenizer.json")
 
 
-def test_files_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_and_oversized_files_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="no file"):
         Tokenizer.read(tmp_path / "tokenizer.json")
     with pytest.raises(FileError, match="is a folder"):
@@ -265,6 +267,6 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
         Tokenizer.read(tmp_path / "large")
 
 
-def test_words_for_people_do_not_wait_for_tokenizers() -> None:
+def test_regard_text_does_not_import_tokenizers() -> None:
     program = "import sys, regard.text; assert 'tokenizers' not in sys.modules; regard.text.Tokenizer"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,4 +1,4 @@
-"""tokenizer.json from elsewhere: those of public models are used, hostile ones refused soon and in little memory."""
+"""Untrusted tokenizer.json: those of public models are accepted, hostile ones refused in little time and memory."""
 
 import json
 import os
@@ -27,7 +27,7 @@ GOOD = files.good()
 
 
 @pytest.mark.parametrize("name", GOOD)
-def test_tokenizers_of_public_models_are_read(name: str, tmp_path: Path) -> None:
+def test_tokenizers_of_public_models_are_accepted(name: str, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     GOOD[name].save(str(path))
     tokenizer = Tokenizer.read(path)
@@ -37,24 +37,24 @@ def test_tokenizers_of_public_models_are_read(name: str, tmp_path: Path) -> None
     assert tokenizer.encode("a" * 10**5)  # no limit on the length
 
 
-def refused(found: dict[str, Any]) -> None:
-    """The answer is a sentence in both languages, no longer than a screen's line or two."""
+def assert_refused(found: dict[str, Any]) -> None:
+    """Assert that the answer is a short message in both languages."""
     error = FileError(found["key"], path="model/tokenizer.json", **found["values"])
-    for said in (error.text("en"), error.text("zh")):
-        assert "model/tokenizer.json" in said
-        assert len(said) < 600
+    for message in (error.text("en"), error.text("zh")):
+        assert "model/tokenizer.json" in message
+        assert len(message) < 600
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_are_refused(name: str) -> None:
     """In this process, for speed; tests/hostile reads each as a user does."""
     began = time.process_time()
-    refused(tokenizer_trial.answer(HOSTILE[name]))
+    assert_refused(tokenizer_trial.try_content(HOSTILE[name]))
     assert time.process_time() - began < 3
 
 
 @pytest.mark.parametrize("name", ["replacing decoders", "pattern 0", "prefix longer than the tokens", "empty objects"])
-def test_a_hostile_file_is_read_by_another_process(name: str, tmp_path: Path) -> None:
+def test_a_hostile_file_is_read_in_another_process(name: str, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_bytes(HOSTILE[name])
     began = time.process_time() + children_seconds()
@@ -68,45 +68,45 @@ def children_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-@pytest.mark.parametrize(("regex", "sign"), files.QUADRATIC_PATTERNS.items())
-def test_a_quadratic_pattern_reads_short_texts_only(regex: str, sign: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("regex", "character"), files.QUADRATIC_PATTERNS.items())
+def test_a_quadratic_pattern_limits_the_text_length(regex: str, character: str, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     path.write_text(json.dumps(files.tree_of(files.small(), pre_tokenizer=files.split(regex))), encoding="utf-8")
     tokenizer = Tokenizer.read(path)
     assert tokenizer.encode("1234567") == files.Tokenizer.from_file(str(path)).encode("1234567").ids
     began = time.process_time()
-    tokenizer.encode(sign * 2**14)
+    tokenizer.encode(character * 2**14)
     with pytest.raises(ArgumentError, match="16385 characters"):
-        tokenizer.encode(sign * (2**14 + 1))
+        tokenizer.encode(character * (2**14 + 1))
     assert time.process_time() - began < 10
 
 
-def test_what_the_trial_may_take_is_limited() -> None:
-    """A file that gets past every look at it still ends: its process may have only so much memory and time."""
+def test_memory_and_time_of_the_trial_are_limited() -> None:
+    """A file that passes every check still cannot exceed the limits on memory and processor time."""
     program = (
         "import sys; sys.path[:] = {path!r}\n"
         "from regard.text import tokenizer_trial as trial\n"
         "trial.SECONDS = 1\n"
-        "trial.limit(1000)\n"
+        "trial.limit_process(1000)\n"
         "{bomb}\n"
     )
     endless = program.format(path=sys.path, bomb="while True: pass")
-    hungry = program.format(path=sys.path, bomb="x = bytearray(2**28)")
+    large = program.format(path=sys.path, bomb="x = bytearray(2**28)")
     began = children_seconds()
     assert subprocess.run([sys.executable, "-c", endless], capture_output=True, timeout=60).returncode < 0
     assert children_seconds() - began < 2.5
-    assert b"MemoryError" in subprocess.run([sys.executable, "-c", hungry], capture_output=True).stderr
+    assert b"MemoryError" in subprocess.run([sys.executable, "-c", large], capture_output=True).stderr
 
 
 @pytest.mark.parametrize(
-    ("code", "said"), [("import os; os.abort()", "memory"), ("import time; time.sleep(60)", "took")]
+    ("code", "message"), [("import os; os.abort()", "memory"), ("import time; time.sleep(60)", "took")]
 )
-def test_a_trial_that_dies_or_stalls_is_a_refusal(
-    code: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_trial_that_crashes_or_stalls_is_a_refusal(
+    code: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tokenizer_check, "_command", lambda: [sys.executable, "-c", code])
-    monkeypatch.setattr(tokenizer_check, "WALL", 1.0)
-    with pytest.raises(FileError, match=said):
+    monkeypatch.setattr(tokenizer_check, "TIMEOUT", 1.0)
+    with pytest.raises(FileError, match=message):
         tokenizer_check.check_content(tmp_path / "tokenizer.json", b"another content " + code.encode())
 
 
@@ -124,13 +124,13 @@ def test_bundled_tokenizers_start_no_process(monkeypatch: pytest.MonkeyPatch) ->
         assert Tokenizer.read(ASSETS / name / "tokenizer.json").vocab_size > 1000
 
 
-def test_bundled_tokenizers_do_not_wait_for_the_trial() -> None:
+def test_bundled_tokenizers_do_not_import_the_trial() -> None:
     program = f"import sys; from regard.text import Tokenizer; Tokenizer.read({str(ASSETS / 'poet/tokenizer.json')!r})"
     program += "; print({'subprocess', 'regard.text.tokenizer_check', 'regard.text.regex_cost'} & set(sys.modules))"
     assert "regard" not in subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
 
 
-def test_what_was_accepted_is_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_accepted_files_are_tried_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "tokenizer.json"
     GOOD["falcon"].save(str(path))
     Tokenizer.read(path)
@@ -143,39 +143,39 @@ def test_the_trial_imports_neither_numpy_nor_torch() -> None:
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"set()\n"
 
 
-def test_a_large_vocabulary_is_tried_in_little_time(tmp_path: Path) -> None:
+def test_the_trial_of_a_large_vocabulary_is_fast(tmp_path: Path) -> None:
     alphabet = "abcdefghijklmnop"
     pieces = [["<unk>", 0.0], *([f"▁{n:x}{a}", -1.5] for n in range(15_000) for a in alphabet)]
     model = {"type": "Unigram", "unk_id": 0, "vocab": pieces, "byte_fallback": False}
     content = json.dumps(files.tree_of(GOOD["t5"], model=model)).encode()
     before = children_seconds()
     assert tokenizer_check.check_content(tmp_path / "tokenizer.json", content) is Cost.LINEAR
-    assert children_seconds() - before < 1.0  # about 0.4 s; tests run side by side
+    assert children_seconds() - before < 1.0  # about 0.4 s; tests run in parallel
 
 
-def test_a_panic_while_a_text_is_encoded_is_our_error(tmp_path: Path) -> None:
-    """A pattern that got past the trial and then gives up on a text."""
+def test_a_panic_during_encoding_is_an_argument_error(tmp_path: Path) -> None:
+    """A pattern that passed the trial and then fails on a text."""
     inner = files.small()
     inner.pre_tokenizer = files.pre_tokenizers.Split(files.Regex("(a+)+$"), "isolated")
     with pytest.raises(ArgumentError, match="cannot process the text"):
         Tokenizer(inner).encode("a" * 3000 + "b")
 
 
-def test_a_text_that_a_model_without_unk_refuses_is_our_error() -> None:
+def test_a_refused_text_is_an_argument_error() -> None:
     inner = files.Tokenizer(files.models.WordLevel({"a": 0}, unk_token="<unk>"))
     with pytest.raises(ArgumentError, match="cannot process the text"):
         Tokenizer(inner).encode("b")
 
 
 @pytest.mark.parametrize("name", sorted(GOOD))
-def test_a_changed_file_is_used_or_refused(name: str) -> None:
-    """In this process, where an error of another kind would be seen; tests/hostile does it a hundred times as often."""
+def test_a_mutated_file_is_accepted_or_refused(name: str) -> None:
+    """In this process, where any other exception shows; tests/hostile runs a hundred times as many."""
     rng, tree = random.Random(name), files.tree_of(GOOD[name])
     for _ in range(20):
         try_tokenizer(json.dumps(mutated(tree, rng)).encode())
 
 
-def test_our_own_environment_is_not_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_not_passed_to_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "x")
     assert "SECRET_TOKEN" not in tokenizer_check._environment()
     assert os.environ["SECRET_TOKEN"] == "x"

@@ -1,4 +1,4 @@
-"""Trace files that claim more than they hold: refused, or drawn in the time that what they hold takes."""
+"""Trace files that claim larger sizes than they store: refused, or read in time and memory bounded by the file."""
 
 import io
 import random
@@ -17,7 +17,7 @@ from hostile_traces import HUGE, KEPT, MAP, content, empty, entry, example, raw,
 from mutations import mutated_trace
 from regard import Trace, read_trace
 from regard.errors import ArgumentError, FileError, RegardError
-from regard.views.film import read_film, scene
+from regard.views.film import head_film, read_film
 
 
 def nested(depth: int) -> Any:
@@ -67,7 +67,7 @@ REFUSED: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_claims_that_cannot_be_are_refused(name: str, tmp_path: Path) -> None:
+def test_impossible_sizes_are_refused(name: str, tmp_path: Path) -> None:
     path = tmp_path / "t.safetensors"
     path.write_bytes(REFUSED[name])
     tracemalloc.start()
@@ -79,8 +79,8 @@ def test_claims_that_cannot_be_are_refused(name: str, tmp_path: Path) -> None:
         assert tracemalloc.get_traced_memory()[1] < len(REFUSED[name]) * 3 + 2**28
     finally:
         tracemalloc.stop()
-    for said in (caught.value.text("en"), caught.value.text("zh")):
-        assert str(path) in said
+    for text in (caught.value.text("en"), caught.value.text("zh")):
+        assert str(path) in text
 
 
 COARSE: dict[str, tuple[list[Any], dict[str, np.ndarray]]] = {
@@ -100,7 +100,7 @@ COARSE: dict[str, tuple[list[Any], dict[str, np.ndarray]]] = {
     ),
     "nothing": ([entry([1, 2, HUGE, HUGE], ())], {}),
 }
-ACTS: dict[str, Callable[[Trace, Path], Any]] = {
+ACTIONS: dict[str, Callable[[Trace, Path], Any]] = {
     "show": lambda trace, _: trace.show(file=io.StringIO(), width=80),
     "show all": lambda trace, _: trace.show("all", file=io.StringIO(), width=80),
     "show one": lambda trace, _: trace.show(0, 0, file=io.StringIO(), width=80),
@@ -121,24 +121,24 @@ ACTS: dict[str, Callable[[Trace, Path], Any]] = {
 
 
 @pytest.mark.parametrize("name", COARSE)
-def test_a_coarse_map_takes_the_same_time_whatever_its_length(name: str, tmp_path: Path) -> None:
+def test_coarse_map_of_any_claimed_length_is_fast(name: str, tmp_path: Path) -> None:
     path = tmp_path / "t.safetensors"
     path.write_bytes(content(*COARSE[name]))
     trace = read_trace(path)
-    for act, do in ACTS.items():
-        must = act in ("show", "show all", "show one", "show mean", "html") and name != "nothing"
+    for action, run in ACTIONS.items():
+        must_work = action in ("show", "show all", "show one", "show mean", "html") and name != "nothing"
         tracemalloc.start()
         began = time.process_time()
-        with warnings.catch_warnings(), nullcontext() if must else suppress(RegardError):
+        with warnings.catch_warnings(), nullcontext() if must_work else suppress(RegardError):
             warnings.simplefilter("ignore")
-            do(trace, tmp_path)
+            run(trace, tmp_path)
         seconds, memory = time.process_time() - began, tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert seconds < 5, act
-        assert memory < 2**26, act
+        assert seconds < 5, action
+        assert memory < 2**26, action
 
 
-def test_a_coarse_map_is_plotted(tmp_path: Path) -> None:
+def test_coarse_map_is_plotted(tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(content(*COARSE["a map"]))
     began = time.process_time()
     read_trace(tmp_path / "t").plot(0, 0)
@@ -147,27 +147,27 @@ def test_a_coarse_map_is_plotted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("S", [200, 4096, 2**20])
 @pytest.mark.parametrize("pads", [(0, 0), (7, 0), (0, 9), (64, 0)])
-def test_a_coarse_map_says_the_same_of_padding_as_its_positions(S: int, pads: tuple[int, int]) -> None:
-    """Against the way by positions, which needs one entry for each."""
+def test_padding_of_a_coarse_map_equals_padding_by_positions(S: int, pads: tuple[int, int]) -> None:
+    """Compared with a computation by positions, which needs one entry for each."""
     from regard.records import Record
-    from regard.trace.measures.visibility import Sight
+    from regard.trace.measures.visibility import Visibility
 
     cells = np.array(MAP)
     cells[..., : pads[0]] = 0
     cells[..., 64 - pads[1] :] = 0 if pads[1] else cells[..., 64:]
     for T in (S, S // 2):
-        sight = Sight(Record(shape=(1, 2, T, S), map=cells[..., :64, :]))
+        visibility = Visibility(Record(shape=(1, 2, T, S), map=cells[..., :64, :]))
         wide = -(-S // 64)
-        seen = np.repeat(cells.any((1, 2)), wide, axis=1)[:, :S]
-        keep = np.maximum.accumulate(seen, 1) & np.maximum.accumulate(seen[:, ::-1], 1)[:, ::-1]
+        has_weight = np.repeat(cells.any((1, 2)), wide, axis=1)[:, :S]
+        keep = np.maximum.accumulate(has_weight, 1) & np.maximum.accumulate(has_weight[:, ::-1], 1)[:, ::-1]
         own = keep[:, S - T :]
         queries = own | ~own.any(1, keepdims=True)
-        np.testing.assert_array_equal(sight.keys, keep)
-        np.testing.assert_array_equal(sight.queries, queries)
-        assert sight.first == keep.argmax(1)
-        assert sight.count == keep.sum(1)
-        assert sight.whole == queries.all(1)
-        assert sight.padded == ((keep.argmax(1) > 0) | ~queries.all(1))
+        np.testing.assert_array_equal(visibility.keys, keep)
+        np.testing.assert_array_equal(visibility.queries, queries)
+        assert visibility.first == keep.argmax(1)
+        assert visibility.count == keep.sum(1)
+        assert visibility.whole == queries.all(1)
+        assert visibility.padded == ((keep.argmax(1) > 0) | ~queries.all(1))
 
 
 @pytest.mark.parametrize("tokens", [131_072, 1_048_576])
@@ -178,41 +178,41 @@ def test_long_texts_are_read_and_drawn(tokens: int, tmp_path: Path) -> None:
     record = entry([1, 2, tokens, tokens], ("map", "lse"), queries=[0], keys=[0])
     path.write_bytes(content([record], {"0.map": MAP, "0.lse": lse}, [names]))
     trace = read_trace(path)
-    assert trace[0].keys is not None
-    assert len(trace[0].keys[0]) == tokens
+    assert trace[0].key_tokens is not None
+    assert len(trace[0].key_tokens[0]) == tokens
     trace.show(file=io.StringIO(), width=80)
     trace.html(tmp_path / "page.html")
 
 
-def test_calls_that_do_not_follow_each_other_are_not_stitched(tmp_path: Path) -> None:
+def test_calls_with_gaps_are_not_stitched(tmp_path: Path) -> None:
     first = entry([1, 2, 5, 7])
     start = MAP[..., :5, :7].copy()
-    for step, said in (([2**30, [0]], "begins at token 1073741824"), ([9, [0]], "begins at token 9")):
+    for step, message in (([2**30, [0]], "begins at token 1073741824"), ([9, [0]], "begins at token 9")):
         records = [first, entry([1, 2, 1, 8], ("map", "top.indices", "top.weights"), step=step)]
         tensors = {"0.map": start, "1.map": MAP[..., :1, :8].copy(), "1.top.indices": np.zeros((1, 2, 1, 3), int)}
         (tmp_path / "t").write_bytes(content(records, tensors | {"1.top.weights": MAP[..., :1, :3].copy()}))
-        with pytest.raises(ArgumentError, match=said):
+        with pytest.raises(ArgumentError, match=message):
             read_trace(tmp_path / "t").stitched()
     far = [entry([1, 2, 5, 7], step=[2**30, []]), entry([1, 2, 1, 8], step=[2**30 + 5, [0]])]
     (tmp_path / "t").write_bytes(content(far, {"0.map": start, "1.map": MAP[..., :1, :8].copy()}))
-    with pytest.raises(ArgumentError, match="far behind the keys"):
+    with pytest.raises(ArgumentError, match="far after their keys"):
         read_trace(tmp_path / "t").stitched()
 
 
-def test_a_film_of_claims_is_drawn_or_refused(tmp_path: Path) -> None:
+def test_film_of_such_files_is_drawn_or_refused(tmp_path: Path) -> None:
     (tmp_path / "film").mkdir()
     for step in (0, 10, 20):
         (tmp_path / "film" / f"step-{step:08d}.safetensors").write_bytes(content(*COARSE["a map"]))
     began = time.process_time()
-    assert scene(read_film(tmp_path)).change == 0
+    assert head_film(read_film(tmp_path)).change == 0
     assert time.process_time() - began < 5
     (tmp_path / "film" / "step-00000030.safetensors").write_bytes(REFUSED["a million empty heads"])
     with pytest.raises(FileError, match="claims more"):
         read_film(tmp_path)
 
 
-def test_changed_traces_are_used_or_refused(tmp_path: Path) -> None:
-    """A few; tests/hostile does it a hundred times as often."""
+def test_mutated_traces_are_read_or_refused(tmp_path: Path) -> None:
+    """A few mutations; tests/hostile tries a hundred times as many."""
     rng, whole = random.Random(0), example()
     try_trace(tmp_path / "t.safetensors", whole)
     for _ in range(60):

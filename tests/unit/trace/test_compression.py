@@ -1,4 +1,4 @@
-"""Packed arrays: what comes back, how exact it is, how small it is, and that no file unpacks to more than it may."""
+"""Packed arrays: round trip, precision, size, and the limit of the unpacked size."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ DTYPES = ["<f4", "<f8", "<f2", "<i8", "|u1", "|b1", ">f4"]
         lambda dtype: arrays.arrays(dtype, arrays.array_shapes(min_dims=1, max_dims=4, max_side=30))
     )
 )
-def test_packing_loses_nothing(array: np.ndarray) -> None:
+def test_packing_is_lossless(array: np.ndarray) -> None:
     stored, about = Packer().pack(array)
     if about is not None:
         stored = Unpacker(stored.nbytes).unpack(stored, json.loads(json.dumps(about)))
@@ -33,7 +33,7 @@ def test_packing_loses_nothing(array: np.ndarray) -> None:
 
 
 @given(st.floats(0, 1), st.sampled_from([np.float32, np.float64]))
-def test_sixteen_bits_are_exact_to_a_hundred_thousandth(weight: float, dtype: Any) -> None:
+def test_error_of_16_bit_weights(weight: float, dtype: Any) -> None:
     given_ = np.array([weight, 0.0, 1.0], dtype)
     back = weights_of(codes_of(given_), np.dtype(dtype))
     assert np.abs(back - given_).max() <= 1.6e-5 * max(1e-4, weight) ** 0.5 + 1e-9
@@ -48,8 +48,8 @@ def attention(H: int, T: int, E: int = 16, seed: int = 0, **options: Any) -> Any
 
 
 @pytest.mark.parametrize(("qk", "causal", "most"), [(False, True, 0.28), (True, True, 0.5), (False, False, 0.5)])
-def test_a_short_text_takes_fewer_bytes_than_its_weights(tmp_path: Path, qk: bool, causal: bool, most: float) -> None:
-    """It took all of them, with q and k even more; causal ones are half zeros."""
+def test_file_of_a_short_text_is_smaller_than_its_weights(tmp_path: Path, qk: bool, causal: bool, most: float) -> None:
+    """Without packing, the file has all bytes of the weights, and more with q and k; causal weights are half zeros."""
     see, mask = See(qk=True), Mask.causal() if causal else None
     trace = Trace(attention(12, 100, mask=mask, see=see, seed=layer).named(f"h.{layer}.attn") for layer in range(3))
     trace.save(tmp_path / "t", qk=qk)
@@ -61,15 +61,15 @@ def test_a_short_text_takes_fewer_bytes_than_its_weights(tmp_path: Path, qk: boo
     np.testing.assert_allclose(back.measure("sink"), trace.measure("sink"), atol=2e-5)
 
 
-def test_weights_from_elsewhere_are_written_once(tmp_path: Path) -> None:
+def test_given_weights_are_stored_once(tmp_path: Path) -> None:
     weights = np.random.default_rng(0).dirichlet(np.ones(200), size=(1, 2, 200))
     Trace.from_weights(weights).save(tmp_path / "t", qk=True)
     assert (tmp_path / "t").stat().st_size < weights.nbytes
     np.testing.assert_array_equal(read_trace(tmp_path / "t")[0].weights(), weights)
 
 
-def test_the_mask_is_kept_where_q_and_k_are_not(tmp_path: Path) -> None:
-    """Padding is told by the mask; keys with a weight of 0 may be seen all the same."""
+def test_mask_is_stored_without_q_and_k(tmp_path: Path) -> None:
+    """The mask shows padding; a visible key may have a weight of 0, too."""
     mask = Mask.causal() & Mask.padding(np.array([[0, 0, 1, 1, 1, 1]]))
     trace = Trace(attention(2, 6, mask=mask, see=See(qk=True)))
     trace.save(tmp_path / "t", qk=True)
@@ -117,31 +117,31 @@ def changed(path: Path, change: Any) -> Path:
         lambda about, tensors: tensors.update({"0.map": np.zeros((1, 4, 40, 40), np.float32)}),
     ],
 )
-def test_a_packed_array_that_cannot_be_is_one_error(tmp_path: Path, change: Any) -> None:
+def test_invalid_packed_array_raises_a_file_error(tmp_path: Path, change: Any) -> None:
     with pytest.raises(FileError, match=r"0\.map makes no sense"):
         read_trace(changed(tmp_path / "t", change))
 
 
 @pytest.fixture
-def little(monkeypatch: pytest.MonkeyPatch) -> int:
-    """What may be unpacked of any file, for these tests."""
-    monkeypatch.setattr("regard.trace.compression.MOST", 2**18)
+def limit(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The limit of the unpacked size for these tests."""
+    monkeypatch.setattr("regard.trace.compression.MOST_BYTES", 2**18)
     return 2**18
 
 
-def test_a_small_file_does_not_unpack_to_much(little: int) -> None:
-    """A thousand zeros take a byte or two; so many that they would fill the memory are refused before any is made."""
+def test_unpacked_size_is_limited(limit: int) -> None:
+    """A thousand zeros take a byte or two; an array that would fill the memory is refused before it is allocated."""
     zeros, about = Packer().pack(np.zeros(2**12))
     assert about is not None
     unpacker = Unpacker(1000)
-    for _ in range(little // 2**15):
+    for _ in range(limit // 2**15):
         unpacker.unpack(zeros, about)
-    with pytest.raises(ValueError, match="more than"):
+    with pytest.raises(ValueError, match="larger than"):
         unpacker.unpack(zeros, about)
 
 
-def test_what_a_reader_would_refuse_is_written_plain(little: int) -> None:
+def test_array_beyond_the_limit_is_not_packed(limit: int) -> None:
     packer, zeros = Packer(), np.zeros(2**12)
-    packed = [packer.pack(zeros)[1] for _ in range(little // zeros.nbytes + 1)]
+    packed = [packer.pack(zeros)[1] for _ in range(limit // zeros.nbytes + 1)]
     assert packed[-1] is None
     assert None not in packed[:-1]

@@ -1,4 +1,4 @@
-"""The file of a Trace: everything comes back, and a file that is not what it says is one FileError."""
+"""Trace files: everything is read back, and an invalid file raises a FileError."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def assert_same(found: Record, wanted: Record) -> None:
         np.testing.assert_array_equal(found.top.weights, wanted.top.weights)
 
 
-def test_everything_comes_back(tmp_path: Path) -> None:
+def test_everything_is_read_back(tmp_path: Path) -> None:
     trace = small_trace()
     trace.save(tmp_path / "t.safetensors", qk=True)
     back = read_trace(str(tmp_path / "t.safetensors"))
@@ -60,13 +60,13 @@ def test_everything_comes_back(tmp_path: Path) -> None:
     np.testing.assert_allclose(back[0].weights(slice(1, 3), slice(2, 6)), trace[0].weights()[..., 1:3, 2:6], atol=1e-12)
 
 
-def test_a_trace_that_was_read_can_be_saved_again(tmp_path: Path) -> None:
+def test_read_trace_can_be_saved_again(tmp_path: Path) -> None:
     small_trace().save(tmp_path / "a", qk=True)
     read_trace(tmp_path / "a").save(tmp_path / "b", qk=True)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_texts_and_what_is_written_come_back(tmp_path: Path) -> None:
+def test_texts_and_written_tokens_are_read_back(tmp_path: Path) -> None:
     trace = small_trace()
     trace.texts, trace.opening = ("I love you", "我爱你"), ("h.0.attn", 1)
     written = [["b", "c", "d", "e", "<eos>"]]
@@ -96,12 +96,12 @@ def test_texts_and_what_is_written_come_back(tmp_path: Path) -> None:
         lambda about: about["records"][1].update(kept={"mask": None, "scale": 1.0}),
     ],
 )
-def test_nonsense_in_what_is_new_is_one_error(tmp_path: Path, change: Any) -> None:
+def test_invalid_optional_fields_raise_a_file_error(tmp_path: Path, change: Any) -> None:
     with pytest.raises(FileError, match="makes no sense"):
         read_trace(rewritten(tmp_path, lambda about, tensors: change(about)))
 
 
-def test_without_qk_exact_weights_do_not_come_back(tmp_path: Path) -> None:
+def test_exact_weights_are_not_saved_without_qk(tmp_path: Path) -> None:
     small_trace().save(tmp_path / "t")
     back = read_trace(tmp_path / "t")
     assert back[0].kept == {}
@@ -112,9 +112,9 @@ def test_without_qk_exact_weights_do_not_come_back(tmp_path: Path) -> None:
 
 @settings(max_examples=25)
 @given(call=calls())
-def test_rectangles_of_any_call_come_back(tmp_path_factory: pytest.TempPathFactory, call: Call) -> None:
+def test_rectangles_of_any_call_are_read_back(tmp_path_factory: pytest.TempPathFactory, call: Call) -> None:
     _, record = attend(call.q, call.k, call.v, **call.options, see=EVERYTHING)
-    # The mask was written for the caller's own axes.
+    # The mask is stored for the caller's own axes.
     record = replace(record, kept=record.kept | {"lead": call.sizes.lead})
     path = tmp_path_factory.mktemp("trace") / "t"
     Trace([record]).save(path, qk=True)
@@ -123,7 +123,7 @@ def test_rectangles_of_any_call_come_back(tmp_path_factory: pytest.TempPathFacto
     np.testing.assert_allclose(back.weights(), record.weights(), atol=1e-5)
 
 
-def test_tensors_are_written_too(tmp_path: Path) -> None:
+def test_tensors_are_saved(tmp_path: Path) -> None:
     q = torch.randn(1, 2, 5, 4, generator=torch.Generator().manual_seed(0))
     _, record = attend(q, q, q, mask=Mask.causal(), bias=torch.zeros(5, 5), see=EVERYTHING)
     half = replace(record, map=record.map.bfloat16())
@@ -134,7 +134,7 @@ def test_tensors_are_written_too(tmp_path: Path) -> None:
     np.testing.assert_array_equal(back[1].map, half.map.float().numpy())
 
 
-def test_odd_memory_is_written_as_it_reads(tmp_path: Path) -> None:
+def test_arrays_of_any_layout_are_saved(tmp_path: Path) -> None:
     trace = Trace([Record(shape=(1, 1, 3, 2), map=np.arange(6.0).reshape(1, 1, 2, 3).swapaxes(-1, -2)[..., ::-1])])
     trace[0].map.flags.writeable = False
     big_endian = Trace([replace(trace[0], map=trace[0].map.astype(">f4"))])
@@ -143,26 +143,26 @@ def test_odd_memory_is_written_as_it_reads(tmp_path: Path) -> None:
         np.testing.assert_array_equal(read_trace(tmp_path / "t")[0].map, trace[0].map)
 
 
-def test_who_answered_comes_back(tmp_path: Path) -> None:
+def test_fused_is_read_back(tmp_path: Path) -> None:
     ours, theirs = (replace(record, fused=fused) for record, fused in zip(small_trace(), (True, False), strict=False))
     Trace([ours, theirs]).save(tmp_path / "t")
     assert [record.fused for record in read_trace(tmp_path / "t")] == [True, False]
 
 
-def test_an_empty_trace_comes_back_empty(tmp_path: Path) -> None:
+def test_empty_trace_is_read_back(tmp_path: Path) -> None:
     Trace().save(tmp_path / "t")
     assert len(read_trace(tmp_path / "t")) == 0
 
 
-def test_shared_tokens_are_written_once(tmp_path: Path) -> None:
+def test_shared_tokens_are_stored_once(tmp_path: Path) -> None:
     tokens = ["token"] * 500
     one = Trace.from_weights(np.eye(500), tokens, map=2)[0]
     Trace([one] * 20).save(tmp_path / "t")
     assert (tmp_path / "t").stat().st_size < 20_000
-    assert read_trace(tmp_path / "t")[19].keys == (tuple(tokens),)
+    assert read_trace(tmp_path / "t")[19].key_tokens == (tuple(tokens),)
 
 
-def test_asking_for_q_and_k_that_nobody_kept_raises(tmp_path: Path) -> None:
+def test_saving_q_and_k_that_were_not_kept_raises(tmp_path: Path) -> None:
     record = replace(small_trace()[0], kept={}, rectangle=None)
     with pytest.raises(NotKeptError, match=r"See\(qk=True\)"):
         Trace([record]).save(tmp_path / "t", qk=True)
@@ -172,7 +172,7 @@ def test_asking_for_q_and_k_that_nobody_kept_raises(tmp_path: Path) -> None:
 # --- writing ---------------------------------------------------------------------------------------------
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t"
     small_trace().save(path)
     before = path.read_bytes()
@@ -188,13 +188,13 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("where", ["absent/t", "folder"])
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, where: str) -> None:
+def test_error_names_the_path_that_cannot_be_written(tmp_path: Path, where: str) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(FileError, match=where):
         Trace().save(tmp_path / where)
 
 
-def test_a_name_of_another_kind_of_file_is_refused(tmp_path: Path) -> None:
+def test_ending_of_another_format_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match=r"s\.csv has an ending .*; call it .*s\.safetensors"):
         small_trace().save(tmp_path / "s.csv")
     with pytest.raises(ArgumentError, match=r"x\.png has an ending .*; call it .*x\.html \(possible: \.html, \.htm\)"):
@@ -202,16 +202,16 @@ def test_a_name_of_another_kind_of_file_is_refused(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_who_may_read_other_files_may_read_a_trace(tmp_path: Path) -> None:
+def test_file_has_the_usual_permissions(tmp_path: Path) -> None:
     small_trace().save(tmp_path / "t.safetensors")
     (tmp_path / "other").touch()
     assert (tmp_path / "t.safetensors").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
-# --- files that are not what they should be --------------------------------------------------------------
+# --- invalid files ---------------------------------------------------------------------------------------
 
 
-def test_absent_and_folder(tmp_path: Path) -> None:
+def test_missing_file_and_folder(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"there is no file .*absent"):
         read_trace(tmp_path / "absent")
     with pytest.raises(FileError, match="is a folder"):
@@ -219,14 +219,14 @@ def test_absent_and_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"x", b"\xff" * 100, struct.pack("<Q", 10**12)])
-def test_what_is_no_safetensors_file_is_said_to_be_none(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_no_safetensors_file_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "t"
     path.write_bytes(content)
     with pytest.raises(FileError, match="could not be read as a safetensors file"):
         read_trace(path)
 
 
-def test_a_file_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
+def test_truncated_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t"
     small_trace().save(path, qk=True)
     whole = path.read_bytes()
@@ -236,7 +236,7 @@ def test_a_file_cut_short_anywhere_is_refused(tmp_path: Path) -> None:
             read_trace(path)
 
 
-def test_a_flipped_byte_never_raises_anything_else(tmp_path: Path) -> None:
+def test_flipped_bytes_raise_only_file_errors(tmp_path: Path) -> None:
     path = tmp_path / "t"
     small_trace().save(path, qk=True)
     whole = path.read_bytes()
@@ -258,7 +258,7 @@ def test_a_flipped_byte_never_raises_anything_else(tmp_path: Path) -> None:
 
 
 def rewritten(tmp_path: Path, change: Any) -> Path:
-    """A good file whose JSON and tensors went through `change(about, tensors)`."""
+    """A valid file after `change(about, tensors)` of its JSON and tensors."""
     from safetensors import safe_open
 
     path = tmp_path / "t"
@@ -271,18 +271,18 @@ def rewritten(tmp_path: Path, change: Any) -> Path:
     return path
 
 
-def test_other_safetensors_files_are_not_traces(tmp_path: Path) -> None:
+def test_other_safetensors_files_are_refused(tmp_path: Path) -> None:
     for metadata in ({}, {"format": "pt"}, {"regard": "[]"}, {"regard": '{"format": "other"}'}):
         with pytest.raises(FileError, match="not a trace"):
             read_trace(rewritten(tmp_path, lambda about, tensors, m=metadata: m))
 
 
-def test_a_newer_version_asks_for_a_newer_regard(tmp_path: Path) -> None:
+def test_newer_version_asks_to_upgrade(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"version 5; this one reads up to 4.*upgrade"):
         read_trace(rewritten(tmp_path, lambda about, tensors: about.update(version=5)))
 
 
-def test_a_file_of_version_3_is_read() -> None:
+def test_file_of_version_3_is_read() -> None:
     """Written by regard 0.1 before arrays were packed: `small_trace().save(path, qk=True)`."""
     back = read_trace(Path(__file__).with_name("version3.safetensors"))
     for found, wanted in zip(back, small_trace(), strict=True):
@@ -303,17 +303,17 @@ def test_files_of_older_versions_are_read(tmp_path: Path, version: int, unknown:
     assert_same(record, replace(small_trace()[0], **dict.fromkeys(unknown)))
 
 
-def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
+def test_error_names_the_missing_tensor(tmp_path: Path) -> None:
     for name in ("0.map", "0.ids", "0.top.weights", "0.kept.q", "0.kept.mask.0", "1.map"):
         with pytest.raises(FileError, match=f"tensor '{name}' is missing"):
             read_trace(rewritten(tmp_path, lambda about, tensors, n=name: tensors.__delitem__(n)))
 
 
 @pytest.mark.parametrize(
-    ("name", "array", "words"),
+    ("name", "array", "message"),
     [
         ("0.map", np.zeros((1, 2, 9, 9)), "shape"),
-        ("0.map", np.zeros((1, 2, 4, 2)), "shape"),  # 5 queries never make 4 bins
+        ("0.map", np.zeros((1, 2, 4, 2)), "shape"),  # 5 queries cannot form 4 bins
         ("0.map", np.zeros((1, 2, 3, 2), int), "dtype"),
         ("0.lse", np.zeros((1, 2, 4)), "shape"),
         ("0.received", np.zeros((1, 2)), "shape"),
@@ -328,9 +328,9 @@ def test_a_missing_tensor_is_named(tmp_path: Path) -> None:
         ("1.map", np.zeros((1, 1, 3, 4)), "shape"),
     ],
 )
-def test_a_tensor_that_cannot_be_is_named(tmp_path: Path, name: str, array: np.ndarray, words: str) -> None:
+def test_error_names_the_invalid_tensor(tmp_path: Path, name: str, array: np.ndarray, message: str) -> None:
     path = rewritten(tmp_path, lambda about, tensors: tensors.__setitem__(name, array))
-    with pytest.raises(FileError, match=f"{name.removesuffix('.0')}.*{words}"):
+    with pytest.raises(FileError, match=f"{name.removesuffix('.0')}.*{message}"):
         read_trace(path)
 
 
@@ -359,12 +359,12 @@ def test_a_tensor_that_cannot_be_is_named(tmp_path: Path, name: str, array: np.n
         lambda about: about["records"][0]["kept"].update(mask={"name": "os.system", "rule": {}}),
     ],
 )
-def test_json_that_cannot_be_is_refused(tmp_path: Path, change: Any) -> None:
+def test_invalid_json_is_refused(tmp_path: Path, change: Any) -> None:
     with pytest.raises(FileError, match="makes no sense"):
         read_trace(rewritten(tmp_path, lambda about, tensors: change(about) and None))
 
 
-def test_a_mask_nested_without_end_is_refused(tmp_path: Path) -> None:
+def test_deeply_nested_mask_is_refused(tmp_path: Path) -> None:
     rule: dict[str, Any] = {"is": "band", "left": None, "right": 0}
     text = '{"is": "not", "rule": ' * 5000 + json.dumps(rule) + "}" * 5000
 

@@ -1,4 +1,4 @@
-"""A Mask survives the file: written as a tree, it answers alike afterwards."""
+"""A Mask that is written as a JSON tree and read again is the same mask."""
 
 import json
 from typing import Any
@@ -14,16 +14,16 @@ from regard import Mask
 from regard.trace.mask_file import MaskTreeError, mask_of, mask_tree
 
 
-def again(mask: Mask) -> Mask:
+def round_trip(mask: Mask) -> Mask:
     tree, arrays = mask_tree(mask)
     return mask_of(json.loads(json.dumps(tree)), lambda number: arrays[number])
 
 
 @given(st.data())
-def test_a_mask_comes_back_the_same(data: st.DataObject) -> None:
+def test_round_trip_keeps_the_mask(data: st.DataObject) -> None:
     sizes = data.draw(call_sizes())
     mask = Mask.of(data.draw(composed_masks(sizes)).mask)
-    back = again(mask)
+    back = round_trip(mask)
     assert back.name == mask.name
     rows, cols = slice(0, sizes.T), slice(0, sizes.S)
     shape = (sizes.B, sizes.H, sizes.T, sizes.S)
@@ -31,22 +31,22 @@ def test_a_mask_comes_back_the_same(data: st.DataObject) -> None:
     np.testing.assert_array_equal(np.broadcast_to(after, shape), np.broadcast_to(before, shape))
 
 
-def test_either_does_not_become_both() -> None:
+def test_or_does_not_become_and() -> None:
     mask = Mask.causal() | Mask.prefix(2) | ~Mask.window(1, 1)
-    np.testing.assert_array_equal(again(mask).dense(6, 6), mask.dense(6, 6))
+    np.testing.assert_array_equal(round_trip(mask).dense(6, 6), mask.dense(6, 6))
 
 
 @pytest.mark.parametrize("lead", [(2, 3), (2,)], ids=["heads", "no heads"])
-def test_one_per_sample_stays_one_per_sample(lead: tuple[int, ...]) -> None:
+def test_mask_per_sample_stays_per_sample(lead: tuple[int, ...]) -> None:
     mask = Mask.from_keep(np.array([np.tri(4), np.eye(4)]))
     whole = slice(0, 4)
-    before, after = (m.bind(lead, 4, 4).block(whole, whole) for m in (mask, again(mask)))
+    before, after = (m.bind(lead, 4, 4).block(whole, whole) for m in (mask, round_trip(mask)))
     np.testing.assert_array_equal(after, before)
 
 
-def test_a_mask_of_tensors_comes_back_in_numpy() -> None:
+def test_mask_of_tensors_is_read_as_numpy() -> None:
     mask = Mask.padding(torch.tensor([[1, 2, 0]])) & Mask.segments(torch.tensor([0, 0, 1]))
-    assert again(mask).dense(3, 3).tolist() == mask.dense(3, 3, like=torch.zeros(())).tolist()
+    assert round_trip(mask).dense(3, 3).tolist() == mask.dense(3, 3, like=torch.zeros(())).tolist()
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_mask_of_tensors_comes_back_in_numpy() -> None:
         {"name": 3, "rule": {"is": "band", "left": None, "right": 0}},
     ],
 )
-def test_what_is_no_mask_is_refused(tree: Any) -> None:
+def test_invalid_tree_is_refused(tree: Any) -> None:
     arrays = [np.zeros(3, bool), np.zeros(3, int)]
     with pytest.raises(MaskTreeError):
         mask_of(tree, lambda number: arrays[number])

@@ -1,4 +1,4 @@
-"""What heads look at: patterns laid by hand score 1, their opposites 0, and planted heads get their names."""
+"""Patterns of heads: weights that follow a pattern score 1, other weights 0, and planted heads get their names."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from regard import Mask, See
 from regard.errors import ArgumentError, NotKeptError, UnknownNameError
 from regard.evaluation.alignment import read_aligned
 from regard.language import load
-from regard.language.handmade import HEADS, look
+from regard.language.handmade import HEADS, run_layer
 from regard.patterns import is_separator, names
 from regard.reference import softmax
 from regard.trace import Trace
@@ -26,8 +26,8 @@ TEXT = ["the", "cat", "sat", "on", "the", "mat", ",", "and", "the", "dog", "sat"
 N = len(TEXT)
 
 
-def onto(keys: list[int], size: int = N) -> np.ndarray:
-    """Every query looks at one key."""
+def one_hot(keys: list[int], size: int = N) -> np.ndarray:
+    """Every query attends to one key."""
     return np.eye(size)[keys]
 
 
@@ -35,8 +35,8 @@ def causal_even(size: int = N) -> np.ndarray:
     return np.tril(np.ones((size, size))) / np.arange(1, size + 1)[:, None]
 
 
-def onto_where(flags: np.ndarray) -> np.ndarray:
-    """Evenly at the flagged keys that are not ahead, and where there are none, evenly at all."""
+def even_over(flags: np.ndarray) -> np.ndarray:
+    """Even attention to the flagged keys up to the query; where there are none, to all keys."""
     flags = np.tril(flags).astype(float)
     even = causal_even(len(flags))
     return np.where(flags.any(1, keepdims=True), flags / np.maximum(flags.sum(1, keepdims=True), 1), even)
@@ -51,20 +51,20 @@ def scores(weights: np.ndarray, tokens: Any = TEXT, kind: Any = "decoder", **how
     return {name: score.value for name, score in head.scores.items()}
 
 
-AFTER = np.roll(equal(), 1, axis=1) * (np.arange(N) > 0) * ~np.eye(N, dtype=bool)
+AFTER_SAME = np.roll(equal(), 1, axis=1) * (np.arange(N) > 0) * ~np.eye(N, dtype=bool)
 PLANTED = {
-    "previous": onto([0, *range(N - 1)]),
+    "previous": one_hot([0, *range(N - 1)]),
     "itself": np.eye(N),
-    "first": onto([0] * N),
-    "same": onto_where(equal()),
-    "induction": onto_where(AFTER),
-    "separator": onto_where(np.array([[is_separator(token) for token in TEXT]] * N)),
-    "local": onto_where(np.abs(np.subtract.outer(np.arange(N), np.arange(N))) <= 3),
+    "first": one_hot([0] * N),
+    "same": even_over(equal()),
+    "induction": even_over(AFTER_SAME),
+    "separator": even_over(np.array([[is_separator(token) for token in TEXT]] * N)),
+    "local": even_over(np.abs(np.subtract.outer(np.arange(N), np.arange(N))) <= 3),
 }
 
 
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_pattern_laid_by_hand_scores_one_and_names_the_head(name: str) -> None:
+def test_head_with_a_pattern_scores_one_and_gets_its_name(name: str) -> None:
     (head,) = Trace.from_weights(PLANTED[name], TEXT, kind="decoder").heads()
     assert head.scores[name].value == pytest.approx(1)
     assert head.best is not None
@@ -72,7 +72,7 @@ def test_a_pattern_laid_by_hand_scores_one_and_names_the_head(name: str) -> None
 
 
 @pytest.mark.parametrize("name", sorted(set(PLANTED) - {"local"}))
-def test_it_scores_low_on_the_others(name: str) -> None:
+def test_head_with_a_pattern_scores_low_on_the_others(name: str) -> None:
     found = scores(PLANTED[name])
     near = {"previous": {"local"}, "itself": {"local"}}.get(name, set())
     assert all(value < 0.75 for other, value in found.items() if other != name and other not in near), found
@@ -80,7 +80,7 @@ def test_it_scores_low_on_the_others(name: str) -> None:
 
 
 def test_exact_zeros() -> None:
-    assert scores(np.eye(N))["same"] == 0  # itself is no other
+    assert scores(np.eye(N))["same"] == 0  # the token itself does not count
     assert scores(np.eye(N))["previous"] == 0
     assert scores(PLANTED["previous"])["itself"] == 0
     assert scores(PLANTED["first"])["previous"] < 0.1  # the second query's previous token is the first
@@ -88,14 +88,14 @@ def test_exact_zeros() -> None:
 
 
 @pytest.mark.parametrize("kind", ["decoder", "encoder", "cross"])
-def test_looking_evenly_scores_nothing(kind: str) -> None:
+def test_even_attention_scores_zero(kind: str) -> None:
     weights = causal_even() if kind == "decoder" else np.full((N, N), 1 / N)
     assert max(scores(weights, kind=kind).values()) < 1e-6
     (head,) = Trace.from_weights(weights, TEXT, TEXT, kind=kind).heads()
     assert head.best is None
 
 
-def test_the_numbers_of_one_score() -> None:
+def test_value_of_one_score() -> None:
     """Three queries; the third gives 0.5 to the token before it. Even would be 1/2 and 1/3."""
     weights = np.array([[1, 0, 0], [0.75, 0.25, 0], [0.25, 0.5, 0.25]])
     (head,) = Trace.from_weights(weights, kind="decoder").heads()
@@ -109,7 +109,7 @@ def test_the_numbers_of_one_score() -> None:
 
 
 @pytest.mark.parametrize(("T", "S"), [(6, 6), (9, 5), (4, 12)])
-def test_alignment_is_a_key_of_ones_own(T: int, S: int) -> None:
+def test_alignment_is_a_different_key_for_each_query(T: int, S: int) -> None:
     pace = np.round(np.linspace(0, S - 1, T)).astype(int)
     diagonal = np.eye(S)[pace]
     shuffled = np.eye(S)[np.random.default_rng(0).permutation(S)[pace]]
@@ -121,10 +121,10 @@ def test_alignment_is_a_key_of_ones_own(T: int, S: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:the model .* never read these words")
-def test_the_bundled_translators_alignment_heads_are_found() -> None:
-    """The head that best aligns what is written, by hand, looks most as if it did, over all sentences.
+def test_alignment_head_of_the_bundled_translator_is_found() -> None:
+    """The head that aligns best by hand-made alignments has the highest score over all sentences.
 
-    Layer 0, head 0 looks at the words of what was just read, and would be first on most of them.
+    Layer 0, head 0 attends to the words of the token just read, and must not be first on most of them.
     """
     translator = load("translator")
     best = translator.settings.alignment_heads[0]
@@ -144,14 +144,14 @@ def test_the_bundled_translators_alignment_heads_are_found() -> None:
 # --- models with planted heads ----------------------------------------------------------------------------
 
 
-def test_the_handmade_heads_get_their_names() -> None:
-    heads = {head.head: head.best and head.best.pattern for head in look(TEXT).trace.heads()}
+def test_handmade_heads_get_their_names() -> None:
+    heads = {head.head: head.best and head.best.pattern for head in run_layer(TEXT).trace.heads()}
     named = {HEADS[head]: pattern for head, pattern in heads.items()}
     assert named == {"previous-word": "previous", "same-word": "same", "first-word": "first", "all-so-far": None}
 
 
 def planted(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """q and k of three heads: induction, previous token, nothing. B H T E."""
+    """q and k of three heads: induction, previous token, none. B H T E."""
     T, sharp = len(ids), 40.0
     tokens, before = np.eye(64)[ids], np.eye(64)[np.roll(ids, 1)]
     before[0] = 0
@@ -177,7 +177,7 @@ def test_planted_heads_are_found_from_kept_q_and_k(kind: str) -> None:
     assert heads[0].scores["induction"].queries == 100
 
 
-def test_a_watched_model_with_planted_heads() -> None:
+def test_planted_heads_of_a_watched_model() -> None:
     ids = np.tile(np.arange(20), 2)
     q, k = (torch.tensor(x, dtype=torch.float32) for x in planted(ids))
 
@@ -198,13 +198,13 @@ def test_a_watched_model_with_planted_heads() -> None:
 
 
 def fixed_distance(back: int, size: int) -> np.ndarray:
-    """Every query looks so many places back; those that cannot look at themselves."""
+    """Every query attends to the key `back` places back; queries without such a key to themselves."""
     at = np.arange(size)
     return np.eye(size)[np.where((at >= back) & (at - back < size), np.clip(at - back, 0, size - 1), at)]
 
 
 @pytest.mark.parametrize("back", [2, 3, 4, 7, 11, -1, -3])
-def test_a_head_at_a_fixed_distance_is_named_by_it(back: int) -> None:
+def test_head_with_a_fixed_distance_is_named_by_it(back: int) -> None:
     size = 24
     tokens = [f"w{i}" for i in range(size)]
     kind = "decoder" if back > 0 else "encoder"
@@ -215,8 +215,8 @@ def test_a_head_at_a_fixed_distance_is_named_by_it(back: int) -> None:
     assert head.best.queries == size - abs(back)
 
 
-def test_every_distance_has_its_score() -> None:
-    """Against the definition, query by query."""
+def test_score_of_every_distance() -> None:
+    """Compared with the definition, query by query."""
     rng = np.random.default_rng(0)
     T, S = 9, 13
     weights = softmax(np.where(np.tril(np.ones((2, T, S), bool), S - T), rng.normal(size=(2, T, S)) * 3, -np.inf))
@@ -245,18 +245,18 @@ def test_shifted_induction_is_named(shift: int) -> None:
     earlier = np.tril(equal(tokens), -1)
     moved = np.roll(earlier, shift, axis=1)
     moved = np.tril(moved, -1) * (np.arange(size) >= shift if shift > 0 else np.arange(size) < size + shift)
-    (head,) = Trace.from_weights(onto_where(moved), tokens, kind="decoder").heads()
+    (head,) = Trace.from_weights(even_over(moved), tokens, kind="decoder").heads()
     assert head.best is not None
     assert head.best.pattern == f"induction{shift:+d}"
     assert head.best.value > 0.95
 
 
-def test_in_a_text_that_repeats_itself_distance_and_token_are_told_apart() -> None:
-    """With a period of 5, 4 back is also what followed the same token: the first period tells which it is."""
+def test_distance_and_token_are_distinguished_in_a_repeating_text() -> None:
+    """With a period of 5, 4 back is also what followed the same token: the first period shows which it is."""
     tokens = repeated(9, 2)
     distance = fixed_distance(8, len(tokens))
     once = np.tril(equal(tokens), -1)
-    induction = onto_where(np.tril(np.roll(once, 1, axis=1), -1) * (np.arange(len(tokens)) > 0))
+    induction = even_over(np.tril(np.roll(once, 1, axis=1), -1) * (np.arange(len(tokens)) > 0))
     tokens_short = repeated(5, 4)
     by_place = fixed_distance(4, len(tokens_short))
     best = [
@@ -266,8 +266,8 @@ def test_in_a_text_that_repeats_itself_distance_and_token_are_told_apart() -> No
     assert [score and score.pattern for score in best] == ["induction", "back-4", "induction"]
 
 
-def test_chance_is_not_named() -> None:
-    """Of 200 heads that look at random places, hardly any gets a name that a family gave it."""
+def test_random_heads_get_no_name() -> None:
+    """Of 200 heads with random attention, at most 10 get the name of a family."""
     rng = np.random.default_rng(0)
     tokens = [f"w{i}" for i in rng.integers(0, 12, 30)]
     weights = np.zeros((200, 30, 30))
@@ -277,24 +277,24 @@ def test_chance_is_not_named() -> None:
     assert len([name for name in found if "-" in name or "+" in name]) <= 10, Counter(found)
 
 
-# --- patterns of people's own -----------------------------------------------------------------------------
+# --- registered patterns ----------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def registering() -> Iterator[None]:
+def unregister_afterwards() -> Iterator[None]:
     before = set(names())
     yield
     for name in set(names()) - before:
         regard.patterns.unregister(name)
 
 
-@pytest.mark.usefixtures("registering")
-def test_a_pattern_of_ones_own_is_scored_and_named() -> None:
+@pytest.mark.usefixtures("unregister_afterwards")
+def test_registered_pattern_is_scored_and_named() -> None:
     def verbs(view: Any) -> np.ndarray:
         return np.array([[token == "sat" for token in row] for row in view.texts])[:, None]
 
     regard.patterns.register("verbs", verbs, label={"en": "verbs", "zh": "动词"}, needs_tokens=True)
-    weights = onto_where(np.array([[token == "sat" for token in TEXT]] * N))
+    weights = even_over(np.array([[token == "sat" for token in TEXT]] * N))
     heads = Trace.from_weights(weights, TEXT, kind="decoder").heads()
     assert heads[0].best is not None
     assert heads[0].best.pattern == "verbs"
@@ -305,14 +305,14 @@ def test_a_pattern_of_ones_own_is_scored_and_named() -> None:
     assert "verbs" not in Trace.from_weights(weights, kind="decoder").heads()[0].scores  # no tokens
     assert "verbs" not in Trace.from_weights(weights, TEXT, TEXT, kind="cross").heads()[0].scores
     regard.patterns.register("verbs", lambda view: np.arange(N) == 3)
-    assert Trace.from_weights(onto([3] * N), kind="decoder").heads()[0].best.pattern == "verbs"
+    assert Trace.from_weights(one_hot([3] * N), kind="decoder").heads()[0].best.pattern == "verbs"
 
 
-@pytest.mark.usefixtures("registering")
-def test_a_bad_pattern_is_told_in_one_sentence() -> None:
+@pytest.mark.usefixtures("unregister_afterwards")
+def test_invalid_patterns_are_refused() -> None:
     for name, function, sentence in [
-        ("first", len, "regard itself measures"),
-        ("back-3", len, "regard itself measures"),
+        ("first", len, "built-in pattern"),
+        ("back-3", len, "built-in pattern"),
         ("two words", len, "letters, digits"),
         (3, len, "found 3"),
         ("own", "len", "found str"),
@@ -335,7 +335,7 @@ def test_a_bad_pattern_is_told_in_one_sentence() -> None:
 # --- padding, samples, length -----------------------------------------------------------------------------
 
 
-def test_left_padding_is_passed_over() -> None:
+def test_left_padding_is_left_out() -> None:
     pad, T = 3, 9
     q = np.zeros((2, 1, T, 4))
     k = np.zeros((2, 1, T, 4))
@@ -349,7 +349,7 @@ def test_left_padding_is_passed_over() -> None:
     assert head.scores["first"].queries == (T - 1) + (T - pad - 1)
 
 
-def test_queries_that_see_nothing_or_met_nan_do_not_count() -> None:
+def test_fully_masked_and_nan_queries_do_not_count() -> None:
     weights = PLANTED["previous"].copy()
     weights[4] = 0
     weights[6] = np.nan
@@ -358,7 +358,7 @@ def test_queries_that_see_nothing_or_met_nan_do_not_count() -> None:
     assert head.scores["previous"].queries == N - 3
 
 
-def test_a_long_text_is_looked_at_in_places() -> None:
+def test_long_text_is_sampled() -> None:
     T = 900
     weights = np.eye(T)[[0, *range(T - 1)]]
     heads = Trace.from_weights(weights, kind="decoder").heads(queries=100)
@@ -367,19 +367,19 @@ def test_a_long_text_is_looked_at_in_places() -> None:
     assert "100 of 900 queries" in heads.text(lang="en")
 
 
-def test_a_step_with_a_cache_stands_at_the_last_key() -> None:
+def test_decoding_step_is_aligned_with_the_last_key() -> None:
     weights = np.zeros((2, 8))
     weights[0, 5] = weights[1, 6] = 1
     (head,) = Trace.from_weights(weights, kind="decoder").heads()
     assert head.scores["previous"].value == pytest.approx(1)
 
 
-def test_a_window_is_not_taken_for_a_local_head() -> None:
+def test_window_mask_does_not_make_a_local_head() -> None:
     rng = np.random.default_rng(0)
     q, k = rng.normal(size=(2, 1, 1, 30, 8)) * 0.01
     _, record = regard.attend(q, k, k, mask=Mask.window(2, 0), see=See(qk=True))
     (head,) = Trace([record]).heads()
-    assert "local" not in head.scores  # it could not look anywhere else
+    assert "local" not in head.scores  # no other key is visible
 
 
 @given(T=st.integers(0, 9), S=st.integers(0, 9), B=st.integers(0, 2), H=st.integers(0, 2), seed=st.integers(0, 20))
@@ -394,7 +394,7 @@ def test_scores_are_from_zero_to_one(T: int, S: int, B: int, H: int, seed: int) 
         assert all(0 <= score.value <= 1 and score.queries > 0 for head in heads for score in head.scores.values())
 
 
-# --- asked for, and refused -------------------------------------------------------------------------------
+# --- ranking, the table, and errors -----------------------------------------------------------------------
 
 
 def three() -> Heads:
@@ -411,14 +411,14 @@ def test_ranked_by_one_pattern() -> None:
         heads.ranked("inductoin")
 
 
-def test_a_score_on_too_few_queries_is_not_called_low() -> None:
+def test_score_on_too_few_queries_is_listed_separately() -> None:
     weights = np.stack([np.eye(2), np.full((2, 2), 0.5)])
     table = Trace.from_weights(weights, ["a", "b"], kind="encoder", name="h.0.attn").heads().text(lang="en")
     assert "heads that do none of this (every score below 0.3): 1" in table
-    assert "a score of 0.3 or more rests on fewer than 3 queries: 1" in table
+    assert "a score of 0.3 or more is based on fewer than 3 queries: 1" in table
 
 
-def test_the_table_in_both_languages() -> None:
+def test_table_in_both_languages() -> None:
     heads = three()
     english, chinese = heads.text(lang="en"), heads.text(lang="zh")
     assert str(heads) == english
@@ -430,25 +430,25 @@ def test_the_table_in_both_languages() -> None:
     assert "Attention is not explanation" in english
     assert "注意力不等于解释" in chinese
     assert "… and 1 more" in heads.text(most=1, lang="en")
-    assert "heads left out, because neither this text nor its labels can tell: 3" in heads.text("alignment", lang="en")
+    assert "heads left out, because this text or its labels are not enough" in heads.text("alignment", lang="en")
     with pytest.raises(ArgumentError, match="lang='de'"):
         heads.text(lang="de")
 
 
-def test_without_tokens_it_says_what_was_not_looked_for() -> None:
+def test_table_without_tokens_names_the_missing_patterns() -> None:
     heads = Trace.from_weights(PLANTED["same"], kind="decoder").heads()
     assert "same" not in heads[0].scores
     assert "tokenizer=" in heads.text(lang="en")
 
 
-def test_a_coarse_map_alone_is_refused_with_the_fix() -> None:
+def test_coarse_map_without_weights_is_refused_with_the_fix() -> None:
     q = np.random.default_rng(0).normal(size=(1, 1, 30, 4))
     _, record = regard.attend(q, q, q, see=See(map=8))
     with pytest.raises(NotKeptError, match=r"see=See\(qk=True\)"):
         Trace([record]).heads()
 
 
-def test_bad_questions_get_one_sentence() -> None:
+def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ArgumentError, match="no records, so it has nothing to tell"):
         find_heads(Trace())
     for wrong in (0, 1.5, "all"):

@@ -1,4 +1,4 @@
-"""Steps put together: the matrix that a text would have had in one go, from rows as they came."""
+"""Stitched steps: the matrix that the text has in one call, from the rows of its decoding steps."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.errors import ArgumentError, NotKeptError
-from regard.records import Record, Step, Top
+from regard.records import DecodeStep, Record, Top
 from regard.reference.statistics import entropy, pooled_map, received
 from regard.trace import Trace
 
@@ -22,7 +22,9 @@ def causal(B: int, T: int, seed: int = 0) -> np.ndarray:
     return weights / weights.sum(-1, keepdims=True)
 
 
-def call(weights: Any, step: Step | None = None, name: str = "h.0.attn", kind: str = "decoder", **more: Any) -> Record:
+def call(
+    weights: Any, step: DecodeStep | None = None, name: str = "h.0.attn", kind: str = "decoder", **more: Any
+) -> Record:
     return Record(
         shape=tuple(weights.shape),
         name=name,
@@ -38,18 +40,18 @@ def call(weights: Any, step: Step | None = None, name: str = "h.0.attn", kind: s
 
 
 def steps_of(weights: np.ndarray, cuts: list[int]) -> list[Record]:
-    """The calls that leave these weights: as many tokens each as there are between the cuts."""
+    """The calls with these weights, split at the cuts."""
     here = tuple(range(len(weights)))
     calls = []
     for start, stop in zip([0, *cuts], [*cuts, weights.shape[2]], strict=True):
-        step = Step(start, here) if start else None
+        step = DecodeStep(start, here) if start else None
         calls.append(call(weights[:, :, start:stop, :stop], step))
     return calls
 
 
 def assert_same(found: Record, wanted: Record) -> None:
-    """Two texts put together, alike in all that is there."""
-    assert (found.shape, found.queries, found.keys) == (wanted.shape, wanted.queries, wanted.keys)
+    """Assert that two stitched records are equal."""
+    assert (found.shape, found.query_tokens, found.key_tokens) == (wanted.shape, wanted.query_tokens, wanted.key_tokens)
     assert found.prompt == wanted.prompt
     np.testing.assert_array_equal(found.weights(), wanted.weights())
     for name in ("map", "lse", "entropy", "received", "sink"):
@@ -57,17 +59,17 @@ def assert_same(found: Record, wanted: Record) -> None:
 
 
 @pytest.mark.parametrize("parents", [(0, 2), (0, -1), (0,), (0, 1, 1)])
-def test_a_step_that_goes_on_from_nobody(parents: tuple[int, ...]) -> None:
+def test_step_with_invalid_parents_is_refused(parents: tuple[int, ...]) -> None:
     first, second = steps_of(causal(2, 5), [3])
-    broken = call(second.map, Step(3, parents))
-    with pytest.raises(ArgumentError, match="2 samples and goes on from samples"):
+    broken = call(second.map, DecodeStep(3, parents))
+    with pytest.raises(ArgumentError, match="2 samples and continues samples"):
         Trace([first, broken]).stitched()
     with pytest.raises(ArgumentError, match="which has 2"):
         Trace([first, broken]).stitched(np.zeros((2, 5), int))
 
 
 @given(T=st.integers(2, 12), data=st.data(), bins=st.sampled_from([None, 3, 5, 256]))
-def test_rows_make_the_matrix(T: int, data: st.DataObject, bins: int | None) -> None:
+def test_stitched_rows_equal_the_matrix(T: int, data: st.DataObject, bins: int | None) -> None:
     weights = causal(2, T)
     cuts = sorted(data.draw(st.sets(st.integers(1, T - 1), min_size=1)))
     (whole,) = Trace(steps_of(weights, cuts)).stitched(map=bins)
@@ -86,16 +88,16 @@ def test_rows_make_the_matrix(T: int, data: st.DataObject, bins: int | None) -> 
         np.testing.assert_allclose(whole.map, pooled_map(weights, bins), atol=1e-6)
 
 
-def test_torch_stays_torch() -> None:
+def test_tensors_stay_tensors() -> None:
     weights = causal(1, 4)
-    calls = [call(torch.tensor(weights[:, :, :3, :3])), call(torch.tensor(weights[:, :, 3:]), Step(3, (0,)))]
+    calls = [call(torch.tensor(weights[:, :, :3, :3])), call(torch.tensor(weights[:, :, 3:]), DecodeStep(3, (0,)))]
     (whole,) = Trace(calls).stitched()
     assert isinstance(whole.map, torch.Tensor)
     assert torch.equal(whole.weights(), torch.tensor(weights))
 
 
-def test_maps_are_made_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("regard.trace.stitching.NUMBERS_AT_ONCE", 1)
+def test_maps_are_pooled_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regard.trace.stitching.WEIGHTS_AT_ONCE", 1)
     weights = causal(2, 9)
     (whole,) = Trace(steps_of(weights, [4, 5, 6])).stitched(map=4)
     np.testing.assert_allclose(whole.map, pooled_map(weights, 4), atol=1e-6)
@@ -104,15 +106,15 @@ def test_maps_are_made_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 # --- beams -----------------------------------------------------------------------------------------------
 
 
-def searched() -> tuple[list[Record], np.ndarray]:
+def beam_search() -> tuple[list[Record], np.ndarray]:
     """Three beams over 2 + 3 tokens, and the ids of each call."""
     rng = np.random.default_rng(1)
     parents = [None, (0, 1, 2), (2, 0, 0), (1, 1, 2)]
     calls = []
-    for at, come_from in enumerate(parents):
+    for at, parent_rows in enumerate(parents):
         T, S = (2, 2) if at == 0 else (1, 2 + at)
         w = rng.random((3, 2, T, S))
-        step = None if come_from is None else Step(S - 1, come_from)
+        step = None if parent_rows is None else DecodeStep(S - 1, parent_rows)
         ids = np.full((3, 2), 7) if at == 0 else np.array([[10 * at], [10 * at + 1], [10 * at + 2]])
         tokens = tuple(tuple(str(i) for i in row) for row in ids.tolist())
         calls.append(call(w / w.sum(-1, keepdims=True), step, ids=ids, queries=tokens))
@@ -120,27 +122,27 @@ def searched() -> tuple[list[Record], np.ndarray]:
 
 
 def test_beams_are_followed_to_their_ancestors() -> None:
-    calls, _ = searched()
+    calls, _ = beam_search()
     (whole,) = Trace(calls).stitched()
     ancestors = [[0, 0, 0], [0, 0, 0], [1, 1, 2], [0, 1, 2]]  # call by call
     for at, rows in enumerate(ancestors):
         start = 0 if at == 0 else at + 1
         T, S = calls[at].shape[2:]
         np.testing.assert_array_equal(whole.weights(slice(start, start + T), slice(0, S)), calls[at].map[rows])
-    assert whole.queries == (
+    assert whole.query_tokens == (
         ("7", "7", "10", "21", "30"),
         ("7", "7", "10", "21", "31"),
         ("7", "7", "10", "22", "32"),
     )
-    assert whole.keys == whole.queries
+    assert whole.key_tokens == whole.query_tokens
 
 
-def test_a_text_is_found_by_its_ids_and_may_have_ended_early() -> None:
-    calls, _ = searched()
+def test_text_is_found_by_its_ids_and_may_end_early() -> None:
+    calls, _ = beam_search()
     texts = np.array([[7, 7, 10, 21, 31, 99], [7, 7, 12, 20, 2, 0], [7, 7, 11, 2, 0, 0]])
     (whole,) = Trace(calls).stitched(texts)
     assert whole.shape == (3, 2, 5, 5)
-    assert whole.queries == (("7", "7", "10", "21", "31"), ("7", "7", "12", "20", ""), ("7", "7", "11", "", ""))
+    assert whole.query_tokens == (("7", "7", "10", "21", "31"), ("7", "7", "12", "20", ""), ("7", "7", "11", "", ""))
     weights = whole.weights()
     np.testing.assert_array_equal(weights[1, :, 3, :4], calls[2].map[0, :, 0])
     np.testing.assert_array_equal(weights[2, :, 2, :3], calls[1].map[1, :, 0])
@@ -149,21 +151,21 @@ def test_a_text_is_found_by_its_ids_and_may_have_ended_early() -> None:
     assert np.isneginf(whole.lse[2, :, 3:]).all()
 
 
-def test_beams_of_one_source_are_not_another_s() -> None:
-    """A decoder's text does not tell which source it is the translation of; its place does."""
+def test_beams_of_different_sources_are_kept_apart() -> None:
+    """Two sources may have the same output; the order of the samples decides."""
     encoder = call(causal(2, 3), name="encoder.0", kind="encoder")
     rng = np.random.default_rng(0)
     w = rng.random((4, 2, 1, 1))
     first = call(w / w, ids=np.array([[1]] * 4))
     w = rng.random((4, 2, 1, 2))
-    second = call(w / w.sum(-1, keepdims=True), Step(1, (0, 1, 2, 3)), ids=np.array([[5], [6], [5], [6]]))
+    second = call(w / w.sum(-1, keepdims=True), DecodeStep(1, (0, 1, 2, 3)), ids=np.array([[5], [6], [5], [6]]))
     found = Trace([encoder, first, second]).stitched(np.array([[1, 6, 9], [1, 6, 9]]))
     assert found[0].map is encoder.map
     np.testing.assert_array_equal(found[1].weights()[:, :, 1], second.map[[1, 3], :, 0])
 
 
-def test_a_text_that_nobody_read() -> None:
-    calls, _ = searched()
+def test_text_that_was_not_read_is_refused() -> None:
+    calls, _ = beam_search()
     with pytest.raises(ArgumentError) as error:
         Trace(calls).stitched(np.array([[1, 2, 3]]))
     assert error.value.key == "stitch-text"
@@ -176,7 +178,7 @@ def test_a_text_that_nobody_read() -> None:
 
 
 def written(weights: np.ndarray, ids: list[int], name: str = "h.0.attn", kind: str = "decoder") -> list[Record]:
-    """Two tokens read, then one at a time."""
+    """Calls that read two tokens, then one at a time."""
     cuts = list(range(2, weights.shape[2]))
     calls = []
     for record in steps_of(weights, cuts):
@@ -185,8 +187,8 @@ def written(weights: np.ndarray, ids: list[int], name: str = "h.0.attn", kind: s
     return calls
 
 
-def test_of_several_texts_the_one_that_was_asked_for() -> None:
-    """They have their prompt in common, so that each run has read a beginning of either."""
+def test_ids_select_one_of_several_texts() -> None:
+    """Both texts have the same prompt, so each run has read a prefix of either."""
     one, two = causal(1, 5, seed=1), causal(1, 4, seed=2)
     first, second = written(one, [7, 8, 1, 2, 3]), written(two, [7, 8, 4, 5])
     trace = Trace([*first, *second])
@@ -200,7 +202,7 @@ def test_of_several_texts_the_one_that_was_asked_for() -> None:
     assert error.value.key == "stitch-text"
 
 
-def test_a_text_comes_with_its_own_source() -> None:
+def test_text_is_stitched_with_its_own_source() -> None:
     sources = [call(causal(B, 3, seed=B), name="encoder.0", kind="encoder") for B in (1, 2)]
     first = written(causal(1, 4, seed=1), [7, 8, 1, 2])
     w = causal(2, 2, seed=3)
@@ -214,14 +216,14 @@ def test_a_text_comes_with_its_own_source() -> None:
     np.testing.assert_array_equal(found[1].weights(), w)
 
 
-def test_texts_that_are_written_in_turn_are_told() -> None:
+def test_interleaved_texts_give_a_warning() -> None:
     one, two = causal(1, 4, seed=1), causal(1, 4, seed=2)
     begun = [call(weights[:, :, :3, :3]) for weights in (one, two)]
-    rest = [call(weights[:, :, 3:], Step(3, ())) for weights in (one, two)]
-    with pytest.warns(UserWarning, match="a call of 'h.0.attn' seems to go on") as told:
+    rest = [call(weights[:, :, 3:], DecodeStep(3, ())) for weights in (one, two)]
+    with pytest.warns(UserWarning, match="a call of 'h.0.attn' seems to continue") as warned:
         found = Trace([*begun, *rest]).stitched()
     assert len(found) == 4
-    assert told[0].filename == __file__
+    assert warned[0].filename == __file__
 
 
 def test_without_a_cache_the_longest_call_is_the_text() -> None:
@@ -229,33 +231,33 @@ def test_without_a_cache_the_longest_call_is_the_text() -> None:
     calls = [call(weights[:, :, :T, :T], ids=np.array([[7, 8, 1, 2][:T]])) for T in (2, 3, 4)]
     (whole,) = Trace(calls).stitched(np.array([[7, 8, 1, 2, 3]]))
     np.testing.assert_array_equal(whole.weights(), weights)
-    assert len(Trace(calls).stitched()) == 3, "nobody said which"
+    assert len(Trace(calls).stitched()) == 3, "without ids, every call is a text"
 
 
 def test_ids_without_the_prompt() -> None:
-    """As Whisper's generate returns them: the error says what to do."""
+    """Whisper's generate returns such ids; the error names the fix."""
     trace = Trace(written(causal(1, 4), [7, 8, 1, 2]))
-    with pytest.raises(ArgumentError, match="no ids where it leaves the prompt out"):
+    with pytest.raises(ArgumentError, match="no ids where generate omits the prompt"):
         trace.stitched(np.array([[1, 2, 3]]))
 
 
 # --- caches, and what is not a text ---------------------------------------------------------------------
 
 
-def test_a_cache_that_forgets_and_one_with_room() -> None:
+def test_sliding_cache_and_cache_with_free_slots() -> None:
     weights = causal(1, 5)
     weights[:, :, 4, :2] = 0
-    forgetting = [call(weights[:, :, :4, :4]), call(weights[:, :, 4:, 2:], Step(4, (0,)))]
-    (whole,) = Trace(forgetting).stitched()
+    sliding = [call(weights[:, :, :4, :4]), call(weights[:, :, 4:, 2:], DecodeStep(4, (0,)))]
+    (whole,) = Trace(sliding).stitched()
     np.testing.assert_array_equal(whole.weights(), weights)
-    roomy = np.concatenate([weights[:, :, 4:], np.zeros((1, 2, 1, 3))], -1)
-    (whole,) = Trace([call(weights[:, :, :4, :4]), call(roomy, Step(4, (0,)))]).stitched()
+    with_free_slots = np.concatenate([weights[:, :, 4:], np.zeros((1, 2, 1, 3))], -1)
+    (whole,) = Trace([call(weights[:, :, :4, :4]), call(with_free_slots, DecodeStep(4, (0,)))]).stitched()
     np.testing.assert_array_equal(whole.weights(), weights)
 
 
-def test_what_was_taken_back_is_left_out() -> None:
+def test_discarded_tokens_are_left_out() -> None:
     weights = causal(1, 6)
-    calls = [call(weights[:, :, :5, :5]), call(weights[:, :, 3:], Step(3, (0,)))]
+    calls = [call(weights[:, :, :5, :5]), call(weights[:, :, 3:], DecodeStep(3, (0,)))]
     (whole,) = Trace(calls).stitched()
     assert whole.shape == (1, 2, 6, 6)
     assert whole.prompt == 3
@@ -267,7 +269,7 @@ def test_cross_attention_keeps_its_source() -> None:
     calls = []
     for at in range(3):
         w = rng.random((2, 2, 1, 4))
-        step = Step(at, (0, 0)) if at else None
+        step = DecodeStep(at, (0, 0)) if at else None
         keys = (tuple("abcd"), tuple("efgh"))
         calls.append(call(w / w.sum(-1, keepdims=True), step, kind="cross", keys=keys))
     (whole,) = Trace(calls).stitched()
@@ -276,9 +278,9 @@ def test_cross_attention_keeps_its_source() -> None:
     np.testing.assert_array_equal(whole.weights()[:, :, 0], calls[0].map[[0, 0], :, 0])
 
 
-def test_the_rest_of_a_text_begins_anew() -> None:
+def test_text_watched_from_the_middle_starts_a_new_run() -> None:
     weights = causal(1, 5)
-    rest = [call(weights[:, :, 3:4, :4], Step(3, ())), call(weights[:, :, 4:], Step(4, (0,)))]
+    rest = [call(weights[:, :, 3:4, :4], DecodeStep(3, ())), call(weights[:, :, 4:], DecodeStep(4, (0,)))]
     one, two = Trace([*rest, *rest]).stitched()
     for whole in (one, two):
         assert whole.shape == (1, 2, 2, 5)
@@ -286,7 +288,7 @@ def test_the_rest_of_a_text_begins_anew() -> None:
         np.testing.assert_array_equal(whole.weights(), weights[:, :, 3:])
 
 
-def test_modules_apart_and_texts_apart() -> None:
+def test_modules_and_texts_are_stitched_separately() -> None:
     weights = causal(1, 3)
     one = steps_of(weights, [2])
     other = [record.named("h.1.attn") for record in one]
@@ -295,7 +297,7 @@ def test_modules_apart_and_texts_apart() -> None:
     assert [record.shape[2] for record in found] == [3, 3, 2, 2]
 
 
-def test_top_keys_are_counted_in_the_whole_text() -> None:
+def test_top_keys_have_positions_of_the_whole_text() -> None:
     weights = causal(1, 4)
 
     def top(w: np.ndarray, k: int) -> Top:
@@ -305,35 +307,37 @@ def test_top_keys_are_counted_in_the_whole_text() -> None:
     parts = [weights[:, :, :2, :2], weights[:, :, 2:3, :3], weights[:, :, 3:, 1:]]
     calls = [
         call(part, step, top=top(part, 3))
-        for part, step in zip(parts, (None, Step(2, (0,)), Step(3, (0,))), strict=True)
+        for part, step in zip(parts, (None, DecodeStep(2, (0,)), DecodeStep(3, (0,))), strict=True)
     ]
     (whole,) = Trace(calls).stitched()
     assert whole.top is not None
     assert whole.top.indices.shape == whole.top.weights.shape == (1, 2, 4, 3)
     np.testing.assert_array_equal(np.take_along_axis(whole.weights(), whole.top.indices, -1), whole.top.weights)
-    forgetful = call(weights[:, :, 3:, 2:], Step(3, (0,)), top=top(weights[:, :, 3:, 2:], 2))
-    (whole,) = Trace([*calls[:2], forgetful]).stitched()
+    sliding = call(weights[:, :, 3:, 2:], DecodeStep(3, (0,)), top=top(weights[:, :, 3:, 2:], 2))
+    (whole,) = Trace([*calls[:2], sliding]).stitched()
     assert whole.top is not None
-    assert all(len({*row}) == 3 for row in whole.top.indices.reshape(-1, 3).tolist()), "no key is named twice"
+    assert all(len({*row}) == 3 for row in whole.top.indices.reshape(-1, 3).tolist()), "no key appears twice"
 
 
 @pytest.mark.parametrize("bins", [0, -1, "x"])
-def test_a_number_of_bins_is_a_count(bins: Any) -> None:
+def test_wrong_number_of_bins_is_refused(bins: Any) -> None:
     with pytest.raises(ArgumentError, match="map"):
         Trace(steps_of(causal(1, 4), [2])).stitched(map=bins)
 
 
-def test_rows_longer_than_their_maps_need_more() -> None:
+def test_coarse_rows_without_kept_weights_are_refused() -> None:
     weights = causal(1, 4)
-    coarse = Record(shape=(1, 2, 1, 4), name="h.0.attn", kind="decoder", map=weights[:, :, 3:, :2], step=Step(3, (0,)))
+    coarse = Record(
+        shape=(1, 2, 1, 4), name="h.0.attn", kind="decoder", map=weights[:, :, 3:, :2], step=DecodeStep(3, (0,))
+    )
     with pytest.raises(NotKeptError):
         Trace([call(weights[:, :, :3, :3]), coarse]).stitched()
 
 
-def test_a_file_keeps_what_stitching_needs(tmp_path: Any) -> None:
+def test_file_keeps_what_stitching_needs(tmp_path: Any) -> None:
     from regard import read_trace
 
-    calls, _ = searched()
+    calls, _ = beam_search()
     trace = Trace(calls)
     trace.save(tmp_path / "t.safetensors")
     read = read_trace(tmp_path / "t.safetensors")
@@ -344,23 +348,23 @@ def test_a_file_keeps_what_stitching_needs(tmp_path: Any) -> None:
     assert read_trace(tmp_path / "whole.safetensors")[0].prompt == 2
 
 
-def test_texts_are_found_by_their_ids_in_a_file_too(tmp_path: Any) -> None:
+def test_texts_of_a_file_are_found_by_their_ids(tmp_path: Any) -> None:
     from regard import read_trace
 
-    calls, _ = searched()
+    calls, _ = beam_search()
     texts = np.array([[7, 7, 10, 21, 31, 99], [7, 7, 12, 20, 2, 0], [7, 7, 11, 2, 0, 0]])
     Trace(calls).save(tmp_path / "t.safetensors")
     (wanted,), (found,) = (trace.stitched(texts) for trace in (Trace(calls), read_trace(tmp_path / "t.safetensors")))
     assert_same(found, wanted)
 
 
-def test_a_file_from_before_it_kept_ids(tmp_path: Any) -> None:
+def test_file_without_ids(tmp_path: Any) -> None:
     from safetensors import safe_open
     from safetensors.numpy import save_file
 
     from regard import read_trace
 
-    calls, texts = searched()
+    calls, texts = beam_search()
     path = tmp_path / "t.safetensors"
     Trace(record.changed(ids=None) for record in calls).save(path)
     with safe_open(path, framework="np") as file:

@@ -1,4 +1,4 @@
-"""A Trace finds its records by number, name and kind, and says what is there when it cannot."""
+"""Records of a Trace are found by number, name and kind; an error lists what exists."""
 
 import io
 
@@ -20,31 +20,31 @@ def trace() -> Trace:
     return Trace(record(name, kind) for name, kind in zip(names, kinds, strict=True))
 
 
-def test_records_come_in_call_order(trace: Trace) -> None:
+def test_records_are_in_call_order(trace: Trace) -> None:
     assert len(trace) == 4
     assert [one.name for one in trace] == trace.names
     assert trace[0].name == "encoder.0.attn"
     assert trace[-1].name == trace[np.int64(3)].name == "decoder.0.cross"
 
 
-def test_one_record_is_a_trace() -> None:
+def test_trace_of_one_record() -> None:
     assert Trace(record("attn")).names == ["attn"]
 
 
-def test_a_name_or_its_end_finds_a_record(trace: Trace) -> None:
+def test_record_by_name_or_end_of_name(trace: Trace) -> None:
     assert trace["encoder.1.attn"] is trace[1]
     assert trace["1.attn"] is trace[1]
     assert trace["cross"] is trace[3]
 
 
-def test_the_end_of_a_name_is_cut_at_a_dot(trace: Trace) -> None:
+def test_end_of_a_name_begins_at_a_dot(trace: Trace) -> None:
     with pytest.raises(UnknownNameError):
         trace["ross"]
     with pytest.raises(UnknownNameError):
         trace[""]
 
 
-def test_a_part_of_a_name_finds_the_one_record_that_has_it() -> None:
+def test_record_by_a_unique_part_of_its_name() -> None:
     names = ["transformer.h.0.attn", "transformer.h.1.attn", "transformer.h.11.attn", "transformer.h.1.attn"]
     trace = Trace([record(name) for name in names])
     assert trace["h.1"] is trace[1]
@@ -52,40 +52,40 @@ def test_a_part_of_a_name_finds_the_one_record_that_has_it() -> None:
     assert trace["h.1#1"] is trace[3]
     with pytest.raises(ArgumentError, match=r"transformer\.h\.0\.attn, transformer\.h\.1\.attn"):
         trace["transformer.h"]
-    for asked in ("h.2", "nsformer.h.1", "h.1.", ".1."):
+    for key in ("h.2", "nsformer.h.1", "h.1.", ".1."):
         with pytest.raises(UnknownNameError):
-            trace[asked]
+            trace[key]
 
 
-def test_an_exact_name_wins_over_the_end_of_another() -> None:
+def test_exact_name_takes_precedence() -> None:
     trace = Trace([record("model.attn"), record("attn")])
     assert trace["attn"] is trace[1]
 
 
-def test_an_ambiguous_end_lists_what_it_fits(trace: Trace) -> None:
+def test_ambiguous_name_lists_the_matches(trace: Trace) -> None:
     with pytest.raises(ArgumentError, match=r"encoder\.0\.attn, decoder\.0\.attn"):
         trace["0.attn"]
 
 
-def test_an_unknown_name_suggests_the_nearest(trace: Trace) -> None:
+def test_unknown_name_suggests_the_nearest(trace: Trace) -> None:
     with pytest.raises(UnknownNameError, match=r"nearest of the 4 is 'encoder.1.attn'"):
         trace["encodr.1.attn"]
     with pytest.raises(UnknownNameError, match="holds none"):
         Trace()["a"]
 
 
-def test_a_number_out_of_range_says_how_many_there_are(trace: Trace) -> None:
+def test_number_out_of_range_names_the_count(trace: Trace) -> None:
     with pytest.raises(UnknownNameError, match="no record 9: this trace holds 4"):
         trace[9]
     with pytest.raises(ArgumentError, match="found float"):
         trace[1.5]  # type: ignore[call-overload]
 
 
-def test_a_slice_is_a_trace(trace: Trace) -> None:
+def test_slice_is_a_trace(trace: Trace) -> None:
     assert trace[1:3].names == ["encoder.1.attn", "decoder.0.attn"]
 
 
-def test_the_second_call_of_a_module_is_numbered() -> None:
+def test_later_calls_of_a_module_are_numbered() -> None:
     trace = Trace([record("attn"), record("attn"), record("attn#1"), record("attn")])
     assert trace.names == ["attn", "attn#1", "attn#1#1", "attn#2"]
     assert trace["attn#2"] is trace[3]
@@ -108,7 +108,7 @@ def test_select_by_kind_and_by_pattern(trace: Trace) -> None:
         trace.select(kind="crosss")  # type: ignore[arg-type]
 
 
-def test_repr_is_one_short_line(trace: Trace) -> None:
+def test_repr(trace: Trace) -> None:
     assert repr(trace) == (
         "Trace(4 records: encoder.0.attn, …, decoder.0.cross; encoder, decoder, cross; 1 head 2 × 2)"
     )
@@ -117,13 +117,13 @@ def test_repr_is_one_short_line(trace: Trace) -> None:
     assert len(repr(many)) < 120
 
 
-def test_show_reaches_the_terminal_view() -> None:
+def test_show_draws_in_the_terminal() -> None:
     out = io.StringIO()
     Trace.from_weights(np.eye(2)).show(file=out)
     assert "self-attention" in out.getvalue()
 
 
-def test_the_mean_of_all_heads_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mean_of_all_heads_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     even, sharp = np.full((2, 2), 0.5), np.eye(2)
     trace = Trace([Trace.from_weights(np.stack([even, sharp]), name=f"h.{n}")[0] for n in range(2)])
     out = io.StringIO()

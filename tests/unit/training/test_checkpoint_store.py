@@ -1,4 +1,4 @@
-"""Checkpoints: what goes in comes out to the last bit, and what is not whole is passed over with its reason."""
+"""Checkpoints are restored bit for bit; damaged ones are skipped with the reason."""
 
 import errno
 import hashlib
@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as arrays
 
 from regard.errors import ArgumentError, DtypeError, FileError, TooLargeError
 from regard.training import checkpoint_store, durable
-from regard.training.checkpoint_store import LATEST, Snapshot, Store
+from regard.training.checkpoint_store import LATEST, CheckpointStore, Snapshot
 
 DTYPES = (torch.float16, torch.float32, torch.float64, torch.bfloat16)
 
@@ -50,24 +50,24 @@ def names(folder: Path) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody cuts the power here: waiting for the disk would only slow the tests down."""
+def no_fsync(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No power failure is tested here: waiting for the disk would only slow down the tests."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
+def store(tmp_path: Path) -> CheckpointStore:
     """Two good checkpoints, of steps 10 and 20."""
-    store = Store(tmp_path / "checkpoints")
+    store = CheckpointStore(tmp_path / "checkpoints")
     for step in (10, 20):
         store.save(snapshot(step))
     return store
 
 
-# --- what is written -------------------------------------------------------------------------------------
+# --- writing ---------------------------------------------------------------------------------------------
 
 
-def test_the_newest_comes_back_to_the_last_bit(store: Store) -> None:
+def test_newest_is_restored_bit_for_bit(store: CheckpointStore) -> None:
     found = store.newest()
     assert not found.skipped
     assert_same(found.snapshot, snapshot(20))
@@ -77,43 +77,43 @@ def test_the_newest_comes_back_to_the_last_bit(store: Store) -> None:
 
 
 @given(st.data())
-def test_every_dtype_and_shape_survives(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_every_dtype_and_shape_is_restored(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     shapes = data.draw(st.lists(arrays.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=5), max_size=4))
     tensors = {}
     for number, shape in enumerate(shapes):
         x = torch.randn(shape, generator=torch.Generator().manual_seed(number))
         x = x.to(data.draw(st.sampled_from(DTYPES)))
         tensors[f"层.{number}"] = x.transpose(0, -1) if x.dim() and data.draw(st.booleans()) else x
-    store = Store(tmp_path_factory.mktemp("store"))
+    store = CheckpointStore(tmp_path_factory.mktemp("store"))
     saved = Snapshot(0, tensors, dict(reversed(tensors.items())), {})
     store.save(saved)
     assert_same(store.newest().snapshot, saved)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_every_half_precision_number_survives_nan_by_nan(dtype: torch.dtype, tmp_path: Path) -> None:
+def test_every_half_precision_value_is_restored(dtype: torch.dtype, tmp_path: Path) -> None:
     every = torch.arange(-(2**15), 2**15, dtype=torch.int16).view(dtype)
-    store = Store(tmp_path)
+    store = CheckpointStore(tmp_path)
     store.save(Snapshot(1, {"every": every}, {"grad": every.clone().requires_grad_()}, {}))
     assert_same(store.newest().snapshot, Snapshot(1, {"every": every}, {"grad": every}, {}))
 
 
-def test_what_is_loaded_can_be_trained_on(store: Store) -> None:
+def test_loaded_tensors_are_writable(store: CheckpointStore) -> None:
     weight = store.load(20).model["a.weight"]
     weight += 1
     assert_same(store.load(20), snapshot(20))
 
 
-def test_the_newest_are_kept_and_no_fewer_than_two(tmp_path: Path) -> None:
-    store = Store(tmp_path, keep=3)
+def test_newest_checkpoints_are_kept(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path, keep=3)
     for step in (1, 2, 3, 4, 100_000_000):
         store.save(snapshot(step))
     assert store.steps() == [3, 4, 100_000_000]
     with pytest.raises(ArgumentError, match="keep must be a whole number of at least 2; found 1"):
-        Store(tmp_path, keep=1)
+        CheckpointStore(tmp_path, keep=1)
 
 
-def test_a_step_saved_again_takes_the_place_of_the_first(store: Store) -> None:
+def test_saving_a_step_again_replaces_it(store: CheckpointStore) -> None:
     again = snapshot(20)._replace(state={"again": True})
     store.save(again)
     assert_same(store.newest().snapshot, again)
@@ -121,19 +121,19 @@ def test_a_step_saved_again_takes_the_place_of_the_first(store: Store) -> None:
     assert not [name for name in names(store.folder) if "tmp" in name]
 
 
-def test_going_back_leaves_the_later_steps_behind(store: Store) -> None:
+def test_saving_an_earlier_step_removes_later_ones(store: CheckpointStore) -> None:
     store.save(snapshot(15))
     assert store.steps() == [10, 15]
     assert (store.folder / LATEST).read_text() == "step-00000015\n"
 
 
-def test_models_come_oldest_first_and_verified(store: Store) -> None:
+def test_models_are_verified_and_oldest_first(store: CheckpointStore) -> None:
     found = list(store.models(2))
     assert [bits(model["half"]) for model in found] == [bits(snapshot(step).model["half"]) for step in (10, 20)]
     assert len(list(store.models(9))) == 2
     damage(store.folder / "step-00000010" / checkpoint_store.MODEL)
     assert len(list(store.models(1))) == 1
-    with pytest.raises(FileError, match="is not what was written"):
+    with pytest.raises(FileError, match="has changed since it was written"):
         list(store.models(2))
 
 
@@ -141,15 +141,15 @@ def test_models_come_oldest_first_and_verified(store: Store) -> None:
     ("change", "error", "message"),
     [
         ({"model": {"ids": torch.arange(3)}}, DtypeError, "ids must hold floating-point"),
-        ({"state": {"loss": float("nan")}}, ArgumentError, "state must be values that JSON can hold"),
+        ({"state": {"loss": float("nan")}}, ArgumentError, "state must be JSON values"),
         ({"state": {"rng": b"\0"}}, ArgumentError, "not JSON serializable"),
         ({"state": {1: "a", "1": "b"}}, ArgumentError, "state must be"),
-        ({"state": {"x": "x" * checkpoint_store.LARGEST_JSON}}, ArgumentError, "16.0 MiB is the most"),
+        ({"state": {"x": "x" * checkpoint_store.LARGEST_JSON}}, ArgumentError, "the maximum is 16.0 MiB"),
         ({"step": -1}, ArgumentError, "step must be a whole number"),
     ],
 )
-def test_what_could_not_be_read_again_is_not_written(
-    change: dict[str, Any], error: type[Exception], message: str, store: Store
+def test_invalid_snapshot_raises_before_writing(
+    change: dict[str, Any], error: type[Exception], message: str, store: CheckpointStore
 ) -> None:
     before = names(store.folder)
     with pytest.raises(error, match=message):
@@ -157,11 +157,11 @@ def test_what_could_not_be_read_again_is_not_written(
     assert names(store.folder) == before
 
 
-# --- what is left behind ---------------------------------------------------------------------------------
+# --- leftovers -------------------------------------------------------------------------------------------
 
 
-def test_only_what_the_dead_left_is_swept(store: Store) -> None:
-    dead = 2**22 + 1  # beyond any process id of Linux
+def test_sweep_removes_only_files_of_dead_processes(store: CheckpointStore) -> None:
+    dead = 2**22 + 1  # larger than any process id of Linux
     left = [f"step-00000030.tmp-{dead}", f"step-00000005.gone.tmp-{os.getpid()}", f"{LATEST}.tmp-9999999999"]
     for name in (*left, "step-00000030.tmp-0"):
         (store.folder / name).mkdir()
@@ -174,8 +174,8 @@ def test_only_what_the_dead_left_is_swept(store: Store) -> None:
     assert store.steps() == [10, 20]
 
 
-def test_a_save_clears_the_way_for_itself(store: Store) -> None:
-    """A process may have the number of one that was killed in the middle of the same step."""
+def test_save_replaces_leftovers_with_its_own_name(store: CheckpointStore) -> None:
+    """A process may have the same id as one that was killed during the same step."""
     durable.temporary(store.folder / "step-00000030").mkdir()
     durable.temporary(store.folder / LATEST).write_text("half")
     (store.folder / "step-00000030").symlink_to("nowhere")
@@ -183,8 +183,8 @@ def test_a_save_clears_the_way_for_itself(store: Store) -> None:
     assert names(store.folder) == [LATEST, "step-00000020", "step-00000030"]
 
 
-def test_everything_is_on_the_disk_before_it_gets_its_name(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A power cut may undo whatever was not synced, in any order."""
+def test_files_are_synced_before_the_rename(store: CheckpointStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power failure may undo whatever was not synced, in any order."""
     happened: list[int | str] = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: happened.append(os.fstat(descriptor).st_ino))
     monkeypatch.setattr(durable, "fault_point", lambda call: happened.append(call) if call == "rename" else None)
@@ -197,10 +197,10 @@ def test_everything_is_on_the_disk_before_it_gets_its_name(store: Store, monkeyp
     )
     inside = [path.stat().st_ino for path in (*files, target)]
     folder, latest = store.folder.stat().st_ino, (store.folder / LATEST).stat().st_ino
-    assert happened == [*inside, "rename", folder, latest, "rename", folder, "rename"]  # the last: step 10 goes
+    assert happened == [*inside, "rename", folder, latest, "rename", folder, "rename"]  # the last: step 10 is removed
 
 
-def test_sweeping_follows_no_link(store: Store, tmp_path: Path) -> None:
+def test_sweep_does_not_follow_links(store: CheckpointStore, tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("here")
     aside = store.folder / f"step-00000030.tmp-{os.getpid()}"
     aside.mkdir()
@@ -211,14 +211,14 @@ def test_sweeping_follows_no_link(store: Store, tmp_path: Path) -> None:
     assert (tmp_path / "precious").read_text() == "here"
 
 
-def test_nothing_there_is_nothing_found(tmp_path: Path) -> None:
-    assert Store(tmp_path / "none").newest() == (None, ())
-    assert Store(tmp_path).newest() == (None, ())
+def test_empty_folder_has_no_checkpoint(tmp_path: Path) -> None:
+    assert CheckpointStore(tmp_path / "none").newest() == (None, ())
+    assert CheckpointStore(tmp_path).newest() == (None, ())
     with pytest.raises(FileError, match="no checkpoint of step 3; there are: –"):
-        Store(tmp_path).load(3)
+        CheckpointStore(tmp_path).load(3)
 
 
-# --- checkpoints that are not whole ----------------------------------------------------------------------
+# --- damaged checkpoints ---------------------------------------------------------------------------------
 
 
 def damage(path: Path) -> None:
@@ -228,7 +228,7 @@ def damage(path: Path) -> None:
 
 
 def rewrite(**changes: Any) -> Callable[[Path], None]:
-    """Change entries of the manifest; None takes one out."""
+    """Change entries of the manifest; None removes one."""
 
     def change(folder: Path) -> None:
         path = folder / checkpoint_store.MANIFEST
@@ -304,7 +304,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_not_whole_is_passed_over_with_its_reason(fault: str, store: Store) -> None:
+def test_damaged_checkpoint_is_skipped_with_its_reason(fault: str, store: CheckpointStore) -> None:
     spoil, key = FAULTS[fault]
     spoil(store.folder / "step-00000020")
     found = store.newest()
@@ -317,13 +317,13 @@ def test_what_is_not_whole_is_passed_over_with_its_reason(fault: str, store: Sto
     with pytest.raises(FileError) as caught:
         store.load(20)
     assert caught.value.key == key
-    store.save(snapshot(20))  # and the run goes on
+    store.save(snapshot(20))  # the run continues
     assert_same(store.newest().snapshot, snapshot(20))
     assert store.newest().skipped == ()
 
 
-def test_honest_hashes_of_nonsense_are_not_enough(store: Store) -> None:
-    """Whoever makes a checkpoint can make its manifest: the numbers are looked at all the same."""
+def test_correct_hashes_of_invalid_content_raise(store: CheckpointStore) -> None:
+    """A forged checkpoint can have correct hashes: its content is validated all the same."""
     folder = store.folder / "step-00000020"
     for name in checkpoint_store.FILES:
         (folder / name).write_bytes(b"\x80\x04 pickle, perhaps")
@@ -335,7 +335,7 @@ def test_honest_hashes_of_nonsense_are_not_enough(store: Store) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "step-00000099\n", "../../etc\n", None])
-def test_latest_is_for_people_only(content: str | None, store: Store) -> None:
+def test_latest_file_is_not_read(content: str | None, store: CheckpointStore) -> None:
     (store.folder / LATEST).unlink()
     if content is not None:
         (store.folder / LATEST).write_text(content)
@@ -344,7 +344,7 @@ def test_latest_is_for_people_only(content: str | None, store: Store) -> None:
     assert (store.folder / LATEST).read_text() == "step-00000030\n"
 
 
-def test_all_damaged_is_said_newest_first(store: Store) -> None:
+def test_all_damaged_checkpoints_are_listed_newest_first(store: CheckpointStore) -> None:
     for step in (10, 20):
         damage(store.folder / f"step-{step:08d}" / checkpoint_store.STATE)
     found = store.newest()
@@ -352,10 +352,10 @@ def test_all_damaged_is_said_newest_first(store: Store) -> None:
     assert [skipped.path.name for skipped in found.skipped] == ["step-00000020", "step-00000010"]
 
 
-# --- a disk that says no ---------------------------------------------------------------------------------
+# --- errors of the disk ----------------------------------------------------------------------------------
 
 
-def test_no_room_is_said_before_anything_is_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_raises_before_writing(store: CheckpointStore, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(store.folder)._replace(free=100)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
     before = names(store.folder)
@@ -364,14 +364,16 @@ def test_no_room_is_said_before_anything_is_written(store: Store, monkeypatch: p
         store.save(snapshot(30))
     assert caught.value.exit_code == 5
     assert names(store.folder) == before
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(total=0))  # does not tell
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda path: usage._replace(total=0)
+    )  # a file system that reports no size
     store.save(snapshot(30))
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
 @pytest.mark.parametrize("call", ["write", "fsync", "replace"])
-def test_a_refusal_at_any_call_leaves_what_was_there(
-    call: str, number: int, store: Store, monkeypatch: pytest.MonkeyPatch
+def test_error_at_any_call_keeps_older_checkpoints(
+    call: str, number: int, store: CheckpointStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = getattr(os, call)
     for n in range(100):
@@ -394,22 +396,22 @@ def test_a_refusal_at_any_call_leaves_what_was_there(
         assert os.strerror(number) in str(refusal)
         assert_same(store.load(20), snapshot(20))
         assert not [name for name in names(store.folder) if "tmp" in name]
-        if 30 in store.steps():  # the refusal came after it was in place
+        if 30 in store.steps():  # the error came after the rename
             assert_same(store.newest().snapshot, snapshot(30))
-            store.save(snapshot(20))  # start over from two good ones
+            store.save(snapshot(20))  # start again from two good ones
             store.save(snapshot(10))
             store.save(snapshot(20))
     assert n > {"write": 8, "fsync": 6, "replace": 0}[call]
 
 
-def test_a_short_write_goes_on(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_write_is_continued(store: CheckpointStore, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, content: real(descriptor, content[:7]))
     store.save(snapshot(30))
     assert_same(store.newest().snapshot, snapshot(30))
 
 
-def test_an_interrupt_leaves_no_half_checkpoint(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_leaves_no_partial_checkpoint(store: CheckpointStore, monkeypatch: pytest.MonkeyPatch) -> None:
     before = names(store.folder)
 
     def interrupt(call: str) -> None:
@@ -422,14 +424,14 @@ def test_an_interrupt_leaves_no_half_checkpoint(store: Store, monkeypatch: pytes
     assert names(store.folder) == before
 
 
-def test_a_folder_that_cannot_be_written_is_named(store: Store, tmp_path: Path) -> None:
+def test_unwritable_folder_is_named(store: CheckpointStore, tmp_path: Path) -> None:
     with pytest.raises(FileError, match="could not be written"):
-        Store(tmp_path / "no" / "such").save(snapshot(1))
+        CheckpointStore(tmp_path / "no" / "such").save(snapshot(1))
     (tmp_path / "file").write_text("")
     with pytest.raises(FileError, match=r"file.* could not be written \((Not a directory|File exists)\)"):
-        Store(tmp_path / "file").save(snapshot(1))
+        CheckpointStore(tmp_path / "file").save(snapshot(1))
     with pytest.raises(FileError, match="file could not be read"):
-        Store(tmp_path / "file").newest()
+        CheckpointStore(tmp_path / "file").newest()
     shutil.rmtree(store.folder)
-    store.save(snapshot(30))  # made again: what is gone is gone, the run need not be
+    store.save(snapshot(30))  # the folder is created again: the run can continue
     assert_same(store.newest().snapshot, snapshot(30))

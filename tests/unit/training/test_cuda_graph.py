@@ -1,4 +1,4 @@
-"""A step captured as a graph: everything that can be known without a GPU. The graphs themselves: tests/gpu."""
+"""Steps captured as CUDA graphs: everything that can be tested without a GPU. For real graphs see tests/gpu."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,11 +9,11 @@ from torch import Tensor
 
 from regard.training import cuda_graph
 from regard.training.batches import IGNORED
-from regard.training.cuda_graph import WARM_UP, Captured, squared
-from regard.training.step import Micro
+from regard.training.cuda_graph import WARM_UP, GraphedUpdate, padded_to_widest
+from regard.training.step import MicroBatch
 
 
-def micro(B: int, T: int, S: int, fill: int = 1) -> Micro:
+def micro(B: int, T: int, S: int, fill: int = 1) -> MicroBatch:
     inputs = {
         "ids": torch.full((B, T), fill),
         "source": torch.full((B, S), fill),
@@ -22,18 +22,18 @@ def micro(B: int, T: int, S: int, fill: int = 1) -> Micro:
     return inputs, torch.full((B, T), fill)
 
 
-def test_a_batch_is_filled_up_to_squares_of_which_nothing_counts() -> None:
-    inputs, targets = squared(*micro(2, 3, 5))
+def test_batch_is_padded_with_ignored_values() -> None:
+    inputs, targets = padded_to_widest(*micro(2, 3, 5))
     assert {each.shape for each in (*inputs.values(), targets)} == {(2, 5)}
     assert targets[:, 3:].eq(IGNORED).all()
     assert inputs["ids"][:, 3:].eq(0).all()
-    inputs, _ = squared(*micro(2, 5, 3))
+    inputs, _ = padded_to_widest(*micro(2, 5, 3))
     assert not inputs["source_keep"][:, 3:].any()
     assert inputs["source_keep"].dtype == torch.bool
 
 
 class Recorder:
-    """Stands in for CUDA graphs: recording runs the update's Python once, a replay adds up what its buffers hold."""
+    """A fake update for fake CUDA graphs: recording calls it once, a replay sums the content of its buffers."""
 
     def __init__(self) -> None:
         self.eager = 0
@@ -41,14 +41,14 @@ class Recorder:
     def prepare(self, *, lr: float, n_targets: int) -> None:
         self.prepared = lr, n_targets
 
-    def __call__(self, micro: Sequence[Micro]) -> Tensor:
+    def __call__(self, micro: Sequence[MicroBatch]) -> Tensor:
         self.eager += 1
         return sum((targets[targets != IGNORED].sum() for _, targets in micro), torch.zeros(())).float()
 
 
 @pytest.fixture
-def graphs(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[Captured, Recorder]]:
-    def record(self: Captured, micro: Sequence[Micro]) -> cuda_graph._Graph:
+def graphs(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[GraphedUpdate, Recorder]]:
+    def record(self: GraphedUpdate, micro: Sequence[MicroBatch]) -> cuda_graph._Graph:
         own = [({name: each.clone() for name, each in inputs.items()}, targets.clone()) for inputs, targets in micro]
         numbers = torch.zeros(())
 
@@ -57,16 +57,16 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> Callable[[], tuple[Captured, Reco
 
         return cuda_graph._Graph(own, numbers, replay)
 
-    monkeypatch.setattr(Captured, "_record", record)
+    monkeypatch.setattr(GraphedUpdate, "_record", record)
 
-    def made() -> tuple[Captured, Recorder]:
+    def made() -> tuple[GraphedUpdate, Recorder]:
         recorder = Recorder()
-        return Captured(recorder), recorder  # type: ignore[arg-type]
+        return GraphedUpdate(recorder), recorder  # type: ignore[arg-type]
 
     return made
 
 
-def test_a_shape_is_warmed_up_and_then_replayed_with_the_numbers_of_the_moment(graphs) -> None:
+def test_shape_is_warmed_up_then_replayed_with_current_data(graphs) -> None:
     step, recorder = graphs()
     step.prepare(lr=0.5, n_targets=6)
     assert recorder.prepared == (0.5, 6)
@@ -77,7 +77,7 @@ def test_a_shape_is_warmed_up_and_then_replayed_with_the_numbers_of_the_moment(g
     assert recorder.eager == WARM_UP + 1
 
 
-def test_shapes_beyond_the_most_are_computed_without_a_graph(graphs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shapes_beyond_the_limit_run_without_a_graph(graphs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cuda_graph, "MOST_GRAPHS", 1)
     step, recorder = graphs()
     for _ in range(4):
@@ -86,7 +86,7 @@ def test_shapes_beyond_the_most_are_computed_without_a_graph(graphs, monkeypatch
     assert recorder.eager == WARM_UP + 4
 
 
-def test_graphs_share_memory_and_bear_the_thread_that_sends_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphs_share_memory_and_tolerate_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded: list[dict[str, object]] = []
 
     class Graph:
@@ -103,7 +103,7 @@ def test_graphs_share_memory_and_bear_the_thread_that_sends_batches(monkeypatch:
 
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
     monkeypatch.setattr(torch.cuda, "graph", graph)
-    step = Captured(Recorder())  # type: ignore[arg-type]
+    step = GraphedUpdate(Recorder())  # type: ignore[arg-type]
     for width in (5, 5, 5, 6, 6, 6):
         step([micro(2, 3, width)])
     mode = {"capture_error_mode": "thread_local"}

@@ -1,4 +1,4 @@
-"""metrics.jsonl and events: one line and one event a step, the validation in the line of its step."""
+"""metrics.jsonl and events: one line and one event per step, the validation loss in the line of its step."""
 
 import json
 from pathlib import Path
@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from regard.errors import FileError
-from regard.training.journal import Event, Journal, Pace, Report, Stepped, Validated
+from regard.training.journal import Event, Journal, Report, Stepped, Throughput, Validated
 
 
-class Steady(Pace):
-    """Always 100 tokens and half a step a second."""
+class Steady(Throughput):
+    """Always 100 tokens and half a step per second."""
 
     tokens_per_second = 100.0  # type: ignore[assignment]
     seconds_per_step = 2.0  # type: ignore[assignment]
@@ -24,7 +24,7 @@ def report(step: int, loss: float | None = 2.5) -> Report:
 def journal(folder: Path, *, silent: bool = False) -> tuple[Journal, list[Event]]:
     events: list[Event] = []
     made = Journal(folder, 10, [events.append], silent=silent)
-    made.pace = Steady()
+    made.throughput = Steady()
     return made, events
 
 
@@ -32,7 +32,7 @@ def lines(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 
-def test_lines_are_written_together_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lines_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = journal(tmp_path)
     for step in (1, 2, 3):
         made.step(report(step))
@@ -42,14 +42,14 @@ def test_lines_are_written_together_now_and_then(tmp_path: Path, monkeypatch: py
     assert [line["step"] for line in lines(tmp_path)] == [1, 2, 3]
 
 
-def test_a_line_holds_the_step_and_its_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_holds_the_step_and_its_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.training.journal.WRITE_SECONDS", -1.0)
     made, events = journal(tmp_path)
     made.step(report(1))
     made.step(report(2))
     made.validated(2, 2.25, 2.125)
     assert [line["step"] for line in lines(tmp_path)] == [1]  # the newest waits for its validation
-    made.settle()
+    made.flush()
     assert lines(tmp_path) == [
         {"step": 1, "loss": 2.5, "lr": 0.1, "norm": 0.5, "tokens": 30, "tokens_per_second": 100.0},
         {
@@ -63,11 +63,11 @@ def test_a_line_holds_the_step_and_its_validation(tmp_path: Path, monkeypatch: p
         },
     ]
     assert [type(event) for event in events] == [Stepped, Stepped, Validated]
-    made.settle()
+    made.flush()
     assert len(lines(tmp_path)) == 2
 
 
-def test_an_event_tells_speed_share_and_time_left(tmp_path: Path) -> None:
+def test_event_has_speed_share_and_remaining_time(tmp_path: Path) -> None:
     made, events = journal(tmp_path)
     made.step(report(4))
     made.share_per_rate = 0.002
@@ -80,10 +80,10 @@ def test_an_event_tells_speed_share_and_time_left(tmp_path: Path) -> None:
     assert (after.tokens_per_second, after.skipped) == (100.0, False)
 
 
-def test_a_step_that_was_left_out_is_marked_and_its_examples_are_kept(tmp_path: Path) -> None:
+def test_skipped_step_is_marked_and_its_examples_are_written(tmp_path: Path) -> None:
     made, events = journal(tmp_path)
     made.step(report(3, None))
-    made.settle()
+    made.flush()
     (line,) = lines(tmp_path)
     assert line["loss"] is None
     assert line["skipped"] is True
@@ -94,31 +94,31 @@ def test_a_step_that_was_left_out_is_marked_and_its_examples_are_kept(tmp_path: 
     assert event.loss is None
 
 
-def test_where_the_examples_cannot_be_kept_it_is_told(tmp_path: Path) -> None:
+def test_unwritable_examples_raise(tmp_path: Path) -> None:
     made, _ = journal(tmp_path)
     (tmp_path / "bad").write_text("a file in the way")
     with pytest.raises(FileError, match="step-00000003"):
         made.step(report(3, None))
 
 
-def test_a_silent_one_writes_and_tells_nothing(tmp_path: Path) -> None:
+def test_silent_journal_writes_and_notifies_nothing(tmp_path: Path) -> None:
     made, events = journal(tmp_path, silent=True)
     made.begin(0)
     made.step(report(1))
     made.step(report(2, None))
     made.validated(2, 1.0, 1.0)
-    made.settle()
+    made.flush()
     assert events == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_was_written_after_the_step_is_forgotten(tmp_path: Path) -> None:
+def test_lines_after_the_resumed_step_are_removed(tmp_path: Path) -> None:
     first, _ = journal(tmp_path)
     for step in (1, 2, 3):
         first.step(report(step))
-    first.settle()
+    first.flush()
     second, _ = journal(tmp_path)
     second.begin(1)
     second.step(report(2, 9.0))
-    second.settle()
+    second.flush()
     assert [(line["step"], line["loss"]) for line in lines(tmp_path)] == [(1, 2.5), (2, 9.0)]

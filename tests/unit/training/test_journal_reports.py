@@ -1,4 +1,4 @@
-"""Numbers read off the device in order, one late where it is a GPU; and how fast it goes."""
+"""Step results read from the device in order, one step late on a GPU; and throughput."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from regard.training import journal
-from regard.training.journal import Pace, Reports
+from regard.training.journal import Reports, Throughput
 
 
 def put(into: Reports, step: int, loss: float = 2.0, *, good: bool = True, stop: float = 0.0) -> None:
@@ -14,7 +14,7 @@ def put(into: Reports, step: int, loss: float = 2.0, *, good: bool = True, stop:
     into.put(step, 0.1 * step, numbers, 10 * step, (step,))
 
 
-def test_on_the_cpu_every_step_comes_out_at_once() -> None:
+def test_cpu_steps_are_reported_at_once() -> None:
     found = Reports()
     assert found.take() == []
     put(found, 1, 1.5)
@@ -23,14 +23,14 @@ def test_on_the_cpu_every_step_comes_out_at_once() -> None:
     assert found.take(everything=True) == []
 
 
-def test_a_step_that_was_left_out_has_neither_loss_nor_norm() -> None:
+def test_skipped_step_has_no_loss_and_norm() -> None:
     found = Reports()
     put(found, 1, float("nan"), good=False)
-    put(found, 2, 3.0, good=False)  # a finite loss whose gradient was not
+    put(found, 2, 3.0, good=False)  # finite loss, non-finite gradient
     assert [(report.loss, report.norm) for report in found.take()] == [(None, None)] * 2
 
 
-def test_one_process_that_was_asked_to_stop_is_enough() -> None:
+def test_stop_request_of_one_process_is_enough() -> None:
     found = Reports()
     for step, stop in ((1, 0.0), (2, 1.0), (3, 4.0)):
         put(found, step, stop=stop)
@@ -38,7 +38,7 @@ def test_one_process_that_was_asked_to_stop_is_enough() -> None:
 
 
 class Arrival:
-    """An event of a GPU, of which it is known when it was waited for."""
+    """A fake CUDA event that records when it was waited for."""
 
     def __init__(self, log: list[int], step: int) -> None:
         self.log, self.step = log, step
@@ -47,7 +47,7 @@ class Arrival:
         self.log.append(self.step)
 
 
-def test_on_a_gpu_the_newest_step_is_not_waited_for() -> None:
+def test_newest_gpu_step_is_not_waited_for() -> None:
     waited: list[int] = []
     found = Reports()
 
@@ -67,7 +67,7 @@ def test_on_a_gpu_the_newest_step_is_not_waited_for() -> None:
 
 
 class Clock:
-    """perf_counter, turned by hand."""
+    """A manual `perf_counter`."""
 
     now = 100.0
 
@@ -82,48 +82,48 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def test_before_the_first_step_nobody_can_tell(clock: Clock) -> None:
-    pace = Pace()
+def test_unknown_before_the_first_step(clock: Clock) -> None:
+    throughput = Throughput()
     clock.now += 5
-    pace.again()
-    assert pace.seconds_per_step is None
-    assert pace.tokens_per_second is None
+    throughput.end_pause()
+    assert throughput.seconds_per_step is None
+    assert throughput.tokens_per_second is None
 
 
-def test_speed_is_that_of_the_work_and_time_left_is_all_of_it(clock: Clock) -> None:
-    pace = Pace()
-    clock.now += 60  # getting ready
-    pace.again()
+def test_speed_excludes_pauses_and_time_per_step_includes_them(clock: Clock) -> None:
+    throughput = Throughput()
+    clock.now += 60  # preparation
+    throughput.end_pause()
     for _ in range(4):
         clock.now += 0.5
-        pace.add(100)
-    assert pace.tokens_per_second == pytest.approx(200)
-    assert pace.seconds_per_step == pytest.approx(0.5)
+        throughput.add(100)
+    assert throughput.tokens_per_second == pytest.approx(200)
+    assert throughput.seconds_per_step == pytest.approx(0.5)
     clock.now += 2  # a validation
-    pace.again()
+    throughput.end_pause()
     clock.now += 0.5
-    pace.add(100)
-    assert pace.tokens_per_second == pytest.approx(200)
-    assert pace.seconds_per_step == pytest.approx(0.5 + 2 / 5)
+    throughput.add(100)
+    assert throughput.tokens_per_second == pytest.approx(200)
+    assert throughput.seconds_per_step == pytest.approx(0.5 + 2 / 5)
 
 
 def test_only_the_last_seconds_count(clock: Clock) -> None:
-    pace = Pace()
+    throughput = Throughput()
     clock.now += 60
-    pace.add(10)  # the first step, which had to be compiled
+    throughput.add(10)  # the first step, with compilation
     for _ in range(3):
         clock.now += 1
-        pace.add(10)
-    assert pace.tokens_per_second == pytest.approx(10)
+        throughput.add(10)
+    assert throughput.tokens_per_second == pytest.approx(10)
     for _ in range(30):
         clock.now += 2
-        pace.add(10)
-    assert pace.tokens_per_second == pytest.approx(5)
-    assert len(pace._steps) == 5
+        throughput.add(10)
+    assert throughput.tokens_per_second == pytest.approx(5)
+    assert len(throughput._steps) == 5
 
 
-def test_a_clock_that_stands_still_divides_by_nothing(clock: Clock) -> None:
-    pace = Pace()
-    pace.add(10)
-    assert pace.tokens_per_second is None
-    assert pace.seconds_per_step == 0.0
+def test_zero_elapsed_time(clock: Clock) -> None:
+    throughput = Throughput()
+    throughput.add(10)
+    assert throughput.tokens_per_second is None
+    assert throughput.seconds_per_step == 0.0

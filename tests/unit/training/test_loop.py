@@ -1,4 +1,4 @@
-"""The loop: what a step does, what comes out in the end, and what is done between steps."""
+"""The training loop: steps, final weights, and validation, callbacks and saves between steps."""
 
 import functools
 import math
@@ -29,9 +29,9 @@ from torch import Tensor, nn
 from regard.errors import FileError
 from regard.training import loop
 from regard.training.batches import IGNORED, Batch
-from regard.training.checkpoint_store import Store
+from regard.training.checkpoint_store import CheckpointStore
 from regard.training.journal import Event, Saved, Stepped, Validated
-from regard.training.loop import Moment, seed_step
+from regard.training.loop import Callback, seed_step
 from regard.training.optimizer import learning_rate
 from regard.training.plan import Plan
 from regard.training.ranks import Ranks
@@ -39,17 +39,17 @@ from regard.training.step import cross_entropy
 
 
 @pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the disk nor the device's peak is the subject here."""
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip syncing the disk and measuring the device's peak."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     monkeypatch.setattr(loop, "share_per_rate", lambda *about: None)
 
 
-# --- what a step does ----------------------------------------------------------------------------------------
+# --- steps ---------------------------------------------------------------------------------------------------
 
 
-def test_it_is_plain_training_written_down_step_by_step(tmp_path: Path) -> None:
-    """The whole loop against ten lines of PyTorch."""
+def test_equals_a_plain_pytorch_loop(tmp_path: Path) -> None:
+    """The loop compared with ten lines of PyTorch."""
     plan: dict[str, Any] = {"clip": 0.3, "schedule": "cosine", "warmup": 3, "weight_decay": 0.2, "accumulate": 2}
     found = train(tmp_path, smoothing=0.1, **plan)
     model, data = Tiny(), Numbers()
@@ -83,7 +83,7 @@ def test_it_is_plain_training_written_down_step_by_step(tmp_path: Path) -> None:
 
 
 class Joined(Numbers):
-    """`many` batches of other data as one, padded to the longest."""
+    """`many` batches combined into one, padded to the longest."""
 
     def __init__(self, many: int) -> None:
         super().__init__(batches=2)
@@ -103,7 +103,7 @@ class Joined(Numbers):
 
 @settings(max_examples=8)
 @given(st.integers(2, 5), st.sampled_from([None, 0.1]))
-def test_micro_batches_are_one_batch_of_all_of_them(
+def test_micro_batches_equal_one_large_batch(
     tmp_path_factory: pytest.TempPathFactory, many: int, clip: float | None
 ) -> None:
     folder = tmp_path_factory.mktemp("runs")
@@ -118,19 +118,19 @@ def test_micro_batches_are_one_batch_of_all_of_them(
         assert_close(newest(folder / "micro").model[name], weight, "gradient", dtype="float32")
 
 
-def test_a_gradient_is_cut_to_its_longest_and_its_norm_told_uncut(tmp_path: Path) -> None:
-    """Adam hardly sees the length of a gradient: its memory does."""
+def test_gradient_is_clipped_and_its_norm_reported_unclipped(tmp_path: Path) -> None:
+    """Adam's update hardly depends on the gradient's norm, but its state does."""
     for name, clip in (("cut", 0.01), ("free", None)):
         train(tmp_path / name, steps=1, clip=clip)
-    cut, free = (newest(tmp_path / name).optimizer for name in ("cut", "free"))
+    clipped, free = (newest(tmp_path / name).optimizer for name in ("cut", "free"))
     norm = metrics(tmp_path / "free")[0]["norm"]
     assert metrics(tmp_path / "cut")[0]["norm"] == norm > 0.01
     for place, value in free.items():
         if place.endswith("exp_avg"):
-            assert_close(cut[place], value * (0.01 / norm), "gradient")
+            assert_close(clipped[place], value * (0.01 / norm), "gradient")
 
 
-def test_two_passes_a_row(tmp_path: Path) -> None:
+def test_two_passes_per_row(tmp_path: Path) -> None:
     train(tmp_path / "one", agreement=None)
     train(tmp_path / "two", agreement=4.0)
     train(tmp_path / "still", agreement=4.0, model=Tiny(dropout=0.0))
@@ -140,7 +140,7 @@ def test_two_passes_a_row(tmp_path: Path) -> None:
     np.testing.assert_allclose(losses["still"], losses["none"], rtol=1e-5)
 
 
-def test_bfloat16_differs_a_little_and_its_weights_stay_float32(tmp_path: Path) -> None:
+def test_bfloat16_keeps_float32_weights(tmp_path: Path) -> None:
     for precision in ("float32", "bfloat16"):
         train(tmp_path / precision, precision=precision, model=Tiny(dropout=0.0))
     full, half = ([line["loss"] for line in metrics(tmp_path / name)] for name in ("float32", "bfloat16"))
@@ -149,7 +149,7 @@ def test_bfloat16_differs_a_little_and_its_weights_stay_float32(tmp_path: Path) 
     assert {weight.dtype for weight in newest(tmp_path / "bfloat16").model.values()} == {torch.float32}
 
 
-def test_a_batch_of_nothing_but_padding_is_a_step_like_others(tmp_path: Path) -> None:
+def test_batch_of_only_padding_is_a_step(tmp_path: Path) -> None:
     class Hollow(Numbers):
         def batch(self, epoch: int, index: int) -> Batch:
             batch = super().batch(epoch, index)
@@ -162,13 +162,13 @@ def test_a_batch_of_nothing_but_padding_is_a_step_like_others(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("rows", [(0,), (0, 2)])
-def test_batches_without_rows_are_steps_too(tmp_path: Path, rows: tuple[int, ...]) -> None:
+def test_batches_without_rows_are_steps(tmp_path: Path, rows: tuple[int, ...]) -> None:
     found = train(tmp_path, data=Numbers(rows=rows), valid=Numbers(rows=rows), agreement=1.0)
     assert found.progress.skipped == 0
     assert all(math.isfinite(line["loss"]) for line in metrics(tmp_path))
 
 
-def test_chance_is_a_function_of_seed_step_and_rank() -> None:
+def test_randomness_is_a_function_of_seed_step_and_rank() -> None:
     def drawn(*key: int) -> list[float]:
         seed_step(*key)
         return torch.rand(4).tolist()
@@ -178,7 +178,7 @@ def test_chance_is_a_function_of_seed_step_and_rank() -> None:
     assert drawn(0, 1, 0) == drawn(0, 1, 0)
 
 
-def test_the_seed_decides_and_the_chance_before_does_not(tmp_path: Path) -> None:
+def test_only_the_seed_determines_the_run(tmp_path: Path) -> None:
     for name, seed, before in (("a", 1, 5), ("b", 1, 6), ("c", 2, 5)):
         model = Tiny(seed=0)
         torch.manual_seed(before)
@@ -187,7 +187,7 @@ def test_the_seed_decides_and_the_chance_before_does_not(tmp_path: Path) -> None
     assert metrics(tmp_path / "a") != metrics(tmp_path / "c")
 
 
-def test_measuring_the_peak_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measuring_the_peak_does_not_change_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = train(tmp_path / "plain")
     monkeypatch.undo()
     shares: list[float | None] = []
@@ -205,7 +205,7 @@ def test_measuring_the_peak_changes_nothing(tmp_path: Path, monkeypatch: pytest.
 
 
 def graphs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The graphs that are compiled from now on; left as they are, since making them fast takes minutes in sum."""
+    """The graphs compiled from now on; they run unoptimised, because code generation would take minutes."""
     made: list[int] = []
     torch._dynamo.reset()
 
@@ -218,7 +218,7 @@ def graphs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.mark.parametrize("rows", [(2, 3, 4, 5), (3,)], ids=["ragged rows", "ragged columns"])
-def test_ragged_batches_are_compiled_once_and_give_the_same_losses(
+def test_varying_shapes_are_compiled_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: tuple[int, ...]
 ) -> None:
     data = Numbers(rows=rows, batches=12)
@@ -231,7 +231,7 @@ def test_ragged_batches_are_compiled_once_and_give_the_same_losses(
     np.testing.assert_allclose(compiled, plain, rtol=1e-5)
 
 
-def test_compiled_for_real(tmp_path: Path) -> None:
+def test_real_compilation(tmp_path: Path) -> None:
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     data = Numbers(rows=(2, 3, 4, 5), batches=12)
@@ -242,12 +242,12 @@ def test_compiled_for_real(tmp_path: Path) -> None:
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
 
 
-# --- what comes out ------------------------------------------------------------------------------------------
+# --- final weights -------------------------------------------------------------------------------------------
 
 
-def test_the_last_checkpoints_are_averaged(tmp_path: Path) -> None:
+def test_last_checkpoints_are_averaged(tmp_path: Path) -> None:
     found = train(tmp_path, keep=3, average=3)
-    weights = [Store(tmp_path / "checkpoints").load(step).model for step in (5, 10, 12)]
+    weights = [CheckpointStore(tmp_path / "checkpoints").load(step).model for step in (5, 10, 12)]
     assert found.weights is not None
     for name, weight in found.weights.items():
         mean = torch.stack([each[name].double() for each in weights]).mean(0)
@@ -255,57 +255,57 @@ def test_the_last_checkpoints_are_averaged(tmp_path: Path) -> None:
     assert found.notes == ()
 
 
-def test_a_mean_of_fewer_checkpoints_is_told(tmp_path: Path) -> None:
-    """There never were as many, or one was removed."""
+def test_mean_of_fewer_checkpoints_is_reported(tmp_path: Path) -> None:
+    """There were never enough checkpoints, or one was removed."""
     (note,) = train(tmp_path / "short", keep=4, average=4).notes
-    assert "the mean of 3 checkpoints, not of 4" in note
+    assert "the mean of 3 checkpoints instead of 4" in note
     train(tmp_path, keep=3, average=3)
     shutil.rmtree(tmp_path / "checkpoints" / "step-00000010")
     (note,) = train(tmp_path, keep=3, average=3).notes
-    assert "the mean of 2 checkpoints, not of 3" in note
+    assert "the mean of 2 checkpoints instead of 3" in note
 
 
 @pytest.mark.parametrize("keep", [2, 3])
-def test_so_many_checkpoints_are_kept(tmp_path: Path, keep: int) -> None:
+def test_number_of_kept_checkpoints(tmp_path: Path, keep: int) -> None:
     events: list[Event] = []
     train(tmp_path, events.append, save_every=2, keep=keep)
     assert [event.step for event in events if isinstance(event, Saved)] == [2, 4, 6, 8, 10, 12]
-    assert Store(tmp_path / "checkpoints").steps() == [2, 4, 6, 8, 10, 12][-keep:]
+    assert CheckpointStore(tmp_path / "checkpoints").steps() == [2, 4, 6, 8, 10, 12][-keep:]
 
 
 def validations(folder: Path) -> dict[int, float]:
     return {line["step"]: line["valid_loss"] for line in metrics(folder) if "valid_loss" in line}
 
 
-def test_the_best_is_that_of_the_lowest_validation(tmp_path: Path) -> None:
+def test_best_has_the_lowest_validation_loss(tmp_path: Path) -> None:
     valid = Numbers(batches=2)
     every = train(tmp_path / "every", valid=valid, save_every=1, keep=12, valid_every=1, lr=0.6)
     found = train(tmp_path / "best", valid=valid, valid_every=1, final="best", lr=0.6)
     losses = validations(tmp_path / "best")
     assert losses == validations(tmp_path / "every")
     best = min(losses, key=losses.__getitem__)
-    assert 1 < best < 12, "a test of nothing: the best is the first or the last"
+    assert 1 < best < 12, "invalid test: the best is the first or the last"
     assert (found.progress.best_step, found.progress.best) == (best, losses[best])
-    assert_same_tensors(found.weights, Store(tmp_path / "every" / "checkpoints").load(best).model)
+    assert_same_tensors(found.weights, CheckpointStore(tmp_path / "every" / "checkpoints").load(best).model)
     assert every.weights is not None
     assert_same_tensors(every.weights, newest(tmp_path / "every").model)
 
 
-def test_best_weights_that_are_damaged_can_be_done_without(tmp_path: Path) -> None:
+def test_damaged_best_weights_can_be_removed(tmp_path: Path) -> None:
     options: dict[str, Any] = {"valid": Numbers(batches=2), "valid_every": 1, "final": "best", "lr": 0.6}
     best = train(tmp_path, **options).progress.best_step
     path = tmp_path / "best" / f"step-{best:08d}" / "model.safetensors"
     content = path.read_bytes()
     path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-    with pytest.raises(FileError, match=rf"best weights are damaged: .*{path.parent.name}.* with .*best removed"):
+    with pytest.raises(FileError, match=rf"best weights are damaged: .*{path.parent.name}.*: remove .*best and run"):
         train(tmp_path, **options)
-    shutil.rmtree(tmp_path / "best")  # as the message says
+    shutil.rmtree(tmp_path / "best")  # as the message advises
     found = train(tmp_path, **options)
     assert_same_tensors(found.weights, newest(tmp_path).model)
-    assert "the final model has the last ones" in found.notes[0]
+    assert "the final model uses the last weights" in found.notes[0]
 
 
-def test_it_ends_when_nothing_gets_better(tmp_path: Path) -> None:
+def test_patience_ends_the_run(tmp_path: Path) -> None:
     options: dict[str, Any] = {"steps": 99, "save_every": 50, "valid_every": 1, "patience": 3, "lr": 0.6}
     found = train(tmp_path, valid=Numbers(batches=2), **options)
     losses = validations(tmp_path)
@@ -320,34 +320,34 @@ def test_it_ends_when_nothing_gets_better(tmp_path: Path) -> None:
     assert len(metrics(tmp_path)) == best + 3
 
 
-def test_without_patience_it_goes_on_to_the_end(tmp_path: Path) -> None:
+def test_without_patience_all_steps_run(tmp_path: Path) -> None:
     assert train(tmp_path, valid=Numbers(batches=2), steps=20, valid_every=1, lr=0.6).reason == "steps"
 
 
-def test_the_last_step_is_validated_whatever_the_interval(tmp_path: Path) -> None:
+def test_last_step_is_always_validated(tmp_path: Path) -> None:
     events: list[Event] = []
     train(tmp_path, events.append, valid=Numbers(batches=2), valid_every=5)
     assert list(validations(tmp_path)) == [5, 10, 12]
-    told = [(event.step, event.loss) for event in events if isinstance(event, Validated)]
-    assert dict(told) == validations(tmp_path)
+    validated = [(event.step, event.loss) for event in events if isinstance(event, Validated)]
+    assert dict(validated) == validations(tmp_path)
     train(tmp_path / "last", valid=Numbers(batches=2))
     assert list(validations(tmp_path / "last")) == [12]
 
 
-# --- moments -------------------------------------------------------------------------------------------------
+# --- callbacks -------------------------------------------------------------------------------------------------
 
 
-def test_moments_come_before_the_first_step_every_so_often_and_after_the_last(tmp_path: Path) -> None:
-    looks: list[tuple[str, int, bool, bool]] = []
+def test_callback_schedule(tmp_path: Path) -> None:
+    calls: list[tuple[str, int, bool, bool]] = []
     model = Tiny()
 
-    def look(name: str, step: int) -> None:
-        looks.append((name, step, model.training, torch.is_grad_enabled()))
+    def callback(name: str, step: int) -> None:
+        calls.append((name, step, model.training, torch.is_grad_enabled()))
         torch.rand(3)
 
-    moments = [Moment(5, functools.partial(look, "a")), Moment(7, functools.partial(look, "b"))]
-    filmed = train(tmp_path / "filmed", model=model, moments=moments)
-    assert looks == [
+    callbacks = [Callback(5, functools.partial(callback, "a")), Callback(7, functools.partial(callback, "b"))]
+    filmed = train(tmp_path / "filmed", model=model, callbacks=callbacks)
+    assert calls == [
         (name, step, False, False)
         for name, step in (("a", 0), ("b", 0), ("a", 5), ("b", 7), ("a", 10), ("a", 12), ("b", 12))
     ]
@@ -355,39 +355,39 @@ def test_moments_come_before_the_first_step_every_so_often_and_after_the_last(tm
     assert_same_course(tmp_path / "filmed", filmed, tmp_path / "plain", plain)
 
 
-def test_a_moment_sees_the_model_of_its_step(tmp_path: Path) -> None:
+def test_callback_gets_the_model_of_its_step(tmp_path: Path) -> None:
     model = Tiny()
     seen: dict[int, Tensor] = {}
 
-    def look(step: int) -> None:
+    def callback(step: int) -> None:
         seen[step] = model.output.bias.detach().clone()
 
-    train(tmp_path, model=model, moments=[Moment(1, look)], save_every=1, keep=12)
+    train(tmp_path, model=model, callbacks=[Callback(1, callback)], save_every=1, keep=12)
     assert_same_bits(seen[0], Tiny().output.bias.detach())
     for step in range(1, 13):
-        assert_same_bits(seen[step], Store(tmp_path / "checkpoints").load(step).model["output.bias"])
+        assert_same_bits(seen[step], CheckpointStore(tmp_path / "checkpoints").load(step).model["output.bias"])
 
 
 # --- one process of several ----------------------------------------------------------------------------------
 
 
 class Second(Ranks):
-    """As if there were no other, but not the one that writes."""
+    """A process that works alone but is not the first."""
 
     is_first = False  # type: ignore[assignment]
 
 
-def test_a_process_that_is_not_the_first_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_other_processes_write_nothing(tmp_path: Path) -> None:
     events: list[Event] = []
-    looks: list[int] = []
+    calls: list[int] = []
 
     train(
         tmp_path,
         events.append,
         ranks=Second(0, 1, torch.device("cpu")),
-        moments=[Moment(4, looks.append)],
+        callbacks=[Callback(4, calls.append)],
         valid=Numbers(batches=2),
     )
     assert events == []
-    assert looks == []
+    assert calls == []
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -1,4 +1,4 @@
-"""A run in pieces, stopped or cut off at any step, is the run in one go to the last bit."""
+"""A run that is stopped or killed at any step and resumed equals an uninterrupted run bit for bit."""
 
 import os
 from pathlib import Path
@@ -24,9 +24,9 @@ from torch import Tensor, nn
 
 from regard.errors import FileError
 from regard.training import loop
-from regard.training.checkpoint_store import Store
+from regard.training.checkpoint_store import CheckpointStore
 from regard.training.journal import Event, Started, Stepped
-from regard.training.loop import Moment, Outcome
+from regard.training.loop import Callback, Outcome
 
 EVERYTHING: dict[str, Any] = {"valid_every": 3, "accumulate": 2, "average": 2, "smoothing": 0.1, "weight_decay": 0.1}
 EVERYTHING |= {"schedule": "inverse-sqrt", "warmup": 4, "clip": 0.5}
@@ -35,67 +35,67 @@ OPTIONS = {"everything": EVERYTHING, "best": BEST}
 
 
 @pytest.fixture(autouse=True)
-def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the disk nor the device's peak is the subject here."""
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skip syncing the disk and measuring the device's peak."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
     monkeypatch.setattr(loop, "share_per_rate", lambda *about: None)
 
 
-def film() -> tuple[list[int], Moment]:
-    looks: list[int] = []
-    return looks, Moment(4, looks.append)
+def film() -> tuple[list[int], Callback]:
+    calls: list[int] = []
+    return calls, Callback(4, calls.append)
 
 
 @pytest.fixture(scope="module", params=sorted(OPTIONS))
-def unbroken(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Outcome, Any]:
-    """A run of 12 steps in one go, and what it was asked for."""
+def uninterrupted(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Outcome, Any]:
+    """An uninterrupted run of 12 steps, and its options."""
     options = OPTIONS[request.param] | {"valid": Numbers(batches=2), "data": Poisoned(3), "forward": nan_loss}
     folder = tmp_path_factory.mktemp("unbroken")
     return folder, train(folder, **options), options
 
 
 @pytest.mark.parametrize("step", range(1, 13))
-def test_a_run_that_was_asked_to_stop_goes_on_as_if_it_had_not_been(
-    tmp_path: Path, unbroken: tuple[Path, Outcome, Any], step: int
-) -> None:
-    folder, expected, options = unbroken
-    looks, moment = film()
-    first = train(tmp_path, stop_at(step), moments=[moment], **options)
+def test_stopped_run_continues_unchanged(tmp_path: Path, uninterrupted: tuple[Path, Outcome, Any], step: int) -> None:
+    folder, expected, options = uninterrupted
+    calls, callback = film()
+    first = train(tmp_path, stop_at(step), callbacks=[callback], **options)
     assert (first.reason, first.progress.step, first.weights) == ("signal", step, None)
     assert newest(tmp_path).step == step
     assert [line["step"] for line in metrics(tmp_path)] == list(range(1, step + 1))
     events: list[Event] = []
-    found = train(tmp_path, events.append, moments=[moment], **options)
+    found = train(tmp_path, events.append, callbacks=[callback], **options)
     assert_same_course(tmp_path, found, folder, expected)
     assert isinstance(events[0], Started)
     assert (events[0].step, events[0].resumed_from, events[0].skipped) == (step, step, ())
     assert [event.step for event in events if isinstance(event, Stepped)] == list(range(step + 1, 13))
-    assert sorted(set(looks)) == [0, 4, 8, 12]
+    assert sorted(set(calls)) == [0, 4, 8, 12]
 
 
 @pytest.mark.parametrize("step", range(1, 13))
-def test_a_run_whose_power_was_cut_loses_one_interval_and_nothing_else(
-    tmp_path: Path, unbroken: tuple[Path, Outcome, Any], step: int
+def test_killed_run_loses_at_most_one_interval(
+    tmp_path: Path, uninterrupted: tuple[Path, Outcome, Any], step: int
 ) -> None:
-    folder, expected, options = unbroken
+    folder, expected, options = uninterrupted
     with pytest.raises(PowerCutError):
         train(tmp_path, cut_at(step), **options)
     events: list[Event] = []
     found = train(tmp_path, events.append, **options)
     assert isinstance(events[0], Started)
-    assert events[0].step == max(0, step - 2) // 5 * 5  # the step before is done, but not yet saved
+    assert events[0].step == max(0, step - 2) // 5 * 5  # the step before is finished, but not yet saved
     assert_same_course(tmp_path, found, folder, expected)
 
 
-def test_a_run_that_is_stopped_at_every_step(tmp_path: Path, unbroken: tuple[Path, Outcome, Any]) -> None:
-    folder, expected, options = unbroken
+def test_run_stopped_at_every_step(tmp_path: Path, uninterrupted: tuple[Path, Outcome, Any]) -> None:
+    folder, expected, options = uninterrupted
     for step in range(1, 13):
         assert train(tmp_path, stop_at(step), **options).reason == "signal"
     assert_same_course(tmp_path, train(tmp_path, **options), folder, expected)
 
 
-def test_stopped_and_cut_in_turn(tmp_path: Path, unbroken: tuple[Path, Outcome, Any]) -> None:
-    folder, expected, options = unbroken
+def test_stopped_and_killed_alternately(tmp_path: Path, uninterrupted: tuple[Path, Outcome, Any]) -> None:
+    folder, expected, options = uninterrupted
     for step in range(2, 13):
         if step % 2:
             train(tmp_path, stop_at(step), **options)
@@ -105,15 +105,15 @@ def test_stopped_and_cut_in_turn(tmp_path: Path, unbroken: tuple[Path, Outcome, 
     assert_same_course(tmp_path, train(tmp_path, **options), folder, expected)
 
 
-def test_a_finished_run_gives_the_same_again(tmp_path: Path, unbroken: tuple[Path, Outcome, Any]) -> None:
-    folder, expected, options = unbroken
+def test_finished_run_gives_the_same_result_again(tmp_path: Path, uninterrupted: tuple[Path, Outcome, Any]) -> None:
+    folder, expected, options = uninterrupted
     train(tmp_path, **options)
     events: list[Event] = []
     assert_same_course(tmp_path, train(tmp_path, events.append, **options), folder, expected)
     assert [type(event) for event in events] == [Started]
 
 
-def test_every_batch_is_trained_on_once_whatever_the_stops(tmp_path: Path) -> None:
+def test_every_batch_is_used_once_despite_stops(tmp_path: Path) -> None:
     seen: list[Any] = []
 
     def forward(model: nn.Module, ids: Tensor) -> Tensor:
@@ -127,22 +127,22 @@ def test_every_batch_is_trained_on_once_whatever_the_stops(tmp_path: Path) -> No
     assert seen == [data.batch(*divmod(cursor, 5)).inputs["ids"].tolist() for cursor in range(36)]
 
 
-def test_the_best_of_a_course_that_is_forgotten_does_not_count(tmp_path: Path) -> None:
-    """Two better ones after the checkpoint pushed its own best out: on a GPU they need not come again."""
+def test_best_after_the_resumed_step_is_reset(tmp_path: Path) -> None:
+    """Two better steps after the checkpoint replaced its best weights; on a GPU they may not be reproduced."""
     options: dict[str, Any] = {"valid": Numbers(batches=2), "valid_every": 1, "final": "best", "lr": 0.05}
     with pytest.raises(PowerCutError):
         train(tmp_path, cut_at(9), **options)
     checkpoint = newest(tmp_path)
-    best = Store(tmp_path / "best")
-    assert checkpoint.state["progress"]["best_step"] not in best.steps(), "a test of nothing: the best is still there"
-    found = train(tmp_path, lr_end=0.0, schedule="constant", **(options | {"lr": 100.0}))  # nothing gets better
+    best = CheckpointStore(tmp_path / "best")
+    assert checkpoint.state["progress"]["best_step"] not in best.steps(), "invalid test: the best is still there"
+    found = train(tmp_path, lr_end=0.0, schedule="constant", **(options | {"lr": 100.0}))  # no step improves
     assert found.progress.best_step in best.steps()
     assert found.progress.best_step > checkpoint.step
     assert_same_tensors(found.weights, best.load(found.progress.best_step).model)
 
 
 @pytest.mark.parametrize("change", [{"data": Numbers("others")}, {"model": Tiny(d_model=5)}], ids=["data", "model"])
-def test_a_folder_of_another_run_is_refused_and_left_as_it_is(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_folder_of_another_run_raises_and_is_unchanged(tmp_path: Path, change: dict[str, Any]) -> None:
     train(tmp_path, stop_at(7))
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(FileError, match=r"belongs to (other training data|another model)"):
@@ -150,8 +150,8 @@ def test_a_folder_of_another_run_is_refused_and_left_as_it_is(tmp_path: Path, ch
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_an_older_checkpoint_takes_over_where_the_newest_is_damaged(tmp_path: Path) -> None:
-    unbroken = train(tmp_path / "unbroken")
+def test_older_checkpoint_is_used_if_the_newest_is_damaged(tmp_path: Path) -> None:
+    uninterrupted = train(tmp_path / "unbroken")
     train(tmp_path / "run", stop_at(11))
     damaged = tmp_path / "run" / "checkpoints" / "step-00000011" / "model.safetensors"
     content = bytearray(damaged.read_bytes())
@@ -162,26 +162,26 @@ def test_an_older_checkpoint_takes_over_where_the_newest_is_damaged(tmp_path: Pa
     assert isinstance(events[0], Started)
     assert events[0].resumed_from == 10
     assert "step-00000011" in events[0].skipped[0]
-    assert_same_course(tmp_path / "run", found, tmp_path / "unbroken", unbroken)
+    assert_same_course(tmp_path / "run", found, tmp_path / "unbroken", uninterrupted)
 
 
-def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
+def test_second_signal_ends_at_once(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         train(tmp_path, stop_at(7), stop_at(7))
     assert newest(tmp_path).step == 5
 
 
-def test_a_stop_pushes_no_checkpoint_out_and_never_leaves_one_alone(tmp_path: Path) -> None:
+def test_stop_removes_no_regular_checkpoint(tmp_path: Path) -> None:
     kept = []
     for step in (2, 3, 7, 8, 11):
         train(tmp_path, stop_at(step))
-        kept.append(Store(tmp_path / "checkpoints").steps())
+        kept.append(CheckpointStore(tmp_path / "checkpoints").steps())
     assert kept == [[2], [2, 3], [5, 7], [5, 8], [10, 11]]
     train(tmp_path)
-    assert Store(tmp_path / "checkpoints").steps() == [10, 12]
+    assert CheckpointStore(tmp_path / "checkpoints").steps() == [10, 12]
 
 
-def test_the_checkpoint_of_a_stop_is_in_no_mean(tmp_path: Path) -> None:
-    unbroken = train(tmp_path / "unbroken", steps=5, average=2)
+def test_checkpoint_of_a_stop_is_not_averaged(tmp_path: Path) -> None:
+    uninterrupted = train(tmp_path / "unbroken", steps=5, average=2)
     train(tmp_path / "run", stop_at(3), steps=5, average=2)
-    assert_same_tensors(train(tmp_path / "run", steps=5, average=2).weights, unbroken.weights)
+    assert_same_tensors(train(tmp_path / "run", steps=5, average=2).weights, uninterrupted.weights)

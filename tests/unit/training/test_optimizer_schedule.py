@@ -1,4 +1,4 @@
-"""The learning rate against the papers' formulas, and against what any schedule must be."""
+"""The learning rate compared with the papers' formulas."""
 
 import math
 from itertools import pairwise
@@ -27,7 +27,7 @@ ANY = st.sampled_from(NAMES).flatmap(lambda name: plans(schedule=name))
 
 
 @given(ANY)
-def test_warmup_is_a_straight_line_that_ends_at_the_highest_rate(plan: Plan) -> None:
+def test_warmup_is_linear_up_to_the_highest_rate(plan: Plan) -> None:
     rates = [learning_rate(plan, step) for step in range(1, plan.steps + 1)]
     for step in range(1, plan.warmup + 1):
         assert math.isclose(rates[step - 1], plan.lr * step / plan.warmup)
@@ -37,7 +37,7 @@ def test_warmup_is_a_straight_line_that_ends_at_the_highest_rate(plan: Plan) -> 
 
 
 @given(plans(schedule="inverse-sqrt"))
-def test_inverse_sqrt_is_vaswanis_formula(plan: Plan) -> None:
+def test_inverse_sqrt_matches_vaswani(plan: Plan) -> None:
     # lrate = d_model^-0.5 · min(step^-0.5, step · warmup^-1.5), scaled such that its highest value is lr.
     warmup = max(1, plan.warmup)
     for step in range(1, plan.steps + 1):
@@ -46,7 +46,7 @@ def test_inverse_sqrt_is_vaswanis_formula(plan: Plan) -> None:
 
 
 @given(plans(schedule="cosine"))
-def test_cosine_goes_half_a_wave_from_lr_to_lr_end(plan: Plan) -> None:
+def test_cosine_falls_from_lr_to_lr_end(plan: Plan) -> None:
     if plan.warmup < plan.steps:
         assert math.isclose(learning_rate(plan, plan.steps), plan.lr_end, abs_tol=1e-12)
     for step in range(max(1, plan.warmup), plan.steps + 1):
@@ -56,5 +56,5 @@ def test_cosine_goes_half_a_wave_from_lr_to_lr_end(plan: Plan) -> None:
 
 
 @given(plans(schedule="constant"))
-def test_constant_stays(plan: Plan) -> None:
+def test_constant_schedule(plan: Plan) -> None:
     assert all(learning_rate(plan, step) == plan.lr for step in range(max(1, plan.warmup), plan.steps + 1))

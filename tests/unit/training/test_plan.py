@@ -1,9 +1,9 @@
-"""Plan: whatever is built is valid, and what is not says its name, its value and its limit."""
+"""A Plan is always valid; an error gives the name, the value and the limit."""
 
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from regard.errors import ArgumentError
@@ -21,7 +21,7 @@ def plan(**values: Any) -> Plan:
 
 
 @given(st.sampled_from(sorted(LEAST)), st.integers(-(2**40), 2**40) | STRANGE | st.floats())
-def test_a_count_is_a_whole_number_of_at_least_its_least(name: str, value: Any) -> None:
+def test_counts_have_a_minimum(name: str, value: Any) -> None:
     others: dict[str, Any] = {"keep": max(2, value)} if name == "average" and type(value) is int else {}
     others |= {"valid_every": 1} if name == "patience" else {}
     if type(value) is int and value >= LEAST[name]:
@@ -35,7 +35,8 @@ def test_a_count_is_a_whole_number_of_at_least_its_least(name: str, value: Any) 
 
 
 @given(st.sampled_from(sorted(HIGHEST)), st.floats() | STRANGE)
-def test_a_number_lies_in_its_range(name: str, value: Any) -> None:
+def test_numbers_have_a_range(name: str, value: Any) -> None:
+    assume(not (name == "clip" and value == 0))  # see test_clip_zero_raises
     if type(value) in (int, float) and 0 <= value <= HIGHEST[name]:
         assert getattr(plan(**{name: value}), name) == value
     else:
@@ -45,7 +46,7 @@ def test_a_number_lies_in_its_range(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("name", sorted((LEAST | HIGHEST).keys() - {"clip", "agreement", "valid_every", "patience"}))
-def test_none_means_off_only_where_something_can_be_off(name: str) -> None:
+def test_none_is_allowed_only_for_optional_values(name: str) -> None:
     with pytest.raises(ArgumentError, match=name):
         plan(**{name: None})
     assert plan(clip=None, agreement=None, valid_every=None, patience=None).clip is None
@@ -57,8 +58,8 @@ def test_betas_are_two_numbers_below_1(betas: tuple[float, ...]) -> None:
         plan(betas=betas)
 
 
-def test_patience_needs_something_to_wait_for() -> None:
-    with pytest.raises(ArgumentError, match=r"patience=3 counts looks .* training\.valid_every"):
+def test_patience_needs_valid_every() -> None:
+    with pytest.raises(ArgumentError, match=r"patience=3 counts validations.* training\.valid_every"):
         plan(patience=3)
 
 
@@ -70,25 +71,25 @@ def test_patience_needs_something_to_wait_for() -> None:
         ("final", "first", "last, best"),
     ],
 )
-def test_a_choice_that_does_not_exist_is_refused_with_those_that_do(name: str, value: str, choices: str) -> None:
+def test_unknown_choice_raises_with_the_choices(name: str, value: str, choices: str) -> None:
     with pytest.raises(ArgumentError) as caught:
         plan(**{name: value})
     assert str(caught.value) == f"there is no training.{name}={value!r}; choose one of: {choices}"
 
 
-def test_a_mean_needs_as_many_checkpoints() -> None:
+def test_average_needs_enough_checkpoints() -> None:
     assert plan(keep=3, average=3).average == 3
-    with pytest.raises(ArgumentError, match=r"keep=3 leaves too few .*average=4"):
+    with pytest.raises(ArgumentError, match=r"keep=3 keeps too few .*average=4"):
         plan(keep=3, average=4)
 
 
-def test_the_best_is_one_checkpoint_and_no_mean() -> None:
+def test_best_cannot_be_averaged() -> None:
     assert plan(final="best").final == "best"
     with pytest.raises(ArgumentError, match="average must be 1; found 2"):
         plan(final="best", keep=2, average=2)
 
 
-def test_a_gradient_of_no_length_is_no_way_to_say_any_length() -> None:
+def test_clip_zero_raises() -> None:
     with pytest.raises(ArgumentError) as caught:
         Plan(steps=1, lr=0.1, clip=0.0)
     assert caught.value.key == "plan-clip"

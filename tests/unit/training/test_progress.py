@@ -1,4 +1,4 @@
-"""Where a run stands: into a checkpoint and back, and never with weights that are not finite."""
+"""Progress of a run: saved and restored; non-finite weights are never saved."""
 
 from dataclasses import asdict, replace
 from typing import Any
@@ -11,7 +11,7 @@ from torch import nn
 
 from regard.errors import FileError, RunError
 from regard.training.checkpoint_store import Snapshot
-from regard.training.optimizer import adamw, memory_of
+from regard.training.optimizer import adamw, optimizer_state
 from regard.training.plan import Plan
 from regard.training.progress import Progress, restore, snapshot
 
@@ -28,23 +28,23 @@ def trained() -> tuple[Tiny, torch.optim.AdamW]:
     return model, optimizer
 
 
-def test_what_goes_in_comes_out() -> None:
+def test_snapshot_and_restore() -> None:
     model, optimizer = trained()
     kept = snapshot(PROGRESS, model, optimizer)
     assert kept.step == 7
     other = Tiny(seed=4)
-    mind = adamw(other, PLAN)
-    assert restore(kept, other, mind, Progress(data="abc")) == PROGRESS
+    state = adamw(other, PLAN)
+    assert restore(kept, other, state, Progress(data="abc")) == PROGRESS
     for name, weight in model.state_dict().items():
         assert_same_bits(other.state_dict()[name], weight)
-    expected = memory_of(optimizer, model)
-    found = memory_of(mind, other)
+    expected = optimizer_state(optimizer, model)
+    found = optimizer_state(state, other)
     assert found.keys() == expected.keys()
     for place, value in expected.items():
         assert_same_bits(found[place], value)
 
 
-def test_the_best_weights_are_kept_without_a_memory() -> None:
+def test_best_weights_are_saved_without_optimizer_state() -> None:
     assert snapshot(PROGRESS, trained()[0], None).optimizer == {}
 
 
@@ -55,7 +55,7 @@ def test_a_new_run_has_no_best_yet() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_weights_that_are_not_finite_are_never_saved(value: float) -> None:
+def test_non_finite_weights_raise(value: float) -> None:
     model, optimizer = trained()
     with torch.no_grad():
         model.output.weight[2, 1] = value
@@ -64,14 +64,14 @@ def test_weights_that_are_not_finite_are_never_saved(value: float) -> None:
     assert caught.value.exit_code == 1
 
 
-def test_whole_numbers_and_truths_among_the_weights_are_finite() -> None:
+def test_integer_and_boolean_buffers_are_finite() -> None:
     model = nn.Linear(2, 2)
     model.register_buffer("count", torch.tensor([1, 2]))
     model.register_buffer("mask", torch.tensor([True, False]))
     assert snapshot(PROGRESS, model, None).model.keys() == {"weight", "bias", "count", "mask"}
 
 
-def test_other_data_are_refused() -> None:
+def test_other_data_raise() -> None:
     model, optimizer = trained()
     kept = snapshot(PROGRESS, model, optimizer)
     with pytest.raises(FileError, match="belongs to other training data"):
@@ -79,7 +79,7 @@ def test_other_data_are_refused() -> None:
 
 
 class Other(Tiny):
-    """One layer more."""
+    """A model with one more layer."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -90,7 +90,7 @@ class Other(Tiny):
     ("other", "name"),
     [(Tiny(d_model=5), "embedding.weight"), (Other(), "extra.bias"), (nn.Linear(2, 2), "bias")],
 )
-def test_another_model_is_refused_and_left_as_it_is(other: nn.Module, name: str) -> None:
+def test_another_model_raises_and_is_unchanged(other: nn.Module, name: str) -> None:
     model, optimizer = trained()
     before = {key: value.clone() for key, value in other.state_dict().items()}
     with pytest.raises(FileError, match=f"another model: {name} differs"):
@@ -104,7 +104,7 @@ def test_another_model_is_refused_and_left_as_it_is(other: nn.Module, name: str)
     [{"step": "7"}, {"best": "low"}, {"data": 3}, {"strange": 1}, {"cursor": None}],
     ids=lambda change: next(iter(change)),
 )
-def test_a_state_that_makes_no_sense_is_refused(change: dict[str, Any]) -> None:
+def test_invalid_state_raises(change: dict[str, Any]) -> None:
     model, optimizer = trained()
     kept = Snapshot(7, model.state_dict(), {}, {"progress": asdict(PROGRESS) | change})
     with pytest.raises(FileError, match=r"state\.json"):
@@ -112,13 +112,13 @@ def test_a_state_that_makes_no_sense_is_refused(change: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("state", [{}, {"progress": None}, {"progress": []}, {"progress": {"step": 7}}])
-def test_a_state_without_progress_is_refused(state: dict[str, Any]) -> None:
+def test_state_without_progress_raises(state: dict[str, Any]) -> None:
     model, optimizer = trained()
     with pytest.raises(FileError, match=r"state\.json"):
         restore(Snapshot(7, model.state_dict(), {}, state), model, optimizer, Progress(data="abc"))
 
 
-def test_a_best_that_is_gone_is_forgotten() -> None:
+def test_reset_best() -> None:
     progress = replace(PROGRESS)
-    progress.forget_best()
+    progress.reset_best()
     assert (progress.best, progress.best_step, progress.waited, progress.step) == (None, 0, 0, 7)

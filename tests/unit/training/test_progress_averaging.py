@@ -1,4 +1,4 @@
-"""The mean of checkpoints: exact enough, in the dtype that went in, and nothing that went in is touched."""
+"""The mean of checkpoints: accurate, in the weights' dtype, and without changes to the inputs."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from regard.training.progress import averaged
 
 
 @given(st.integers(1, 6), st.sampled_from([torch.float32, torch.float64, torch.bfloat16]), st.integers(0, 99))
-def test_the_mean_of_each_weight(count: int, dtype: torch.dtype, seed: int) -> None:
+def test_mean_of_each_weight(count: int, dtype: torch.dtype, seed: int) -> None:
     draw = torch.Generator().manual_seed(seed)
     models = [{"a": torch.randn(3, 2, generator=draw).to(dtype), "b": torch.randn(4).to(dtype)} for _ in range(count)]
     before = [{name: weight.clone() for name, weight in model.items()} for model in models]
@@ -25,19 +25,19 @@ def test_the_mean_of_each_weight(count: int, dtype: torch.dtype, seed: int) -> N
         assert all(torch.equal(model[name], old[name]) for name in old)
 
 
-def test_a_float64_weight_is_not_added_to_in_place() -> None:
+def test_float64_weights_are_not_changed_in_place() -> None:
     first = {"w": torch.ones(2, dtype=torch.float64)}
     averaged([first, {"w": torch.full((2,), 3.0, dtype=torch.float64)}])
     assert first["w"].tolist() == [1.0, 1.0]
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_mean_of_equals_is_the_same_to_the_bit(count: int) -> None:
+def test_mean_of_equal_weights_is_identical(count: int) -> None:
     weight = torch.randn(100)
     assert_same_bits(averaged([{"w": weight}] * count)["w"], weight)
 
 
-def test_small_differences_of_large_weights_are_not_lost() -> None:
+def test_small_differences_of_large_weights_are_kept() -> None:
     large = torch.tensor([1e8])
     models = [{"w": large + 8 * k} for k in range(3)]
     assert averaged(models)["w"].item() == 1e8 + 8

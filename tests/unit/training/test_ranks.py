@@ -1,4 +1,4 @@
-"""Who we are among the processes: devices by name, errors told apart, and two real processes that train as one does."""
+"""Processes of a run: devices by name, connection errors, and two real processes that train like one."""
 
 import json
 import os
@@ -17,18 +17,18 @@ from tolerances import assert_close
 
 from regard.errors import ArgumentError, MissingDeviceError, RunError
 from regard.training import ranks as ranks_module
-from regard.training.checkpoint_store import Store
+from regard.training.checkpoint_store import CheckpointStore
 from regard.training.ranks import Ranks, chosen_device, joined
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def single_process(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("WORLD_SIZE", "RANK", "LOCAL_RANK"):
         monkeypatch.delenv(name, raising=False)
 
 
 def gpus(monkeypatch: pytest.MonkeyPatch, count: int) -> list[torch.device]:
-    """A machine with so many GPUs, and those that were taken."""
+    """Fake `count` GPUs. Returns the devices that were selected."""
     taken: list[torch.device] = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
@@ -36,41 +36,41 @@ def gpus(monkeypatch: pytest.MonkeyPatch, count: int) -> list[torch.device]:
     return taken
 
 
-def test_a_single_process_is_the_first_and_waits_for_nobody() -> None:
+def test_single_process_is_first_and_does_not_wait() -> None:
     with joined("cpu") as ranks:
         assert (ranks.rank, ranks.world, ranks.device, ranks.is_first) == (0, 1, torch.device("cpu"), True)
         ranks.wait()
         ranks.wait_for_first()
         values = torch.tensor([1.0, 2.0])
-        assert ranks.added(values) is values
+        assert ranks.summed(values) is values
         model = Tiny()
-        assert ranks.together(model) is model
+        assert ranks.distributed(model) is model
         assert not dist.is_initialized()
     assert not Ranks(1, 2, torch.device("cpu")).is_first
 
 
 @pytest.mark.parametrize(
-    ("count", "asked", "found"),
+    ("count", "device", "found"),
     [(0, None, "cpu"), (2, None, "cuda:0"), (2, "cpu", "cpu"), (2, "cuda", "cuda:0"), (2, "cuda:1", "cuda:1")],
 )
-def test_the_device(monkeypatch: pytest.MonkeyPatch, count: int, asked: str | None, found: str) -> None:
+def test_device_selection(monkeypatch: pytest.MonkeyPatch, count: int, device: str | None, found: str) -> None:
     taken = gpus(monkeypatch, count)
-    with joined(asked) as ranks:
+    with joined(device) as ranks:
         assert ranks.device == torch.device(found)
     assert taken == ([torch.device(found)] if found.startswith("cuda") else [])
 
 
-@pytest.mark.parametrize(("count", "asked"), [(0, "cuda"), (0, "cuda:0"), (2, "cuda:2")])
-def test_a_device_that_is_not_there(monkeypatch: pytest.MonkeyPatch, count: int, asked: str) -> None:
+@pytest.mark.parametrize(("count", "device"), [(0, "cuda"), (0, "cuda:0"), (2, "cuda:2")])
+def test_missing_device_raises(monkeypatch: pytest.MonkeyPatch, count: int, device: str) -> None:
     gpus(monkeypatch, count)
-    with pytest.raises(MissingDeviceError, match=f"PyTorch sees {count} GPUs") as caught, joined(asked):
+    with pytest.raises(MissingDeviceError, match=f"PyTorch finds {count} GPUs") as caught, joined(device):
         pass
     assert caught.value.exit_code == 4
 
 
-@pytest.mark.parametrize("asked", ["gpu", "tpu", "meta", "cuda:x", ""])
-def test_a_device_that_does_not_exist(asked: str) -> None:
-    with pytest.raises(ArgumentError, match="choose one of: cpu, cuda, cuda:1"), joined(asked):
+@pytest.mark.parametrize("device", ["gpu", "tpu", "meta", "cuda:x", ""])
+def test_invalid_device_raises(device: str) -> None:
+    with pytest.raises(ArgumentError, match="choose one of: cpu, cuda, cuda:1"), joined(device):
         pass
 
 
@@ -83,11 +83,9 @@ def test_a_device_that_does_not_exist(asked: str) -> None:
         *[("LOCAL_RANK", "x"), ("MASTER_ADDR", None)],
     ],
 )
-def test_an_environment_that_torchrun_does_not_make(
-    monkeypatch: pytest.MonkeyPatch, name: str, value: str | None
-) -> None:
-    told = {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
-    for key, text in {**told, name: value}.items():
+def test_invalid_environment_raises(monkeypatch: pytest.MonkeyPatch, name: str, value: str | None) -> None:
+    variables = {"WORLD_SIZE": "2", "RANK": "1", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    for key, text in {**variables, name: value}.items():
         monkeypatch.delenv(key, raising=False)
         if text is not None:
             monkeypatch.setenv(key, text)
@@ -95,19 +93,19 @@ def test_an_environment_that_torchrun_does_not_make(
         pass
 
 
-def test_each_process_of_a_machine_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_local_process_has_its_own_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     gpus(monkeypatch, 2)
     assert chosen_device(None, 1) == torch.device("cuda", 1)
     assert chosen_device("cuda", 1) == torch.device("cuda", 1)
-    with pytest.raises(MissingDeviceError, match=r"no device cuda:2 here: PyTorch sees 2"):
+    with pytest.raises(MissingDeviceError, match=r"no device cuda:2 here: PyTorch finds 2"):
         chosen_device(None, 2)  # more processes than GPUs
 
 
 def fake_group(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two processes, of which nobody is there."""
+    """A fake group of two processes."""
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setenv("RANK", "1")
-    monkeypatch.setattr(ranks_module, "_meeting_place", lambda timeout: None)
+    monkeypatch.setattr(ranks_module, "_rendezvous_store", lambda timeout: None)
     monkeypatch.setattr(dist, "init_process_group", lambda backend, **about: None)
     monkeypatch.setattr(dist, "new_group", lambda backend, **about: None)
 
@@ -120,7 +118,7 @@ def fake_group(monkeypatch: pytest.MonkeyPatch) -> None:
         RuntimeError("Timed out waiting 20000ms for recv operation to complete"),
     ],
 )
-def test_the_loss_of_another_process_is_told_as_such(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_lost_process_raises_run_error(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     fake_group(monkeypatch)
     with pytest.raises(RunError, match="process 1 of 2 lost the others") as caught, joined("cpu"):
         raise error
@@ -137,7 +135,7 @@ def test_the_loss_of_another_process_is_told_as_such(monkeypatch: pytest.MonkeyP
         ValueError("timeout"),
     ],
 )
-def test_what_is_our_own_fault_stays_what_it_is(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_other_errors_are_not_converted(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     fake_group(monkeypatch)
     with pytest.raises(type(error)) as caught, joined("cpu"):
         raise error
@@ -155,11 +153,11 @@ OPTIONS: dict[str, Any] = {
     "valid_every": 2,
 }
 
-# The second process alone is asked to stop, in its fourth forward pass: both do, after the same step, and both go on.
+# Only the second process gets a stop request, in its fourth forward pass: both stop after the same step and continue.
 WORKER = """
 import json, signal, sys
 from pathlib import Path
-from regard.training.loop import Moment
+from regard.training.loop import Callback
 from regard.training.ranks import joined
 from tiny_runs import Numbers, Tiny, train
 
@@ -173,46 +171,46 @@ with joined("cpu") as ranks:
             signal.raise_signal(signal.SIGTERM)
         return model(ids)
 
-    looks = []
+    calls = []
     for reason, step in (("signal", 2), ("steps", 6)):
         outcome = train(folder, model=Tiny(dropout=0.0), forward=forward, data=Numbers(rows=(1, 2, 3)),
-                        valid=Numbers(batches=2), moments=[Moment(1, looks.append)], ranks=ranks, **options)
+                        valid=Numbers(batches=2), callbacks=[Callback(1, calls.append)], ranks=ranks, **options)
         assert (outcome.reason, outcome.progress.step) == (reason, step), outcome
-    assert looks == ([0, 1, 2, 2, 3, 4, 5, 6] if ranks.is_first else []), looks
+    assert calls == ([0, 1, 2, 2, 3, 4, 5, 6] if ranks.is_first else []), calls
 """
 
 
-# The first works for longer than a step may take, and is waited for; the second does so, and is not.
+# The first process works longer than the timeout of a step and is waited for; the second does so and is not.
 PATIENCE = """
 import time
 from regard.errors import RunError
 from regard.training.ranks import joined
 
-together = False
+met = False
 try:
     with joined("cpu", seconds=1.0) as ranks:
         ranks.wait()
         time.sleep(2.0 if ranks.is_first else 0)
         ranks.wait_for_first()
-        together, began = True, time.monotonic()
+        met, began = True, time.monotonic()
         time.sleep(0 if ranks.is_first else 3)
         ranks.wait_for_first()
-        raise AssertionError("nobody was given up")
+        raise AssertionError("no process was given up")
 except RunError as error:
-    assert together and error.key == "rank-lost", error
+    assert met and error.key == "rank-lost", error
     assert time.monotonic() - began < 2.5 or not ranks.is_first
 """
 
 
-# The first does not come to the barrier. The second is asked to stop while it waits there: asked twice it ends at once,
-# asked once it gives the first up after a while.
+# The first process does not reach the barrier. The second gets stop requests while it waits there: after two it ends at
+# once, after one it gives up the first process after a while.
 STOPPING = """
 import signal, threading, time
 from dataclasses import replace
 from regard.errors import RunError
 from regard.training import ranks as ranks_module
 from regard.training.ranks import joined
-from regard.training.signals import listening
+from regard.training.signals import handle_signals
 
 ranks_module.STOPPING_SECONDS = 1.0
 with joined("cpu") as ranks:
@@ -221,7 +219,7 @@ with joined("cpu") as ranks:
         time.sleep(6)
     else:
         for signals, expected in ((2, KeyboardInterrupt), (1, RunError)):
-            with listening() as request:
+            with handle_signals() as request:
                 for at in range(signals):
                     threading.Timer(0.2 * (at + 1), signal.raise_signal, (signal.SIGTERM,)).start()
                 began = time.monotonic()
@@ -230,13 +228,13 @@ with joined("cpu") as ranks:
                 except (KeyboardInterrupt, RunError) as error:
                     assert type(error) is expected, error
                 else:
-                    raise AssertionError("the first came")
+                    raise AssertionError("the first process arrived")
                 assert time.monotonic() - began < 2.5
 """
 
 
 def run_two(program: str, *arguments: str) -> None:
-    """The program as two processes, which must end well."""
+    """Run the program as two processes, which must succeed."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         port = found.getsockname()[1]
     shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
@@ -259,12 +257,12 @@ def run_two(program: str, *arguments: str) -> None:
             process.kill()
 
 
-def test_the_first_process_is_waited_for_and_does_not_wait() -> None:
+def test_first_process_is_waited_for_and_does_not_wait() -> None:
     run_two(PATIENCE)
 
 
-def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
-    """Micro-batches, clipping and validation; a batch of one row leaves one of the two without any."""
+def test_two_processes_train_like_one(tmp_path: Path) -> None:
+    """With micro-batches, clipping and validation; a batch of one row leaves one process without rows."""
     run_two(WORKER, str(tmp_path / "two"), json.dumps(OPTIONS))
     data, valid = Numbers(rows=(1, 2, 3)), Numbers(batches=2)
     train(tmp_path / "one", model=Tiny(dropout=0.0), data=data, valid=valid, **OPTIONS)
@@ -277,10 +275,10 @@ def test_two_processes_train_as_one_does(tmp_path: Path) -> None:
         assert (mine["step"], mine["tokens"]) == (theirs["step"], theirs["tokens"])
         for name in mine.keys() & {"loss", "norm", "valid_loss"}:
             assert mine[name] == pytest.approx(theirs[name], rel=1e-5)
-    weights, expected = (Store(tmp_path / name / "checkpoints").load(6).model for name in ("two", "one"))
+    weights, expected = (CheckpointStore(tmp_path / name / "checkpoints").load(6).model for name in ("two", "one"))
     for name, weight in expected.items():
         assert_close(weights[name], weight, "gradient")
 
 
-def test_a_process_that_waits_for_the_others_can_be_stopped() -> None:
+def test_waiting_process_can_be_stopped() -> None:
     run_two(STOPPING)

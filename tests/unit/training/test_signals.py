@@ -1,34 +1,34 @@
-"""Signals as requests: the first asks, the second ends, and afterwards all is as it was."""
+"""Signals as stop requests: the first is recorded, the second raises; handlers are restored afterwards."""
 
 import signal
 import threading
 
 import pytest
 
-from regard.training.signals import SIGNALS, listening
+from regard.training.signals import SIGNALS, handle_signals
 
 pytestmark = pytest.mark.usefixtures("signals_at_default")
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_the_first_signal_asks_and_the_second_ends(number: int) -> None:
-    with listening() as request:
-        assert not request.asked
+def test_first_signal_requests_second_raises(number: int) -> None:
+    with handle_signals() as request:
+        assert not request.is_set
         signal.raise_signal(number)
-        assert request.asked
+        assert request.is_set
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_means_afterwards_what_it_meant_before(number: int) -> None:
+def test_handlers_are_restored(number: int) -> None:
     before = signal.getsignal(number)
     heard: list[int] = []
     signal.signal(number, lambda found, frame: heard.append(found))
     try:
-        with listening() as request:
+        with handle_signals() as request:
             signal.raise_signal(number)
-        assert request.asked
+        assert request.is_set
         assert heard == []
         signal.raise_signal(number)
         assert heard == [number]
@@ -36,34 +36,34 @@ def test_a_signal_means_afterwards_what_it_meant_before(number: int) -> None:
         signal.signal(number, before)
 
 
-def test_after_an_error_too() -> None:
+def test_handlers_are_restored_after_an_error() -> None:
     before = [signal.getsignal(number) for number in SIGNALS]
-    with pytest.raises(RuntimeError), listening():
+    with pytest.raises(RuntimeError), handle_signals():
         raise RuntimeError
     assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
-def test_a_thread_can_train_though_it_hears_nothing() -> None:
-    asked: list[bool] = []
+def test_no_effect_in_a_thread() -> None:
+    requested: list[bool] = []
 
     def work() -> None:
-        with listening() as request:
-            asked.append(request.asked)
+        with handle_signals() as request:
+            requested.append(request.is_set)
 
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
-    assert asked == [False]
+    assert requested == [False]
 
 
-def test_a_closed_terminal_asks_and_what_is_ignored_stays_ignored() -> None:
-    with listening() as request:
+def test_sighup_requests_and_ignored_signals_stay_ignored() -> None:
+    with handle_signals() as request:
         signal.raise_signal(signal.SIGHUP)
-    assert request.asked
+    assert request.is_set
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with listening() as request:
+        with handle_signals() as request:
             signal.raise_signal(signal.SIGHUP)
-        assert not request.asked
+        assert not request.is_set
     finally:
         signal.signal(signal.SIGHUP, before)

@@ -1,4 +1,4 @@
-"""The loss against PyTorch's own and against formulas in NumPy; two passes against R-Drop's paper."""
+"""The loss compared with PyTorch's and with formulas in NumPy; two passes compared with the R-Drop paper."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from tolerances import assert_close
 from torch import Tensor
 
 from regard.training.batches import IGNORED
-from regard.training.step import Objective, cross_entropy, disagreement
+from regard.training.step import Objective, cross_entropy, mean_divergence
 
 
 def log_softmax(x: np.ndarray) -> np.ndarray:
@@ -23,7 +23,7 @@ def log_softmax(x: np.ndarray) -> np.ndarray:
 
 @st.composite
 def predictions(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
-    """Logits (B, T, W) and targets, some of them IGNORED; no rows at all is a case too."""
+    """Logits (B, T, W) and targets, some of them IGNORED; also without rows."""
     B, T, W = draw(st.integers(0, 3)), draw(st.integers(1, 5)), draw(st.integers(2, 7))
     draws = np.random.default_rng(draw(st.integers(0, 2**16)))
     targets = draws.integers(0, W, (B, T))
@@ -59,18 +59,18 @@ def test_half_precision_is_summed_in_float32() -> None:
 
 
 @given(predictions(), st.integers(0, 100))
-def test_disagreement_is_half_of_both_divergences(case: tuple[Tensor, Tensor], seed: int) -> None:
+def test_mean_divergence_is_half_of_both_divergences(case: tuple[Tensor, Tensor], seed: int) -> None:
     one, targets = case
     other = torch.randn(one.shape, generator=torch.Generator().manual_seed(seed))
     log_p, log_q = log_softmax(one.double().numpy()), log_softmax(other.double().numpy())
     there = (log_p - log_q) * np.exp(log_p)
     back = (log_q - log_p) * np.exp(log_q)
     expected = ((there + back).sum(-1) / 2)[targets.numpy() != IGNORED].sum()
-    np.testing.assert_allclose(disagreement(one, other, targets).item(), expected, rtol=1e-4, atol=1e-5)
-    assert disagreement(one, one, targets).item() == 0.0
+    np.testing.assert_allclose(mean_divergence(one, other, targets).item(), expected, rtol=1e-4, atol=1e-5)
+    assert mean_divergence(one, one, targets).item() == 0.0
 
 
-def test_two_passes_cost_the_mean_of_their_losses_and_their_disagreement() -> None:
+def test_two_passes_add_the_mean_divergence() -> None:
     batch = Numbers().batch(0, 0)
     seen: list[Tensor] = []
 
@@ -85,11 +85,11 @@ def test_two_passes_cost_the_mean_of_their_losses_and_their_disagreement() -> No
     assert len(seen) == 1
     assert not torch.equal(one, other)
     mean = (cross_entropy(one, batch.targets, 0.1) + cross_entropy(other, batch.targets, 0.1)) / 2
-    # Wu et al. 2021: NLL(p) + NLL(q) + α · (KL(p‖q) + KL(q‖p)) / 2; all of it halved, to be a mean.
-    assert_close(loss, mean + 3.0 * disagreement(one, other, batch.targets) / 2)
+    # Wu et al. 2021: NLL(p) + NLL(q) + α · (KL(p‖q) + KL(q‖p)) / 2; all halved, to be a mean.
+    assert_close(loss, mean + 3.0 * mean_divergence(one, other, batch.targets) / 2)
 
 
-def test_two_passes_without_dropout_are_one() -> None:
+def test_two_passes_without_dropout_equal_one() -> None:
     batch, model = Numbers().batch(0, 0), Tiny(dropout=0.0)
     once = Objective(model, predict, smoothing=0.1)(batch.inputs, batch.targets)
     twice = Objective(model, predict, smoothing=0.1, agreement=5.0)(batch.inputs, batch.targets)
@@ -98,7 +98,7 @@ def test_two_passes_without_dropout_are_one() -> None:
 
 @pytest.mark.parametrize("agreement", [None, 2.0])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_no_rows_and_no_targets_cost_nothing_and_pull_nowhere(agreement: float | None, smoothing: float) -> None:
+def test_no_rows_or_targets_give_zero_loss_and_gradient(agreement: float | None, smoothing: float) -> None:
     for rows, fill in ((0, 1), (2, IGNORED)):
         model = Tiny()
         ids = torch.ones(rows, 3, dtype=torch.long)
@@ -109,7 +109,7 @@ def test_no_rows_and_no_targets_cost_nothing_and_pull_nowhere(agreement: float |
         assert all(weight.grad is not None and not weight.grad.any() for weight in model.parameters())
 
 
-def test_gradients_are_those_of_the_formula() -> None:
+def test_gradients_match_the_formula() -> None:
     logits = torch.randn(2, 3, VOCAB, requires_grad=True)
     targets = torch.tensor([[1, IGNORED, 3], [0, 2, IGNORED]])
     cross_entropy(logits, targets, 0.1).backward()

@@ -1,4 +1,4 @@
-"""The validation loss: a mean over targets, not over batches, and no trace of having looked."""
+"""The validation loss: a mean over targets, not over batches, without side effects."""
 
 from contextlib import nullcontext
 
@@ -15,7 +15,7 @@ from regard.training.step import validation_loss
 
 
 def by_hand(model: nn.Module, data: Numbers) -> float:
-    """Every target's loss, one after the other, in float64."""
+    """The mean of every target's loss, in float64."""
     losses: list[float] = []
     for index in range(data.batches_per_epoch):
         batch = data.batch(0, index)
@@ -26,15 +26,15 @@ def by_hand(model: nn.Module, data: Numbers) -> float:
 
 
 @given(st.integers(1, 6), st.integers(0, 9))
-def test_it_is_the_mean_over_all_targets_without_dropout(batches: int, seed: int) -> None:
+def test_mean_over_all_targets_without_dropout(batches: int, seed: int) -> None:
     model, data = Tiny(dropout=0.5, seed=seed), Numbers(batches=batches)
     found = validation_loss(model, predict, data, ALONE, nullcontext)
     assert not model.training
     assert found == pytest.approx(by_hand(model, data), rel=1e-6)
-    assert data.asked[:batches] == [(0, index) for index in range(batches)]
+    assert data.requested[:batches] == [(0, index) for index in range(batches)]
 
 
-def test_looking_leaves_weights_gradients_and_chance_alone() -> None:
+def test_validation_changes_no_weight_gradient_or_random_state() -> None:
     model = Tiny()
     before = {name: weight.clone() for name, weight in model.state_dict().items()}
     chance = torch.get_rng_state()
@@ -45,14 +45,14 @@ def test_looking_leaves_weights_gradients_and_chance_alone() -> None:
 
 
 class Summing(Ranks):
-    """A process whose sums are only its own."""
+    """A process that does not add the other processes' sums."""
 
-    def added(self, values: Tensor) -> Tensor:
+    def summed(self, values: Tensor) -> Tensor:
         return values
 
 
 @pytest.mark.parametrize("world", [2, 3, 5])
-def test_the_shares_of_all_processes_add_up(world: int) -> None:
+def test_sums_of_all_processes_add_up(world: int) -> None:
     model, data = Tiny(), Numbers()
     shares = [
         validation_loss(model, predict, data, Summing(rank, world, torch.device("cpu")), nullcontext)
@@ -62,18 +62,18 @@ def test_the_shares_of_all_processes_add_up(world: int) -> None:
 
 
 class Empty(Numbers):
-    """Nothing is to be predicted anywhere."""
+    """Data without targets."""
 
     def batch(self, epoch: int, index: int) -> Batch:
         batch = super().batch(epoch, index)
         return batch._replace(targets=torch.full_like(batch.targets, IGNORED))
 
 
-def test_no_targets_are_no_loss() -> None:
+def test_no_targets_give_zero_loss() -> None:
     assert validation_loss(Tiny(), predict, Empty(), ALONE, nullcontext) == 0.0
 
 
-def test_under_autocast_it_differs_a_little() -> None:
+def test_autocast_changes_the_loss_a_little() -> None:
     model = Tiny()
     exact = validation_loss(model, predict, Numbers(), ALONE, nullcontext)
     halved = validation_loss(model, predict, Numbers(), ALONE, lambda: torch.autocast("cpu", torch.bfloat16))

@@ -1,4 +1,4 @@
-"""Figures of matplotlib, without a screen, and with a Chinese font whether the machine has one or not."""
+"""Fixtures for matplotlib figures: no screen, and a Chinese font on every machine."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from regard.views import fonts
 
 
 @pytest.fixture
-def no_screen() -> Iterator[None]:
+def no_display() -> Iterator[None]:
     with matplotlib.rc_context():
         pyplot.switch_backend("Agg")
         yield
@@ -22,8 +22,8 @@ def no_screen() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def chinese_font(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Where there is none, one in which every Chinese character is the same square."""
-    if fonts.spoken("zh") == "zh":
+    """If no Chinese font is installed, add one in which every Chinese character is the same square."""
+    if fonts.drawable_language("zh") == "zh":
         yield
         return
     file = tmp_path_factory.mktemp("fonts") / "squares.ttf"
@@ -31,15 +31,15 @@ def chinese_font(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     known = font_manager.fontManager.ttflist
     before = list(known)
     font_manager.fontManager.addfont(file)
-    forget()
+    clear_font_caches()
     yield
     known[:] = before
-    forget()
+    clear_font_caches()
 
 
 @pytest.fixture
 def new_font(tmp_path: Path) -> Path:
-    """A font "Han of Today", that nobody knows of yet."""
+    """A font file, family "Han of Today", that matplotlib does not know yet."""
     write_squares(tmp_path / "today.ttf", "Han of Today")
     return tmp_path / "today.ttf"
 
@@ -62,7 +62,7 @@ def write_squares(file: Path, family: str) -> None:
     font.save(file)
 
 
-def forget() -> None:
-    """What was found out about fonts; matplotlib does so by itself."""
-    for cached in (fonts.families, fonts._characters, fonts._say_once):
+def clear_font_caches() -> None:
+    """Clear our caches about fonts; matplotlib updates its own."""
+    for cached in (fonts.families, fonts._characters, fonts._warn_once):
         cached.cache_clear()

@@ -1,4 +1,4 @@
-"""A part of a text is drawn in full: exact weights, true positions, and one clear sentence where there is no part."""
+"""Exact parts of a map: exact weights, correct positions, and one clear error for an invalid part."""
 
 import io
 import re
@@ -16,12 +16,12 @@ from tolerances import assert_close
 from regard import Mask, Record, See, Trace, attend
 from regard.errors import ArgumentError, NotKeptError
 from regard.messages import LANGUAGES, Language
-from regard.records import Step
+from regard.records import DecodeStep
 from regard.reference import softmax
-from regard.views.exact_part import MOST, Part, cut_out
-from regard.views.picture import as_read, picture
+from regard.views.exact_part import MOST, ExactPart, cut_out
+from regard.views.picture import merged_or_cut, picture
 
-pytestmark = pytest.mark.usefixtures("no_screen")
+pytestmark = pytest.mark.usefixtures("no_display")
 
 T = 300
 TOKENS = [f"w{at}" for at in range(T)]
@@ -30,7 +30,7 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def long_text(tokens: list[str] | None = TOKENS, name: str = "h.0.attn", **see: Any) -> Trace:
-    """Longer than its map, causal, q and k kept."""
+    """A trace longer than its map, causal, with q and k kept."""
     q, k = np.random.default_rng(0).normal(size=(2, 1, 2, T, 4))
     _, record = attend(q, k, k, mask=Mask.causal(), see=See(**{"map": 64, "qk": True} | see))
     return Trace([record.named(name, "decoder").with_tokens(tokens, tokens)])
@@ -46,35 +46,37 @@ def shown(trace: Trace, **options: Any) -> str:
 
 
 @given(data=st.data(), high=st.integers(1, 12), wide=st.integers(1, 12))
-def test_a_part_is_that_part_of_the_weights(data: st.DataObject, high: int, wide: int) -> None:
+def test_a_part_has_the_exact_weights(data: st.DataObject, high: int, wide: int) -> None:
     weights = softmax(np.random.default_rng(0).normal(size=(2, 3, high, wide)))
     top, left = data.draw(st.integers(0, high - 1)), data.draw(st.integers(0, wide - 1))
     bottom, right = data.draw(st.integers(top + 1, high)), data.draw(st.integers(left + 1, wide))
     whole = Trace.from_weights(weights, map=2)[0]
     for rows in (slice(top, bottom), range(top, bottom), slice(top - high, bottom if bottom < high else None)):
         part = cut_out(whole, 1, rows, slice(left, right))
-        assert isinstance(part, Part)
+        assert isinstance(part, ExactPart)
         assert part.shape == (2, 3, bottom - top, right - left)
         one = picture(part, 2, 1)
         assert_close(one.cells, weights[1, 2, top:bottom, left:right])
         assert one.origin == (top, left)
 
 
-def test_one_side_alone_leaves_the_other_whole() -> None:
-    part, _ = as_read(long_text()[0], 0, None, cols=slice(0, 3))
+def test_without_rows_all_rows_are_kept() -> None:
+    part, _ = merged_or_cut(long_text()[0], 0, None, cols=slice(0, 3))
     assert part.shape == (1, 2, T, 3)
 
 
-def test_each_sample_has_its_tokens_and_a_part_keeps_its_name() -> None:
+def test_each_sample_has_its_tokens_and_a_part_can_be_renamed() -> None:
     record = Trace.from_weights(np.tile(np.eye(3), (2, 1, 1, 1)), [list("abc"), list("def")])[0]
     part = cut_out(record, 1, slice(1, 3), None)
-    assert (part.queries, part.keys) == ((("e", "f"),), (("d", "e", "f"),))
-    assert isinstance(part.named("other"), Part)
+    assert (part.query_tokens, part.key_tokens) == ((("e", "f"),), (("d", "e", "f"),))
+    assert isinstance(part.named("other"), ExactPart)
 
 
-def test_tokens_are_read_before_they_are_cut() -> None:
+def test_tokens_are_decoded_before_they_are_cut() -> None:
     record = Trace.from_weights(np.eye(4), ["æľ", "Ī", "Ġun", "likely"])[0]
-    assert cut_out(record, 0, slice(0, 1), None).queries == (("⟨E6 9C⟩",),)  # alone, nobody could tell it from Latin
+    assert cut_out(record, 0, slice(0, 1), None).query_tokens == (
+        ("⟨E6 9C⟩",),
+    )  # alone, it could not be distinguished from Latin letters
 
 
 def test_tensors_are_cut_too() -> None:
@@ -85,18 +87,18 @@ def test_tensors_are_cut_too() -> None:
 
 
 @pytest.mark.parametrize("see", [{"lse": True}, {"lse": False}])
-def test_who_looks_elsewhere_does_not_see_nothing(see: dict[str, bool]) -> None:
+def test_a_query_that_attends_outside_of_the_part_is_not_fully_masked(see: dict[str, bool]) -> None:
     q = np.random.default_rng(0).normal(size=(1, 1, 6, 4))
     mask = np.tri(6, dtype=bool)
     mask[1] = False
     _, record = attend(q, q, q, mask=mask, see=See(qk=True, map=2, **see))
-    looking = picture(cut_out(record, 0, slice(0, 3), slice(3, 6)), 0, 0).looking
-    assert looking.tolist() == [1, 0, 1]
+    attending = picture(cut_out(record, 0, slice(0, 3), slice(3, 6)), 0, 0).attending
+    assert attending.tolist() == [1, 0, 1]
     weights = Trace.from_weights(record.weights(), map=2)[0]
-    assert picture(cut_out(weights, 0, slice(0, 3), slice(3, 6)), 0, 0).looking.tolist() == [1, 0, 1]
+    assert picture(cut_out(weights, 0, slice(0, 3), slice(3, 6)), 0, 0).attending.tolist() == [1, 0, 1]
 
 
-def test_the_first_token_counts_only_where_it_is_drawn() -> None:
+def test_the_first_token_counts_only_if_it_is_drawn() -> None:
     weights = np.full((8, 8), 0.2 / 7)
     weights[:, 0] = 0.8
     record = Trace.from_weights(weights)[0]
@@ -112,10 +114,21 @@ def test_the_first_token_counts_only_where_it_is_drawn() -> None:
     assert ["left out" in text for text in hidden] == [True, False]
 
 
+def test_a_part_reports_the_share_of_a_learned_sink_in_its_rows(tmp_path: Path) -> None:
+    """The share of a part raised IndexError: its rows were compared with all queries of the record."""
+    weights = np.full((1, 1, 4, 4), 0.25)
+    mass = np.array([0.8, 0.6, 0.4, 0.2]).reshape(1, 1, 4)
+    trace = Trace(Trace.from_weights(weights)[0].changed(map=weights * (1 - mass[..., None]), sink_mass=mass))
+    assert "learned sink receives 50 %" in shown(trace)
+    assert "learned sink receives 30 %" in shown(trace, rows=slice(2, 4))
+    trace.plot(rows=slice(2, 4), cols=slice(0, 2))
+    trace.html(tmp_path / "part.html", rows=slice(2, 4))
+
+
 # --- drawing ----------------------------------------------------------------------------------------------
 
 
-def test_the_terminal_says_which_part_it_is() -> None:
+def test_the_terminal_title_names_the_part() -> None:
     text = shown(long_text(None), head=1, rows=slice(200, 203), cols=slice(198, 202))
     weights = long_text()[0].weights(slice(200, 203), slice(198, 202))[0, 1]
     title, kept, _, columns, *rows = text.splitlines()
@@ -130,7 +143,7 @@ def test_the_terminal_says_which_part_it_is() -> None:
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
-def test_tokens_name_rows_in_both_languages(lang: Language) -> None:
+def test_rows_are_labelled_in_both_languages(lang: Language) -> None:
     text = shown(long_text(), head=0, rows=ROWS, cols=COLS, lang=lang)
     assert all(f"{token} " in text for token in TOKENS[ROWS])
     assert TOKENS[206] not in text
@@ -138,13 +151,13 @@ def test_tokens_name_rows_in_both_languages(lang: Language) -> None:
     assert {"en": "of 300 × 300", "zh": "全图 300 × 300"}[lang] in text
 
 
-def test_columns_are_counted_from_where_the_part_begins() -> None:
+def test_column_positions_start_at_the_part() -> None:
     text = shown(long_text(None), head=0, rows=slice(200, 264), cols=slice(190, 254))
     assert re.search(r"\n +190  195  200  205  210 ", text)
     assert text.splitlines()[4].startswith("200 ")
 
 
-def test_many_heads_and_layers_are_parts_too() -> None:
+def test_several_heads_and_layers_can_be_parts() -> None:
     both = Trace([long_text(name=f"h.{at}.attn")[0] for at in range(2)])
     for options in ({}, {"layer": 0}, {"head": 1}, {"layer": 0, "head": "mean"}):
         assert "queries 200–205" in shown(both, rows=ROWS, cols=COLS, **options), options
@@ -156,10 +169,10 @@ def test_many_heads_and_layers_are_parts_too() -> None:
 
 
 @pytest.mark.parametrize("color", ["none", "truecolor"])
-def test_what_does_not_fit_says_what_does(color: str) -> None:
-    with pytest.raises(ArgumentError, match=r"64 rows × 164 cols .* 80 columns.*plot") as told:
+def test_a_part_too_large_for_the_screen_reports_what_fits(color: str) -> None:
+    with pytest.raises(ArgumentError, match=r"64 rows × 164 cols .* 80 columns.*plot") as error:
         shown(long_text(), head=0, rows=slice(200, 264), cols=slice(100, 264), color=color)
-    high, wide = told.value.values["high"], told.value.values["wide"]
+    high, wide = error.value.values["high"], error.value.values["wide"]
     for rows, cols in ((high, wide), (high, 4), (2, wide)):
         text = ANSI.sub("", shown(long_text(), head=0, rows=slice(100, 100 + rows), cols=slice(0, cols), color=color))
         assert "each cell" not in text
@@ -170,7 +183,7 @@ def test_what_does_not_fit_says_what_does(color: str) -> None:
         shown(long_text(), head=0, rows=slice(100, 104), cols=slice(0, wide + 1), color=color)
 
 
-def test_matplotlib_draws_true_positions(tmp_path: Path) -> None:
+def test_matplotlib_uses_positions_of_the_whole_map(tmp_path: Path) -> None:
     trace = long_text()
     ax = trace.plot(head=1, rows=ROWS, cols=COLS)
     assert isinstance(ax, Axes)
@@ -185,7 +198,7 @@ def test_matplotlib_draws_true_positions(tmp_path: Path) -> None:
     ax.figure.savefig(tmp_path / "part.png")
 
 
-def test_positions_are_written_out() -> None:
+def test_matplotlib_writes_positions_without_an_offset() -> None:
     ax = long_text(None).plot(head=1, rows=slice(200, 260), cols=slice(101, 281), lang="zh")
     assert isinstance(ax, Axes)
     ax.figure.draw_without_rendering()
@@ -207,10 +220,10 @@ def test_a_grid_of_parts_names_the_part_once() -> None:
     ends = Trace.from_weights(lengths).plot(rows=slice(-2, None), cols=slice(-2, None))
     assert isinstance(ends, np.ndarray)
     assert [ax.get_ylim() for ax in ends[0]] == [(4.5, 2.5), (6.5, 4.5)]
-    assert all(len(ax.get_yticks()) for ax in ends[0])  # neighbours whose positions differ share no labels
+    assert all(len(ax.get_yticks()) for ax in ends[0])  # neighbours with different positions share no labels
 
 
-def test_every_weight_of_the_largest_part_gets_a_dot() -> None:
+def test_every_weight_of_the_largest_part_gets_a_pixel() -> None:
     flat = np.full((1, MOST), 1 / MOST)
     ax = Trace.from_weights(flat).plot(rows=slice(0, 1), cols=slice(0, MOST))
     assert isinstance(ax, Axes)
@@ -218,8 +231,8 @@ def test_every_weight_of_the_largest_part_gets_a_dot() -> None:
     assert ax.get_window_extent().width >= MOST
 
 
-def test_the_line_of_a_prompt_stays_where_it_was() -> None:
-    record = long_text()[0].changed(prompt=203, step=Step(0, ()))
+def test_the_prompt_line_keeps_its_position() -> None:
+    record = long_text()[0].changed(prompt=203, step=DecodeStep(0, ()))
     part = cut_out(record, 0, ROWS, COLS)
     assert part.prompt == 3
     ax = Trace([record]).plot(head=0, rows=ROWS, cols=COLS)
@@ -229,7 +242,7 @@ def test_the_line_of_a_prompt_stays_where_it_was() -> None:
     assert cut_out(record, 0, slice(190, 203), COLS).prompt is None
 
 
-# --- what cannot be drawn ---------------------------------------------------------------------------------
+# --- errors -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -249,29 +262,29 @@ def test_the_line_of_a_prompt_stays_where_it_was() -> None:
         ({"cols": COLS, "rows": ROWS, "scale": "renormalised"}, "8 of 300 keys.*scale='hidden'"),
     ],
 )
-def test_a_part_that_is_none_gets_one_sentence(options: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_an_invalid_part_raises_one_clear_error(options: dict[str, Any], words: str, tmp_path: Path) -> None:
     trace = long_text()
     for draw in (trace.show, trace.plot, lambda **given: trace.html(tmp_path / "p.html", **given)):
-        with pytest.raises(ArgumentError, match=words) as told:
+        with pytest.raises(ArgumentError, match=words) as error:
             draw(**options)
-        assert told.value.text("zh") != told.value.text("en")
+        assert error.value.text("zh") != error.value.text("en")
 
 
-def test_too_large_a_part_says_what_fits() -> None:
+def test_a_part_that_is_too_large_reports_the_limit() -> None:
     trace = Trace.from_weights(np.eye(MOST + 1), map=8)
     with pytest.raises(ArgumentError, match=f"{MOST + 1} rows × 4 cols.*at most {MOST} × {MOST}"):
         trace.plot(cols=slice(0, 4))
     assert isinstance(trace.plot(rows=slice(0, MOST), cols=slice(0, 4)), Axes)
 
 
-def test_without_q_and_k_it_says_how_to_keep_them(tmp_path: Path) -> None:
+def test_without_q_and_k_the_error_names_the_setting(tmp_path: Path) -> None:
     trace = long_text(qk=False)
     for draw in (trace.show, trace.plot, lambda **given: trace.html(tmp_path / "p.html", **given)):
         with pytest.raises(NotKeptError, match=r"See\(qk=True\)"):
             draw(rows=ROWS, cols=COLS)
 
 
-def test_whole_rows_can_be_renormalised_and_tokens_not_merged() -> None:
+def test_complete_rows_can_be_renormalised_and_tokens_are_not_merged() -> None:
     weights = softmax(np.random.default_rng(0).normal(size=(6, 6)))
     part = cut_out(Trace.from_weights(weights)[0], 0, slice(2, 4), None)
     assert_close(picture(part, 0, 0, "renormalised").cells.sum(-1), np.ones(2))
@@ -281,5 +294,5 @@ def test_whole_rows_can_be_renormalised_and_tokens_not_merged() -> None:
     assert "un" in shown(torn.merged("words"), rows=slice(1, 2))
 
 
-def test_a_record_without_weights_says_so_as_ever() -> None:
+def test_a_record_without_weights_has_nothing_to_draw() -> None:
     assert "nothing to draw: 0 queries" in shown(Trace.from_weights(np.zeros((0, 4))), cols=slice(0, 2))

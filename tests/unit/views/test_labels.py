@@ -1,4 +1,4 @@
-"""Labels take the columns they say they take, and nothing in them moves the cursor."""
+"""Labels: exact widths, and no character that moves the cursor."""
 
 import unicodedata
 
@@ -11,31 +11,36 @@ from regard.views.labels import (
     ARROW,
     cut,
     cut_start,
-    marker_sign,
     pad,
+    printable_label,
     readable,
     row_label,
     short_names,
+    special_token_sign,
     upright,
-    visible,
 )
 
 ANY_TEXT = st.text(st.characters(categories=None, codec=None) | st.sampled_from("注意力🤗Ġ▁\n\x1b[\u200d\ufe0f\u0301 "))
 
 
-def test_tokens_that_mark_what_goes_on_stay_as_they_are() -> None:
+def test_wordpiece_tokens_stay_unchanged() -> None:
     """WordPiece has no spaces: "play" is not " play"."""
-    assert [visible(token) for token in readable(("[CLS]", "play", "##ing", "."))] == ["[CLS]", "play", "##ing", "."]
-    assert [visible(token) for token in readable(("The", "Ġcat", "Ċ"))] == ["The", "␣cat", "␊"]
-    assert [visible(token) for token in readable(("▁The", "▁cat", "s"))] == ["␣The", "␣cat", "s"]
+    assert [printable_label(token) for token in readable(("[CLS]", "play", "##ing", "."))] == [
+        "[CLS]",
+        "play",
+        "##ing",
+        ".",
+    ]
+    assert [printable_label(token) for token in readable(("The", "Ġcat", "Ċ"))] == ["The", "␣cat", "␊"]
+    assert [printable_label(token) for token in readable(("▁The", "▁cat", "s"))] == ["␣The", "␣cat", "s"]
 
 
 @given(st.text(), st.text(), st.integers(7, 40))
-def test_of_two_tokens_both_are_cut(read: str, written: str, width: int) -> None:
+def test_both_tokens_of_a_pair_are_cut(read: str, written: str, width: int) -> None:
     label = row_label(read, written)
     shown = cut(label, width)
     assert cell_len(shown) <= width
-    if written and ARROW not in visible(read) + visible(written):
+    if written and ARROW not in printable_label(read) + printable_label(written):
         assert ARROW in shown
 
 
@@ -64,20 +69,20 @@ def test_of_two_tokens_both_are_cut(read: str, written: str, width: int) -> None
     ],
 )
 def test_every_character_is_visible(token: str, shown: str) -> None:
-    assert visible(token) == shown
+    assert printable_label(token) == shown
 
 
 @given(ANY_TEXT)
-def test_nothing_that_moves_the_cursor_gets_through(token: str) -> None:
-    shown = visible(token)
+def test_no_character_moves_the_cursor(token: str) -> None:
+    shown = printable_label(token)
     assert shown
     assert not any(unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp") for sign in shown)
     shown.encode()
 
 
 @given(ANY_TEXT, st.integers(0, 12))
-def test_a_cut_fits(token: str, width: int) -> None:
-    shown = visible(token)
+def test_a_cut_text_fits(token: str, width: int) -> None:
+    shown = printable_label(token)
     for cutter in (cut, cut_start):
         assert cell_len(cutter(shown, width)) <= width
     if cell_len(shown) <= width:
@@ -85,18 +90,18 @@ def test_a_cut_fits(token: str, width: int) -> None:
 
 
 @given(ANY_TEXT, st.integers(0, 12), st.sampled_from(["left", "right", "middle"]))
-def test_padding_gives_the_width_exactly(token: str, width: int, side: str) -> None:
-    assert cell_len(pad(visible(token), width, side)) == width
+def test_a_padded_text_has_the_exact_width(token: str, width: int, side: str) -> None:
+    assert cell_len(pad(printable_label(token), width, side)) == width
 
 
 @given(ANY_TEXT, st.integers(1, 6))
-def test_upright_letters_are_at_most_two_columns(token: str, height: int) -> None:
-    letters = upright(visible(token), height)
+def test_letters_written_downwards_are_at_most_two_columns_wide(token: str, height: int) -> None:
+    letters = upright(printable_label(token), height)
     assert 0 < len(letters) <= height
     assert all(cell_len(letter) <= 2 for letter in letters)
 
 
-def test_upright_keeps_accents_on_their_letter() -> None:
+def test_accents_stay_on_their_letter_when_written_downwards() -> None:
     assert upright("e\u0301a", 5) == ["e\u0301", "a"]
 
 
@@ -111,10 +116,10 @@ def test_upright_keeps_accents_on_their_letter() -> None:
         (["a.b.b", "a.b"], ["b.b", "b"], "a.*"),
     ],
 )
-def test_names_lose_what_they_share(names: list[str], short: list[str], pattern: str) -> None:
+def test_short_names_drop_shared_parts(names: list[str], short: list[str], pattern: str) -> None:
     assert short_names(names) == (short, pattern)
 
 
 @pytest.mark.parametrize("label", ["<", "<>", "<a b>", "[x]", "[]", "love", "<<eos>>", "明", "<" + "a" * 40 + ">"])
-def test_what_is_no_special_token_keeps_its_letters(label: str) -> None:
-    assert marker_sign(label) is None
+def test_other_labels_have_no_special_token_sign(label: str) -> None:
+    assert special_token_sign(label) is None

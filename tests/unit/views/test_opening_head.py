@@ -1,4 +1,4 @@
-"""Where to begin: a head is found whatever the records hold, layers get names, and texts are told only when whole."""
+"""Defaults of a view: the opening head for any records, titles of layers, and source and target text."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from regard import Record, Trace
-from regard.records import Step
-from regard.views.opening_head import both_texts, layer_of, telling_head, with_layer_named
+from regard.records import DecodeStep
+from regard.views.opening_head import clearest_head, layer_of, source_and_target, with_layer_label
 
 EVEN, DIAGONAL = np.full((4, 4), 0.25), np.eye(4)
 
@@ -17,12 +17,12 @@ def record(*heads: np.ndarray, **about: Any) -> Record:
     return Trace.from_weights(np.stack(heads), **about)[0]
 
 
-def test_the_decoder_goes_before_the_encoder_and_translation_before_both() -> None:
+def test_cross_attention_precedes_the_decoder_and_the_decoder_the_encoder() -> None:
     encoder = record(DIAGONAL, name="e.0", kind="encoder")
     decoder = record(EVEN, np.eye(4)[[0, 0, 1, 2]], name="d.0", kind="decoder")
     cross = record(EVEN, DIAGONAL, name="d.0.cross", kind="cross")
-    assert telling_head([encoder, decoder]) == (1, 1)
-    assert telling_head([encoder, decoder, cross]) == (2, 1)
+    assert clearest_head([encoder, decoder]) == (1, 1)
+    assert clearest_head([encoder, decoder, cross]) == (2, 1)
 
 
 @pytest.mark.parametrize(
@@ -36,27 +36,27 @@ def test_the_decoder_goes_before_the_encoder_and_translation_before_both() -> No
     ],
     ids=["no map", "pooled", "no queries", "NaN", "no pattern"],
 )
-def test_where_nothing_can_be_told_it_is_the_first(odd: Record) -> None:
-    assert telling_head([odd]) == (0, 0)
+def test_without_a_pattern_the_first_head_opens(odd: Record) -> None:
+    assert clearest_head([odd]) == (0, 0)
 
 
-def test_a_layer_is_the_first_number_of_its_path() -> None:
+def test_the_layer_is_the_first_number_of_the_path() -> None:
     assert layer_of("encoder.block.3.layer.0.SelfAttention") == "3"
     assert layer_of("h2.attn#1") is None
-    assert with_layer_named(record(EVEN, name="h.0.attn#1"), "zh").name == "h.层 0.attn#1"
-    assert with_layer_named(record(EVEN, name="attn.0#1"), "en").name == "attn.layer 0#1"
-    assert with_layer_named(record(EVEN), "en").name == "attention"
+    assert with_layer_label(record(EVEN, name="h.0.attn#1"), "zh").name == "h.层 0.attn#1"
+    assert with_layer_label(record(EVEN, name="attn.0#1"), "en").name == "attn.layer 0#1"
+    assert with_layer_label(record(EVEN), "en").name == "attention"
 
 
-def test_texts_are_put_together_as_they_are_written() -> None:
+def test_source_and_target_are_joined_with_spaces_of_their_script() -> None:
     spaced = record(EVEN, queries=["<s>", "▁Ich", "▁lie", "be"], keys=["I", "love", "you", "[SEP]"], kind="cross")
-    assert both_texts([spaced], 0) == ("I love you", "Ich liebe")
-    assert both_texts([replace(spaced, step=Step(3, (0,)))], 0) is None
-    assert both_texts([replace(spaced, kind="decoder")], 0) is None
+    assert source_and_target([spaced], 0) == ("I love you", "Ich liebe")
+    assert source_and_target([replace(spaced, step=DecodeStep(3, (0,)))], 0) is None
+    assert source_and_target([replace(spaced, kind="decoder")], 0) is None
 
 
-def test_a_head_that_rests_on_the_first_token_opens_last() -> None:
+def test_a_head_on_the_first_token_opens_last() -> None:
     sink, back = np.eye(12)[[0] * 12], np.eye(12)[[0, 0, 0, *range(9)]] * 0.9 + np.tril(np.ones((12, 12))) * 0.1 / 12
     back /= back.sum(1, keepdims=True)
-    assert telling_head([Trace.from_weights(np.stack([sink, back]), kind="decoder")[0]]) == (0, 1)
-    assert telling_head([Trace.from_weights(np.stack([back * 0 + 1 / 12, sink]), kind="decoder")[0]]) == (0, 1)
+    assert clearest_head([Trace.from_weights(np.stack([sink, back]), kind="decoder")[0]]) == (0, 1)
+    assert clearest_head([Trace.from_weights(np.stack([back * 0 + 1 / 12, sink]), kind="decoder")[0]]) == (0, 1)

@@ -1,4 +1,4 @@
-"""The matplotlib view: returns Axes, shows nothing, changes no setting, and draws any token without a warning."""
+"""The matplotlib view: returns Axes, shows no figure, changes no setting, draws any token without a warning."""
 
 import io
 import logging
@@ -24,7 +24,7 @@ from regard.trace.trace import ScaleName
 from regard.views import fonts
 from regard.views.plots import save_plot
 
-pytestmark = pytest.mark.usefixtures("no_screen")
+pytestmark = pytest.mark.usefixtures("no_display")
 
 KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
 
@@ -46,7 +46,7 @@ def test_one_head_is_one_axes(tmp_path: Path) -> None:
     ax.figure.savefig(tmp_path / "p.png")
 
 
-def test_it_draws_where_it_is_told() -> None:
+def test_it_draws_on_the_given_axes() -> None:
     _, axes = pyplot.subplots(1, 2)
     assert trace(H=3).plot(head=1, ax=axes[1]) is axes[1]
     assert not axes[0].images
@@ -73,7 +73,7 @@ def test_heads_and_layers_are_grids() -> None:
     assert isinstance(layers.plot(layer=1, head=1), Axes)
 
 
-def test_a_grid_has_a_title_and_words_at_its_edges(tmp_path: Path) -> None:
+def test_a_grid_has_a_title_and_labels_at_its_edges(tmp_path: Path) -> None:
     def words(ax: Axes, side: str) -> list[str]:
         return [label.get_text() for label in getattr(ax, f"get_{side}ticklabels")()]
 
@@ -98,7 +98,7 @@ def test_a_grid_has_a_title_and_words_at_its_edges(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("own", [True, False])
-def test_the_colour_bar_is_about_as_high_as_the_map(own: bool) -> None:
+def test_the_colour_bar_is_as_high_as_the_map(own: bool) -> None:
     ax = trace(T=1, S=3).plot(ax=pyplot.subplots(layout="constrained")[1] if own else None)
     assert isinstance(ax, Axes)
     ax.figure.draw_without_rendering()
@@ -106,12 +106,12 @@ def test_the_colour_bar_is_about_as_high_as_the_map(own: bool) -> None:
     assert bar == pytest.approx(drawn)
 
 
-def test_an_unknown_language_is_refused() -> None:
+def test_an_unknown_language_is_rejected() -> None:
     with pytest.raises(ArgumentError, match="en, zh"):
         trace().plot(lang="fr")  # type: ignore[arg-type]
 
 
-def test_hidden_cells_are_off_the_scale_and_weights_on_it() -> None:
+def test_masked_cells_have_no_colour_of_the_scale() -> None:
     w = np.array([[1, 0, 0], [0.5, 0.5, 0], [np.nan, np.nan, np.nan]])
     image = Trace.from_weights(w).plot().images[0]  # type: ignore[union-attr]
     colours = image.to_rgba(image.get_array())
@@ -121,7 +121,7 @@ def test_hidden_cells_are_off_the_scale_and_weights_on_it() -> None:
     assert tuple(colours[2, 0]) not in (tuple(colours[0, 1]), viridis(0.0))
 
 
-def test_a_pooled_map_is_drawn_in_tokens() -> None:
+def test_a_pooled_map_has_axes_in_tokens() -> None:
     ax = Trace.from_weights(np.eye(10), [*"abcdefghij"], map=3).plot()
     assert isinstance(ax, Axes)
     assert ax.get_xlim() == (-0.5, 9.5)
@@ -130,12 +130,12 @@ def test_a_pooled_map_is_drawn_in_tokens() -> None:
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 3, 0), (1, 50), (2, 1, 50)])
-def test_odd_sizes_are_drawn(tmp_path: Path, shape: tuple[int, ...]) -> None:
+def test_empty_and_flat_maps_are_drawn(tmp_path: Path, shape: tuple[int, ...]) -> None:
     drawn = Trace.from_weights(np.full(shape, 1 / max(1, shape[-1]))).plot()
     np.ravel(drawn)[0].figure.savefig(tmp_path / "p.png")
 
 
-def test_no_setting_is_changed_and_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_setting_is_changed_and_no_figure_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pyplot, "show", lambda *_, **__: pytest.fail("shown"))
     before = dict(matplotlib.rcParams)
     trace(H=2, tokens=["注", "意", "力", "$x^"]).plot()
@@ -145,29 +145,27 @@ def test_no_setting_is_changed_and_nothing_is_shown(monkeypatch: pytest.MonkeyPa
 def test_tokens_without_a_glyph_do_not_warn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Warnings are errors here; matplotlib warns of a missing glyph when the figure is drawn."""
+    """Warnings are errors here; matplotlib warns of a missing glyph when it draws the figure."""
     monkeypatch.setattr(fonts, "_CJK", ())
     monkeypatch.setattr("regard.views.fonts.emoji_font", lambda: None)
-    for cached in (fonts.families, fonts._say_once):
+    for cached in (fonts.families, fonts._warn_once):
         cached.cache_clear()
     with caplog.at_level(logging.WARNING, logger="regard"):
         for _ in range(2):
             ax = trace(tokens=["注意力", "🤗", "$x^{$", "\ud800"]).plot()
             assert isinstance(ax, Axes)
             ax.figure.savefig(tmp_path / "p.png")
-    assert [label.get_text() for label in ax.get_yticklabels()][:2] == ["#0", "#1"]  # where it stands, never a box
+    assert [label.get_text() for label in ax.get_yticklabels()][:2] == ["#0", "#1"]  # the position, never a box
     assert ax.get_yticklabels()[2].get_text() == "$x^{$"
     assert [record.message for record in caplog.records if "Noto Sans CJK SC" in record.message] == [
         caplog.records[0].message
     ]
-    for cached in (fonts.families, fonts._say_once):
+    for cached in (fonts.families, fonts._warn_once):
         cached.cache_clear()
 
 
-def test_a_font_that_matplotlib_has_not_noticed_is_found(
-    new_font: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its list of fonts is older than the font; a file that is none does not matter."""
+def test_a_newly_installed_font_is_found(new_font: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """matplotlib's font list is older than the font; an invalid font file is ignored."""
     broken = tmp_path / "broken.ttf"
     broken.write_bytes(b"no font")
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda: [str(broken), str(new_font)])
@@ -178,7 +176,7 @@ def test_a_font_that_matplotlib_has_not_noticed_is_found(
     fonts.families.cache_clear()
 
 
-def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingPackageError, match=r"trace.plot needs matplotlib.*regard\[plot\]"):
         trace().plot()
@@ -188,7 +186,7 @@ def test_without_matplotlib_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("heads", [[0, 2], (2, 0), range(1, 3), np.array([1, 0])])
-def test_several_heads_are_drawn_in_their_order(heads: Any) -> None:
+def test_several_heads_are_drawn_in_the_given_order(heads: Any) -> None:
     layers = Trace(Trace.from_weights(np.full((3, 4, 4), 0.25), name=f"h.{at}")[0] for at in range(2))
     one, both = layers.plot(0, head=heads), layers.plot(head=heads)
     assert isinstance(one, np.ndarray)
@@ -203,24 +201,26 @@ def test_several_heads_are_drawn_in_their_order(heads: Any) -> None:
     assert re.findall(r"head (\d) of 3", out.getvalue()) == [str(head) for head in heads]
 
 
-@pytest.mark.parametrize(("lang", "said"), [("en", "token read → token written"), ("zh", "读入的词元 → 写出的词元")])
-def test_rows_are_labelled_by_what_they_read_and_write(lang: Any, said: str) -> None:
+@pytest.mark.parametrize(
+    ("lang", "expected"), [("en", "token read → token written"), ("zh", "读入的词元 → 写出的词元")]
+)
+def test_row_labels_show_the_token_read_and_the_token_written(lang: Any, expected: str) -> None:
     record = Trace.from_weights(np.eye(3), ["<s>", "a", "b"], ["x", "y", "z"], kind="cross")[0]
     trace = Trace(record.with_tokens(written=["a", "b", ""]))
     ax = trace.plot(lang=lang)
     assert isinstance(ax, Axes)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["<s> → a", "a → b", "b"]
-    assert ax.get_ylabel() == said
+    assert ax.get_ylabel() == expected
     grid = Trace([trace[0], trace[0]]).plot(lang=lang)
     assert isinstance(grid, np.ndarray)
     assert [label.get_text() for label in grid[0, 0].get_yticklabels()] == ["<s> → a", "a → b", "b"]
     out = io.StringIO()
     trace.show(file=out, width=70, color="none", lang=lang)
-    assert ["<s> → a" in out.getvalue(), "  a → b" in out.getvalue(), said in out.getvalue()] == [True] * 3
+    assert ["<s> → a" in out.getvalue(), "  a → b" in out.getvalue(), expected in out.getvalue()] == [True] * 3
 
 
-def test_emoji_are_drawn_as_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """🚀 was named by its position, since no font of outlines has it. Here any font stands for one of pictures."""
+def test_emoji_are_drawn_as_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    """🚀 was labelled by its position, since no outline font has it. Here DejaVu Sans stands in for an emoji font."""
     from PIL import ImageFont
 
     font = ImageFont.truetype(font_manager.findfont("DejaVu Sans"), 109)
@@ -241,7 +241,7 @@ def test_emoji_are_drawn_as_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [label.get_text() for label in ax.get_xticklabels()] == ["go", "#1", "#2", "#3"]
 
 
-def test_a_sink_is_told_and_does_not_set_the_scale() -> None:
+def test_a_sink_is_reported_and_does_not_set_the_scale() -> None:
     w = np.full((2, 10, 10), 0.1 / 9)
     w[:, :, 0] = 0.9
     ax = Trace.from_weights(w).plot(head=0)
@@ -255,28 +255,28 @@ def test_a_sink_is_told_and_does_not_set_the_scale() -> None:
     assert grid[0, 1].get_title() == "头 1 · 首词元 90%"
 
 
-def test_one_head_and_several_are_saved_as_the_documents_say(tmp_path: Path) -> None:
+def test_figures_are_saved_as_in_the_docs(tmp_path: Path) -> None:
     drawn = Trace.from_weights(np.full((5, 3, 3), 1 / 3))
     for axes, name in ((drawn.plot(0, head=0), "head.png"), (drawn.plot(0)[0, 0], "heads.png")):  # type: ignore[index]
         axes.figure.savefig(tmp_path / name)  # type: ignore[union-attr]
         assert (tmp_path / name).stat().st_size > 1000
 
 
-@pytest.mark.parametrize(("lang", "said"), [("en", "mean of all heads"), ("zh", "各头平均")])
-def test_a_mean_is_told_in_words(lang: Any, said: str) -> None:
+@pytest.mark.parametrize(("lang", "expected"), [("en", "mean of all heads"), ("zh", "各头平均")])
+def test_a_mean_over_heads_is_named(lang: Any, expected: str) -> None:
     layers = Trace([Trace.from_weights(np.full((2, 3, 3), 1 / 3), name=f"h.{at}.attn")[0] for at in range(2)])
     one, both = layers.plot(0, "mean", lang=lang), layers.plot(head="mean", lang=lang)
     assert isinstance(one, Axes)
     assert isinstance(both, np.ndarray)
     above = both[0, 0].figure.get_suptitle()
     for title in (one.get_title(), above):
-        assert said in title.replace("\n", " ")
+        assert expected in title.replace("\n", " ")
         assert ".mean" not in title
     assert above.startswith("h.*.attn")
 
 
 @pytest.mark.parametrize("scale", ["linear", "log", "renormalised", "hidden"])
-def test_every_scale_is_drawn_and_hides_what_is_hidden(scale: ScaleName, tmp_path: Path) -> None:
+def test_every_scale_is_drawn_and_masked_cells_stay_grey(scale: ScaleName, tmp_path: Path) -> None:
     w = softmax(np.where(np.tri(4, dtype=bool), np.random.default_rng(0).normal(size=(4, 4)), -np.inf))
     ax = Trace.from_weights(w).plot(scale=scale)
     assert isinstance(ax, Axes)
@@ -289,7 +289,7 @@ def test_every_scale_is_drawn_and_hides_what_is_hidden(scale: ScaleName, tmp_pat
     ax.figure.savefig(tmp_path / "p.png")
 
 
-def test_tokens_are_merged_and_the_prompt_ends_with_a_line() -> None:
+def test_tokens_are_merged_and_a_line_ends_the_prompt() -> None:
     record = replace(trace(tokens=["æľ", "Ī", "Ġun", "likely"])[0], prompt=2)
     ax = Trace([record]).plot(merge="words")
     assert isinstance(ax, Axes)
@@ -297,7 +297,7 @@ def test_tokens_are_merged_and_the_prompt_ends_with_a_line() -> None:
     assert ax.lines[0].get_ydata()[0] == 0.5  # type: ignore[index]
 
 
-def test_a_token_that_no_font_has_is_its_position_in_the_text() -> None:
+def test_a_token_without_a_font_is_labelled_by_its_position() -> None:
     record = trace(T=6, S=6, tokens=["\ue000"] * 6)
     ax = record.plot(rows=slice(3, 5), cols=slice(1, 4))
     assert isinstance(ax, Axes)
@@ -307,7 +307,7 @@ def test_a_token_that_no_font_has_is_its_position_in_the_text() -> None:
 
 @pytest.mark.parametrize("T", [50, 300, 1000, 5000])
 @pytest.mark.parametrize("mask", [None, Mask.causal()], ids=["full", "causal"])
-def test_no_word_of_a_long_map_is_cut_off(T: int, mask: Mask | None) -> None:
+def test_no_text_of_a_long_map_is_cut_off(T: int, mask: Mask | None) -> None:
     q = np.random.default_rng(0).standard_normal((1, 1, T, 8)).astype(np.float32)
     _, record = attend(q, q, q, mask=mask, see=See(map=64))
     ax = Trace([record]).plot()
@@ -325,7 +325,7 @@ def test_no_word_of_a_long_map_is_cut_off(T: int, mask: Mask | None) -> None:
 
 
 @pytest.mark.parametrize(("T", "last"), [(1024, ""), (1000, ", the last ones fewer")])
-def test_cells_at_the_end_that_are_smaller_are_told(T: int, last: str) -> None:
+def test_smaller_cells_at_the_end_are_noted(T: int, last: str) -> None:
     q = np.zeros((1, 1, T, 8), np.float32)
     _, record = attend(q, q, q, see=See(map=64))
     ax = Trace([record]).plot()
@@ -333,15 +333,15 @@ def test_cells_at_the_end_that_are_smaller_are_told(T: int, last: str) -> None:
     assert " ".join(ax.get_xlabel().split()).endswith(f"each cell is 16 × 16 tokens{last}")
 
 
-def test_a_sample_of_several_is_named() -> None:
+def test_the_title_names_the_sample() -> None:
     two = Trace.from_weights(softmax(np.zeros((2, 1, 3, 3))), name="h.0.attn")
     ax = two.plot(sample=1)
     assert isinstance(ax, Axes)
     assert ax.get_title() == "h.0.attn · self-attention · sample 1 of 2"
 
 
-def test_without_a_font_for_chinese_words_are_english(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fonts, "_has", lambda sign: ord(sign) < 128)
+def test_without_a_chinese_font_the_text_is_english(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fonts, "_can_draw", lambda sign: ord(sign) < 128)
     ax = trace().plot(lang="zh")
     assert isinstance(ax, Axes)
     assert ax.get_xlabel() == "key position"
@@ -364,7 +364,7 @@ def test_many_layers_and_heads_are_small(tmp_path: Path) -> None:
     figure.savefig(tmp_path / "p.png")
 
 
-def test_maps_of_several_shapes_have_their_own_words() -> None:
+def test_maps_of_several_shapes_have_their_own_labels() -> None:
     w = [softmax(np.zeros((2, *shape))) for shape in [(4, 4), (6, 6), (6, 4)]]
     tokens = [("abcd", "abcd"), ("uvwxyz", "uvwxyz"), ("uvwxyz", "abcd")]
     names = ["encoder.layers.0.self_attention", "decoder.layers.0.self_attention", "decoder.layers.0.cross_attention"]
@@ -384,11 +384,11 @@ def test_maps_of_several_shapes_have_their_own_words() -> None:
     assert rows[2, 0].get_ylabel() == "第 0 层 · 交叉注意力"
 
 
-# --- nothing lies on anything else -----------------------------------------------------------------------
+# --- no overlap --------------------------------------------------------------------------------------------
 
 
 def overlaps(boxes: list[Bbox]) -> list[tuple[int, int]]:
-    """Which of the boxes lie on each other by more than a pixel."""
+    """The pairs of boxes that overlap by more than a pixel."""
     inner = [Bbox.from_extents(b.x0 + 0.5, b.y0 + 0.5, b.x1 - 0.5, b.y1 - 0.5) for b in boxes]
     return [(i, j) for j, b in enumerate(inner) for i, a in enumerate(inner[:j]) if a.overlaps(b)]
 
@@ -406,7 +406,7 @@ SENTENCE += ["on", "its", "neighbours"]
 
 @pytest.mark.parametrize("T", [1, 30, 65, 250])
 @pytest.mark.parametrize("text", [["春", "江", "潮", "水"], SENTENCE])
-def test_tokens_never_lie_on_each_other(T: int, text: list[str]) -> None:
+def test_token_labels_never_overlap(T: int, text: list[str]) -> None:
     tokens = (text * T)[:T]
     ax = trace(T=T, S=T, tokens=tokens).plot()
     assert isinstance(ax, Axes)
@@ -419,7 +419,7 @@ def test_tokens_never_lie_on_each_other(T: int, text: list[str]) -> None:
 
 
 @pytest.mark.parametrize("shape", [(5, 24), (40, 3)])
-def test_neither_do_those_of_long_maps(shape: tuple[int, int]) -> None:
+def test_labels_of_stretched_maps_never_overlap(shape: tuple[int, int]) -> None:
     T, S = shape
     w = np.full(shape, 1 / S)
     ax = Trace.from_weights(w, (SENTENCE * T)[:T], (SENTENCE * S)[:S], kind="cross").plot()
@@ -428,13 +428,13 @@ def test_neither_do_those_of_long_maps(shape: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize(("H", "T"), [(2, 6), (8, 17), (2, 25), (2, 100)])
-def test_neither_do_those_of_grids(H: int, T: int) -> None:
+def test_labels_of_grids_never_overlap(H: int, T: int) -> None:
     axes = trace(H=H, T=T, S=T, tokens=(SENTENCE * T)[:T]).plot()
     assert isinstance(axes, np.ndarray)
     assert_no_labels_overlap(axes[-1, 0])
 
 
-def test_a_title_is_whole_whatever_the_scale() -> None:
+def test_a_title_is_complete_with_every_scale() -> None:
     w = np.full((2, 8, 8), 1 / 8)
     for scale in ("linear", "log", "auto"):
         ax = Trace.from_weights(w, name="encoder.layers.0.self_attention").plot(head=1, scale=scale)
@@ -449,11 +449,11 @@ def test_a_title_is_whole_whatever_the_scale() -> None:
 
 @pytest.mark.parametrize("layout", [None, "constrained"])
 @pytest.mark.parametrize("places", [(1, 2), (2, 2)])
-def test_neighbours_in_the_grid_of_the_caller_are_left_alone(layout: Any, places: tuple[int, int]) -> None:
+def test_neighbours_in_the_callers_grid_are_not_covered(layout: Any, places: tuple[int, int]) -> None:
     figure, axes = pyplot.subplots(*places, layout=layout)
     drawn = trace(H=2, T=9, S=9, tokens=SENTENCE[:9], name="encoder.layers.0.self_attention")
     for ax in axes.flat:
-        for _ in range(2):  # a second picture has the same place
+        for _ in range(2):  # a second picture gets the same area
             ax.clear()
             drawn.plot(head=1, ax=ax)
     figure.draw_without_rendering()
@@ -462,15 +462,15 @@ def test_neighbours_in_the_grid_of_the_caller_are_left_alone(layout: Any, places
     assert all(ax.get_window_extent().width > 0.1 * figure.bbox.width for ax in axes.flat)
 
 
-# --- what the caller wishes ------------------------------------------------------------------------------
+# --- options of the caller -------------------------------------------------------------------------------
 
 
-def test_an_array_of_axes_is_refused_in_one_sentence() -> None:
+def test_an_array_of_axes_is_rejected() -> None:
     with pytest.raises(ArgumentError, match=r"found ndarray; .* ax=axes\[0\]"):
         trace().plot(ax=pyplot.subplots(1, 2)[1])
 
 
-def test_heads_of_two_figures_can_be_compared() -> None:
+def test_vmax_makes_two_figures_comparable() -> None:
     low, high = (Trace.from_weights(w).plot(vmax=1, cmap="magma") for w in (np.full((4, 4), 0.25), np.eye(4)))
     assert isinstance(low, Axes)
     assert isinstance(high, Axes)
@@ -482,10 +482,12 @@ def test_heads_of_two_figures_can_be_compared() -> None:
     assert grid[0, 1].images[0].norm.vmax == 0.9  # type: ignore[call-overload, index]
 
 
-@pytest.mark.parametrize("wish", [{"vmax": 0}, {"vmax": float("nan")}, {"vmax": "1"}, {"cmap": "viridi"}, {"cmap": 3}])
-def test_wishes_that_cannot_be_met_are_refused(wish: dict[str, Any]) -> None:
-    with pytest.raises(ArgumentError, match=next(iter(wish))):
-        trace().plot(**wish)
+@pytest.mark.parametrize(
+    "option", [{"vmax": 0}, {"vmax": float("nan")}, {"vmax": "1"}, {"cmap": "viridi"}, {"cmap": 3}]
+)
+def test_invalid_vmax_and_cmap_are_rejected(option: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=next(iter(option))):
+        trace().plot(**option)
 
 
 def test_the_colour_bar_can_be_left_out() -> None:
@@ -512,7 +514,7 @@ def test_grey_and_red_are_explained() -> None:
     assert "灰色" in Trace.from_weights(np.eye(2)).plot(lang="zh").get_xlabel()  # type: ignore[union-attr]
 
 
-def test_the_settings_of_the_caller_hold() -> None:
+def test_the_callers_rcparams_apply() -> None:
     with matplotlib.rc_context({"font.family": "serif", "figure.figsize": (9, 3)}):
         ax = trace(tokens=["the", "cat", "春", "x"]).plot()
         assert isinstance(ax, Axes)
@@ -527,7 +529,7 @@ def test_the_settings_of_the_caller_hold() -> None:
 
 
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("PDF", b"%PDF")])
-def test_a_file_is_what_its_ending_says(tmp_path: Path, ending: str, start: bytes) -> None:
+def test_the_extension_sets_the_file_format(tmp_path: Path, ending: str, start: bytes) -> None:
     save_plot(trace(), tmp_path / f"p.{ending}")
     assert (tmp_path / f"p.{ending}").read_bytes().startswith(start)
     with pytest.raises(RegardError, match="gif"):

@@ -1,8 +1,6 @@
-"""Scales: what gets the last colour, and that a sink does not swallow the picture."""
+"""Scales: ceilings, thresholds, and distinguishable colours beside a sink."""
 
 import io
-import json
-import re
 from typing import Any, get_args
 
 import matplotlib.pyplot as plt
@@ -15,14 +13,14 @@ from matplotlib.axes import Axes
 from regard import Trace
 from regard.errors import ArgumentError
 from regard.trace.trace import ScaleName
-from regard.views.colours import paint, short
-from regard.views.page import page
+from regard.views.colours import short, viridis
+from regard.views.page import page_payload
 from regard.views.picture import picture
 from regard.views.scales import Scale, chosen_scale
 
 
 def sink(T: int = 10, share: float = 0.9) -> Trace:
-    """Every query gives the first key so much, and the rest evenly to the keys after it."""
+    """Every query gives this share to the first key and the rest evenly to the others."""
     w = np.full((T, T), (1 - share) / (T - 1))
     w[:, 0] = share
     return Trace.from_weights(w)
@@ -32,24 +30,24 @@ def scale_of(trace: Trace, name: Any = "auto") -> Scale:
     return Scale.of([picture(trace[0], 0, 0, name)])
 
 
-def test_a_sink_does_not_swallow_the_others() -> None:
+def test_a_sink_does_not_darken_the_others() -> None:
     found = scale_of(sink())
     assert (found.ceiling, found.clipped) == (1.0, False)
-    assert found.bend == pytest.approx(0.1 / 9)
+    assert found.log_threshold == pytest.approx(0.1 / 9)
     assert 0.6 < found.level(0.1 / 9) < 0.7
     assert scale_of(sink(), "linear") == Scale(1.0, name="linear")
     even = scale_of(sink(share=0.1))
-    assert even == Scale(pytest.approx(0.1), bend=None)
+    assert even == Scale(pytest.approx(0.1), log_threshold=None)
 
 
 def painted(scale: Scale, weight: float) -> np.ndarray:
-    return np.array(paint(float(scale.level(weight))).rgb, float)
+    return np.array(viridis(float(scale.level(weight))).rgb, float)
 
 
 @pytest.mark.parametrize("others", [0.17, 0.05, 0.01, 0.001, 0.0002])
 @pytest.mark.parametrize("name", ["auto", "hidden", "renormalised", "linear"])
-def test_weights_that_differ_much_differ_in_colour(others: float, name: Any) -> None:
-    """0.17 and 0.93 had one colour, because a sink of 0.93 did not count."""
+def test_very_different_weights_have_different_colours(others: float, name: Any) -> None:
+    """0.17 and 0.93 had the same colour, because a sink of 0.93 was left out of the scale."""
     w = np.full((30, 30), others / 29)
     w[:, 0] = 1 - others
     w[3], w[4] = [0.07, 0.93, *[0.0] * 28], [0.83, 0.17, *[0.0] * 28]
@@ -62,19 +60,19 @@ def test_weights_that_differ_much_differ_in_colour(others: float, name: Any) -> 
         assert np.abs(painted(found, one) - painted(found, other)).max() >= 24, (one, other)
 
 
-def test_the_three_views_draw_one_head_by_one_scale() -> None:
-    """Of a head with a sink the page's ceiling was 0.81 and the plot's 0.37."""
+def test_all_three_views_use_the_same_scale() -> None:
+    """For a head with a sink the page's ceiling was 0.81 and the plot's 0.37."""
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(3, 24, 24)) + 4 * (np.arange(24) == 0)
     scores[1, :, 0] -= 4
     scores[2] += 5 * np.eye(24)
     trace = Trace.from_weights(np.exp(scores) / np.exp(scores).sum(-1, keepdims=True), kind="decoder")
-    (record,) = json.loads(re.search(r'id="data">(.*?)</script>', page(trace))[1])["records"]  # type: ignore[index]
+    data = page_payload(trace).data
     for head in range(3):
         for name in get_args(ScaleName):
             found = Scale.of([picture(trace[0], head, 0, name)])
-            ceiling, bend, low = record["ceilings"][name][head]
-            assert (ceiling, bend, low) == (found.ceiling, found.bend, pytest.approx(found.bend_level, abs=1e-6))
+            boundaries = data["tables"][data["records"][0]["tables"][name][head]]["boundaries"]
+            assert boundaries == pytest.approx([found.weight((step - 0.5) / 63) for step in range(1, 64)], rel=1e-6)
             ax = trace.plot(head=head, scale=name)
             assert isinstance(ax, Axes)
             norm = ax.images[0].norm
@@ -87,35 +85,35 @@ def test_the_three_views_draw_one_head_by_one_scale() -> None:
             plt.close(ax.figure)  # type: ignore[arg-type]
 
 
-def test_a_sink_is_all_there_is_to_see() -> None:
+def test_a_map_with_nothing_but_a_sink_has_a_ceiling_of_one() -> None:
     assert scale_of(Trace.from_weights(np.eye(10)[np.zeros(10, int)])).ceiling == 1.0
     assert scale_of(Trace.from_weights(np.zeros((3, 3)))).ceiling == 1.0
 
 
 @pytest.mark.parametrize("T", [2, 5, 26, 200])
-def test_what_is_next_to_nothing_beside_a_sink_does_not_look_like_much(T: int) -> None:
-    """The others of a row had 0.00017 together, and the brightest colour."""
+def test_negligible_weights_beside_a_sink_are_dark(T: int) -> None:
+    """The other weights of a row summed to 0.00017 and had the brightest colour."""
     found = scale_of(sink(T, share=0.99983))
     assert found == Scale(1.0)
     assert found.level(0.00017) < 0.02
 
 
-def test_a_few_strong_weights_among_very_many_set_the_scale() -> None:
-    """A head that looks at itself: 300 weights of 90,000, all the others next to nothing."""
+def test_a_few_large_weights_among_many_set_the_ceiling() -> None:
+    """A head that attends to itself: 300 of 90,000 weights are large, all others negligible."""
     found = scale_of(Trace.from_weights(np.eye(300) * (1 - 3e-4) + 1e-6))
     assert found.ceiling == pytest.approx(1, abs=1e-3)
 
 
-def test_without_the_first_token() -> None:
+def test_hidden_and_renormalised_clear_the_first_token() -> None:
     hidden, again = (picture(sink()[0], 0, 0, name) for name in ("hidden", "renormalised"))
     assert not hidden.cells[:, 0].any()
     assert hidden.cells[:, 1:] == pytest.approx(0.1 / 9)
     assert not again.cells[:, 0].any()
     assert again.cells.sum(-1) == pytest.approx(1.0)
-    assert hidden.first == again.first == pytest.approx(0.9)  # still told
+    assert hidden.first == again.first == pytest.approx(0.9)  # still reported
 
 
-def test_a_row_of_nothing_but_the_first_token_stays_empty() -> None:
+def test_a_row_with_only_the_first_token_stays_empty() -> None:
     again = picture(Trace.from_weights(np.array([[1.0, 0.0], [0.5, 0.5]]))[0], 0, 0, "renormalised")
     assert again.cells.tolist() == [[0, 0], [0, 1]]
 
@@ -123,10 +121,8 @@ def test_a_row_of_nothing_but_the_first_token_stays_empty() -> None:
 @given(
     st.sampled_from(["auto", "linear", "log"]), st.floats(1e-3, 1), st.floats(0, 1), st.floats(1e-4, 0.9) | st.none()
 )
-def test_a_weight_and_its_level_are_each_others_inverse(
-    name: Any, ceiling: float, level: float, bend: float | None
-) -> None:
-    scale = Scale(ceiling, name=name, bend=None if bend is None else bend * ceiling)
+def test_level_and_weight_are_inverse(name: Any, ceiling: float, level: float, log_threshold: float | None) -> None:
+    scale = Scale(ceiling, name=name, log_threshold=None if log_threshold is None else log_threshold * ceiling)
     assert scale.level(scale.weight(level)) == pytest.approx(level, abs=1e-6)
     assert scale.level(2 * ceiling) == 1
     assert scale.level(0.0) == 0
@@ -135,12 +131,17 @@ def test_a_weight_and_its_level_are_each_others_inverse(
 @pytest.mark.parametrize("name", ["linear", "log", "renormalised", "hidden"])
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("head", [None, 0])
-def test_every_scale_is_named_beside_its_picture(name: Any, lang: Any, head: int | None) -> None:
+def test_every_scale_is_named_below_the_picture(name: Any, lang: Any, head: int | None) -> None:
     out = io.StringIO()
     two = Trace.from_weights(np.concatenate([sink()[0].weights()] * 2, 1))
     two.show(file=out, width=120, color="none", lang=lang, scale=name, head=head)
     words = {
-        "en": {"linear": "goes with the weight", "log": "logarithm", "renormalised": "sum of 1", "hidden": "left out"},
+        "en": {
+            "linear": "proportional to the weight",
+            "log": "logarithm",
+            "renormalised": "sum of 1",
+            "hidden": "left out",
+        },
         "zh": {"linear": "成正比", "log": "对数", "renormalised": "重新归一", "hidden": "略去前 1 个词元"},
     }
     assert words[lang][name] in out.getvalue()

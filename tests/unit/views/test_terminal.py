@@ -1,4 +1,4 @@
-"""The terminal view: the exact text of small examples, and no line too wide whatever is drawn."""
+"""The terminal view: exact text of small examples, and no line wider than the width."""
 
 import io
 import re
@@ -38,7 +38,7 @@ HAND = Trace.from_weights(
     name="decoder.0.cross",
     kind="cross",
 )
-BLIND = Trace.from_weights(
+FULLY_MASKED = Trace.from_weights(
     np.array([[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 0, 0, 0], [0.25, 0.25, 0.25, 0.25]]),
     ["the", "cat", "", "a\nmat"],
     name="h.0.attn",
@@ -49,7 +49,7 @@ BLIND = Trace.from_weights(
 # --- exact text ------------------------------------------------------------------------------------------
 
 
-def test_a_hand_example_in_english() -> None:
+def test_exact_text_in_english() -> None:
     assert shown(HAND) == (
         "decoder.0.cross · cross-attention · queries × keys: 3 × 3\n"
         "\n"
@@ -63,7 +63,7 @@ def test_a_hand_example_in_english() -> None:
     )
 
 
-def test_the_same_in_chinese() -> None:
+def test_exact_text_in_chinese() -> None:
     assert shown(HAND, lang="zh") == (
         "decoder.0.cross · 交叉注意力 · 查询 × 键：3 × 3\n"
         "\n"
@@ -77,8 +77,8 @@ def test_the_same_in_chinese() -> None:
     )
 
 
-def test_hidden_cells_and_blind_rows_are_marked() -> None:
-    assert shown(BLIND) == (
+def test_masked_cells_and_fully_masked_rows_are_marked() -> None:
+    assert shown(FULLY_MASKED) == (
         "h.0.attn · decoder self-attention · queries × keys: 4 × 4\n"
         "\n"
         '        the    cat    ""    a␊mat\n'
@@ -92,7 +92,7 @@ def test_hidden_cells_and_blind_rows_are_marked() -> None:
     )
 
 
-def test_a_grid_of_heads() -> None:
+def test_exact_text_of_several_heads() -> None:
     w = np.stack([np.eye(2), np.full((2, 2), 0.5), np.array([[1, 0], [0.9, 0.1]])])
     assert shown(Trace.from_weights(w, ["a", "b"]), width=60) == (
         "attention · self-attention · 3 heads · queries × keys: 2 × 2\n"
@@ -129,14 +129,14 @@ def test_one_head_of_every_layer() -> None:
 
 
 def translated(*sizes: tuple[int, int]) -> Trace:
-    """Layers of cross-attention, two heads each: all look evenly, but one."""
+    """Layers of cross-attention with two heads each. All heads attend evenly except the last one."""
     even = [np.full((2, T, S), 1 / S) for T, S in sizes]
     even[-1][1] = np.eye(*sizes[-1])
     names = (f"decoder.layers.{i}.cross_attention" for i in range(len(sizes)))
     return Trace(Trace.from_weights(w, name=name, kind="cross")[0] for w, name in zip(even, names, strict=True))
 
 
-def test_of_many_layers_the_most_telling_head_is_shown_whole() -> None:
+def test_of_many_layers_the_clearest_head_is_shown() -> None:
     text = shown(translated((5, 5), (5, 5)))
     assert text.startswith("decoder.layers.1.cross_attention · cross-attention · head 1 of 2")
     assert text.count("█1.0") == 5
@@ -145,7 +145,7 @@ def test_of_many_layers_the_most_telling_head_is_shown_whole() -> None:
 
 
 @pytest.mark.parametrize("color", ["none", "truecolor"])
-def test_an_overview_is_drawn_where_no_head_fits_whole(color: str) -> None:
+def test_an_overview_is_drawn_if_no_head_fits(color: str) -> None:
     long = translated((300, 300), (300, 300))
     assert shown(long, color=color) == shown(long, layer="all", color=color)
     assert "2 layers" in ANSI.sub("", shown(long, color=color))
@@ -159,7 +159,7 @@ def test_a_shade_means_the_same_in_every_picture_with_numbers() -> None:
     assert " 1 " in ANSI.sub("", shown(Trace.from_weights(weak), color="truecolor")).splitlines()[-2]
 
 
-def test_a_layer_and_a_head_are_chosen() -> None:
+def test_a_layer_and_a_head_are_selected() -> None:
     trace = Trace([Trace.from_weights(causal(3, H=2, seed=i), name=f"h.{i}.attn")[0] for i in range(2)])
     alone = Trace([trace[1]])
     assert shown(trace, layer=1) == shown(trace, layer="1.attn") == shown(trace, layer=-1) == shown(alone)
@@ -167,7 +167,7 @@ def test_a_layer_and_a_head_are_chosen() -> None:
     assert "head 1 of 2" in shown(alone, head=1)
 
 
-def test_samples_are_chosen_and_named() -> None:
+def test_samples_are_selected_and_named() -> None:
     w = np.stack([np.eye(2), np.eye(2)[::-1]])[:, None]
     trace = Trace.from_weights(w, [["a", "b"], ["c", "d"]])
     assert "sample 1 of 2" in shown(trace, sample=1)
@@ -175,7 +175,7 @@ def test_samples_are_chosen_and_named() -> None:
     assert re.search(r"c +· +█1.0", shown(trace, sample=1))
 
 
-def test_a_first_token_stands_out_only_far_above_an_even_share() -> None:
+def test_only_a_share_far_above_an_even_one_is_a_sink() -> None:
     def text(share: float, **options: Any) -> str:
         row = np.array([share, *[(1 - share) / 3] * 3])
         return shown(Trace.from_weights(np.stack([np.tile(row, (4, 1))] * 2)), **options)
@@ -188,8 +188,8 @@ def test_a_first_token_stands_out_only_far_above_an_even_share() -> None:
 
 
 @pytest.mark.parametrize("T", [3, 4, 5, 8, 12])
-def test_a_head_that_looks_evenly_has_no_sink_under_any_mask(T: int) -> None:
-    """A causal mask alone gives the first of four tokens half of everything."""
+def test_a_head_that_attends_evenly_has_no_sink_under_any_mask(T: int) -> None:
+    """A causal mask alone gives the first of four tokens half of all attention."""
     even, first = np.tri(T) / np.arange(1, T + 1)[:, None], np.where(np.tri(T), 1e-4, 0)
     first[:, 0] = 1 - 1e-4 * np.arange(T)
     text = shown(Trace.from_weights(np.stack([even, first]), kind="decoder"))
@@ -201,23 +201,23 @@ def test_a_head_that_looks_evenly_has_no_sink_under_any_mask(T: int) -> None:
 # --- what fits -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("lang", "said"), [("en", "numbers are thousandths"), ("zh", "数字以千分之一为单位")])
-def test_where_all_weights_are_small_numbers_are_thousandths(lang: Language, said: str) -> None:
-    """Else a part of a long text would be `.00` all over."""
+@pytest.mark.parametrize(("lang", "expected"), [("en", "numbers are thousandths"), ("zh", "数字以千分之一为单位")])
+def test_small_weights_are_shown_in_thousandths(lang: Language, expected: str) -> None:
+    """Otherwise a part of a long text would show only `.00`."""
     weights = np.array([[0.0, 0.0021, 0.9979], [0.0123, 0.0501, 0.9376]])
     text = shown(Trace.from_weights(weights), lang=lang, cols=slice(0, 2))
-    assert said in text
+    assert expected in text
     assert re.findall(r"(?<= )[\d.]+|·", text.split("\n\n")[1].split("\n", 1)[1]) == ["·", "2.1", "12", "50"]
     whole = shown(Trace.from_weights(weights), lang=lang)
-    assert said not in whole
+    assert expected not in whole
     assert ".00" in whole
 
 
-@pytest.mark.parametrize(("lang", "said"), [("en", "weights times 100,000"), ("zh", "数字是权重的 100,000 倍")])
-def test_smaller_weights_still_have_two_figures_and_shades(lang: Language, said: str) -> None:
+@pytest.mark.parametrize(("lang", "expected"), [("en", "weights times 100,000"), ("zh", "数字是权重的 100,000 倍")])
+def test_smaller_weights_have_two_digits_and_several_shades(lang: Language, expected: str) -> None:
     weights = np.array([[0.00021, 0.00003, 0.99976], [0.00077, 0.00048, 0.99875]])
     text = shown(Trace.from_weights(weights), lang=lang, cols=slice(0, 2))
-    assert said in text
+    assert expected in text
     table = text.split("\n\n")[1].split("\n", 1)[1]
     assert re.findall(r"[\d.]+", table)[1::1] == ["21", "3.0", "1", "77", "48"]
     assert len(set(re.findall(r"[░▒▓█]", table))) >= 3
@@ -228,7 +228,7 @@ def test_seventeen_words_get_numbers_in_eighty_columns() -> None:
     assert ".00" in shown(Trace.from_weights(np.full((17, 17), 1 / 17) * 0.02 + np.eye(17) * 0.98, words))
 
 
-def test_few_columns_show_their_labels_whole() -> None:
+def test_few_columns_have_complete_labels() -> None:
     words = ["深度学习模型", "Deep Learning", "is"]
     trace = Trace.from_weights(np.full((3, 3), 1 / 3), ["a", "b", "c"], words, kind="cross")
     for color in ("none", "truecolor"):
@@ -244,7 +244,7 @@ def test_one_word_is_a_small_block() -> None:
     assert "█" * 9 not in text
 
 
-def test_narrow_cells_get_upright_labels() -> None:
+def test_narrow_columns_have_labels_written_downwards() -> None:
     text = shown(Trace.from_weights(causal(30), ["ab"] * 15 + ["注意"] * 15))
     lines = text.splitlines()
     assert lines[2].split()[0] == "a"
@@ -254,26 +254,26 @@ def test_narrow_cells_get_upright_labels() -> None:
 
 @pytest.mark.parametrize("color", ["none", "truecolor"])
 @pytest.mark.parametrize("T", [49, 100])
-def test_where_columns_are_numbered_the_width_for_words_is_told(T: int, color: str) -> None:
+def test_numbered_columns_report_the_width_for_words(T: int, color: str) -> None:
     tokens = [f"word{i}" for i in range(T)]
     trace = Trace.from_weights(causal(T), tokens)
     text = ANSI.sub("", shown(trace, color=color))
-    width = int(re.findall(r"columns are numbered: width (\d+), or html, shows their words", text)[0])
+    width = int(re.findall(r"columns show positions: width (\d+), or html, shows the tokens", text)[0])
     assert f"width 设为 {width}，或改用 html" in ANSI.sub("", shown(trace, color=color, lang="zh"))
     wide = ANSI.sub("", shown(trace, color=color, width=width))
-    assert "numbered" not in wide
+    assert "columns show positions" not in wide
     assert re.search(r"^ +(w ){9,}", wide, flags=re.MULTILINE)  # written downwards
-    assert "numbered" in ANSI.sub("", shown(trace, color=color, width=2 * T))
+    assert "columns show positions" in ANSI.sub("", shown(trace, color=color, width=2 * T))
 
 
-def test_where_no_screen_is_wide_enough_a_page_is() -> None:
+def test_if_no_screen_is_wide_enough_the_page_is_suggested() -> None:
     trace = Trace.from_weights(causal(200), [f"word{i}" for i in range(200)])
-    assert "columns are numbered: html shows their words" in shown(trace)
+    assert "columns show positions: html shows the tokens" in shown(trace)
     assert "改用 html 可看到词元" in shown(trace, lang="zh")
-    assert "numbered" not in shown(Trace.from_weights(causal(200)))  # there are no words
+    assert "columns show positions" not in shown(Trace.from_weights(causal(200)))  # no tokens
 
 
-def test_larger_than_the_screen_is_pooled_and_says_so() -> None:
+def test_a_large_map_is_pooled_and_shows_its_cell_size() -> None:
     text = shown(Trace.from_weights(causal(200)))
     assert "each cell is 6 × 6 tokens" in text
     assert len(text.splitlines()) < 50
@@ -281,8 +281,8 @@ def test_larger_than_the_screen_is_pooled_and_says_so() -> None:
     assert "每格为 6 × 6 个词元" in zh
 
 
-def test_a_pooled_map_stays_exact() -> None:
-    """Half of the attention on the first of 100 keys, spread over cells of many: the picture must say .50."""
+def test_a_pooled_map_has_exact_sums() -> None:
+    """Half of the attention on the first of 100 keys in cells of ten: the picture must show .50."""
     w = np.zeros((100, 100))
     w[:, 0], w[:, 99] = 0.5, 0.5
     out = shown(Trace.from_weights(w, map=10))
@@ -291,7 +291,7 @@ def test_a_pooled_map_stays_exact() -> None:
     assert "first token receives 50 %" in out
 
 
-def test_nothing_to_draw_is_said() -> None:
+def test_an_empty_map_is_reported() -> None:
     assert "nothing to draw: 0 queries, 3 keys" in shown(Trace.from_weights(np.zeros((0, 3))))
     assert "nothing to draw: 3 queries, 0 keys" in shown(Trace.from_weights(np.zeros((2, 3, 0))))
 
@@ -316,7 +316,7 @@ TOKENS = st.text(
 
 
 @given(data=st.data())
-def test_no_line_is_wider_than_asked(data: st.DataObject) -> None:
+def test_no_line_is_wider_than_the_width(data: st.DataObject) -> None:
     lengths = st.integers(0, 8) | st.sampled_from([17, 18, 34, 35, 70, 71, 130])
     T, S, H = data.draw(lengths), data.draw(lengths), data.draw(st.sampled_from([1, 1, 2, 5, 17]))
     seed = data.draw(st.integers(0, 99))
@@ -343,7 +343,7 @@ def test_no_line_is_wider_than_asked(data: st.DataObject) -> None:
 
 
 @given(labels=st.lists(TOKENS, min_size=2, max_size=9))
-def test_rows_are_as_wide_whatever_their_label(labels: list[str]) -> None:
+def test_all_rows_have_the_same_width_with_any_label(labels: list[str]) -> None:
     n = len(labels)
     trace = Trace.from_weights(np.full((n, n), 1 / n), labels)
     lines = ANSI.sub("", shown(trace, color="256")).splitlines()
@@ -355,38 +355,38 @@ def test_rows_are_as_wide_whatever_their_label(labels: list[str]) -> None:
 # --- colour ----------------------------------------------------------------------------------------------
 
 
-def test_true_colour_has_the_colours_of_viridis() -> None:
+def test_true_colour_uses_viridis() -> None:
     text = shown(HAND, color="truecolor")
     assert "48;2;253;231;37m" in text  # 1 is yellow
-    assert "38;2;0;0;0;48;2;253;231;37m" in text  # with black on it
+    assert "38;2;0;0;0;48;2;253;231;37m" in text  # with black text
     assert ".85" in ANSI.sub("", text)
 
 
-def test_256_colours_are_numbered() -> None:
+def test_256_colours_use_palette_numbers() -> None:
     text = shown(HAND, color="256")
     assert "48;5;220m" in text
     assert "48;2;" not in text
 
 
-def test_colours_do_not_depend_on_what_was_drawn_before() -> None:
+def test_colours_do_not_depend_on_earlier_calls() -> None:
     before = shown(HAND, color="truecolor")
     shown(HAND, color="256")
     assert shown(HAND, color="truecolor") == before
 
 
-def test_pixels_hold_two_rows_a_line() -> None:
+def test_pixels_show_two_rows_per_line() -> None:
     text = shown(Trace.from_weights(causal(60)), color="truecolor")
     assert sum("▀" in line for line in text.splitlines()) == 30
     assert "blank: hidden" in text
-    assert "two rows a line" in text
-    assert "每行文字对应上下两行" in shown(Trace.from_weights(causal(60)), color="truecolor", lang="zh")
+    assert "two rows per line" in text
+    assert "每行文字对应图中上下两行" in shown(Trace.from_weights(causal(60)), color="truecolor", lang="zh")
     few = shown(Trace.from_weights(np.full((3, 90), 1 / 90)), color="truecolor")
-    assert "two rows" not in few  # so few get a line each
+    assert "two rows" not in few  # few rows get a line each
 
 
-def test_few_rows_are_drawn_large_in_colour() -> None:
+def test_few_rows_are_drawn_large_with_colour() -> None:
     lines = ANSI.sub("", shown(HAND, color="truecolor")).splitlines()
-    assert [".85" in line for line in lines].index(True) == 7  # title, blank, labels, three lines a row
+    assert [".85" in line for line in lines].index(True) == 7  # title, blank, labels, three lines per row
 
 
 class Screen(io.StringIO):
@@ -402,11 +402,13 @@ class Screen(io.StringIO):
         ({"TERM": "xterm-256color"}, "48;5;"),
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, "48;2;"),
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor", "NO_COLOR": "1"}, "█"),
-        ({"TERM": "xterm"}, "█"),  # sixteen colours make no scale
+        ({"TERM": "xterm"}, "█"),  # sixteen colours are too few for a scale
         ({"TERM": "dumb"}, "█"),
     ],
 )
-def test_the_terminal_decides(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], wanted: str) -> None:
+def test_the_terminal_determines_the_colours(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], wanted: str
+) -> None:
     for name in ("NO_COLOR", "COLORTERM", "FORCE_COLOR", "TTY_COMPATIBLE", "CLICOLOR_FORCE"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -417,12 +419,12 @@ def test_the_terminal_decides(monkeypatch: pytest.MonkeyPatch, environment: dict
     assert ("48;" in screen.getvalue()) == ("48;" in wanted)
 
 
-def test_a_colour_that_was_asked_for_wins_over_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_requested_colour_overrides_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert "48;2;" in shown(HAND, color="truecolor")
 
 
-def test_off_a_terminal_there_is_no_colour(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_gets_no_colour(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.setenv("COLUMNS", "80")
     HAND.show(lang="en")
@@ -433,10 +435,10 @@ def test_off_a_terminal_there_is_no_colour(monkeypatch: pytest.MonkeyPatch, caps
 
 @pytest.mark.parametrize("encoding", ["ascii", "gbk", "latin-1"])
 @pytest.mark.parametrize("color", ["none", "truecolor"])
-def test_a_file_that_cannot_hold_our_signs_gets_plainer_ones(encoding: str, color: str) -> None:
+def test_encodings_without_our_characters_get_plain_ones(encoding: str, color: str) -> None:
     raw = io.BytesIO()
     with io.TextIOWrapper(raw, encoding=encoding) as file:
-        BLIND.show(file=file, width=80, color=color, lang="zh")  # type: ignore[arg-type]
+        FULLY_MASKED.show(file=file, width=80, color=color, lang="zh")  # type: ignore[arg-type]
         file.flush()
         text = raw.getvalue().decode(encoding)
     if encoding == "ascii":
@@ -444,7 +446,7 @@ def test_a_file_that_cannot_hold_our_signs_gets_plainer_ones(encoding: str, colo
     assert ".50" in text
 
 
-# --- refusals --------------------------------------------------------------------------------------------
+# --- errors ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -460,7 +462,7 @@ def test_a_file_that_cannot_hold_our_signs_gets_plainer_ones(encoding: str, colo
         ({"lang": "fr"}, "en, zh"),
     ],
 )
-def test_wrong_arguments_say_what_is_right(options: dict[str, Any], words: str) -> None:
+def test_invalid_arguments_report_the_valid_ones(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ArgumentError, match=words):
         shown(HAND, **options)
 
@@ -470,7 +472,7 @@ def test_an_unknown_layer_suggests_the_nearest() -> None:
         shown(HAND, layer="decoder.0.croos")
 
 
-def test_what_was_not_kept_cannot_be_drawn() -> None:
+def test_a_record_without_a_map_is_rejected() -> None:
     with pytest.raises(NotKeptError, match=r"See\(map=256\)"):
         shown(Trace([Record(shape=(1, 2, 3, 3))]))
     with pytest.raises(ArgumentError, match="no records"):
@@ -479,10 +481,10 @@ def test_what_was_not_kept_cannot_be_drawn() -> None:
 
 # --- tokens and texts ------------------------------------------------------------------------------------
 
-MOON = ["æľ", "Ī", "Ġun", "likely"]  # 月 unlikely, as GPT-2 spells it
+MOON = ["æľ", "Ī", "Ġun", "likely"]  # 月 unlikely, in the spelling of GPT-2
 
 
-def test_parts_of_characters_are_merged_unless_tokens_are_asked_for() -> None:
+def test_parts_of_characters_are_merged_except_with_merge_tokens() -> None:
     trace = Trace.from_weights(causal(4), MOON)
     assert shown(trace).splitlines()[2].split() == ["月", "␣un", "likely"]
     assert shown(trace).splitlines()[-1] == "parts of characters are merged: keys summed, queries averaged"
@@ -501,13 +503,13 @@ def test_a_batch_is_merged_sample_by_sample() -> None:
     assert "sample 0 of 2" in shown(trace)
 
 
-def test_a_long_map_is_not_merged_and_needs_no_labels() -> None:
+def test_a_pooled_map_is_not_merged() -> None:
     assert "æ" not in shown(Trace.from_weights(causal(40), MOON * 10, map=20))
     with pytest.raises(ArgumentError, match="tokens, characters, words"):
         shown(HAND, merge="letters")
 
 
-def test_the_prompt_ends_with_a_line() -> None:
+def test_a_line_ends_the_prompt() -> None:
     record = replace(Trace.from_weights(causal(4), list("abcd"))[0], prompt=3)
     lines = shown(Trace([record])).splitlines()
     assert lines[6].strip() == "╌" * 20
@@ -517,17 +519,19 @@ def test_the_prompt_ends_with_a_line() -> None:
     assert "rows of the prompt: 1" in shown(Trace([merged]))
 
 
-def test_a_reader_that_had_enough_is_the_caller_s_affair() -> None:
+def test_a_closed_pipe_raises_broken_pipe_error() -> None:
     class Gone(io.StringIO):
         def write(self, text: str) -> int:
             raise BrokenPipeError
 
-    with pytest.raises(BrokenPipeError):  # rich alone would end the process with 1, which means that a check failed
+    with pytest.raises(
+        BrokenPipeError
+    ):  # rich alone would exit with status 1, which the command line uses for a failed check
         Trace.from_weights(causal(3)).show(file=Gone(), width=80)
 
 
 def header(keys: list[str], width: int) -> list[str]:
-    """What stands over the map of one head."""
+    """The lines above the map of one head."""
     S = len(keys)
     lines = shown(Trace.from_weights(np.full((S, S), 1 / S), keys, keys), width=width).splitlines()
     first = next(place for place, line in enumerate(lines) if line.lstrip().startswith(("<eos> ", "<bos> ")))
@@ -535,7 +539,7 @@ def header(keys: list[str], width: int) -> list[str]:
 
 
 @pytest.mark.parametrize("count", [8, 20])
-def test_a_special_token_is_one_sign_where_its_name_has_no_room(count: int) -> None:
+def test_a_special_token_is_one_sign_in_narrow_columns(count: int) -> None:
     assert header(["<eos>", *"床前明月光疑是地上霜举头望明月低头思故乡"[:count]], 60)[0].split() == ["␃", "<eos>"]
     assert len(header(["<eos>", *"床前明月光疑是地上霜举头望明月低头思故乡"[:count]], 60)) == 2
     words = header(["<bos>", *["never"] * count, "<mask>"], 60)
@@ -543,7 +547,7 @@ def test_a_special_token_is_one_sign_where_its_name_has_no_room(count: int) -> N
     assert len(words) == 1 + len("never")
 
 
-def test_a_special_token_with_room_keeps_its_name() -> None:
+def test_a_special_token_in_wide_columns_keeps_its_name() -> None:
     assert shown(Trace.from_weights(np.eye(3), ["<eos>", "I", "love"])).splitlines()[2].split() == [
         "<eos>",
         "I",

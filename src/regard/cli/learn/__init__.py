@@ -1,4 +1,4 @@
-"""`regard learn`: a file for each of its commands. Nothing of the course is imported before a command runs."""
+"""`regard learn`: one module per command. The course is imported only when a command runs."""
 
 from collections.abc import Callable
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""`regard learn ask`: a question to think about, its answers, and how well it went."""
+"""`regard learn ask`: an interview question, its answers, and a self-rating."""
 
 import sys
 from datetime import date
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from regard.cli.help_page import WIDEST, fold
-from regard.cli.streams import put, talk, write_json
+from regard.cli.streams import print_message, put, write_json
 from regard.errors import ArgumentError
 from regard.messages import say
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from regard.course.questions.bank import Question
 
 SPELLINGS: "dict[str, Rating]" = {"1": "again", "2": "unsure", "3": "good", "１": "again", "２": "unsure", "３": "good"}
-"""Ratings as they are typed, beside their names."""
+"""Short spellings of the ratings."""
 
 
 def ask(
@@ -28,37 +28,37 @@ def ask(
 ) -> None:
     from regard.course.progress import ProgressFile
 
-    book = ProgressFile(tell=talk)
+    progress_file = ProgressFile(report=print_message)
     if listed:
-        _list(book.read(), as_json)
+        _list(progress_file.read(), as_json)
         return
     if rating is not None and id is None:
         raise ArgumentError("rate-which")
     rated = None if rating is None else _rating(rating)
-    question = _chosen(id, book.read())
+    question = _chosen(id, progress_file.read())
     if question is None:
-        _nothing_due(book.read(), as_json)
+        _nothing_due(progress_file.read(), as_json)
     elif rated is not None:
-        _rate(book, question, rated, as_json)
+        _rate(progress_file, question, rated, as_json)
     elif as_json:
-        write_json(_as_json(question, book.read().questions.get(question.id), reveal))
+        write_json(_as_json(question, progress_file.read().questions.get(question.id), reveal))
     elif reveal:
-        put(f"{_asked(question)}\n\n{_answers(question)}")
+        put(f"{_question_text(question)}\n\n{_answers(question)}")
     elif sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
-        _talk_through(book, question)
+        _ask_interactively(progress_file, question)
     else:
-        put(_asked(question), flush=True)
-        talk(say("ask-how", question=question.id))
+        put(_question_text(question), flush=True)
+        print_message(say("ask-how", question=question.id))
 
 
 def _chosen(id: str | None, progress: "Progress") -> "Question | None":
-    """The one that was asked for, or the next in turn; None where all can wait."""
+    """The requested question, or the next one; None if none is due."""
     from regard.course.questions.bank import next_question, question, questions
 
     if id is not None:
         return question(id)
-    turn = next_question([one.id for one in questions()], progress.questions, date.today())
-    return None if turn is None else question(turn)
+    next_id = next_question([one.id for one in questions()], progress.questions, date.today())
+    return None if next_id is None else question(next_id)
 
 
 def _rating(text: str) -> "Rating":
@@ -73,26 +73,26 @@ def _rating(text: str) -> "Rating":
 # --- at a terminal -----------------------------------------------------------------------------------------
 
 
-def _talk_through(book: "ProgressFile", question: "Question") -> None:
-    """Think, look, rate. Ctrl-D ends it at any place, unrated."""
-    told = question.told()
-    put(_asked(question))
+def _ask_interactively(progress_file: "ProgressFile", question: "Question") -> None:
+    """Show the question, the answers, and ask for a rating. Ctrl-D ends it at any point without a rating."""
+    text = question.text()
+    put(_question_text(question))
     if _typed(say("ask-think")) is None:
         return
-    put(_folded(told.short))
+    put(_folded(text.short))
     if _typed(say("ask-deeper")) is None:
         return
-    put(f"{_folded(told.deep)}\n\n{_links(question)}")
+    put(f"{_folded(text.deep)}\n\n{_links(question)}")
     while (typed := _typed(say("ask-rate"))) is not None:
         try:
-            _rate(book, question, _rating(typed), as_json=False)
+            _rate(progress_file, question, _rating(typed), as_json=False)
             return
         except ArgumentError as error:
-            talk(error.text())
+            print_message(error.text())
 
 
 def _typed(prompt: str) -> str | None:
-    """A line from the keyboard; None at its end."""
+    """A line from the keyboard; None at end of file."""
     try:
         return input(f"\n{prompt} ")
     except EOFError:
@@ -100,20 +100,20 @@ def _typed(prompt: str) -> str | None:
         return None
 
 
-# --- what is shown -----------------------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------------------------
 
 
-def _asked(question: "Question") -> str:
-    return f"[{question.id}] {say('learn-lesson-short', number=question.lesson)}\n\n{_folded(question.told().ask)}"
+def _question_text(question: "Question") -> str:
+    return f"[{question.id}] {say('learn-lesson-short', number=question.lesson)}\n\n{_folded(question.text().ask)}"
 
 
 def _answers(question: "Question") -> str:
-    told = question.told()
-    return f"{_folded(told.short)}\n\n{_folded(told.deep)}\n\n{_links(question)}"
+    text = question.text()
+    return f"{_folded(text.short)}\n\n{_folded(text.deep)}\n\n{_links(question)}"
 
 
 def _links(question: "Question") -> str:
-    """Where to go on: the experiment, the lesson if there is one, the exercise."""
+    """What to do next: the experiment, the lesson if there is one, the exercise."""
     from regard.course.lessons.index import lessons
 
     code = "\n".join(f"    {line}".rstrip() for line in question.experiment.strip().splitlines())
@@ -123,7 +123,7 @@ def _links(question: "Question") -> str:
 
 
 def _folded(text: str) -> str:
-    """Paragraphs as wide as the terminal; indented lines and lists keep their lines."""
+    """Paragraphs wrapped to the terminal; indented lines keep their line breaks."""
     import shutil
 
     width = min(shutil.get_terminal_size().columns, WIDEST)
@@ -139,25 +139,25 @@ def _list(progress: "Progress", as_json: bool) -> None:
     longest = max(len(one.id) for one in questions())
     for one in questions():
         card = progress.questions.get(one.id)
-        put(f"{' ' * 10 if card is None else card.due}  {one.id:{longest}}  {one.told().ask}")
+        put(f"{' ' * 10 if card is None else card.due}  {one.id:{longest}}  {one.text().ask}")
 
 
 def _as_json(question: "Question", card: "Card | None", reveal: bool) -> dict[str, Any]:
     from dataclasses import asdict
 
-    told = question.told()
-    about = {"id": question.id, "lesson": question.lesson, "exercise": question.exercise, "ask": told.ask}
-    answers = {"short": told.short, "deep": told.deep, "experiment": question.experiment} if reveal else {}
+    text = question.text()
+    about = {"id": question.id, "lesson": question.lesson, "exercise": question.exercise, "ask": text.ask}
+    answers = {"short": text.short, "deep": text.deep, "experiment": question.experiment} if reveal else {}
     return about | answers | {"card": None if card is None else asdict(card)}
 
 
-# --- what is kept ------------------------------------------------------------------------------------------
+# --- progress ----------------------------------------------------------------------------------------------
 
 
-def _rate(book: "ProgressFile", question: "Question", rating: "Rating", as_json: bool) -> None:
+def _rate(progress_file: "ProgressFile", question: "Question", rating: "Rating", as_json: bool) -> None:
     from regard.course.questions.bank import rate
 
-    after = book.change(
+    after = progress_file.change(
         lambda progress: progress.with_card(
             question.id, rate(progress.questions.get(question.id), rating, date.today())
         )
@@ -166,8 +166,8 @@ def _rate(book: "ProgressFile", question: "Question", rating: "Rating", as_json:
     if as_json:
         write_json(_as_json(question, card, reveal=False))
         return
-    if book.is_kept:
-        talk(say("ask-again-today" if rating == "again" else "ask-again-on", day=card.due))
+    if progress_file.is_saved:
+        print_message(say("ask-again-today" if rating == "again" else "ask-again-on", day=card.due))
 
 
 def _nothing_due(progress: "Progress", as_json: bool) -> None:
@@ -177,4 +177,4 @@ def _nothing_due(progress: "Progress", as_json: bool) -> None:
     if as_json:
         write_json({"id": None, "next_day": day})
     else:
-        talk(say("ask-nothing-due", day=day))
+        print_message(say("ask-nothing-due", day=day))

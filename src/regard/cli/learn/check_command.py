@@ -1,4 +1,4 @@
-"""`regard learn check`: an answer graded, once or each time it is saved."""
+"""`regard learn check`: grades an answer, once or each time it is saved."""
 
 import shlex
 import signal
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.learn.exercise_files import LARGEST_ANSWER, answer_file, asked_for
+from regard.cli.learn.exercise_files import LARGEST_ANSWER, answer_file, requested_exercise
 from regard.cli.number_options import whole_number
-from regard.cli.streams import put, stdin_bytes, talk, write_json
+from regard.cli.streams import print_message, put, stdin_bytes, write_json
 from regard.errors import AbsentFileError, ArgumentError, FileError
 from regard.messages import say
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 ENDING = ("SIGTERM", "SIGHUP")
-"""Besides Ctrl-C, which Python makes an exception by itself. Windows has no SIGHUP."""
+"""Signals besides Ctrl-C, which Python already turns into an exception. Windows has no SIGHUP."""
 
 
 @contextmanager
-def ended_in_order() -> Iterator[None]:
-    """Inside, such a signal raises SystemExit with the exit code that a shell gives it, 128 and its number. A signal
-    that was ignored before, as under nohup, stays ignored."""
+def exit_on_signals() -> Iterator[None]:
+    """Inside the block, such a signal raises SystemExit with the shell's exit code, 128 + number. An ignored signal, as
+    under nohup, stays ignored."""
     numbers = [getattr(signal, name) for name in ENDING if hasattr(signal, name)]
     kept = {number: signal.getsignal(number) for number in numbers}
 
     def leave(number: int, _: FrameType | None) -> None:
-        for other in kept:  # a second one must not end what the first one began
+        for other in kept:  # a second signal must not interrupt the cleanup
             signal.signal(other, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
@@ -51,7 +51,7 @@ def ended_in_order() -> Iterator[None]:
 STDIN = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 """Names of stdin."""
 PAUSE = 0.2
-"""Seconds between two looks at a file; what has not changed from one to the next is saved."""
+"""Seconds between two checks of a file; a file that did not change in between is completely saved."""
 
 
 def check(
@@ -61,20 +61,20 @@ def check(
     seed: Annotated[str | None, typer.Option("--seed", metavar="metavar-number", help="help-check-seed")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
 ) -> None:
-    exercise = asked_for(id, "check")
+    exercise = requested_exercise(id, "check")
     number = None if seed is None else whole_number("--seed", seed, least=0)
     if file in STDIN and on_save:
         raise ArgumentError("on-save-stdin", exercise=exercise.id)
     path = Path(answer_file(exercise) if file is None else file)
-    with ended_in_order():
-        passed = _judge(exercise, path, _answer(exercise, path), number, as_json)
+    with exit_on_signals():
+        passed = _grade(exercise, path, _answer(exercise, path), number, as_json)
         if on_save:
             _watch(exercise, path, number, as_json)
     raise typer.Exit(0 if passed else 1)
 
 
 def _answer(exercise: "Exercise", path: Path) -> bytes:
-    """What the file, or stdin, holds, byte for byte: what is wrong with it is for the grader to tell."""
+    """The bytes of the file or of stdin; the grader reports what is wrong with them."""
     from regard.files.input import read_file
 
     if str(path) in STDIN:
@@ -85,8 +85,8 @@ def _answer(exercise: "Exercise", path: Path) -> bytes:
         raise FileError("check-no-file", path=str(path), exercise=exercise.id) from error
 
 
-def _judge(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as_json: bool) -> bool:
-    """Grade, show and remember; whether it passed."""
+def _grade(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as_json: bool) -> bool:
+    """Grade the answer, show the verdict, record it; return whether it passed."""
     from regard.course.grading.grader import grade
     from regard.course.progress import ProgressFile
 
@@ -96,33 +96,33 @@ def _judge(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as
     else:
         put(verdict.text(shlex.quote(str(path))))
     sys.stdout.flush()
-    ProgressFile(tell=talk).checked(exercise.id, verdict.passed)
+    ProgressFile(report=print_message).checked(exercise.id, verdict.passed)
     if verdict.passed and not as_json:
-        talk("\n" + say("check-then-sheet" if verdict.is_sheet else "check-then", exercise=exercise.id))
+        print_message("\n" + say("check-then-sheet" if verdict.is_sheet else "check-then", exercise=exercise.id))
     return verdict.passed
 
 
 def _watch(exercise: "Exercise", path: Path, seed: int | None, as_json: bool) -> None:
-    """Judge again whenever the file has changed, until Ctrl-C. An editor that replaces the file may take its time."""
-    talk(say("on-save-waiting", path=str(path)))
-    judged = now = _stamp(path)
+    """Grade again whenever the file has changed, until Ctrl-C. An editor may delete the file before writing it."""
+    print_message(say("on-save-waiting", path=str(path)))
+    graded = now = _stamp(path)
     while True:
         time.sleep(PAUSE)
         before, now = now, _stamp(path)
-        if now in (None, judged) or now != before:  # not there, not new, or still being written
+        if now in (None, graded) or now != before:  # missing, unchanged, or still being written
             continue
-        judged = now
+        graded = now
         try:
             answer = _answer(exercise, path)
-        except FileError:  # gone in this very moment: it will come back
+        except FileError:  # just removed: the editor will write it again
             continue
-        talk(say("on-save-again", path=str(path), time=time.strftime("%H:%M:%S")))
-        _judge(exercise, path, answer, seed, as_json)
-        talk(say("on-save-waiting", path=str(path)))
+        print_message(say("on-save-again", path=str(path), time=time.strftime("%H:%M:%S")))
+        _grade(exercise, path, answer, seed, as_json)
+        print_message(say("on-save-waiting", path=str(path)))
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is saved; None while it is not there."""
+    """Modification time, size and inode of a file; None if it is missing."""
     try:
         found = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""What the commands share about names: the exercise that was asked for, and the file its answer is written in."""
+"""Shared by the commands: the requested exercise, and the file of its answer."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from regard.course.exercise import Entry, Exercise
 
 LARGEST_ANSWER = 2**24
-"""In bytes, of a file or of stdin. How long a program may be is for the grader to tell."""
+"""Limit for a file or stdin, in bytes. The grader has its own limit for programs."""
 
 
-def asked_for(id: str | None, command: str) -> "Exercise":
-    """The exercise of that id; without one, how to ask."""
+def requested_exercise(id: str | None, command: str) -> "Exercise":
+    """The exercise with this id; without an id, an error with an example."""
     from regard.course.catalogue import exercise
 
     if id is None:
@@ -23,7 +23,7 @@ def asked_for(id: str | None, command: str) -> "Exercise":
 
 
 def answer_file(row: "Entry") -> str:
-    """The name `start` gives to an answer.
+    """The file name that `start` uses for an answer.
 
     >>> from regard.course.catalogue import entry
     >>> answer_file(entry("softmax")), answer_file(entry("by-hand"))
@@ -33,12 +33,12 @@ def answer_file(row: "Entry") -> str:
 
 
 def lacks_torch(row: "Entry") -> bool:
-    """Whether the exercise is written with PyTorch, which is not installed."""
+    """Whether the exercise needs PyTorch and PyTorch is not installed."""
     return row.track == "torch" and row.kind != "sheet" and find_spec("torch") is None
 
 
 def is_untouched(exercise: "Exercise", path: Path) -> bool:
-    """Whether a file is still as `start` wrote it, in either language, and with whatever seed."""
+    """Whether a file is unchanged since `start`, in either language and with any seed."""
     import tomllib
 
     from regard.files.input import read_file

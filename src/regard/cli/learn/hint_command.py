@@ -1,13 +1,13 @@
-"""`regard learn hint`: three steps towards an answer, one with each call."""
+"""`regard learn hint`: three hints per exercise, one per call."""
 
 from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from regard.cli.learn.exercise_files import asked_for
+from regard.cli.learn.exercise_files import requested_exercise
 from regard.cli.number_options import whole_number
-from regard.cli.streams import put, talk, write_json
+from regard.cli.streams import print_message, put, write_json
 from regard.errors import ArgumentError
 from regard.messages import language, say
 
@@ -19,16 +19,16 @@ def hint(
 ) -> None:
     from regard.course.progress import ProgressFile
 
-    exercise = asked_for(id, "hint")
+    exercise = requested_exercise(id, "hint")
     hints = exercise.hints[language()]
     wanted = None if step is None else whole_number("--step", step, least=1)
     if wanted is not None and wanted > len(hints):
         raise ArgumentError("hint-step", exercise=exercise.id, count=len(hints), found=wanted)
 
-    book = ProgressFile(tell=talk)
-    before = book.read().work(exercise.id)
+    progress_file = ProgressFile(report=print_message)
+    before = progress_file.read().work(exercise.id)
     given = wanted or min(before.hints + 1, len(hints))
-    book.change(
+    progress_file.change(
         lambda progress: progress.with_work(
             exercise.id, replace(work := progress.work(exercise.id), hints=max(work.hints, given))
         )
@@ -38,7 +38,9 @@ def hint(
         return
     put(f"{say('hint-head', step=given, count=len(hints))}\n{hints[given - 1].strip()}", flush=True)
     if given == len(hints):
-        is_open = before.passed_at is not None or before.gave_up  # then `solution` asks for nothing more
-        talk(say("hint-last", exercise=exercise.id if is_open else f"{exercise.id} --give-up"))
-    else:  # where nothing is kept, a plain call would give the first one again
-        talk(say("hint-more", exercise=exercise.id if book.is_kept else f"{exercise.id} --step {given + 1}"))
+        is_open = before.passed_at is not None or before.gave_up  # then `solution` needs no --give-up
+        print_message(say("hint-last", exercise=exercise.id if is_open else f"{exercise.id} --give-up"))
+    else:  # without saved progress, a plain call would give the first hint again
+        print_message(
+            say("hint-more", exercise=exercise.id if progress_file.is_saved else f"{exercise.id} --step {given + 1}")
+        )

@@ -1,4 +1,4 @@
-"""`regard learn list`: the exercises with what is done, the check-list of four, and what to do next."""
+"""`regard learn list`: the exercises with progress, the check-list of four items, and the next step."""
 
 from collections.abc import Iterator
 from shutil import get_terminal_size
@@ -9,23 +9,23 @@ from rich.cells import cell_len
 
 from regard.cli.help_page import fold
 from regard.cli.learn.exercise_files import lacks_torch
-from regard.cli.streams import put, talk, write_json
+from regard.cli.streams import print_message, put, write_json
 from regard.messages import language, say
 
 if TYPE_CHECKING:
     from regard.course.exercise import Entry
-    from regard.course.progress import Progress, Work
+    from regard.course.progress import ExerciseProgress, Progress
 
 CHECKLIST = {
     "flow": ("order-the-flow",),
     "hand": ("by-hand",),
     "code": ("self-attention", "multi-head-attention"),
 }
-"""The first three of four things that the interview lesson asks for, and the exercises that show them."""
+"""The first three of the four items of the interview check-list, with their exercises."""
 
 
 class Item(NamedTuple):
-    """One line of the check-list: what it needs, and what of that is left to do."""
+    """One line of the check-list: what it needs, and what is left."""
 
     name: str
     needs: tuple[str, ...]
@@ -40,7 +40,7 @@ def list_exercises(as_json: Annotated[bool, typer.Option("--json", help="help-js
     from regard.course.catalogue import entries
     from regard.course.progress import ProgressFile
 
-    progress = ProgressFile(tell=talk).read()
+    progress = ProgressFile(report=print_message).read()
     items = list(_checklist(progress))
     following = _following(entries(), progress)
     if as_json:
@@ -48,19 +48,19 @@ def list_exercises(as_json: Annotated[bool, typer.Option("--json", help="help-js
         return
     width = get_terminal_size().columns
     put("\n".join([*_table(entries(), progress, width), "", *_checklist_lines(items, width)]))
-    talk("")
+    print_message("")
     if any(map(lacks_torch, entries())):
-        talk(say("missing-package", what=say("learn-torch-exercises"), package="torch", extra="torch"))
+        print_message(say("missing-package", what=say("learn-torch-exercises"), package="torch", extra="torch"))
     if due := _due(progress):
-        talk(say("learn-due", count=due))
+        print_message(say("learn-due", count=due))
     if following is None:
-        talk(say("learn-all-passed"))
+        print_message(say("learn-all-passed"))
     else:
-        talk(_next_step(following, progress))
+        print_message(_next_step(following, progress))
 
 
 def _next_step(row: "Entry", progress: "Progress") -> str:
-    """What to type: the first lesson for a newcomer; later an exercise, with its lesson where there is one."""
+    """The next command: the first lesson for a newcomer; later an exercise, with its lesson if there is one."""
     from regard.course.lessons.index import lessons
 
     if not progress.exercises and lessons():
@@ -74,15 +74,17 @@ def _next_step(row: "Entry", progress: "Progress") -> str:
 
 
 def _table(rows: "tuple[Entry, ...]", progress: "Progress", width: int) -> Iterator[str]:
-    """A block of lines for each lesson; titles begin in one column, whatever stands before them.
+    """A block of lines for each lesson, with the titles aligned.
 
-    The kinds stand there only where every row has room for its own.
+    The kind column is shown only if every row fits the width.
     """
-    from regard.course.catalogue import coming
+    from regard.course.catalogue import planned_lessons
     from regard.course.lessons.index import lessons
 
     titles = {lesson.number: getattr(lesson.title, language()) for lesson in lessons()}
-    later = {one: say("learn-lesson-coming", title=getattr(title, language())) for one, title in coming().items()}
+    later = {
+        one: say("learn-lesson-coming", title=getattr(title, language())) for one, title in planned_lessons().items()
+    }
     kinds = _column([_kind(row) for row in rows])
     names = [getattr(row.title, language()) for row in rows]
     longest = max(len(row.id) for row in rows)
@@ -105,18 +107,18 @@ def _table(rows: "tuple[Entry, ...]", progress: "Progress", width: int) -> Itera
 
 
 def _column(texts: list[str]) -> list[str]:
-    """Texts made equally wide, with two columns after the widest."""
+    """Pad texts to equal width, with two spaces after the widest."""
     wide = max(map(cell_len, texts)) + 2
     return [text + " " * (wide - cell_len(text)) for text in texts]
 
 
 def _kind(row: "Entry") -> str:
-    """What one does there, and with what: sheets need neither package."""
+    """The kind of an exercise and its package; answer sheets need neither."""
     track = {"numpy": "NumPy", "torch": "PyTorch"}[row.track]
     return say(f"learn-kind-{row.kind}", track=track)
 
 
-def _mark(row: "Entry", work: "Work") -> str:
+def _mark(row: "Entry", work: "ExerciseProgress") -> str:
     if work.passed_at is not None:
         return "✓"
     if lacks_torch(row):
@@ -154,7 +156,7 @@ def _due(progress: "Progress") -> int:
 
 
 def _following(rows: "tuple[Entry, ...]", progress: "Progress") -> "Entry | None":
-    """The first that is not passed and can be done here."""
+    """The first exercise that is not passed and can run here."""
     open_ones = [row for row in rows if not progress.passed(row.id)]
     return next((row for row in open_ones if not lacks_torch(row)), next(iter(open_ones), None))
 

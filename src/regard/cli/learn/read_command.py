@@ -1,11 +1,11 @@
-"""`regard learn read`: a lesson in the terminal; without one, which there are."""
+"""`regard learn read`: shows a lesson in the terminal, or lists the lessons."""
 
 import sys
 from typing import Annotated
 
 import typer
 
-from regard.cli.streams import put, talk, write_json
+from regard.cli.streams import print_message, put, write_json
 from regard.messages import language, say
 
 
@@ -28,7 +28,7 @@ def read(
         from regard.cli.learn.lesson_page import draw
 
         draw(text)
-    else:  # Markdown is for programs and files what colours are for people
+    else:  # files and pipes get plain Markdown
         put(text, end="")
 
 
@@ -43,4 +43,4 @@ def _list(as_json: bool) -> None:
     for row in rows:
         put(f"{row['number']:2}  {row['name']:{longest}}  {row['title']}")
     sys.stdout.flush()
-    talk(say("read-more"))
+    print_message(say("read-more"))

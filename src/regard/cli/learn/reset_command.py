@@ -1,4 +1,4 @@
-"""`regard learn reset`: begin an exercise, or all of them, anew; what was there stays under another name."""
+"""`regard learn reset`: restarts one exercise or all of them; the old files are kept under other names."""
 
 import os
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.learn.exercise_files import answer_file, asked_for, is_untouched
-from regard.cli.learn.start_command import beginning, write_beginning
-from regard.cli.streams import talk, write_json
+from regard.cli.learn.exercise_files import answer_file, is_untouched, requested_exercise
+from regard.cli.learn.start_command import initial_content, write_initial_file
+from regard.cli.streams import print_message, write_json
 from regard.errors import ArgumentError, RegardError
 from regard.messages import say
 
@@ -31,52 +31,52 @@ def reset(
 
 
 def _reset_all(as_json: bool) -> None:
-    """Progress begins anew, and what was there can be had back; files of answers stay as they are."""
+    """Reset all progress; the old progress can be restored, and answer files are unchanged."""
     from regard.course.progress import ProgressFile
 
-    book = ProgressFile(tell=talk)
-    before, kept = book.read(), book.forget_all()
+    progress_file = ProgressFile(report=print_message)
+    before, kept = progress_file.read(), progress_file.forget_all()
     if as_json:
         write_json({"all": True, "kept": None if kept is None else str(kept)})
     elif kept is None:
-        talk(say("reset-nothing"))
+        print_message(say("reset-nothing"))
     else:
         counts = {"exercises": len(before.exercises), "questions": len(before.questions)}
-        talk(say("reset-all", kept=str(kept), name=book.path.name, **counts))
+        print_message(say("reset-all", kept=str(kept), name=progress_file.path.name, **counts))
 
 
 def _reset_one(id: str | None, folder: Path, as_json: bool) -> None:
     from regard.course.progress import ProgressFile
 
-    exercise = asked_for(id, "reset")
+    exercise = requested_exercise(id, "reset")
     path, kept = folder / answer_file(exercise), None
     if os.path.lexists(path):
-        kept = _begin_anew(exercise, path)
-    ProgressFile(tell=talk).change(lambda progress: progress.without(exercise.id))
+        kept = _restart(exercise, path)
+    ProgressFile(report=print_message).change(lambda progress: progress.without(exercise.id))
     if as_json:
         write_json({"id": exercise.id, "file": str(path), "kept": None if kept is None else str(kept)})
         return
-    talk(say("reset-done", exercise=exercise.id))
+    print_message(say("reset-done", exercise=exercise.id))
     if kept is not None:
-        talk(say("reset-kept", path=str(path), kept=str(kept)))
+        print_message(say("reset-kept", path=str(path), kept=str(kept)))
 
 
-def _begin_anew(exercise: "Exercise", path: Path) -> Path | None:
-    """The beginning in the place of an answer, which stays under the name that is given back; None for an empty one.
+def _restart(exercise: "Exercise", path: Path) -> Path | None:
+    """Replace an answer by the initial file; return the new name of the answer, None if it was unchanged.
 
-    Where the beginning cannot be written, the answer is where it was.
+    If the initial file cannot be written, the answer is restored.
     """
-    from regard.files.output import real_place, write_aside
+    from regard.files.output import resolve_target, write_atomically
 
-    real_place(path)  # a FIFO or a device is no answer: refused before anything is renamed
+    resolve_target(path)  # refuses a FIFO or a device before anything is renamed
     if is_untouched(exercise, path):
-        content = beginning(exercise)  # a sheet gets new numbers
-        write_aside(path, lambda aside: aside.write_bytes(content), need=len(content))
+        content = initial_content(exercise)  # a sheet gets new numbers
+        write_atomically(path, lambda aside: aside.write_bytes(content), need=len(content))
         return None
     kept = _free_name(path)
     _rename(path, kept)
     try:
-        write_beginning(exercise, path)
+        write_initial_file(exercise, path)
     except RegardError:
         _rename(kept, path)
         raise
@@ -84,7 +84,7 @@ def _begin_anew(exercise: "Exercise", path: Path) -> Path | None:
 
 
 def _free_name(path: Path) -> Path:
-    """The first name that nothing has: answer.1.py, answer.2.py …"""
+    """The first unused name: answer.1.py, answer.2.py …"""
     number = 1
     while os.path.lexists(kept := path.with_name(f"{path.stem}.{number}{path.suffix}")):
         number += 1
@@ -92,9 +92,9 @@ def _free_name(path: Path) -> Path:
 
 
 def _rename(path: Path, name: Path) -> None:
-    from regard.files.output import refusal
+    from regard.files.output import write_error
 
     try:
         path.rename(name)
     except OSError as error:
-        raise refusal(error, name, 0) from error
+        raise write_error(error, name, 0) from error

@@ -1,4 +1,4 @@
-"""`regard learn solution`: a right answer, once the exercise is passed or given up."""
+"""`regard learn solution`: shows a solution once the exercise is passed or given up."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from regard.cli.learn.exercise_files import LARGEST_ANSWER, answer_file, asked_for
+from regard.cli.learn.exercise_files import LARGEST_ANSWER, answer_file, requested_exercise
 from regard.cli.number_options import is_count, whole_number
-from regard.cli.streams import put, talk, write_json
+from regard.cli.streams import print_message, put, write_json
 from regard.errors import ArgumentError
 from regard.messages import say
 
@@ -24,46 +24,46 @@ def solution(
 ) -> None:
     from regard.course.progress import ProgressFile
 
-    exercise = asked_for(id, "solution")
+    exercise = requested_exercise(id, "solution")
     number = _seed_here(exercise) if seed is None else whole_number("--seed", seed, least=0)
-    book = ProgressFile(tell=talk)
-    work = book.read().work(exercise.id)
+    progress_file = ProgressFile(report=print_message)
+    work = progress_file.read().work(exercise.id)
     if work.passed_at is None and not work.gave_up:
         if not give_up:
             raise ArgumentError("solution-locked", exercise=exercise.id)
-        book.change(lambda now: now.with_work(exercise.id, replace(now.work(exercise.id), gave_up=True)))
+        progress_file.change(lambda now: now.with_work(exercise.id, replace(now.work(exercise.id), gave_up=True)))
     text = exercise.solution if exercise.sheet is None else _answers(exercise, number or 0)
     if as_json:
         write_json({"id": exercise.id, "solution": text})
         return
     put(text.rstrip("\n"), flush=True)
     if exercise.sheet is not None and number is None:
-        talk(say("solution-seed", exercise=exercise.id))
+        print_message(say("solution-seed", exercise=exercise.id))
 
 
 def _seed_here(exercise: "Exercise") -> int | None:
-    """The seed of the sheet that `start` wrote in this folder, if it is there."""
+    """The seed of the answer sheet in this folder, if there is one."""
     import re
 
     from regard.files.input import read_file
 
     try:
         text = read_file(Path(answer_file(exercise)), most=LARGEST_ANSWER).decode()
-    except ValueError:  # not there, not to be read, no UTF-8
+    except ValueError:  # missing, not readable, or not UTF-8
         return None
-    found = re.search(r"^\s*seed\s*[=＝]\s*(\d+)", text, flags=re.MULTILINE)  # whatever was typed in the other lines
+    found = re.search(r"^\s*seed\s*[=＝]\s*(\d+)", text, flags=re.MULTILINE)  # the other lines may be invalid TOML
     return int(found[1]) if found is not None and exercise.sheet is not None and is_count(found[1]) else None
 
 
 def _answers(exercise: "Exercise", seed: int) -> str:
-    """Every field of a sheet with what belongs there, as it would be typed."""
+    """All fields of an answer sheet with the right answers, as TOML."""
     assert exercise.sheet is not None
     lines = [f"{field.name} = {_typed(field.expected)}" for field in exercise.sheet.fields(seed)]
     return "\n".join([f"seed = {seed}", *lines])
 
 
 def _typed(value: Any) -> str:
-    """A value as TOML; numbers to six places, which is more than a sheet asks for.
+    """A value as TOML; numbers with six decimals, more than a sheet requires.
 
     >>> _typed([[0.5, 2 / 3], [1, 0]]), _typed("softmax")
     ('[[0.5, 0.666667], [1, 0]]', '"softmax"')

@@ -1,11 +1,11 @@
-"""Edge inputs of attention that random numbers never give; every grader takes those that fit its function.
+"""Edge cases of attention that random inputs never hit; each grader uses those that fit its function.
 
-Each edge is a matrix of scaled scores (T, S) with queries and keys that give exactly these scores: scores of exactly
-0, ties, negative scores only, equal keys, scores of ±1000; under a mask, hidden keys that score far above the visible
-ones, and visible keys that score far below every constant that people write for -inf. Large scores are 50 or more
-apart: the softmax then gives 1 and 0, however float32 rounds the scores.
+Each edge case is a matrix of scaled scores (T, S) with queries and keys that give exactly these scores: scores of
+exactly 0, ties, only negative scores, equal keys, scores of ±1000; under a mask, hidden keys that score far above the
+visible ones, and visible keys that score far below every common substitute for -inf. Large scores differ by 50 or more:
+the softmax then gives 1 and 0, however float32 rounds the scores.
 
-The names of the edges are keys of `words`, "case-…".
+The names of the edge cases are message keys, "case-…".
 """
 
 from collections.abc import Callable, Iterator
@@ -16,17 +16,17 @@ import numpy as np
 from regard.course.exercises.random_inputs import numbers
 
 WIDTH = 4
-"""d_k: √4 = 2, so that dividing by it is exact. At most four keys fit."""
+"""d_k: √4 = 2, so that the division is exact. It allows at most four keys."""
 
 HIGH = 1000.0
 LOW = -20_000.0
-"""Below -20, -100, -1e4: one of these in the place of -inf would beat a visible key with this score."""
+"""Below -20, -100, -1e4: one of these in place of -inf would exceed a visible key with this score."""
 
 Rng = np.random.Generator
 
 
 class Edge(NamedTuple):
-    """Queries (T, 4) and keys (S, 4) of one head; `visible` (T, S), True = visible, where the edge has a mask."""
+    """Queries (T, 4) and keys (S, 4) of one head; `visible` (T, S), True = visible, if the case has a mask."""
 
     about: str
     q: np.ndarray
@@ -52,12 +52,12 @@ def with_scores(rng: Rng, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _rows(rng: Rng, T: int, S: int, *rows: tuple[float, ...]) -> np.ndarray:
-    """T rows that take turns, each cut to S numbers and shuffled."""
+    """T rows that alternate between `rows`, each shortened to S numbers and shuffled."""
     return np.array([rng.permutation(rows[t % len(rows)][:S]) for t in range(T)])
 
 
 def zero_scores(rng: Rng, T: int, S: int) -> np.ndarray:
-    """Scores of exactly 0 beside others; every third row is 0 throughout."""
+    """Scores of exactly 0 among others; every third row is all 0."""
     return _rows(rng, T, S, (0.0, 1.5, -1.0, 0.0), (-0.5, 0.0, 1.0, 2.0), (0.0, 0.0, 0.0, 0.0))
 
 
@@ -72,9 +72,9 @@ def negative(rng: Rng, T: int, S: int) -> np.ndarray:
 
 
 def extreme(_: Rng, T: int, S: int) -> np.ndarray:
-    """±1000 in one row, nothing but about -1000 in the next.
+    """±1000 in one row, only values near -1000 in the next.
 
-    Not shuffled but shifted: whatever column or mean is taken away in place of the maximum, some row overflows.
+    Rolled instead of shuffled: whatever column or mean is subtracted in place of the maximum, some row overflows.
     """
     rows = (-HIGH, 0.0, HIGH, 900.0)[:S], (-HIGH, -900.0, -950.0, -1050.0)[:S]
     return np.array([np.roll(rows[t % 2], t) for t in range(T)])
@@ -89,20 +89,20 @@ SCORES: dict[str, Callable[[Rng, int, int], np.ndarray]] = {
 
 
 def edges(rng: Rng, T: int, S: int) -> Iterator[Edge]:
-    """Every edge without a mask, for T queries and S keys (2 to 4)."""
+    """Every edge case without a mask, for T queries and S keys (2 to 4)."""
     for about, scores in SCORES.items():
         yield Edge(about, *with_scores(rng, scores(rng, T, S)))
     yield Edge("equal-keys", numbers(rng, T, WIDTH), np.tile(numbers(rng, 1, WIDTH), (S, 1)))
 
 
 def heads(rng: Rng, H: int, T: int, S: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """The same for H heads, each with numbers of its own: queries (H, T, 4) and keys (H, S, 4)."""
+    """The same for H heads, each with different numbers: queries (H, T, 4) and keys (H, S, 4)."""
     for each in zip(*(edges(rng, T, S) for _ in range(H)), strict=True):
         yield each[0].about, np.stack([edge.q for edge in each]), np.stack([edge.k for edge in each])
 
 
 def merged(heads: np.ndarray) -> np.ndarray:
-    """Heads (H, T, E) side by side: (T, H · E)."""
+    """Heads (H, T, E) concatenated: (T, H · E)."""
     return np.concatenate(list(heads), axis=-1)
 
 
@@ -110,7 +110,7 @@ def merged(heads: np.ndarray) -> np.ndarray:
 
 
 def hidden_above(rng: Rng, visible: np.ndarray) -> np.ndarray:
-    """Hidden keys score 1000, visible ones about 0: a softmax taken before the mask leaves nothing for them."""
+    """Hidden keys score 1000, visible ones about 0: a softmax before the mask gives the visible ones weight 0."""
     return np.where(visible, rng.integers(-3, 4, visible.shape) / 2, HIGH)
 
 
@@ -127,13 +127,13 @@ MASKED: dict[str, Callable[[Rng, np.ndarray], np.ndarray]] = {
 
 
 def some_visible(rng: Rng, T: int, S: int) -> np.ndarray:
-    """A mask (T, S): each row shows one key at least and hides one at least; rows differ."""
+    """A mask (T, S): each row has at least one visible and one hidden key; rows differ."""
     shown = [rng.permutation(S) < 1 + (t + 1) % max(S - 1, 1) for t in range(T)]
     return np.array(shown)
 
 
 def masked_edges(rng: Rng, T: int, S: int, *, empty_rows: bool = False) -> Iterator[Edge]:
-    """Every edge under a mask (T, S); with `empty_rows` also rows from which everything is hidden."""
+    """Every edge case with a mask (T, S); with `empty_rows` also fully masked queries."""
     for about, scores in MASKED.items():
         visible = some_visible(rng, T, S)
         yield Edge(about, *with_scores(rng, scores(rng, visible)), visible)
@@ -154,7 +154,7 @@ def masked_edges(rng: Rng, T: int, S: int, *, empty_rows: bool = False) -> Itera
 
 
 class Embedded(NamedTuple):
-    """Tokens and projections whose scores are given: x (B, T, D), Q = x W_q and K = x W_k with W (D, D)."""
+    """Tokens and projections with given scores: x (B, T, D), Q = x W_q and K = x W_k with W (D, D)."""
 
     x: np.ndarray
     W_q: np.ndarray
@@ -162,10 +162,10 @@ class Embedded(NamedTuple):
 
 
 def embedded(rng: Rng, scores: np.ndarray) -> Embedded:
-    """Self-attention with the scores (B, H, T, T): each token is one-hot and so picks a row of W; B · T ≤ D = 4 H.
+    """Self-attention with the scores (B, H, T, T): each one-hot token selects a row of W; B · T ≤ D = 4 H.
 
-    >>> made = embedded(np.random.default_rng(0), np.zeros((1, 1, 2, 2)))
-    >>> (made.x[0] @ made.W_q @ (made.x[0] @ made.W_k).T).tolist()
+    >>> edge = embedded(np.random.default_rng(0), np.zeros((1, 1, 2, 2)))
+    >>> (edge.x[0] @ edge.W_q @ (edge.x[0] @ edge.W_k).T).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
     B, H, T, _ = scores.shape
@@ -179,14 +179,14 @@ def embedded(rng: Rng, scores: np.ndarray) -> Embedded:
 
 
 def embedded_edges(rng: Rng, H: int, T: int, B: int = 1) -> Iterator[tuple[str, Embedded]]:
-    """Self-attention on every edge without a mask."""
+    """Self-attention on every edge case without a mask."""
     for about, scores in SCORES.items():
         drawn = [[scores(rng, T, T) for _ in range(H)] for _ in range(B)]
         yield about, embedded(rng, np.array(drawn))
 
 
 def masked_embedded(rng: Rng, H: int, visible: np.ndarray) -> Iterator[tuple[str, Embedded]]:
-    """Self-attention on the edges under a mask (B, T, T), another for each sample."""
+    """Self-attention on the edge cases with a mask (B, T, T), different for each sample."""
     for about, scores in MASKED.items():
         drawn = [[scores(rng, each) for _ in range(H)] for each in visible]
         yield about, embedded(rng, np.array(drawn))

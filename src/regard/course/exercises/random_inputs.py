@@ -1,6 +1,6 @@
-"""Fresh numbers for the exercises: inputs, and parameters by the names under which they are handed in.
+"""Random inputs for the exercises, and parameters by name.
 
-Two decimals, so that a learner can read them; small enough for a softmax that does not saturate.
+Two decimals, so that a learner can read them; small enough that the softmax does not saturate.
 """
 
 import numpy as np
@@ -9,16 +9,16 @@ State = dict[str, np.ndarray]
 
 
 def numbers(rng: np.random.Generator, *shape: int, spread: float = 1.0) -> np.ndarray:
-    """Normal numbers with two decimals.
+    """Normally distributed numbers with two decimals.
 
     >>> numbers(np.random.default_rng(0), 3).tolist()
     [0.13, -0.13, 0.64]
     """
-    return np.round(rng.normal(0.0, spread, shape), 2) + 0.0  # + 0.0: a learner should not meet -0.0
+    return np.round(rng.normal(0.0, spread, shape), 2) + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
 def linear(rng: np.random.Generator, name: str, d_in: int, d_out: int) -> State:
-    """What an nn.Linear keeps: the weight is d_out × d_in, and the bias is not zero."""
+    """Parameters of an nn.Linear: weight d_out × d_in, and a nonzero bias."""
     weight = numbers(rng, d_out, d_in, spread=1.2 / d_in**0.5)
     return {f"{name}.weight": weight, f"{name}.bias": numbers(rng, d_out, spread=0.6)}
 
@@ -39,14 +39,14 @@ def matrices(rng: np.random.Generator, d_model: int) -> State:
 
 
 def norm(rng: np.random.Generator, name: str, d_model: int) -> State:
-    """What an nn.LayerNorm keeps, away from ones and zeros."""
+    """Parameters of an nn.LayerNorm, different from ones and zeros."""
     return {f"{name}.weight": 1 + numbers(rng, d_model, spread=0.4), f"{name}.bias": numbers(rng, d_model, spread=0.4)}
 
 
 def visible(rng: np.random.Generator, B: int, T: int) -> np.ndarray:
-    """A boolean mask B T T, True = may look, another for each sample: two keys in each row, two queries in each column.
+    """A boolean mask B T T, True = visible, different for each sample: two keys per row, two queries per column.
 
-    So neither a mask turned round nor a softmax over queries meets a row with nothing in it, which would be NaN.
+    So neither an inverted mask nor a softmax over queries meets a fully masked row, which would be NaN.
 
     >>> visible(np.random.default_rng(0), 1, 3).astype(int).tolist()
     [[[1, 0, 1], [1, 1, 0], [0, 1, 1]]]
@@ -56,12 +56,12 @@ def visible(rng: np.random.Generator, B: int, T: int) -> np.ndarray:
     return (distance - shift[:, None, None]) % T < 2
 
 
-def towering(rng: np.random.Generator, T: int, S: int) -> tuple[np.ndarray, np.ndarray]:
-    """Queries T 4 and keys S 4 whose scores, divided by √4, are 1000 give or take a little, -1000 in every other row.
+def large_scores(rng: np.random.Generator, T: int, S: int) -> tuple[np.ndarray, np.ndarray]:
+    """Queries T 4 and keys S 4 whose scores, divided by √4, are about 1000, or -1000 in every other row.
 
-    All are small whole numbers and 40 · 50, so float32 holds every score exactly: only overflow is tried.
+    All are small integers plus 40 · 50, so float32 represents every score exactly: only overflow is tested.
 
-    >>> q, k = towering(np.random.default_rng(0), 2, 3)
+    >>> q, k = large_scores(np.random.default_rng(0), 2, 3)
     >>> (q @ k.T / 2).tolist()
     [[999.5, 999.5, 999.5], [-1001.0, -1001.0, -1000.5]]
     """

@@ -1,10 +1,10 @@
-"""The slips of softmax(Q Kᵀ / √d_k) V that several exercises know; their solutions share the lines replaced here.
+"""Known mistakes in softmax(Q Kᵀ / √d_k) V that several exercises share.
 
-What each slip means is said by every exercise in its own task.toml. The commonest come first: where an answer holds
-two slips at once, they are looked for in this order.
+The solutions contain the lines replaced here. The messages are in task.toml or slips.toml. The most
+common mistakes come first: this is also the order of the search for two mistakes at once.
 """
 
-from regard.course.exercise import Slip
+from regard.course.exercise import Mistake
 
 SCALE = " / np.sqrt(K.shape[-1])"
 SCORES = f"scores = Q @ K.T{SCALE}"
@@ -16,17 +16,17 @@ RETURN = "return weights @ V"
 CAUSAL = "scores = np.where(np.tri(*scores.shape{}) > 0, scores, -np.inf)"
 
 EPS = ("1e-1", "1e-2", "1e-3", "1e-4")
-"""Numbers that people add to a denominator; smaller ones cannot be seen in the result."""
+"""Numbers commonly added to a denominator; smaller ones do not change the result visibly."""
 
 CUTS = ("50", "700")
-"""Limits at which people cut scores off, so that exp does not overflow; those between give the same results."""
+"""Common limits for clipping scores against overflow; limits in between give the same results."""
 
 FILLS = ("-1e1", "-20.0", "-100.0", "-1e3", "-1e4")
-"""Numbers in the place of -inf that a visible score can fall below. Those between give the same results as these."""
+"""Numbers used in place of -inf that can exceed a visible score. Numbers in between give the same results."""
 
 
 def zero_scores_lost(powers: str, scores: str = "scores") -> str:
-    """The mistake of a tutorial: a score of 0 gets the weight 0."""
+    """The mistake of a tutorial: a score of 0 gets weight 0."""
     return f"np.where({scores} == 0, 0, {powers})"
 
 
@@ -37,13 +37,13 @@ _NAIVE = "weights = scores.exp() / scores.exp().sum(-1, keepdim=True)"
 _AGAIN = "weights = weights / weights.sum(-1, keepdim=True)"
 _LATE = f"weights = weights if mask is None else weights * (mask != 0)\n        {_AGAIN}"
 
-# The same slips in PyTorch: the solutions share the two lines above.
-TORCH_SLIPS = (
-    Slip(
+# The same mistakes in PyTorch; the solutions share the lines above.
+TORCH_MISTAKES = (
+    Mistake(
         "zero-score-zero-weight",
         ((TORCH_WEIGHTS, f"scores = scores.masked_fill(scores == 0, -math.inf)\n        {TORCH_WEIGHTS}"),),
     ),
-    Slip(
+    Mistake(
         "zero-score-zero-weight",
         (
             (
@@ -52,18 +52,18 @@ TORCH_SLIPS = (
             ),
         ),
     ),
-    Slip("unstable-softmax", ((TORCH_WEIGHTS, _NAIVE),)),
-    Slip("nan-made-zero", ((TORCH_WEIGHTS, f"{_NAIVE}\n        weights = weights.nan_to_num(0.0)"),)),
+    Mistake("unstable-softmax", ((TORCH_WEIGHTS, _NAIVE),)),
+    Mistake("nan-made-zero", ((TORCH_WEIGHTS, f"{_NAIVE}\n        weights = weights.nan_to_num(0.0)"),)),
     *(
-        Slip("scores-cut-off", ((TORCH_WEIGHTS, TORCH_WEIGHTS.replace("scores", f"scores.clamp(-{most}, {most})")),))
+        Mistake("scores-cut-off", ((TORCH_WEIGHTS, TORCH_WEIGHTS.replace("scores", f"scores.clamp(-{most}, {most})")),))
         for most in ("20", "80")
     ),
-    Slip("causal-not-asked", ((TORCH_WEIGHTS, f"{TORCH_CAUSAL}\n        {TORCH_WEIGHTS}"),)),
+    Mistake("causal-not-asked", ((TORCH_WEIGHTS, f"{TORCH_CAUSAL}\n        {TORCH_WEIGHTS}"),)),
 )
-TORCH_MASK_SLIPS = (
-    *(Slip("fill-too-high", ((TORCH_FILL, TORCH_FILL.replace("-math.inf", fill)),)) for fill in FILLS[1::3]),
-    Slip("masked-too-late", ((TORCH_FILL, "pass"), (TORCH_WEIGHTS, f"{TORCH_WEIGHTS}\n        {_LATE}"))),
-    Slip(
+TORCH_MASK_MISTAKES = (
+    *(Mistake("fill-too-high", ((TORCH_FILL, TORCH_FILL.replace("-math.inf", fill)),)) for fill in FILLS[1::3]),
+    Mistake("masked-too-late", ((TORCH_FILL, "pass"), (TORCH_WEIGHTS, f"{TORCH_WEIGHTS}\n        {_LATE}"))),
+    Mistake(
         "masked-too-late",
         (
             (TORCH_FILL, "pass"),
@@ -71,51 +71,53 @@ TORCH_MASK_SLIPS = (
         ),
     ),
 )
-BIAS_SLIPS = (
-    Slip("query-bias-forgotten", ((" + self.b_Q", ""),)),
-    Slip("value-bias-forgotten", ((" + self.b_V", ""),)),
+BIAS_MISTAKES = (
+    Mistake("query-bias-forgotten", ((" + self.b_Q", ""),)),
+    Mistake("value-bias-forgotten", ((" + self.b_V", ""),)),
 )
-HEADS_FOR_WIDTH = Slip("heads-for-width", (("math.sqrt(self.d_k)", "math.sqrt(self.n_heads)"),))
+HEADS_FOR_WIDTH = Mistake("heads-for-width", (("math.sqrt(self.d_k)", "math.sqrt(self.n_heads)"),))
 
-ATTENTION_SLIPS = (
-    Slip("no-scale", ((SCALE, ""),)),
-    Slip("over-queries", (("axis=-1", "axis=0"),)),
-    Slip("unstable", ((POWERS, "np.exp(scores)"),)),
-    Slip("one-maximum", ((POWERS, "np.exp(scores - scores.max())"),)),
-    Slip("root-of-length", ((SCALE, " / np.sqrt(len(K))"),)),
-    Slip("no-root", ((SCALE, " / K.shape[-1]"),)),
-    Slip("over-everything", (("axis=-1, keepdims=True", ""),)),
-    Slip("keys-for-values", ((SCORES, f"K, V = V, K\n    {SCORES}"),)),
-    Slip("keys-ask", (("Q @ K.T", "K @ Q.T"),)),
-    Slip("weights-transposed", ((RETURN, "return weights.T @ V"),)),
-    Slip("root-of-values", ((SCALE, " / np.sqrt(V.shape[-1])"),)),
-    Slip("times-root", ((SCALE, " * np.sqrt(K.shape[-1])"),)),
-    Slip("scale-after", ((SCALE, ""), (RETURN, f"{RETURN}{SCALE}"))),
-    Slip("no-softmax", ((WEIGHTS, "weights = scores"),)),
-    Slip("no-exp", ((WEIGHTS, "weights = scores / scores.sum(axis=-1, keepdims=True)"),)),
-    Slip("not-divided", ((WEIGHTS, "weights = powers"),)),
-    Slip("softmax-twice", ((WEIGHTS, f"{WEIGHTS}\n    weights = np.exp(weights)\n    {TWICE}"),)),
-    Slip("sigmoid", ((WEIGHTS, "weights = 1 / (1 + np.exp(-scores))"),)),
-    Slip("zero-score-zero-weight", ((POWERS, zero_scores_lost(POWERS)),)),
-    Slip("zero-score-zero-weight", ((POWERS, zero_scores_lost(POWERS)), (RETURN, "return np.nan_to_num(weights) @ V"))),
+ATTENTION_MISTAKES = (
+    Mistake("no-scale", ((SCALE, ""),)),
+    Mistake("over-queries", (("axis=-1", "axis=0"),)),
+    Mistake("unstable", ((POWERS, "np.exp(scores)"),)),
+    Mistake("one-maximum", ((POWERS, "np.exp(scores - scores.max())"),)),
+    Mistake("root-of-length", ((SCALE, " / np.sqrt(len(K))"),)),
+    Mistake("no-root", ((SCALE, " / K.shape[-1]"),)),
+    Mistake("over-everything", (("axis=-1, keepdims=True", ""),)),
+    Mistake("keys-for-values", ((SCORES, f"K, V = V, K\n    {SCORES}"),)),
+    Mistake("keys-ask", (("Q @ K.T", "K @ Q.T"),)),
+    Mistake("weights-transposed", ((RETURN, "return weights.T @ V"),)),
+    Mistake("root-of-values", ((SCALE, " / np.sqrt(V.shape[-1])"),)),
+    Mistake("times-root", ((SCALE, " * np.sqrt(K.shape[-1])"),)),
+    Mistake("scale-after", ((SCALE, ""), (RETURN, f"{RETURN}{SCALE}"))),
+    Mistake("no-softmax", ((WEIGHTS, "weights = scores"),)),
+    Mistake("no-exp", ((WEIGHTS, "weights = scores / scores.sum(axis=-1, keepdims=True)"),)),
+    Mistake("not-divided", ((WEIGHTS, "weights = powers"),)),
+    Mistake("softmax-twice", ((WEIGHTS, f"{WEIGHTS}\n    weights = np.exp(weights)\n    {TWICE}"),)),
+    Mistake("sigmoid", ((WEIGHTS, "weights = 1 / (1 + np.exp(-scores))"),)),
+    Mistake("zero-score-zero-weight", ((POWERS, zero_scores_lost(POWERS)),)),
+    Mistake(
+        "zero-score-zero-weight", ((POWERS, zero_scores_lost(POWERS)), (RETURN, "return np.nan_to_num(weights) @ V"))
+    ),
     *(
-        Slip("eps-added", ((WEIGHTS, f"weights = powers / (powers.sum(axis=-1, keepdims=True) + {eps})"),))
+        Mistake("eps-added", ((WEIGHTS, f"weights = powers / (powers.sum(axis=-1, keepdims=True) + {eps})"),))
         for eps in EPS
     ),
-    *(Slip("scores-cut-off", ((POWERS, f"np.exp(np.clip(scores, -{most}, {most}))"),)) for most in CUTS),
-    *(Slip("scores-cut-off", ((POWERS, f"np.exp(np.minimum(scores, {most}))"),)) for most in CUTS),
-    Slip("mean-for-maximum", ((POWERS, POWERS.replace("max", "mean")),)),
-    Slip("nan-made-zero", ((POWERS, "np.exp(scores)"), (RETURN, "return np.nan_to_num(weights) @ V"))),
-    Slip("nan-made-zero", ((POWERS, "np.exp(scores)"), (RETURN, "return np.nan_to_num(weights @ V)"))),
-    Slip("causal-not-asked", ((SCORES, f"{SCORES}\n    {CAUSAL.format('')}"),)),
-    Slip("causal-not-asked", ((SCORES, f"{SCORES}\n    {CAUSAL.format(', len(K) - len(Q)')}"),)),
-    Slip("winner-takes-all", ((POWERS, "(scores == scores.max(axis=-1, keepdims=True)) * 1.0"),)),
-    Slip("returns-weights", ((RETURN, "return weights"),)),
-    Slip("returns-values", ((RETURN, "return V"),)),
-    Slip("returns-queries", ((RETURN, "return Q"),)),
-    Slip("mean-of-values", ((RETURN, "return np.ones((len(Q), 1)) * V.mean(axis=0)"),)),
-    Slip("sum-of-values", ((RETURN, "return np.ones((len(Q), 1)) * V.sum(axis=0)"),)),
-    *(Slip("fixed-scale", ((SCALE, f" / {divisor}"),)) for divisor in ("np.sqrt(2)", "np.sqrt(3)", "2", "8", "10")),
-    *(Slip("rounded-on-the-way", ((RETURN, f"return np.round(weights, {places}) @ V"),)) for places in (2, 3, 4)),
-    Slip("rounded", ((RETURN, "return np.round(weights @ V, 3)"),)),
+    *(Mistake("scores-cut-off", ((POWERS, f"np.exp(np.clip(scores, -{most}, {most}))"),)) for most in CUTS),
+    *(Mistake("scores-cut-off", ((POWERS, f"np.exp(np.minimum(scores, {most}))"),)) for most in CUTS),
+    Mistake("mean-for-maximum", ((POWERS, POWERS.replace("max", "mean")),)),
+    Mistake("nan-made-zero", ((POWERS, "np.exp(scores)"), (RETURN, "return np.nan_to_num(weights) @ V"))),
+    Mistake("nan-made-zero", ((POWERS, "np.exp(scores)"), (RETURN, "return np.nan_to_num(weights @ V)"))),
+    Mistake("causal-not-asked", ((SCORES, f"{SCORES}\n    {CAUSAL.format('')}"),)),
+    Mistake("causal-not-asked", ((SCORES, f"{SCORES}\n    {CAUSAL.format(', len(K) - len(Q)')}"),)),
+    Mistake("winner-takes-all", ((POWERS, "(scores == scores.max(axis=-1, keepdims=True)) * 1.0"),)),
+    Mistake("returns-weights", ((RETURN, "return weights"),)),
+    Mistake("returns-values", ((RETURN, "return V"),)),
+    Mistake("returns-queries", ((RETURN, "return Q"),)),
+    Mistake("mean-of-values", ((RETURN, "return np.ones((len(Q), 1)) * V.mean(axis=0)"),)),
+    Mistake("sum-of-values", ((RETURN, "return np.ones((len(Q), 1)) * V.sum(axis=0)"),)),
+    *(Mistake("fixed-scale", ((SCALE, f" / {divisor}"),)) for divisor in ("np.sqrt(2)", "np.sqrt(3)", "2", "8", "10")),
+    *(Mistake("rounded-on-the-way", ((RETURN, f"return np.round(weights, {places}) @ V"),)) for places in (2, 3, 4)),
+    Mistake("rounded", ((RETURN, "return np.round(weights @ V, 3)"),)),
 )

@@ -1,1 +1,1 @@
-"""From a learner's text to a verdict: read, run apart, compared, diagnosed."""
+"""From a learner's source to a verdict: read it, run it in a sandbox, compare the results, diagnose mistakes."""

@@ -1,6 +1,6 @@
-"""What comes back when a program is tried: one Answer a call, and an Outcome for the whole run.
+"""Results of a run: one Answer per call, and an Outcome for the whole run.
 
-The sandbox gives them for the learner's program, this process for the solution and the slips.
+The sandbox produces them for the learner's program; this process for the solution and the known mistakes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,45 +12,45 @@ from regard.course.exercise import Call, Track
 
 @dataclass(frozen=True)
 class Answer:
-    """What one call gave: a value, or an exception, or something that is no value."""
+    """The result of one call: a value, an exception, or a fault."""
 
     value: Any = None
     raised: str = ""
-    """Name of the exception's type, or "" when the call came back."""
+    """Name of the exception's type, or "" if the call returned."""
     message: str = ""
     line: int | None = None
-    """Line of the learner's text that raised."""
+    """Line of the learner's source that raised."""
     mutated: tuple[str, ...] = ()
-    """Arguments that are no longer what they were."""
+    """Arguments that the call changed."""
     fault: str = ""
-    """A general diagnosis that is certain before any number is looked at: "missing-name", "wrong-type" …"""
+    """A general diagnosis that needs no comparison of numbers: "missing-name", "wrong-type" …"""
     gradients: Mapping[str, Any] | None = None
-    """For a call with gradients: by "args.0", "kwargs.mask" or a parameter's name; None where nothing flowed."""
+    """For a call with gradients: by "args.0", "kwargs.mask" or a parameter's name; None for a leaf without gradient."""
     details: Mapping[str, str] = field(default_factory=dict)
-    """What the fault's sentence names: `name`, `nearest`, `wanted`, `found`; for "refused" `what`."""
+    """Placeholders of the fault's message: `name`, `nearest`, `wanted`, `found`; for "refused" `what`."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a whole run gave."""
+    """The result of a whole run."""
 
     answers: tuple[Answer, ...] = ()
-    """One a call, in order; fewer when the run came to an end before."""
+    """One per call, in order; fewer if the run ended early."""
     ended: str = ""
-    """Why it ended early: "too-slow", "killed", "raises" …, or "" when it did not."""
+    """Why the run ended early: "too-slow", "killed", "raises" …, or "" if it did not."""
     message: str = ""
     line: int | None = None
     printed: str = ""
     raised: str = ""
-    """Name of the exception's type when the text could not be loaded."""
+    """Name of the exception's type if the source could not be loaded."""
     details: Mapping[str, str] = field(default_factory=dict)
-    """As in an Answer; for "syntax" `hint` (a key of words) and `column`."""
+    """As in an Answer; for "syntax" `hint` (a message) and `column`."""
     seconds: float = 0.0
-    readable: bool = False
-    """Whether this system has nothing that keeps native code from reading our own files, solutions among them."""
+    solution_readable: bool = False
+    """Whether this system cannot keep native code from reading our own files, including the solutions."""
 
 
 class Runner(Protocol):
-    """How a program is tried."""
+    """A function that runs a program."""
 
     def __call__(self, source: str, calls: Sequence[Call], track: Track) -> Outcome: ...

@@ -1,8 +1,8 @@
-"""What runs in the learner's own process: loads the learner's text, makes the calls, sends the answers one by one.
+"""The learner's process: loads the learner's source, makes the calls, sends the answers one by one.
 
-It knows no exercise and no right answer. `load` and `answer` serve the grader's process too, for programs that we
-wrote ourselves. Started as a program (`main`), it reads one request from its input, puts up the fence, and never
-returns: the process ends without the learner's exit handlers.
+It receives neither the exercise nor the expected answers. The grader's process also uses `load` and `answer`, for
+trusted programs. `main` reads one request from stdin, applies the restrictions, and never returns: the process ends
+without running the learner's exit handlers.
 """
 
 import contextlib
@@ -20,11 +20,11 @@ import numpy as np
 from regard.course.grading import restrictions, serialisation
 
 FILE = "your file"
-"""The name of the learner's text in tracebacks."""
+"""The file name of the learner's source in tracebacks."""
 
 
-class UnfitError(Exception):
-    """The learner's text cannot be called as asked; `fault` is a diagnosis, `details` fill its sentence."""
+class CallError(Exception):
+    """The requested call is impossible; `fault` is a diagnosis, `details` fill the placeholders of its message."""
 
     def __init__(self, fault: str, **details: str) -> None:
         super().__init__(fault)
@@ -35,7 +35,7 @@ class UnfitError(Exception):
 
 
 def load(source: str) -> dict[str, Any]:
-    """The names that a program defines; raises what the program raises.
+    """Run a program and return the names it defines; raises what the program raises.
 
     >>> load("two = 1 + 1")["two"]
     2
@@ -43,7 +43,7 @@ def load(source: str) -> dict[str, Any]:
     code = compile(source, FILE, "exec", dont_inherit=True)
     linecache.cache[FILE] = (len(source), None, source.splitlines(True), FILE)
     module = ModuleType("your_file")
-    sys.modules["your_file"] = module  # dataclasses and type hints look their module up
+    sys.modules["your_file"] = module  # dataclasses and type hints look up their module
     exec(code, module.__dict__)
     return module.__dict__
 
@@ -52,24 +52,24 @@ def load(source: str) -> dict[str, Any]:
 
 
 def answer(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str) -> dict[str, Any]:
-    """One call's result, or what it raised, as plain data; every exception counts, SystemExit too.
+    """The result or the exception of one call, as plain data; catches every exception, also SystemExit.
 
-    >>> answer({}, {"target": "f", "args": (), "kwargs": {}, "made": None, "gradients": False}, "numpy")["fault"]
+    >>> answer({}, {"target": "f", "args": (), "kwargs": {}, "instance": None, "gradients": False}, "numpy")["fault"]
     'missing-name'
     """
     try:
         return run_call(namespace, call, track)
     except BaseException as error:
-        return told(error)
+        return exception_data(error)
 
 
 def run_call(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str) -> dict[str, Any]:
-    """{"value", "gradients", "after"}: the result, and a digest of each argument as it is after the call."""
+    """{"value", "gradients", "after"}: the result, and a digest of each argument after the call."""
     target = _target(namespace, call["target"])
-    given = {name: arrived(value, track) for name, value in by_name(call).items()}
+    given = {name: as_argument(value, track) for name, value in by_name(call).items()}
     if track == "torch":
         sys.modules["torch"].manual_seed(0)
-    function = target if call["made"] is None else _made(target, call["made"], track, call["target"])
+    function = target if call["instance"] is None else _instance(target, call["instance"], track, call["target"])
     leaves = _leaves(given, function) if call["gradients"] else {}
     args = [value for name, value in given.items() if name.startswith("args.")]
     kwargs = {name.removeprefix("kwargs."): value for name, value in given.items() if name.startswith("kwargs.")}
@@ -79,7 +79,7 @@ def run_call(namespace: Mapping[str, Any], call: Mapping[str, Any], track: str) 
 
 
 def by_name(call: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call, by place or by keyword.
+    """The arguments of a call, by position or keyword.
 
     >>> by_name({"args": (3,), "kwargs": {"scale": 2}})
     {'args.0': 3, 'kwargs.scale': 2}
@@ -89,52 +89,52 @@ def by_name(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest(value: Any, track: str) -> str:
-    """A short name for what a value is, by which the grader sees that an argument was changed."""
+    """A hash of a value; the grader uses it to detect changed arguments."""
     return sha256(serialisation.encode(value, track)).hexdigest()[:32]
 
 
-def arrived(value: Any, track: str) -> Any:
-    """An argument as the learner gets it: a fresh copy, arrays as tensors in the torch track."""
+def as_argument(value: Any, track: str) -> Any:
+    """An argument as the learner receives it: a fresh copy, arrays as tensors in the torch track."""
     if isinstance(value, np.ndarray):
         return sys.modules["torch"].from_numpy(value.copy()) if track == "torch" else value.copy()
     if isinstance(value, list | tuple):
-        return type(value)(arrived(part, track) for part in value)
+        return type(value)(as_argument(part, track) for part in value)
     if isinstance(value, dict):
-        return {key: arrived(part, track) for key, part in value.items()}
+        return {key: as_argument(part, track) for key, part in value.items()}
     return value
 
 
 def _target(namespace: Mapping[str, Any], name: str) -> Callable[..., Any]:
     if name not in namespace:
         own = [found for found in namespace if not found.startswith("__")]
-        raise UnfitError("missing-name", name=name, nearest=(get_close_matches(name, own, 1, 0.6) or [""])[0])
+        raise CallError("missing-name", name=name, nearest=(get_close_matches(name, own, 1, 0.6) or [""])[0])
     if not callable(namespace[name]):
-        raise UnfitError("not-callable", name=name, found=serialisation.type_name(namespace[name]))
+        raise CallError("not-callable", name=name, found=serialisation.type_name(namespace[name]))
     return namespace[name]
 
 
-def _made(cls: Callable[..., Any], made: Mapping[str, Any], track: str, name: str) -> Callable[..., Any]:
-    """An instance with the parameters that were handed in, so that nobody's random start decides."""
-    args = [arrived(value, track) for value in made["args"]]
-    instance = cls(*args, **{key: arrived(value, track) for key, value in made["kwargs"].items()})
+def _instance(cls: Callable[..., Any], spec: Mapping[str, Any], track: str, name: str) -> Callable[..., Any]:
+    """An instance with the given parameters, so that the result does not depend on random initial values."""
+    args = [as_argument(value, track) for value in spec["args"]]
+    instance = cls(*args, **{key: as_argument(value, track) for key, value in spec["kwargs"].items()})
     if track != "torch":
         return instance
     torch = sys.modules["torch"]
     if not isinstance(instance, torch.nn.Module):
-        raise UnfitError("not-a-module", name=name, found=serialisation.type_name(instance))
+        raise CallError("not-a-module", name=name, found=serialisation.type_name(instance))
     own = dict(instance.named_parameters(remove_duplicate=False))
     places = own | dict(instance.named_buffers(remove_duplicate=False))
-    for missing in (key for key in made["state"] if key not in places):
-        raise UnfitError("missing-parameter", name=missing, found=", ".join(own)[:200])
-    for extra in (key for key in own if key not in made["state"]):
-        raise UnfitError("extra-parameter", name=extra, wanted=", ".join(made["state"])[:200])
-    for key, value in made["state"].items():
+    for missing in (key for key in spec["state"] if key not in places):
+        raise CallError("missing-parameter", name=missing, found=", ".join(own)[:200])
+    for extra in (key for key in own if key not in spec["state"]):
+        raise CallError("extra-parameter", name=extra, wanted=", ".join(spec["state"])[:200])
+    for key, value in spec["state"].items():
         if tuple(places[key].shape) != value.shape:
             found, wanted = str(tuple(places[key].shape)), str(value.shape)
-            raise UnfitError("wrong-parameter", name=key, wanted=wanted, found=found)
+            raise CallError("wrong-parameter", name=key, wanted=wanted, found=found)
         with torch.no_grad():
-            places[key].copy_(arrived(value, track))
-    instance.train(bool(made["training"]))
+            places[key].copy_(as_argument(value, track))
+    instance.train(bool(spec["training"]))
     return instance
 
 
@@ -142,8 +142,8 @@ def _made(cls: Callable[..., Any], made: Mapping[str, Any], track: str, name: st
 
 
 def _leaves(given: dict[str, Any], function: Any) -> dict[str, Any]:
-    """What gradients are taken of: float arguments and parameters. Arguments are passed on as copies, because
-    PyTorch forbids to change a leaf, and a learner who does so should hear of that and not of leaves."""
+    """The tensors to differentiate by: float arguments and parameters. Arguments are passed as clones, because PyTorch
+    forbids in-place changes of a leaf; a learner who changes an argument should get our own message."""
     torch = sys.modules["torch"]
     leaves = {}
     for name, value in given.items():
@@ -154,7 +154,7 @@ def _leaves(given: dict[str, Any], function: Any) -> dict[str, Any]:
 
 
 def _gradients(value: Any, leaves: dict[str, Any]) -> dict[str, Any]:
-    """d sum(out * c) by each leaf, with c fixed by the shape of out; None where nothing flowed."""
+    """The gradient of sum(out * c) by each leaf, c depending only on the shape of out; None for an unused leaf."""
     torch = sys.modules["torch"]
     out = value[0] if isinstance(value, list | tuple) and value else value
     if not isinstance(out, torch.Tensor) or not out.requires_grad:
@@ -167,18 +167,18 @@ def _gradients(value: Any, leaves: dict[str, Any]) -> dict[str, Any]:
 # --- exceptions as data -------------------------------------------------------------------------------------
 
 
-def told(error: Any) -> dict[str, Any]:
-    """What was raised: type, message cut short, the line of the learner's text, and what is known beyond.
+def exception_data(error: Any) -> dict[str, Any]:
+    """An exception as plain data: type, shortened message, line of the learner's source, and fault with details.
 
-    The exception is the learner's and may lie: its type is asked, never its `__class__`.
+    The exception is untrusted: `type(error)` is used, never its `__class__`.
     """
     kind: type = type(error)
     fault, details = "", {}
-    if issubclass(kind, UnfitError):
+    if issubclass(kind, CallError):
         return {"raised": "", "message": "", "line": None, "fault": error.fault, "details": error.details}
     try:
         message, line = str(error)[:500], _line(error)
-    except BaseException:  # whatever a message can do, even exit
+    except BaseException:  # __str__ can do anything, even exit
         message, line = "", None
     if issubclass(kind, restrictions.RefusedError):
         kind, fault, details = PermissionError, "refused", {"what": str(error.what)}
@@ -202,26 +202,26 @@ def _line(error: BaseException) -> int | None:
 
 
 def main() -> None:
-    """Read the request, answer it, end. The answers' pipe is moved out of the way of whatever prints."""
+    """Read the request, answer it, exit. The answers get a pipe of their own, separate from printed output."""
     leave = os._exit
-    asked, pipe = os.fdopen(os.dup(0), "rb"), os.dup(1)
+    request_file, pipe = os.fdopen(os.dup(0), "rb"), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    data = asked.read()
-    asked.close()
+    data = request_file.read()
+    request_file.close()
     nonce, request = data[:16], serialisation.decode(data[16:])
     sys.path.extend(path for path in request["paths"] if path not in sys.path)
     load_libraries(request["track"])
     send = _sender(pipe, nonce, request["track"])
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    holds = restrictions.put_up(FILE, request["limits"], request["hidden"], request["words"])
-    _forget_ourselves()
-    _give(request["given"], request["words"]["package"])
-    send({"holds": holds})
+    enforced = restrictions.apply_restrictions(FILE, request["limits"], request["hidden"], request["messages"])
+    _unload_own_modules()
+    _provide(request["given"], request["messages"]["package"])
+    send({"enforced": enforced})
     try:
         _answer_all(request, send)
         leave(0)
-    finally:  # what the learner did to our own process; a traceback of ours would help nobody
+    finally:  # the learner's program broke this process; our own traceback would not help
         leave(1)
 
 
@@ -236,30 +236,30 @@ def _sender(pipe: int, nonce: bytes, track: str) -> Callable[[Any], None]:
         try:
             while data:
                 data = data[write(pipe, data) :]
-        except OSError:  # the learner closed it: nobody will hear anything more
+        except OSError:  # the learner closed the pipe: no further message can be sent
             leave(1)
 
     return send
 
 
 def load_libraries(track: str) -> None:
-    """NumPy is here already. torch is loaded before any limit, so that only the learner's own work is counted."""
+    """Import torch if needed, before the limits apply, so that they count only the learner's own work."""
     if track == "torch":
         import torch  # noqa: F401
 
 
-def _forget_ourselves() -> None:
-    """Our own few files lie in a folder of their own; the learner's program does not find them by import."""
+def _unload_own_modules() -> None:
+    """Remove our modules and their folder from the import system, so that the learner's program cannot import them."""
     for name in [name for name in sys.modules if name.split(".")[0] == "regard"]:
         del sys.modules[name]
     del sys.path[0]
 
 
-def _give(sources: Mapping[str, str], sentence: str) -> None:
-    """Put the modules that an answer may import in their place, each in a package that refuses anything else."""
+def _provide(sources: Mapping[str, str], sentence: str) -> None:
+    """Install the modules that an answer may import, each in a package that refuses anything else."""
 
     def refuse(name: str) -> Any:
-        if name.startswith("__"):  # what the import system itself asks for
+        if name.startswith("__"):  # lookups by the import system itself
             raise AttributeError(name)
         raise restrictions.RefusedError("package", sentence)
 
@@ -277,13 +277,13 @@ def _answer_all(request: dict[str, Any], send: Callable[[Any], None]) -> None:
     try:
         namespace = load(request["source"].tobytes().decode())
     except BaseException as error:
-        send({"load": told(error)})
+        send({"load": exception_data(error)})
         return
     send({"load": None})
     for call in request["calls"]:
         result = answer(namespace, call, track)
         send(result)
-        if result.get("fault") == "too-much-memory":  # it would be so again, and filling memory takes long
+        if result.get("fault") == "too-much-memory":  # the next call would fail too, and filling memory is slow
             return
     with contextlib.suppress(OSError, ValueError):  # closed by the learner
         stdout.flush()

@@ -1,6 +1,6 @@
-"""What was expected against what came: type, shape, kind of number, every value to a tolerance, then gradients.
+"""Compares expected and actual results: type, shape, dtype kind, every value within a tolerance, then gradients.
 
-Answers with the first thing that is different, as plain data. It knows neither exercises nor sentences.
+Returns the first difference as plain data. Independent of exercises and messages.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ Fault = Literal["wrong-type", "wrong-count", "wrong-shape", "wrong-dtype", "not-
 Path = tuple[int | str, ...]
 
 SINGLE = Tolerance(rtol=1e-5, atol=1e-6)
-"""What float32 can hold after some arithmetic: an answer calculated in it is right as well."""
+"""The accuracy of float32 after some arithmetic: an answer computed in float32 is accepted too."""
 
 
 @dataclass(frozen=True)
@@ -26,18 +26,18 @@ class Difference:
 
     fault: Fault
     path: Path
-    """Which part of a tuple, list or dict; a gradient is under "gradient" and its name."""
+    """The path into a tuple, list or dict; for a gradient ("gradient", name)."""
     expected: Any
     got: Any
-    """That part, in both."""
+    """That part of both results."""
     index: tuple[int, ...] | None = None
-    """Where in an array the first number differs."""
+    """Index of the first number that differs in an array."""
     wrong: int = 0
-    """How many of its numbers differ."""
+    """The number of elements that differ."""
 
     @property
     def numbers(self) -> tuple[Any, Any]:
-        """The two numbers at that place."""
+        """The two numbers at `index`."""
         return _at(self.expected, self.index), _at(self.got, self.index)
 
 
@@ -46,7 +46,7 @@ def _at(value: Any, index: tuple[int, ...] | None) -> Any:
 
 
 def difference(expected: Any, got: Any, tolerance: Tolerance, path: Path = ()) -> Difference | None:
-    """The first difference, or None where there is none. A list is as good as a tuple, float32 as float64.
+    """The first difference, or None. Lists count as tuples, float32 as float64.
 
     >>> difference((1.0, 2.0), [1.0, 2.5], Tolerance()).path
     (1,)
@@ -67,7 +67,7 @@ def difference(expected: Any, got: Any, tolerance: Tolerance, path: Path = ()) -
         return _of_numbers(expected, got, tolerance, path)
     if type(got) is not type(expected):
         return Difference("wrong-type", path, expected, got)
-    same = np.array_equal(got, expected)  # complex numbers, which no exercise asks for, come as arrays too
+    same = np.array_equal(got, expected)  # complex numbers, which no exercise uses, arrive as arrays too
     return None if same else Difference("wrong-value", path, expected, got)
 
 
@@ -103,8 +103,8 @@ def _of_numbers(expected: Any, got: Any, tolerance: Tolerance, path: Path) -> Di
 
 
 def as_numbers(value: Any) -> np.ndarray:
-    """A number or array as an array. A whole number of more than 64 bits, which NumPy would keep as an object, is the
-    nearest one of 64 bits: no exercise asks for such a number, so it stays a wrong one.
+    """A number or array as an array. An integer of more than 64 bits, which NumPy would store as an object, is clipped
+    to 64 bits: no exercise expects such a number, so it remains wrong.
 
     >>> as_numbers(2**64).dtype, as_numbers(-(10**400)).item() == -(2**63)
     (dtype('uint64'), True)
@@ -115,21 +115,21 @@ def as_numbers(value: Any) -> np.ndarray:
 
 
 def is_number(value: Any) -> bool:
-    """A number of Python's or NumPy's, or an array of them; truth values included."""
+    """Whether the value is a Python or NumPy number or an array of numbers; booleans included."""
     if isinstance(value, np.ndarray | np.generic):
         return value.dtype.kind in "biuf"
     return isinstance(value, bool | int | float)
 
 
 def _same_kind(right: np.ndarray, given: np.ndarray) -> bool:
-    """Truth values only for truth values; outside of arrays, 1 may stand for 1.0."""
+    """Whether the dtype kinds match: booleans only match booleans; for scalars, 1 may stand for 1.0."""
     kinds = {"b": "bool", "i": "int", "u": "int", "f": "float"}
     expected, got = kinds[right.dtype.kind], kinds[given.dtype.kind]
     return expected == got or (right.ndim == 0 and (expected, got) == ("float", "int"))
 
 
 def close(expected: np.ndarray, got: np.ndarray, tolerance: Tolerance) -> np.ndarray:
-    """Place by place: near enough, the same infinity, or NaN where NaN was expected."""
+    """Elementwise: within the tolerance, the same infinity, or NaN where NaN is expected."""
     right, given = expected.astype(np.float64), got.astype(np.float64)
     single = np.float32 in (expected.dtype, got.dtype)
     rtol = max(tolerance.rtol, SINGLE.rtol) if single else tolerance.rtol
@@ -140,10 +140,10 @@ def close(expected: np.ndarray, got: np.ndarray, tolerance: Tolerance) -> np.nda
     return np.where(np.isfinite(right), near & np.isfinite(given), same)
 
 
-def settled(expected: Any, got: Any) -> tuple[Any, Any]:
-    """Both sides where it is left open whether weights come beside the output: only what was given is compared.
+def comparable_parts(expected: Any, got: Any) -> tuple[Any, Any]:
+    """The parts of both results to compare where returning the weights is optional.
 
-    `out`, `(out, None)` and `(out, weights)` are all right.
+    `out`, `(out, None)` and `(out, weights)` are all accepted.
     """
     if not isinstance(expected, list | tuple) or len(expected) != 2:
         return expected, got
@@ -152,15 +152,17 @@ def settled(expected: Any, got: Any) -> tuple[Any, Any]:
     return (expected[0], got) if isinstance(got, np.ndarray) else (expected, got)
 
 
-def between(expected: Answer, got: Answer, tolerance: Tolerance, weights_too: bool = False) -> Difference | None:
-    """The first difference of two answers that came back; gradients after values, under the path "gradient"."""
-    pair = settled(expected.value, got.value) if weights_too else (expected.value, got.value)
+def answer_difference(
+    expected: Answer, got: Answer, tolerance: Tolerance, weights_optional: bool = False
+) -> Difference | None:
+    """The first difference of two answers without exceptions: values, then gradients, under the path "gradient"."""
+    pair = comparable_parts(expected.value, got.value) if weights_optional else (expected.value, got.value)
     found = difference(*pair, tolerance)
     if found or not expected.gradients or np.isnan(pair[0][0] if isinstance(pair[0], tuple) else pair[0]).any():
-        return found  # what flows back from NaN depends on how things are written, and tells nothing
+        return found  # the gradient of NaN depends on how the code is written, so it is not compared
     flowed = got.gradients or {}
     parts = ((name, right, flowed.get(name)) for name, right in expected.gradients.items())
-    # Where nothing flows back, the gradient is zero, whether or not somebody wrote the zeros down.
+    # An unused leaf has gradient zero, whether it is given as None or as zeros.
     written = ((name, *_zeros_for_none(right, given)) for name, right, given in parts)
     return _first(written, tolerance, ("gradient",))
 
@@ -175,8 +177,8 @@ def _zeros_for_none(right: Any, given: Any) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True)
-class Compared:
-    """One call: what was expected, what came, and how they differ."""
+class Comparison:
+    """One call: the expected answer, the actual answer, and their difference."""
 
     target: str
     expected: Answer
@@ -185,28 +187,30 @@ class Compared:
 
     @property
     def same(self) -> bool:
-        """The expected value, or an error where there should be one."""
+        """Whether the call returned the expected value, or raised where an error is expected."""
         if self.expected.raised:
             return self.got.raised == self.expected.raised or {self.got.raised, self.expected.raised} == REFUSALS
         return not self.got.raised and not self.got.fault and self.difference is None
 
     @property
-    def spoilt(self) -> tuple[str, ...]:
-        """Arguments that the learner changed and the solution leaves alone."""
+    def changed_arguments(self) -> tuple[str, ...]:
+        """Arguments that the learner's code changed and the solution does not."""
         return tuple(name for name in self.got.mutated if name not in self.expected.mutated)
 
     @property
     def right(self) -> bool:
-        """The same, and no argument changed."""
-        return self.same and not self.spoilt
+        """Whether the answer is the same and no argument was changed."""
+        return self.same and not self.changed_arguments
 
 
 REFUSALS = {"AssertionError", "ValueError"}
-"""`assert` and `raise ValueError` both say that an argument is bad."""
+"""`assert` and `raise ValueError` are both accepted for a bad argument."""
 
 
-def compared(target: str, expected: Answer, got: Answer, tolerance: Tolerance, weights_too: bool = False) -> Compared:
-    """The two answers to one call, side by side."""
+def compare(
+    target: str, expected: Answer, got: Answer, tolerance: Tolerance, weights_optional: bool = False
+) -> Comparison:
+    """Compare the two answers to one call."""
     if expected.raised or got.raised or got.fault:
-        return Compared(target, expected, got)
-    return Compared(target, expected, got, between(expected, got, tolerance, weights_too))
+        return Comparison(target, expected, got)
+    return Comparison(target, expected, got, answer_difference(expected, got, tolerance, weights_optional))

@@ -1,4 +1,4 @@
-"""What is wrong with an answer: a known slip that gives the same numbers, else what holds for any program."""
+"""Finds the mistake in an answer: a known mistake with the same results, otherwise a general diagnosis."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -8,27 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from regard.course.exercise import Call, Exercise, Slip, Tolerance, Track
+from regard.course.exercise import Call, Exercise, Mistake, Tolerance, Track
 from regard.course.grading.answers import Answer, Outcome
-from regard.course.grading.comparison import Compared, as_numbers, between, compared, equal, is_number, settled
-from regard.course.grading.messages import named, sentence
+from regard.course.grading.comparison import (
+    Comparison,
+    answer_difference,
+    as_numbers,
+    comparable_parts,
+    compare,
+    equal,
+    is_number,
+)
+from regard.course.grading.messages import argument_name, sentence
 from regard.course.grading.sandbox import in_process
 from regard.messages import Listed, language, say
 
 LONGEST = 0.5
-"""Seconds spent on looking for two slips at once."""
+"""Seconds to search for combinations of two mistakes."""
 
 UNTOUCHED = "untouched"
-"""The slip of every program with a bug: the bug as it came."""
+"""The id of the original bug in a find-the-bug exercise."""
 
 Cases = Callable[[np.random.Generator], Sequence[Call]]
 
 
 @lru_cache(maxsize=256)
-def our_answers(source: str, cases: Cases, seed: int, track: Track, only: int | None = None) -> tuple[Answer, ...]:
-    """What a program of ours gives to the calls of that seed, or to one of them; none where it breaks.
+def trusted_answers(source: str, cases: Cases, seed: int, track: Track, only: int | None = None) -> tuple[Answer, ...]:
+    """The answers of a trusted program to the calls of this seed, or to one of them; empty if it does not load.
 
-    Kept, because the same data are often tried again.
+    Cached, because the same data are often graded again.
     """
     calls = _calls(cases, seed)
     return in_process(source, calls if only is None else [calls[only]], track).answers
@@ -36,27 +44,29 @@ def our_answers(source: str, cases: Cases, seed: int, track: Track, only: int | 
 
 @lru_cache(maxsize=4)
 def _calls(cases: Cases, seed: int) -> Sequence[Call]:
-    """Kept for many programs, each of which gets copies."""
+    """Cached for several programs; each of them receives copies."""
     return cases(np.random.default_rng(seed))
 
 
-def matching(exercise: Exercise, seed: int, tests: Sequence[Compared]) -> tuple[str, ...]:
-    """The ids of the slips that explain every answer; none when no slip does."""
+def matching(exercise: Exercise, seed: int, tests: Sequence[Comparison]) -> tuple[str, ...]:
+    """The ids of the mistakes that explain every answer; empty if there are none."""
     assert exercise.grader is not None
-    known = [slip for slip in exercise.grader.slips if slip.id in exercise.slips]
+    known = [mistake for mistake in exercise.grader.mistakes if mistake.id in exercise.mistakes]
     failing = [place for place, test in enumerate(tests) if not test.same]
-    for slip in known:
-        found = _agreeing(exercise, slip.text(exercise.solution), seed, tests)
-        # An error of the same type alone says little.
+    for mistake in known:
+        found = _agreeing(exercise, mistake.text(exercise.solution), seed, tests)
+        # The same exception type alone is not enough.
         if all(found) and any(found[place] in ("value", "message") for place in failing):
-            return (slip.id,)
+            return (mistake.id,)
     return _two_at_once(exercise, known, seed, tests) if any(tests[at].difference for at in failing) else ()
 
 
-def _two_at_once(exercise: Exercise, known: Sequence[Slip], seed: int, tests: Sequence[Compared]) -> tuple[str, ...]:
+def _two_at_once(
+    exercise: Exercise, known: Sequence[Mistake], seed: int, tests: Sequence[Comparison]
+) -> tuple[str, ...]:
     end = time.perf_counter() + LONGEST
-    told_alone = exercise.alone - {UNTOUCHED}
-    for ids, text in _pairs(exercise.solution, [slip for slip in known if slip.id not in told_alone]):
+    exclusive = exercise.exclusive - {UNTOUCHED}
+    for ids, text in _pairs(exercise.solution, [mistake for mistake in known if mistake.id not in exclusive]):
         if time.perf_counter() > end:
             break
         found = _agreeing(exercise, text, seed, tests)
@@ -65,40 +75,40 @@ def _two_at_once(exercise: Exercise, known: Sequence[Slip], seed: int, tests: Se
     return ()
 
 
-def _pairs(solution: str, known: Sequence[Slip]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Programs with two slips, where both can be made in one text."""
-    swapped = [slip for slip in known if slip.source is None]
+def _pairs(solution: str, known: Sequence[Mistake]) -> Iterator[tuple[tuple[str, str], str]]:
+    """Programs with two mistakes at once, where both replacements apply."""
+    swapped = [mistake for mistake in known if mistake.source is None]
     for first, second in combinations(swapped, 2):
         text = first.text(solution)
         if first.id != second.id and all(old in text for old, _ in second.swaps):
             yield (first.id, second.id), second.text(text)
 
 
-def _agreeing(exercise: Exercise, source: str, seed: int, tests: Sequence[Compared]) -> list[str]:
-    """For each call how the slip agrees with the learner, or "" where it does not."""
+def _agreeing(exercise: Exercise, source: str, seed: int, tests: Sequence[Comparison]) -> list[str]:
+    """For each call how the mistake agrees with the learner's answer, or "" if it does not."""
     assert exercise.grader is not None
-    asked = source, exercise.grader.cases, seed, exercise.track
-    nowhere = [""] * len(tests)
-    # A slip explains all failing calls or nothing, so the first one is enough to rule out most.
+    request = source, exercise.grader.cases, seed, exercise.track
+    no_agreement = [""] * len(tests)
+    # A mistake must explain every failing call, so the first one rules out most mistakes.
     first = next(place for place, test in enumerate(tests) if not test.same)
-    tried = our_answers(*asked, only=first)
+    tried = trusted_answers(*request, only=first)
     if not tried or not _agreement(exercise, tests[first], tried[0]):
-        return nowhere
-    answers = our_answers(*asked)
-    return [_agreement(exercise, test, answer) for test, answer in zip(tests, answers, strict=False)] or nowhere
+        return no_agreement
+    answers = trusted_answers(*request)
+    return [_agreement(exercise, test, answer) for test, answer in zip(tests, answers, strict=False)] or no_agreement
 
 
-def _agreement(exercise: Exercise, test: Compared, slip: Answer) -> str:
-    """Both are "right", or the same "value" or "message" came; "kind" for another error of the same type."""
+def _agreement(exercise: Exercise, test: Comparison, mistake: Answer) -> str:
+    """How two answers agree: both "right", equal in "value" or "message", or only in the "kind" of exception."""
     assert exercise.grader is not None
-    tolerance, weights_too, got = exercise.tolerance, exercise.grader.weights_too, test.got
-    if test.same and compared(test.target, test.expected, slip, tolerance, weights_too).same:
+    tolerance, weights_optional, got = exercise.tolerance, exercise.grader.weights_optional, test.got
+    if test.same and compare(test.target, test.expected, mistake, tolerance, weights_optional).same:
         return "right"
-    if got.fault or slip.fault or got.raised != slip.raised:
+    if got.fault or mistake.fault or got.raised != mistake.raised:
         return ""
     if got.raised:
-        return "message" if got.message == slip.message else "kind"
-    return "" if between(slip, got, tolerance, weights_too) else "value"
+        return "message" if got.message == mistake.message else "kind"
+    return "" if answer_difference(mistake, got, tolerance, weights_optional) else "value"
 
 
 BEFORE_ANY_NUMBER = (
@@ -112,14 +122,14 @@ GENERAL = (
     *("wrong-dtype", "not-finite", "no-gradient", "wrong-gradient", "rounded", "low-precision", "near"),
     *("not-shares", "unknown"),
 )
-"""Diagnoses that any exercise may get; each has its sentence, "slip-…", in `words`."""
+"""Diagnoses for any exercise; each has its message, "slip-…"."""
 
 LOW = Tolerance(rtol=5e-3, atol=1e-3)
-"""Right to three digits: half precision, a small number added on the way, or constants that were cut short."""
+"""Right to three digits: half precision, a small number added somewhere, or rounded constants."""
 
 
-def diagnosed(exercise: Exercise, seed: int, tests: Sequence[Compared], outcome: Outcome) -> tuple[str, str]:
-    """The id of the slip, two of them joined by +, and its sentence."""
+def diagnosed(exercise: Exercise, seed: int, tests: Sequence[Comparison], outcome: Outcome) -> tuple[str, str]:
+    """The id of the mistake, two of them joined by +, and the message."""
     if outcome.ended:
         values = {"type": outcome.raised, "message": outcome.message, "line": outcome.line, **outcome.details}
         return outcome.ended, sentence(outcome.ended, values)
@@ -128,13 +138,13 @@ def diagnosed(exercise: Exercise, seed: int, tests: Sequence[Compared], outcome:
     if first and name not in BEFORE_ANY_NUMBER:
         names = matching(exercise, seed, tests)
         if names:
-            return "+".join(names), _slips_told(exercise, names)
+            return "+".join(names), _mistakes_sentence(exercise, names)
     return name, sentence(name, values, first.difference if first else None, exercise.track)
 
 
-def _slips_told(exercise: Exercise, names: Sequence[str]) -> str:
-    """One slip, or two at once: both are true then, since no sentence says that the rest is right."""
-    first, *more = (getattr(exercise.slips[name], language()) for name in names)
+def _mistakes_sentence(exercise: Exercise, names: Sequence[str]) -> str:
+    """The message for one mistake or two; messages that say the rest is right are never combined."""
+    first, *more = (getattr(exercise.mistakes[name], language()) for name in names)
     if not more:
         return first
     if names[0] == UNTOUCHED:
@@ -142,47 +152,52 @@ def _slips_told(exercise: Exercise, names: Sequence[str]) -> str:
     return say("slip-two", first=first, second=more[0])
 
 
-def general(tests: Sequence[Compared]) -> tuple[str, dict[str, Any]]:
-    """A general diagnosis, and the values of its sentence."""
+def general(tests: Sequence[Comparison]) -> tuple[str, dict[str, Any]]:
+    """A general diagnosis, and the placeholders of its message."""
     failing = [test for test in tests if not test.same]
     if not failing:
-        return "mutates-input", {"names": _names(next(test.spoilt for test in tests if test.spoilt))}
-    told = next(_certain(tests, failing[0]), None) or _of_numbers(tests, failing)
-    if told[0] == "unknown":  # an exception in another call says more
-        told = next((_raised(test) for test in failing if test.got.raised), told)
-    return told
+        return "mutates-input", {
+            "names": _names(next(test.changed_arguments for test in tests if test.changed_arguments))
+        }
+    diagnosis = next(_certain(tests, failing[0]), None) or _of_numbers(tests, failing)
+    if diagnosis[0] == "unknown":  # an exception in another call is more informative
+        diagnosis = next((_raised(test) for test in failing if test.got.raised), diagnosis)
+    return diagnosis
 
 
-def _names(spoilt: tuple[str, ...]) -> Listed:
-    return Listed(map(named, spoilt))
+def _names(changed_arguments: tuple[str, ...]) -> Listed:
+    return Listed(map(argument_name, changed_arguments))
 
 
-def _certain(tests: Sequence[Compared], first: Compared) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What needs no look at numbers."""
+def _certain(tests: Sequence[Comparison], first: Comparison) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Diagnoses that need no comparison of numbers."""
     got = first.got
     if got.fault:
         yield got.fault, {"name": first.target, "message": got.message, **got.details}
     same_target = [test.got for test in tests if test.target == first.target]
-    unwritten = all(one.raised == "NotImplementedError" for one in same_target)  # some only: torch raises it too
+    unwritten = all(
+        one.raised == "NotImplementedError" for one in same_target
+    )  # in some calls only: torch raises it too
     if unwritten or all(not one.raised and one.value is None for one in same_target):
         yield "not-written", {"name": first.target}
-    spoilt = next((test.spoilt for test in tests if test.spoilt), ())
-    if got.raised and got.line is None and spoilt:  # not in the learner's own lines: the way back found x changed
-        yield "mutates-input", {"names": _names(spoilt)}
+    changed_arguments = next((test.changed_arguments for test in tests if test.changed_arguments), ())
+    # Raised outside the learner's own lines: autograd found that x was changed in place.
+    if got.raised and got.line is None and changed_arguments:
+        yield "mutates-input", {"names": _names(changed_arguments)}
     if got.raised:
         yield _raised(first)
     if first.expected.raised:
         yield "no-error", {"type": first.expected.raised}
 
 
-def _raised(test: Compared) -> tuple[str, dict[str, Any]]:
+def _raised(test: Comparison) -> tuple[str, dict[str, Any]]:
     return "raises", {"type": test.got.raised, "message": test.got.message, "line": test.got.line}
 
 
-def _of_numbers(tests: Sequence[Compared], failing: Sequence[Compared]) -> tuple[str, dict[str, Any]]:
-    """What the numbers tell, from the most telling sign to the least."""
+def _of_numbers(tests: Sequence[Comparison], failing: Sequence[Comparison]) -> tuple[str, dict[str, Any]]:
+    """Diagnoses from the numbers, the most specific first."""
     values = [test for test in failing if test.difference is not None and not _of_gradient(test)]
-    if not values:  # only then are the numbers right
+    if not values:  # the values are right, only gradients differ
         found = failing[0].difference
         assert found is not None
         return ("wrong-gradient" if np.any(found.got) else "no-gradient"), {}
@@ -195,38 +210,38 @@ def _of_numbers(tests: Sequence[Compared], failing: Sequence[Compared]) -> tuple
         return "transposed", {}
     if found.fault != "wrong-value":
         return found.fault, {}
-    if first.spoilt:
-        return "mutates-input", {"names": _names(first.spoilt)}
+    if first.changed_arguments:
+        return "mutates-input", {"names": _names(first.changed_arguments)}
     if places := _rounded_to(values):
         return "rounded", {"places": places}
-    if all(equal(*settled(test.expected.value, test.got.value), LOW) for test in values):
+    if all(equal(*comparable_parts(test.expected.value, test.got.value), LOW) for test in values):
         return ("low-precision", {}) if all(map(_in_half_precision, values)) else ("near", {"most": _distance(values)})
     if (total := _wrong_total(values)) is not None:
         return "not-shares", {"total": total}
     return "unknown", {}
 
 
-def _of_gradient(test: Compared) -> bool:
+def _of_gradient(test: Comparison) -> bool:
     return test.difference is not None and test.difference.path[:1] == ("gradient",)
 
 
-def _in_half_precision(test: Compared) -> bool:
-    """Whether float16 holds every number that came: the sign of a calculation in it, or of a cast to it."""
+def _in_half_precision(test: Comparison) -> bool:
+    """Whether float16 represents every number of the result: it was computed in float16, or cast to it."""
     given = [np.asarray(leaf) for leaf in leaves(test.got.value)]
     with np.errstate(over="ignore"):
         return all(np.array_equal(leaf, leaf.astype(np.float16).astype(leaf.dtype)) for leaf in given)
 
 
-def _distance(tests: Sequence[Compared]) -> str:
-    """The largest distance of a number from the right one."""
-    both = (settled(test.expected.value, test.got.value) for test in tests)
+def _distance(tests: Sequence[Comparison]) -> str:
+    """The largest absolute error."""
+    both = (comparable_parts(test.expected.value, test.got.value) for test in tests)
     pairs = [pair for right, given in both for pair in zip(leaves(right), leaves(given), strict=True)]
     finite = [np.abs(right - given)[np.isfinite(right)] for right, given in pairs]
     return f"{max(float(part.max(initial=0.0)) for part in finite):.1g}"
 
 
-def _wrong_total(tests: Sequence[Compared]) -> str | None:
-    """What the first wrong row sums to, where every row should sum to 1 (or be empty) and some do not."""
+def _wrong_total(tests: Sequence[Comparison]) -> str | None:
+    """The sum of the first wrong row, if every row should sum to 1 (or be empty) and some do not."""
     for test in tests:
         if test.difference is None or test.difference.fault != "wrong-value":
             return None
@@ -241,14 +256,14 @@ def _wrong_total(tests: Sequence[Compared]) -> str | None:
     return None
 
 
-def _hard_coded(tests: Sequence[Compared]) -> bool:
-    """The same answer, whatever the arguments, where different ones are right."""
+def _hard_coded(tests: Sequence[Comparison]) -> bool:
+    """Whether the answer is the same for all arguments although the expected answers differ."""
     plain = [test for test in tests if not test.got.raised and not test.expected.raised]
     same = all(equal(plain[0].got.value, test.got.value, Tolerance(0.0, 0.0)) for test in plain[1:])
     return same and any(not equal(plain[0].expected.value, test.expected.value, LOW) for test in plain[1:])
 
 
-def _transposed(test: Compared) -> bool:
+def _transposed(test: Comparison) -> bool:
     assert test.difference is not None
     right, given = test.difference.expected, test.difference.got
     if not isinstance(right, np.ndarray) or not isinstance(given, np.ndarray) or min(right.ndim, given.ndim) < 2:
@@ -256,9 +271,9 @@ def _transposed(test: Compared) -> bool:
     return equal(right, given.swapaxes(-1, -2), Tolerance(1e-4, 1e-5))
 
 
-def _rounded_to(tests: Sequence[Compared]) -> int | None:
-    """How many places are left when every number is the right one rounded, or cut off; None when that is not it."""
-    both = (settled(test.expected.value, test.got.value) for test in tests)
+def _rounded_to(tests: Sequence[Comparison]) -> int | None:
+    """The number of decimals if every number is the right one, rounded or truncated; otherwise None."""
+    both = (comparable_parts(test.expected.value, test.got.value) for test in tests)
     pairs = [(list(leaves(right)), list(leaves(given))) for right, given in both]
     return next((places for places in range(1, 9) if all(_at_places(*pair, places) for pair in pairs)), None)
 

@@ -1,7 +1,7 @@
-"""The one grader: a learner's text against an exercise, and the verdict.
+"""Grades a learner's source against an exercise and returns the verdict.
 
-The learner's program gets the calls alone and runs apart; what is expected is calculated here, from the solution, at
-the same time. The command line, the notebook and the tests all come through `grade`.
+The learner's program receives only the calls and runs in a separate process; the expected answers are computed here
+from the solution at the same time. The command line, the notebook and the tests all use `grade`.
 """
 
 import os
@@ -15,10 +15,10 @@ import numpy as np
 
 from regard.course.exercise import Call, Exercise, Grader
 from regard.course.grading.answers import Answer, Outcome, Runner
-from regard.course.grading.comparison import Compared, compared
-from regard.course.grading.diagnosis import diagnosed, our_answers
-from regard.course.grading.learner_source import look
-from regard.course.grading.messages import printed, told, unanswered
+from regard.course.grading.comparison import Comparison, compare
+from regard.course.grading.diagnosis import diagnosed, trusted_answers
+from regard.course.grading.learner_source import read_source
+from regard.course.grading.messages import as_test, printed, unanswered
 from regard.course.grading.process import cancelled_on_error
 from regard.course.grading.sandbox import in_process
 from regard.course.grading.sandbox import run as sandboxed
@@ -28,16 +28,16 @@ from regard.packages import require_package
 
 
 def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, run: Runner = sandboxed) -> Verdict:
-    """Try the text on fresh data and say what is wrong with it; with a `seed`, on the data of that seed."""
+    """Test the source on fresh data, or on the data of a `seed`, and diagnose mistakes."""
     started = time.perf_counter()
-    looked = look(source)
-    if looked.problem:
+    learner_source = read_source(source)
+    if learner_source.problem:
         title = getattr(exercise.title, language())
         is_sheet = exercise.sheet is not None
         return Verdict(
-            exercise.id, False, "syntax", looked.problem, title=title, language=language(), is_sheet=is_sheet
+            exercise.id, False, "syntax", learner_source.problem, title=title, language=language(), is_sheet=is_sheet
         )
-    source = looked.text
+    source = learner_source.text
     if exercise.sheet is not None:
         from regard.course.grading.sheets import grade_sheet
 
@@ -46,58 +46,59 @@ def grade(exercise: Exercise, source: str | bytes, *, seed: int | None = None, r
     require_package(exercise.track, say("sandbox-exercise"))
     seed = fresh_seed() if seed is None else seed
     calls = partial(_calls, exercise.grader, seed)
-    with ThreadPoolExecutor(1) as beside, cancelled_on_error():
-        running = beside.submit(copy_context().run, run, source, calls(), exercise.track)  # in the same language
+    with ThreadPoolExecutor(1) as executor, cancelled_on_error():
+        running = executor.submit(copy_context().run, run, source, calls(), exercise.track)  # in the same language
         if run is in_process:
-            running.result()  # two programs in one process would draw from the same random numbers
-        expected = our_answers(exercise.solution, exercise.grader.cases, seed, exercise.track)
+            running.result()  # two programs in one process would share the random state
+        expected = trusted_answers(exercise.solution, exercise.grader.cases, seed, exercise.track)
         outcome = running.result()
-    asked = calls()
-    tests = _compared(exercise, asked, expected, outcome)
-    passed = not outcome.ended and len(tests) == len(asked) and all(test.right for test in tests)
-    slip, diagnosis = (None, None) if passed else diagnosed(exercise, seed, tests, outcome)
+    requested = calls()
+    tests = _compare_all(exercise, requested, expected, outcome)
+    passed = not outcome.ended and len(tests) == len(requested) and all(test.right for test in tests)
+    mistake, diagnosis = (None, None) if passed else diagnosed(exercise, seed, tests, outcome)
     return Verdict(
         id=exercise.id,
         passed=passed,
-        slip=slip,
+        slip=mistake,
         diagnosis=diagnosis,
-        tests=tuple(_tests(exercise, asked, tests, outcome)),
+        tests=tuple(_tests(exercise, requested, tests, outcome)),
         printed=printed(outcome.printed),
         seed=seed,
         seconds=time.perf_counter() - started,
         title=getattr(exercise.title, language()),
         language=language(),
-        readable=outcome.readable,
+        solution_readable=outcome.solution_readable,
     )
 
 
 def fresh_seed() -> int:
-    """Short enough to type, from where no program can guess it."""
+    """A seed short enough to type, from a source that no program can predict."""
     return int.from_bytes(os.urandom(4)) % 10**8
 
 
 def _calls(grader: Grader, seed: int) -> Sequence[Call]:
-    """New objects each time: what one program does to its arguments, no other sees."""
+    """New objects on each call: no program sees what another did to its arguments."""
     return grader.cases(np.random.default_rng(seed))
 
 
-def _compared(
+def _compare_all(
     exercise: Exercise, calls: Sequence[Call], expected: Sequence[Answer], outcome: Outcome
-) -> list[Compared]:
-    """One for each call that gave an answer."""
+) -> list[Comparison]:
+    """One comparison for each answered call."""
     assert exercise.grader is not None
     given = zip(calls, expected, outcome.answers, strict=False)
     return [
-        compared(call.target, right, got, exercise.tolerance, exercise.grader.weights_too) for call, right, got in given
+        compare(call.target, right, got, exercise.tolerance, exercise.grader.weights_optional)
+        for call, right, got in given
     ]
 
 
-def _tests(exercise: Exercise, calls: Sequence[Call], tests: Sequence[Compared], outcome: Outcome) -> Iterator[Test]:
+def _tests(exercise: Exercise, calls: Sequence[Call], tests: Sequence[Comparison], outcome: Outcome) -> Iterator[Test]:
     loaded = outcome.answers or outcome.ended not in ("syntax", "raises", "refused")
     for place, call in enumerate(calls):
         about = exercise.cases.get(call.about)
         name = getattr(about, language()) if about else say(f"case-{call.about or 'plain'}")
         if place < len(tests):
-            yield told(name, call, tests[place], exercise)
+            yield as_test(name, call, tests[place], exercise)
         else:
             yield unanswered(name, call, exercise.track, reached=bool(loaded) and place == len(tests))

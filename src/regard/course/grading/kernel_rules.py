@@ -1,4 +1,4 @@
-"""What the Linux kernel refuses a learner's program: system calls by seccomp, files by Landlock."""
+"""Kernel restrictions for a learner's program on Linux: system calls by seccomp, files by Landlock."""
 
 import ctypes
 import os
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
-"""The column of the numbers below, and the name by which the kernel knows the machine."""
+"""The column in the tables below, and the kernel's AUDIT_ARCH value."""
 
 _NEVER = {
     # other programs
@@ -17,7 +17,7 @@ _NEVER = {
     "vfork": (58, None),
     "execve": (59, 221),
     "execveat": (322, 281),
-    # other processes: their memory, their files, signals to them
+    # other processes: their memory and files, signals to them
     "ptrace": (101, 117),
     "process_vm_readv": (310, 270),
     "process_vm_writev": (311, 271),
@@ -36,7 +36,7 @@ _NEVER = {
     # the network
     "socket": (41, 198),
     "socketpair": (53, 199),
-    # namespaces and mounts, and files found without a path
+    # namespaces and mounts, and files opened without a path
     "unshare": (272, 97),
     "setns": (308, 268),
     "mount": (165, 40),
@@ -52,7 +52,7 @@ _NEVER = {
     "mount_setattr": (442, 442),
     "open_by_handle_at": (304, 265),
     "fanotify_init": (300, 262),
-    # another user, which would also clear the signal that ends a program with its parent
+    # user changes, which would also clear the parent-death signal
     "setuid": (105, 146),
     "setgid": (106, 144),
     "setreuid": (113, 145),
@@ -63,12 +63,12 @@ _NEVER = {
     "setfsuid": (122, 151),
     "setfsgid": (123, 152),
     "capset": (126, 91),
-    # limits; calls that no filter sees
+    # limits; io_uring operations bypass the filter
     "setrlimit": (160, 164),
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
-    # what outlives the process, and what others have made of the same kind, found by a number
+    # objects that outlive the process, and those of other processes, addressed by number
     "keyctl": (250, 219),
     "add_key": (248, 217),
     "request_key": (249, 218),
@@ -86,11 +86,11 @@ _NEVER = {
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
     "mq_notify": (244, 184),
-    # pipes and devices with a name, of which no audit event tells
+    # named pipes and devices, which raise no audit event
     "mknod": (133, None),
     "mknodat": (259, 33),
 }
-_ABOUT_FILES = {  # permissions, owners, times and attributes, which Landlock leaves alone
+_ABOUT_FILES = {  # permissions, owners, times and attributes, which Landlock does not cover
     "chmod": (90, None),
     "fchmod": (91, 52),
     "fchmodat": (268, 53),
@@ -110,14 +110,14 @@ _ABOUT_FILES = {  # permissions, owners, times and attributes, which Landlock le
     "lremovexattr": (198, 15),
     "fremovexattr": (199, 16),
 }
-_TO_ITSELF = {  # allowed with the program's own number in the first argument, which abort() needs
+_OWN_PROCESS_ONLY = {  # allowed with the own pid as the first argument, which abort() needs
     "kill": (62, 129),
     "tkill": (200, 130),
     "tgkill": (234, 131),
     "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240),
 }
-_ITS_TURNS = {  # the same, or with 0, which means itself
+_SCHEDULING = {  # allowed with the own pid, or with 0, which means the same
     "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119),
     "sched_setaffinity": (203, 122),
@@ -127,30 +127,30 @@ _SETPRIORITY, _PRLIMIT, _CLONE, _SECCOMP = (141, 140), (302, 261), (56, 220), (3
 _FCNTL, _IOCTL, _PRCTL, _FALLOCATE = (72, 25), (16, 29), (157, 167), (285, 47)
 
 _SIGNALLING = (8, 10, 15, 1024, 1026)
-"""Commands of fcntl after which the kernel sends a signal to whom one names: F_SETOWN, F_SETSIG, F_SETOWN_EX,
+"""fcntl commands that make the kernel send signals to any given process: F_SETOWN, F_SETSIG, F_SETOWN_EX,
 F_SETLEASE, F_NOTIFY."""
 _SET_FLAGS, _ASYNC = 4, 0x2000
-"""F_SETFL, and the flag that switches those signals on."""
+"""F_SETFL, and the flag that enables those signals."""
 _REQUESTS = (0x5401, 0x802C542A, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-"""The only requests of ioctl that are let through: is this a terminal and how wide (TCGETS, TCGETS2, TIOCGWINSZ), how
-much is there to read (FIONREAD), waiting or not (FIONBIO), closed on exec or not (FIONCLEX, FIOCLEX)."""
+"""The only ioctl requests allowed: terminal state and width (TCGETS, TCGETS2, TIOCGWINSZ), bytes to read (FIONREAD),
+blocking mode (FIONBIO), close-on-exec (FIONCLEX, FIOCLEX)."""
 _OPTIONS = (2, 3, 15, 16, 21, 23, 27, 38, 39, 42, 0x53564D41)
-"""The only options of prctl that are let through. They read (the signal at a parent's death, dumpable, seccomp,
-capabilities, securebits, no new privileges, huge pages), or name a thread or a piece of memory."""
+"""The only prctl options allowed. They read (parent-death signal, dumpable, seccomp, capabilities, securebits,
+no_new_privs, huge pages), or name a thread or a memory area."""
 
 _CLONE3, _CLONE_THREAD = 435, 0x10000
 _NEWER = 463
-"""System calls from here on were made after this list: told that they do not exist, libraries take the older ones."""
+"""System calls from here on are newer than this list: on ENOSYS, libraries fall back to the older ones."""
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _NOT_PERMITTED, _NO_SUCH_CALL, _NOT_SUPPORTED = 0x7FFF0000, 0x00050001, 0x00050026, 0x0005005F
 
-Step = tuple[int, int, int, int]
-_REFUSE: Step = (_RETURN, 0, 0, _NOT_PERMITTED)
-_ALLOWED: Step = (_RETURN, 0, 0, _ALLOW)
+Instruction = tuple[int, int, int, int]
+_REFUSE: Instruction = (_RETURN, 0, 0, _NOT_PERMITTED)
+_ALLOWED: Instruction = (_RETURN, 0, 0, _ALLOW)
 
 
 def refuse_system_calls(libc: ctypes.CDLL) -> bool:
-    """Put the filter up, in all threads. False where this system or machine has none."""
+    """Install the seccomp filter in all threads. False if this system or machine has none."""
     if platform.machine() not in _MACHINES or sys.maxsize < 1 << 32:
         return False
     column, machine = _MACHINES[platform.machine()]
@@ -159,27 +159,28 @@ def refuse_system_calls(libc: ctypes.CDLL) -> bool:
     steps = b"".join(struct.pack("=HBBI", *step) for step in _filter(column, machine, os.getpid(), numbers))
     kept = ctypes.create_string_buffer(steps, len(steps))
     program = struct.pack("@HxxxxxxP", len(steps) // 8, ctypes.addressof(kept))
-    libc.prctl(38, 1, 0, 0, 0)  # no new privileges, without which the kernel lets nobody refuse things to itself
+    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS, which an unprivileged process needs for this
     return libc.syscall(_SECCOMP[column], 1, 1, program) == 0  # SECCOMP_SET_MODE_FILTER, for all threads
 
 
-def _filter(column: int, machine: int, pid: int, never: Iterable[int]) -> list[Step]:
-    """The kernel's little program: (what, steps to skip if true, if false, number).
+def _filter(column: int, machine: int, pid: int, never: Iterable[int]) -> list[Instruction]:
+    """The BPF program: (operation, instructions to skip if true, if false, operand).
 
-    Of the call it sees the number at byte 0, the machine at 4, and the arguments from 16 on, eight bytes each.
+    Its input is struct seccomp_data: the call number at byte 0, the machine at 4, the arguments from 16 on, eight bytes
+    each.
     """
-    steps: list[Step] = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, machine), _REFUSE, (_LOAD, 0, 0, 0)]
-    steps += [(_AT_LEAST, 0, 1, 0x40000000), _REFUSE]  # another way to make the same calls on x86_64
+    steps: list[Instruction] = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, machine), _REFUSE, (_LOAD, 0, 0, 0)]
+    steps += [(_AT_LEAST, 0, 1, 0x40000000), _REFUSE]  # the x32 ABI: the same calls under other numbers on x86_64
     steps += [(_AT_LEAST, 0, 1, _NEWER), (_RETURN, 0, 0, _NO_SUCH_CALL)]
     for number in never:
         steps += [(_EQUAL, 0, 1, number), _REFUSE]
-    # Its arguments lie in memory, where no filter looks; told that it does not exist, libc takes `clone` instead.
+    # Its arguments are in memory, which a filter cannot read; on ENOSYS, libc uses `clone` instead.
     steps += [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, _NO_SUCH_CALL)]
-    # It takes blocks without writing into them, which no account shows; told so, libc writes zeros.
+    # It allocates blocks without writing, which no write counter shows; on EOPNOTSUPP, libc writes zeros.
     steps += [(_EQUAL, 0, 1, _FALLOCATE[column]), (_RETURN, 0, 0, _NOT_SUPPORTED)]
     steps += _when(_CLONE[column], [_argument(0), (_ANY_BIT, 1, 0, _CLONE_THREAD), _REFUSE, _ALLOWED])
     steps += _when(_PRLIMIT[column], [_argument(2), (_EQUAL, 1, 0, 0), _REFUSE, _ALLOWED])
-    for calls, own in ((_TO_ITSELF, (pid,)), (_ITS_TURNS, (pid, 0))):
+    for calls, own in ((_OWN_PROCESS_ONLY, (pid,)), (_SCHEDULING, (pid, 0))):
         for numbers in calls.values():
             steps += _when(numbers[column], [_argument(0), *_only(own)])
     steps += _when(_SETPRIORITY[column], [_argument(0), (_EQUAL, 1, 0, 0), _REFUSE, _argument(1), *_only((0, pid))])
@@ -191,18 +192,18 @@ def _filter(column: int, machine: int, pid: int, never: Iterable[int]) -> list[S
     return [*steps, _ALLOWED]
 
 
-def _argument(place: int) -> Step:
-    """Load the lower half of an argument, which is all of an int."""
+def _argument(place: int) -> Instruction:
+    """Load the lower 32 bits of an argument, which hold a whole int."""
     return (_LOAD, 0, 0, 16 + 8 * place)
 
 
-def _only(values: Iterable[int]) -> list[Step]:
-    """Let the call through with these values of the argument just loaded, refuse it with any other."""
+def _only(values: Iterable[int]) -> list[Instruction]:
+    """Allow the call for these values of the argument just loaded, refuse it for any other."""
     return [step for value in values for step in ((_EQUAL, 0, 1, value), _ALLOWED)] + [_REFUSE]
 
 
-def _when(number: int, steps: list[Step]) -> list[Step]:
-    """Steps for one system call, each way through which ends in a decision."""
+def _when(number: int, steps: list[Instruction]) -> list[Instruction]:
+    """Instructions for one system call; every path through them ends in a decision."""
     return [(_EQUAL, 0, len(steps), number), *steps]
 
 
@@ -210,27 +211,27 @@ def _when(number: int, steps: list[Step]) -> list[Step]:
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _RUN, _WRITE, _READ, _LIST, _CUT = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
 _MAKE = sum(1 << bit for bit in range(4, 13))
-"""Removing and making files, folders, links …"""
+"""Removing and creating files, folders, links …"""
 _LATER = {2: 1 << 13, 3: _CUT, 5: 1 << 15}
-"""From later versions on: renaming across folders, cutting files, steering devices."""
+"""Rights of later Landlock versions: renaming across folders, truncating files, ioctl on devices."""
 _NETWORK, _OUTSIDE = 1 << 0 | 1 << 1, 1 << 0 | 1 << 1
-"""From version 4 on: binding and connecting. From 6 on: abstract sockets of, and signals to, processes outside."""
+"""From version 4 on: bind and connect. From 6 on: abstract sockets of, and signals to, processes outside."""
 
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/etc", "/opt", "/proc", "/sys", "/nix", "/gnu")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
 
 
-def stay_below(libc: ctypes.CDLL, home: str, hidden: Sequence[str], paths: Sequence[str]) -> bool:
-    """Let only `home` be written, and only that, `paths` and the system's libraries be read, never what is hidden.
+def restrict_files(libc: ctypes.CDLL, home: str, hidden: Sequence[str], paths: Sequence[str]) -> bool:
+    """Allow writing only below `home`, and reading only that, `paths` and the system libraries, never `hidden`.
 
-    False where the kernel has no Landlock.
+    False if the kernel has no Landlock.
     """
     version = libc.syscall(_CREATE_RULESET, None, 0, 1)
     if version < 1:
         return False
     handled = _RUN | _WRITE | _READ | _LIST | _MAKE | sum(bit for since, bit in _LATER.items() if version >= since)
-    asked = struct.pack("=QQQ", handled, _NETWORK, _OUTSIDE)[: 8 * (1 + (version >= 4) + (version >= 6))]
-    ruleset = libc.syscall(_CREATE_RULESET, asked, len(asked), 0)
+    attributes = struct.pack("=QQQ", handled, _NETWORK, _OUTSIDE)[: 8 * (1 + (version >= 4) + (version >= 6))]
+    ruleset = libc.syscall(_CREATE_RULESET, attributes, len(attributes), 0)
     if ruleset < 0:
         return False
     _allow(libc, ruleset, home, handled & ~_RUN)
@@ -238,14 +239,14 @@ def stay_below(libc: ctypes.CDLL, home: str, hidden: Sequence[str], paths: Seque
         _allow(libc, ruleset, device, handled & (_READ | _WRITE | _CUT))
     for path, listed_only in _readable((*_SYSTEM, *paths), tuple(hidden)):
         _allow(libc, ruleset, path, _LIST if listed_only else _READ | _LIST)
-    libc.prctl(38, 1, 0, 0, 0)  # no new privileges, without which the kernel lets nobody refuse things to itself
+    libc.prctl(38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS, which an unprivileged process needs for this
     done = libc.syscall(_RESTRICT_SELF, ruleset, 0) == 0
     os.close(ruleset)
     return done
 
 
 def libraries() -> list[str]:
-    """Where this Python and what it has loaded come from."""
+    """Folders of this Python and of the libraries it has loaded."""
     found = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, *os.environ.get("LD_LIBRARY_PATH", "").split(":")]
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as file:
@@ -256,9 +257,11 @@ def libraries() -> list[str]:
 
 
 def _readable(paths: Sequence[str], hidden: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
-    """What to allow so that all of `paths` can be read but nothing of `hidden`: a folder above something hidden is
-    allowed piece by piece, and its own names may be listed. Links are left out: what they lead to is allowed or not
-    by where it is."""
+    """The (path, list only) rules that allow reading all of `paths` but nothing of `hidden`.
+
+    A parent folder of a hidden one may only be listed; its other entries get rules of their own. Links are skipped: the
+    location of their target decides.
+    """
     waiting, seen = [os.path.realpath(path) for path in paths], set[str]()
     while waiting:
         path = waiting.pop()
@@ -280,7 +283,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
-    """A rule for a path; what is no folder has no names to list, and what is not there needs no rule."""
+    """Add a rule for a path, without folder rights for a file; a missing path needs no rule."""
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
@@ -292,6 +295,6 @@ def _allow(libc: ctypes.CDLL, ruleset: int, path: str, rights: int) -> None:
 
 
 def drop_capabilities(libc: ctypes.CDLL) -> None:
-    """Root without namespaces keeps its number and loses its powers: to write over any file, to load modules …"""
+    """Drop all capabilities: root without namespaces keeps its uid, but cannot overwrite any file, load modules …"""
     header = struct.pack("=Ii", 0x20080522, 0)
     libc.capset(header, bytes(24))

@@ -1,8 +1,8 @@
-"""A learner's text before Python reads it, and a friendly hint where Python cannot.
+"""Decodes a learner's source, and turns syntax errors into hints.
 
-Byte order marks and line ends of any system are made plain without a word. What no editor meant is told: another
-encoding, NUL bytes, nothing at all. Full-width punctuation, the everyday slip of Chinese input methods, is named
-with the sign to type instead. Nothing is compiled here: that happens where the text runs.
+Byte order marks and line endings of any system are normalised silently. Other problems are reported: a wrong encoding,
+NUL bytes, an empty file. For full-width punctuation, a common result of Chinese input methods, the hint names the
+character to type instead. Compilation happens in the learner's process.
 """
 
 import codecs
@@ -13,19 +13,19 @@ from dataclasses import dataclass
 from regard.messages import say
 
 LONGEST = 1_000_000
-"""Characters. A solution has some hundred."""
+"""In characters. A solution has a few hundred."""
 
 _COOKIE = re.compile(rb"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
 _ENCODINGS = frozenset(("utf-8", "gbk", "gb2312", "gb18030", "big5", "iso8859-1", "cp1252", "ascii"))
-"""What a `coding:` line may name; Python has others that turn a text into a different program."""
+"""Encodings that a `coding:` line may name; other codecs of Python turn a text into a different program."""
 
 _QUIET = re.compile(r"""(\"{3}|'{3})[\s\S]*?\1|"[^"\n]*"|'[^'\n]*'|\#[^\n]*""")
-"""Strings and comments, where any sign may stand."""
+"""Strings and comments, which may contain any character."""
 
 SHOWN = 3
-"""Full-width signs that are named at once."""
+"""The number of full-width characters listed in one hint."""
 
-# What input methods and word processors write for the signs that Python knows.
+# ASCII equivalents of what input methods and word processors write.
 _TYPED = {
     "“": '"',
     "”": '"',
@@ -50,19 +50,19 @@ _TYPED = {
 
 @dataclass(frozen=True)
 class Source:
-    """A text ready to run, or the problem with it as a sentence, with its line."""
+    """A source ready to run, or a message about its problem with the line number."""
 
     text: str
     problem: str = ""
     line: int | None = None
 
 
-def look(raw: str | bytes) -> Source:
-    r"""The text in plain lines, or what is wrong with it.
+def read_source(raw: str | bytes) -> Source:
+    r"""The normalised text, or a message about what is wrong with it.
 
-    >>> look(b"\xef\xbb\xbfx = 1\r\n").text
+    >>> read_source(b"\xef\xbb\xbfx = 1\r\n").text
     'x = 1\n'
-    >>> look("  \n").problem
+    >>> read_source("  \n").problem
     'the file is empty; write your answer into it, save it and check again'
     """
     if len(raw) > 4 * LONGEST:
@@ -103,10 +103,10 @@ def _decoded(raw: bytes) -> Source:
 
 
 def syntax_hint(text: str, kind: str, message: str, line: int) -> str:
-    """What to change, in one sentence, where Python says that it cannot read a line.
+    """What to change, in one sentence, from a syntax error of Python.
 
     >>> syntax_hint("print（1)", "SyntaxError", "invalid character '（' (U+FF08)", 1)
-    'line 1 has the full-width sign （; type ( instead, with the input method set to English'
+    'line 1 has the full-width character （; switch the input method to English and type ('
     """
     lines = text.split("\n")
     written = lines[line - 1] if 0 < line <= len(lines) else ""
@@ -129,7 +129,7 @@ def _is_full_width(sign: str) -> bool:
 
 
 def _full_width(text: str, line: int, sign: str) -> str:
-    """Where the sign stands; with others, which Python would name one after the other, up to three at once."""
+    """The hint for a full-width character, with up to three places at once; Python reports one at a time."""
     bare = _QUIET.sub(lambda quiet: "\n" * quiet[0].count("\n"), text).split("\n")
     signs = [(n, one) for n, row in enumerate(bare, 1) for one in row if _is_full_width(one) and not one.isalpha()]
     places = list(dict.fromkeys([(line, sign), *(place for place in signs if place[0] >= line)]))
@@ -141,8 +141,8 @@ def _full_width(text: str, line: int, sign: str) -> str:
 
 
 def _strange_sign(written: str, message: str) -> str | None:
-    """The sign that Python tripped over: named by its code, or the first full-width one of a line that makes no
-    sense, since “ opens no string and Python may then complain about what follows."""
+    """The character that caused the error: given by its code, or the first full-width one of the line, since “ opens no
+    string and Python may complain about what follows."""
     if code := re.search(r"U\+([0-9A-F]{4,6})", message):
         return chr(int(code[1], 16))
     bare = re.sub(r"#.*|'[^']*'|\"[^\"]*\"", "", written)

@@ -1,4 +1,4 @@
-"""Test results and diagnoses as sentences, and errors of NumPy and PyTorch in plain words."""
+"""Test results and diagnoses as text, and explanations of NumPy and PyTorch errors."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import numpy as np
 from regard.course.exercise import Call, Exercise, Tolerance, Track
 from regard.course.grading.answers import Answer
 from regard.course.grading.child import FILE
-from regard.course.grading.comparison import Compared, Difference
+from regard.course.grading.comparison import Comparison, Difference
 from regard.course.grading.python_source import kind_of, pair, shown, type_of, written_call
 from regard.course.grading.sandbox import REFUSALS
 from regard.course.grading.verdict import Test, plain
@@ -97,14 +97,14 @@ _MESSAGES = (
     ("truth", r"The truth value of an array with more than one element is ambiguous"),
     ("truth", r"Boolean value of Tensor with more than one value is ambiguous"),
 )
-"""The key of a sentence, "raises-…", and what the library says; the first that fits is told."""
+"""The key of a message, "raises-…", and a pattern of the library's error; the first match is used."""
 
 
 def explanation(message: str) -> str:
-    """The message in plain words; empty where it is not known.
+    """An explanation of an error message; empty if it is unknown.
 
     >>> explanation("cannot reshape array of size 6 into shape (4,2)")
-    '6 numbers do not fill the shape (4,2); the sizes of a shape must multiply to the number of elements'
+    '6 elements do not fit the shape (4,2); the product of the sizes must equal the number of elements'
     """
     for key, pattern in _MESSAGES:
         if found := re.search(pattern, message):
@@ -112,8 +112,8 @@ def explanation(message: str) -> str:
     return ""
 
 
-SPOKEN_OF = ("name", "nearest", "wanted", "found", "what", "type", "message", "line")
-"""What the sentences of diagnoses name."""
+PLACEHOLDERS = ("name", "nearest", "wanted", "found", "what", "type", "message", "line")
+"""Placeholders that the messages of diagnoses may use."""
 
 IMPORTS = {
     "np": "import numpy as np",
@@ -123,26 +123,26 @@ IMPORTS = {
     "nn": "from torch import nn",
     "F": "import torch.nn.functional as F",
 }
-"""The line that brings a name which exercises use."""
+"""The import line for each name that exercises use."""
 
 TOO_MANY = re.compile(r"(\S+)\(\) takes (?:from \d+ to )?(\d+) positional arguments? but (\d+) (?:was|were) given")
 MISSING = re.compile(r"(\S+)\(\) missing \d+ required (?:positional|keyword-only) arguments?: (.+)")
 UNEXPECTED = re.compile(r"(\S+)\(\) got an unexpected keyword argument '(\w+)'")
-"""What Python says where a call does not fit a definition."""
+"""Python's errors for a call that does not match the signature."""
 
 LONGEST = 300
-"""Characters of a learner's own message that are shown."""
+"""Longest part of a learner's own message to show, in characters."""
 
 
-def told(name: str, call: Call, test: Compared, exercise: Exercise) -> Test:
-    """A test of a verdict."""
-    asked = written_call(call, exercise.track)
+def as_test(name: str, call: Call, test: Comparison, exercise: Exercise) -> Test:
+    """One test of a verdict."""
+    call_text = written_call(call, exercise.track)
     if test.right:
-        return Test(name, True, asked)
+        return Test(name, True, call_text)
     expected, got = ("", "") if test.same else _results(test, exercise.track)
     where, message = _where(test, exercise.track)
     numbers = test.difference is not None and test.difference.index is not None
-    return Test(name, False, asked, expected, got, where, message, _allowed(exercise.tolerance) if numbers else "")
+    return Test(name, False, call_text, expected, got, where, message, _allowed(exercise.tolerance) if numbers else "")
 
 
 def _allowed(tolerance: Tolerance) -> str:
@@ -150,11 +150,11 @@ def _allowed(tolerance: Tolerance) -> str:
 
 
 def unanswered(name: str, call: Call, track: Track, reached: bool) -> Test:
-    """A test whose call never came back, or was never made."""
+    """A test whose call did not return, or was not made."""
     return Test(name, False, written_call(call, track), message=say("verdict-ended" if reached else "verdict-not-run"))
 
 
-def _results(test: Compared, track: Track) -> tuple[str, str]:
+def _results(test: Comparison, track: Track) -> tuple[str, str]:
     if test.difference is not None:
         return pair(test.difference.expected, test.difference.got, track)
     return _result(test.expected, track), _result(test.got, track)
@@ -162,7 +162,7 @@ def _results(test: Compared, track: Track) -> tuple[str, str]:
 
 def _result(answer: Answer, track: Track) -> str:
     if answer.fault:
-        return ""  # the diagnosis says it
+        return ""  # the diagnosis covers it
     if not answer.raised:
         return shown(answer.value, 4, track)
     text = (
@@ -173,11 +173,13 @@ def _result(answer: Answer, track: Track) -> str:
     return text if answer.line is None else text + say("verdict-error-line", line=answer.line)
 
 
-def _where(test: Compared, track: Track) -> tuple[str, str]:
-    """The place, and what is said about it."""
+def _where(test: Comparison, track: Track) -> tuple[str, str]:
+    """The place of the difference, and a message about it."""
     found = test.difference
     if found is None:
-        return "", say("slip-mutates-input", names=Listed(map(named, test.spoilt))) if test.spoilt else ""
+        return "", say(
+            "slip-mutates-input", names=Listed(map(argument_name, test.changed_arguments))
+        ) if test.changed_arguments else ""
     where = _place(found)
     if found.index is None:
         return where, sentence(found.fault, {}, found, track)
@@ -187,35 +189,35 @@ def _where(test: Compared, track: Track) -> tuple[str, str]:
 
 
 def _place(found: Difference) -> str:
-    """Where, as one would write it: `result[1][0, 2]`, or in the gradient of what."""
+    """The place as Python code, `result[1][0, 2]`, or the name of the gradient."""
     inside = f"[{', '.join(map(str, found.index))}]" if found.index else ""
     if found.path[:1] == ("gradient",):
-        return say("verdict-gradient", name=named(str(found.path[1]))) + inside
+        return say("verdict-gradient", name=argument_name(str(found.path[1]))) + inside
     return say("verdict-result") + "".join(f"[{key!r}]" for key in found.path) + inside
 
 
 def sentence(name: str, values: Mapping[str, Any], found: Difference | None = None, track: Track = "numpy") -> str:
-    """A general diagnosis in words. What the learner's process told of it may be missing or made up."""
+    """The message of a general diagnosis. Values from the learner's process may be missing or forged."""
     known = {key: value for key, value in values.items() if value is not None}
-    texts: dict[str, Any] = dict.fromkeys(SPOKEN_OF, "")
+    texts: dict[str, Any] = dict.fromkeys(PLACEHOLDERS, "")
     texts |= {key: v if isinstance(v, Listed) else plain(_short(str(v))) for key, v in known.items()}
     if name == "syntax":
-        return texts["hint"]  # a sentence already, made where the text was looked at
+        return texts["hint"]  # already a message, from `learner_source`
     if name == "raises":
-        return _stopped(texts)
+        return _exception_sentence(texts)
     if name == "refused" and texts["what"] in REFUSALS:
         texts["what"] = say(f"sandbox-refused-{texts['what']}")
     if texts["nearest"]:
         texts["nearest"] = say("slip-nearest", nearest=texts["nearest"])
     if found is not None:
-        texts |= _both(name, found, track)
+        texts |= _values_for(name, found, track)
     if name == "not-finite" and found is not None and not np.isfinite(found.numbers[0]):
         name = "nan-for-infinity"
     return say(f"slip-{name}", **texts)
 
 
-def _stopped(texts: Mapping[str, Any]) -> str:
-    """An exception; the common ones are said in plain words, in the reader's language."""
+def _exception_sentence(texts: Mapping[str, Any]) -> str:
+    """The message for an exception; common ones are explained in the reader's language."""
     missing = re.search(r"^(?:name|No module named) '([\w.]+)'", texts["message"])
     if missing and texts["type"] == "NameError" and missing[1] in IMPORTS and texts["line"]:
         return say("slip-no-import", name=missing[1], line=texts["line"], how=IMPORTS[missing[1]])
@@ -226,23 +228,23 @@ def _stopped(texts: Mapping[str, Any]) -> str:
         return say("slip-recursion", where=where)
     if texts["type"] == "EOFError":
         return say("slip-input", where=where)
-    unfit = _unfit(texts["message"]) if texts["type"] == "TypeError" else ""
-    if unfit:
-        return where + unfit + ("" if where else say("slip-as-in-the-task"))
+    wrong_call = _wrong_call(texts["message"]) if texts["type"] == "TypeError" else ""
+    if wrong_call:
+        return where + wrong_call + ("" if where else say("slip-as-in-the-task"))
     if explained := explanation(texts["message"]):
         return where + explained
     return say("slip-raises-line" if where else "slip-raises", **texts)
 
 
-def _unfit(message: str) -> str:
-    """A call that does not fit a definition; empty where it is something else.
+def _wrong_call(message: str) -> str:
+    """The message for a call that does not match the signature; empty for other errors.
 
-    >>> _unfit("softmax() takes 1 positional argument but 2 were given")
-    'the number of arguments that softmax takes is 1, but it is called with 2'
+    >>> _wrong_call("softmax() takes 1 positional argument but 2 were given")
+    'wrong number of arguments for softmax: it takes 1 and is called with 2'
     """
     if many := TOO_MANY.search(message):
         home, _, name = many[1].rpartition(".")
-        itself = bool(home) and not home.endswith("<locals>")  # a method's own `self` is counted by Python
+        itself = bool(home) and not home.endswith("<locals>")  # Python counts the `self` of a method
         return say("slip-too-many-arguments", name=name, takes=int(many[2]) - itself, given=int(many[3]) - itself)
     if missing := MISSING.search(message):
         names = Listed(re.findall(r"['\"](\w+)['\"]", missing[2]))
@@ -253,7 +255,7 @@ def _unfit(message: str) -> str:
 
 
 def printed(text: str) -> str:
-    """What a program printed, its warnings with the line where Python names a file that the learner does not have.
+    """The printed output; warnings get a line number in place of our internal file name.
 
     >>> printed("your file:4: RuntimeWarning: overflow encountered in exp")
     'line 4: RuntimeWarning: overflow encountered in exp'
@@ -261,8 +263,8 @@ def printed(text: str) -> str:
     return re.sub(rf"^{FILE}:(\d+): ", lambda found: say("slip-line", line=found[1]), plain(text), flags=re.MULTILINE)
 
 
-def _both(name: str, found: Difference, track: Track) -> dict[str, str]:
-    """`expected` and `got` as that diagnosis speaks of them."""
+def _values_for(name: str, found: Difference, track: Track) -> dict[str, str]:
+    """The placeholders of one diagnosis: `expected` and `got`, or `name`."""
     if name == "wrong-shape":
         return {"expected": str(np.shape(found.expected)), "got": str(np.shape(found.got))}
     if name == "wrong-dtype":
@@ -272,14 +274,14 @@ def _both(name: str, found: Difference, track: Track) -> dict[str, str]:
     if name == "wrong-count":
         return {"expected": str(len(found.expected)), "got": str(len(found.got))}
     if found.path[:1] == ("gradient",):
-        return {"name": named(str(found.path[1]))}
+        return {"name": argument_name(str(found.path[1]))}
     if found.index is None:
         return dict(zip(("expected", "got"), pair(found.expected, found.got, track), strict=True))
     return dict(zip(("expected", "got"), pair(*found.numbers), strict=True))
 
 
-def named(path: str) -> str:
-    """An argument or parameter as a learner knows it: "args.0" is the first argument, "kwargs.mask" is mask."""
+def argument_name(path: str) -> str:
+    """The display name of an argument or parameter: "args.0" is the first argument, "kwargs.mask" is mask."""
     kind, _, name = path.partition(".")
     if kind == "args":
         return say("verdict-argument", place=int(name) + 1)

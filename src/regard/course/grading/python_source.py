@@ -1,6 +1,6 @@
-"""Values and calls written as Python, so that a learner can read them and paste them.
+"""Values and calls as Python source, for a learner to read and paste.
 
-Few digits where few tell two results apart, more where they are needed.
+Numbers get as few digits as distinguish two results.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from regard.messages import say
 
 WIDTH = 100
 SMALL = 64
-"""An array of more numbers than this is told by its shape."""
+"""A larger array is shown by its shape only."""
 LONGEST, MOST = 300, 20
-"""Characters of a text or a number, and parts of a list or dict, that are shown of a learner's result."""
+"""Limits for a learner's result: characters of a string or integer, elements of a list or dict."""
 
 
 def written(value: Any, digits: int | None = None, track: Track = "numpy") -> str:
-    """A value as Python text; `digits` after the point, or as many as it takes to paste it exactly.
+    """A value as Python source, with `digits` decimals, or with as many as an exact copy needs.
 
     >>> written((np.array([0.5, 0.25]), True)), written(np.array([1, 2]), track="torch")
     ('(np.array([0.5, 0.25]), True)', 'torch.tensor([1, 2])')
@@ -45,7 +45,7 @@ def written(value: Any, digits: int | None = None, track: Track = "numpy") -> st
 
 
 def shown(value: Any, digits: int | None = None, track: Track = "numpy") -> str:
-    """A result as text for a verdict: as `written`, but long texts and long lists are cut, with how long they are.
+    """A result as text for a verdict: like `written`, but long strings and lists are shortened and show their length.
 
     >>> shown("a" * 1000)[-28:]
     "aaaaaaa' … (1000 characters)"
@@ -54,7 +54,7 @@ def shown(value: Any, digits: int | None = None, track: Track = "numpy") -> str:
 
 
 class _Text(str):
-    """What stands for a part that was cut, written as it is."""
+    """A placeholder for an omitted part; its repr is the text itself."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class _Text(str):
 
 
 def _fewer(value: Any, left: list[int]) -> Any:
-    """The value with only so many parts in all, and no long ones."""
+    """The value with at most `left[0]` elements in total and no long ones."""
     left[0] -= 1
     if isinstance(value, list | tuple | Mapping):
         parts = list(value.items() if isinstance(value, Mapping) else value)
@@ -90,7 +90,7 @@ def _cut(text: str, length: int) -> str:
 
 
 def pair(expected: Any, got: Any, track: Track = "numpy") -> tuple[str, str]:
-    """Two results with just enough digits to see that they differ: at least four.
+    """Two results with just enough digits to show that they differ, at least four.
 
     >>> pair(0.123456, 0.123457)
     ('0.123456', '0.123457')
@@ -103,14 +103,14 @@ def pair(expected: Any, got: Any, track: Track = "numpy") -> tuple[str, str]:
 
 
 def written_call(call: Call, track: Track) -> str:
-    """The call as it would be typed.
+    """The call as Python source.
 
     >>> written_call(Call("softmax", (np.array([1.0, 2.0]),), {"axis": -1}), "numpy")
     'softmax(np.array([1.0, 2.0]), axis=-1)'
     """
     name = call.target
-    if call.made is not None:
-        name = _joined(f"{name}(", _arguments(call.made.args, call.made.kwargs, track), ")")
+    if call.instance is not None:
+        name = _joined(f"{name}(", _arguments(call.instance.args, call.instance.kwargs, track), ")")
     return _joined(f"{name}(", _arguments(call.args, call.kwargs, track), ")")
 
 
@@ -120,7 +120,7 @@ def _arguments(args: tuple[Any, ...], kwargs: Mapping[str, Any], track: Track) -
 
 
 def _joined(opening: str, parts: list[str], closing: str) -> str:
-    """On one line where there is room, else each part on its own."""
+    """One line if it fits, otherwise one line per part."""
     line = f"{opening}{', '.join(parts)}{closing}"
     if len(line) <= WIDTH and "\n" not in line:
         return line
@@ -129,7 +129,7 @@ def _joined(opening: str, parts: list[str], closing: str) -> str:
 
 
 def _array(array: np.ndarray, digits: int | None, track: Track) -> str:
-    """As NumPy or PyTorch would write it; there no float tells its kind: float64 of ours is handed in as float32."""
+    """An array as a NumPy or PyTorch call. For torch, floats show no dtype: our float64 arrives as float32."""
     package, make, usual = ("torch", "tensor", (np.float32,)) if track == "torch" else ("np", "array", ())
     if array.size > SMALL:
         return f"<{make} {array.shape}, {array.dtype}>"
@@ -142,7 +142,7 @@ def _array(array: np.ndarray, digits: int | None, track: Track) -> str:
 
 
 def _filled(opening: str, array: np.ndarray, digits: int | None, closing: str) -> str:
-    """The numbers in their brackets, each row under the one before."""
+    """The bracketed numbers, rows aligned below each other."""
     inside = np.array2string(
         array,
         separator=", ",
@@ -153,14 +153,14 @@ def _filled(opening: str, array: np.ndarray, digits: int | None, closing: str) -
 
 
 def _number(value: float, digits: int | None) -> str:
-    """Shortest text that gives the number back, or so many digits after the point; tiny and huge ones as powers."""
+    """The shortest exact text, or `digits` decimals; very small and very large numbers in exponent notation."""
     if digits is None or not np.isfinite(value):
         return repr(value)
     return repr(round(value, digits)) if value == 0 or 1e-3 <= abs(value) < 1e6 else f"{value:.{digits}g}"
 
 
 def kind_of(value: Any) -> str:
-    """The kind of a number: its dtype, or its type.
+    """The dtype of an array or NumPy scalar, otherwise the name of the type.
 
     >>> kind_of(np.zeros(2)), kind_of(1)
     ('float64', 'int')
@@ -171,7 +171,7 @@ def kind_of(value: Any) -> str:
 
 
 def type_of(value: Any, track: Track) -> str:
-    """What a learner calls the type of a value; in the torch track arrays stand for tensors.
+    """The display name of a value's type; in the torch track arrays represent tensors.
 
     >>> type_of(np.zeros(2), "torch"), type_of([1], "torch")
     ('torch.Tensor', 'list')

@@ -1,9 +1,9 @@
-"""What a learner's program may not do, put up in its own process just before its text is loaded.
+"""Restrictions on a learner's program, applied in its process just before its source is loaded.
 
-Three layers, each as far as the system has it: resource limits; the kernel's own refusals (`system_calls` by seccomp,
-`file_access` by Landlock), which hold for native code too; and an audit hook, which holds everywhere and says in a
-friendly line what was refused. It guards against accidents and lazy cheating. Read by the learner's process: standard
-library only, and of ours only the two files named.
+Three layers, as far as the system supports them: resource limits; kernel rules (`kernel_rules`: seccomp and Landlock),
+which also bind native code; and an audit hook, which works everywhere and gives a readable message. They protect
+against accidents and easy cheating. The learner's process imports this module: it uses only the standard library and
+`kernel_rules`.
 """
 
 import ctypes
@@ -14,34 +14,38 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from regard.course.grading.kernel_rules import drop_capabilities, libraries, refuse_system_calls, stay_below
+from regard.course.grading.kernel_rules import drop_capabilities, libraries, refuse_system_calls, restrict_files
 
 
 class RefusedError(PermissionError):
-    """Something that a learner's program may not do; `what` is the key of the sentence."""
+    """A forbidden operation; `what` is the key of the message."""
 
     def __init__(self, what: str, sentence: str) -> None:
         super().__init__(sentence)
         self.what = what
 
 
-def put_up(file: str, limits: Mapping[str, Any], hidden: Sequence[str], words: Mapping[str, str]) -> list[str]:
-    """All layers, around the folder that we are in; a layer that this system does not have is left out.
+def apply_restrictions(
+    file: str, limits: Mapping[str, Any], hidden: Sequence[str], messages: Mapping[str, str]
+) -> list[str]:
+    """Apply all layers that this system supports; only the current folder stays writable.
 
-    `file` is the learner's text in tracebacks, `hidden` are folders that it may not read. Returns what the kernel
-    keeps from native code too: "calls" (signals, processes, sockets), "files" (reading what is hidden).
+    `file` is the learner's file name in tracebacks, `hidden` are folders it may not read. Returns what the kernel
+    enforces for native code too: "calls" (signals, processes, sockets), "files" (reading hidden folders).
     """
-    home, holds = os.path.realpath(os.getcwd()), []
+    home, enforced = os.path.realpath(os.getcwd()), []
     _limit(limits)
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
         drop_capabilities(libc)
-        holds += ["files"] * stay_below(libc, home, hidden, libraries())
-        holds += ["calls"] * refuse_system_calls(libc)
-    holds += ["files"] * all(_is_empty(folder) for folder in hidden)  # the guard could put something over them
-    sys.meta_path.insert(0, _Hidden(words, () if "files" in holds else _OPENERS, file))
-    sys.addaudithook(_hook(file, home, tuple(hidden), dict(words), int(limits["files"]), "files" not in holds))
-    return sorted(set(holds))
+        enforced += ["files"] * restrict_files(libc, home, hidden, libraries())
+        enforced += ["calls"] * refuse_system_calls(libc)
+    enforced += ["files"] * all(
+        _is_empty(folder) for folder in hidden
+    )  # the supervisor mounted an empty folder over them
+    sys.meta_path.insert(0, _ImportFilter(messages, () if "files" in enforced else _OPENERS, file))
+    sys.addaudithook(_hook(file, home, tuple(hidden), dict(messages), int(limits["files"]), "files" not in enforced))
+    return sorted(set(enforced))
 
 
 def _is_empty(folder: str) -> bool:
@@ -55,7 +59,7 @@ def _is_empty(folder: str) -> bool:
 
 
 def _limit(limits: Mapping[str, Any]) -> None:
-    """Limits on top of what loading the libraries has used; a refused one must not fail the run."""
+    """Set limits in addition to what loading the libraries has used; a limit that cannot be set is skipped."""
     try:
         import resource
     except ImportError:  # Windows
@@ -63,7 +67,7 @@ def _limit(limits: Mapping[str, Any]) -> None:
     cpu = math.ceil(time.process_time() + limits["cpu"])
     wanted = {
         "RLIMIT_CPU": (cpu, cpu + 1),  # SIGXCPU first, which can be ignored; then SIGKILL, which cannot
-        "RLIMIT_AS": (_mapped() + limits["memory"],) * 2,
+        "RLIMIT_AS": (_address_space() + limits["memory"],) * 2,
         "RLIMIT_FSIZE": (limits["file"],) * 2,
         "RLIMIT_NOFILE": (64, 64),
         "RLIMIT_CORE": (0, 0),
@@ -78,8 +82,8 @@ def _limit(limits: Mapping[str, Any]) -> None:
             continue
 
 
-def _mapped() -> int:
-    """Bytes of address space in use: a torch built for CUDA maps gigabytes before anybody asks for one."""
+def _address_space() -> int:
+    """Bytes of address space in use: a torch built for CUDA maps gigabytes on import."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
@@ -90,26 +94,26 @@ def _mapped() -> int:
 # --- imports ------------------------------------------------------------------------------------------------
 
 
-# Modules whose C code opens the files that it is told to, where no audit event says so.
+# Modules whose C code opens files without an audit event.
 _OPENERS = (
     *("readline", "sqlite3", "_sqlite3", "dbm", "_gdbm", "_dbm", "tkinter", "_tkinter", "ssl", "_ssl"),
     *("multiprocessing", "_multiprocessing", "_posixshmem"),
 )
 
 
-class _Hidden:
-    """A finder that refuses our own packages, also to importlib, which tells no audit hook what it imports; and, to the
-    learner's own text, `openers`."""
+class _ImportFilter:
+    """A meta path finder that refuses our own packages, also through importlib, which raises no audit event; and, to
+    the learner's own source, `openers`."""
 
-    def __init__(self, words: Mapping[str, str], openers: tuple[str, ...], file: str) -> None:
-        self.words, self.openers, self.file = words, openers, file
+    def __init__(self, messages: Mapping[str, str], openers: tuple[str, ...], file: str) -> None:
+        self.messages, self.openers, self.file = messages, openers, file
 
     def find_spec(self, name: str, *_: Any) -> None:
         first = name.partition(".")[0]
         if first in ("regard", "deep_learning"):
-            raise RefusedError("package", self.words["package"])
+            raise RefusedError("package", self.messages["package"])
         if first in self.openers and not self._by_library():
-            raise RefusedError("module", self.words["module"])
+            raise RefusedError("module", self.messages["module"])
 
     def _by_library(self) -> bool:
         frame = sys._getframe(2)
@@ -120,7 +124,7 @@ class _Hidden:
 
 # --- the audit hook -----------------------------------------------------------------------------------------
 
-# What is refused, whatever its arguments: audit events by the key of the sentence.
+# Audit events that are refused for any arguments, by the key of the message.
 _REFUSED = {
     "process": "subprocess.Popen os.fork os.forkpty os.posix_spawn os.spawn os.exec os.system os.startfile pty.spawn "
     "webbrowser.open _winapi.CreateProcess",
@@ -133,13 +137,13 @@ _REFUSED = {
     "native": "ctypes.dlopen ctypes.dlsym ctypes.dlsym/handle ctypes.call_function ctypes.cdata ctypes.string_at "
     "ctypes.wstring_at",
 }
-# The same, frozen: what a hook holds in a dict, a program could empty.
+# The same, immutable: a program could clear a dict that the hook uses.
 _ALWAYS = tuple((what, frozenset(events.split())) for what, events in _REFUSED.items())
 _BY_COMMAND = frozenset({"fcntl.fcntl", "fcntl.ioctl"})
 _SIGNALLING = frozenset({8, 10, 15, 1024, 1026})  # F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY
-_HARMLESS = frozenset({0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451})  # as in `system_calls`
+_HARMLESS = frozenset({0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451})  # as in `kernel_rules`
 _SET_FLAGS, _ASYNC = 4, getattr(os, "O_ASYNC", 0x2000)
-# What changes files: (event, which argument is the path, which is its folder's descriptor).
+# Events that change files: (event, index of the path, index of its dir_fd).
 _CHANGES = (
     ("os.remove", 0, 1),
     ("os.rmdir", 0, 1),
@@ -164,29 +168,29 @@ Refuse = Callable[[str], None]
 
 
 def _hook(
-    file: str, home: str, hidden: tuple[str, ...], words: dict[str, str], files: int, alone: bool
+    file: str, home: str, hidden: tuple[str, ...], messages: dict[str, str], files: int, hook_only: bool
 ) -> Callable[[str, Any], None]:
-    """The hook; `files` is how often it lets files be made or changed, `alone` that the kernel keeps none from it.
+    """The audit hook. `files`: how often files may be created or changed; `hook_only`: no kernel rules for files.
 
-    It holds all that it needs itself, so that replacing a name elsewhere does not change it.
+    All names it uses are local, so that replacing a global name does not affect it.
     """
     watched, always, changes, refusal, changed = _WATCHED, _ALWAYS, _CHANGES, RefusedError, 0
     writing = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
     def refuse(what: str) -> None:
-        raise refusal(what, words[what])
+        raise refusal(what, messages[what])
 
-    may_read, may_change, may_lead = _places(home, hidden, refuse, alone)
-    by_library, signals, by_command = _caller(file), _signals, _BY_COMMAND
+    check_read, check_change, check_link = _path_checks(home, hidden, refuse, hook_only)
+    by_library, signals, by_command = _library_caller(file), _signals, _BY_COMMAND
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
         nonlocal changed
         if event not in watched:
             return
         if event == "open":
-            may_read(args[0], args[1] is None)
+            check_read(args[0], args[1] is None)
             if args[2] & writing:
-                may_change(args[0], -1)
+                check_change(args[0], -1)
                 changed += 1
         elif event in by_command:
             if signals(event, args):
@@ -198,8 +202,8 @@ def _hook(
             for name, path, folder in changes:
                 if event == name:
                     if event == "os.symlink":
-                        may_lead(args[0])
-                    may_change(args[path], -1 if folder is None else args[folder])
+                        check_link(args[0])
+                    check_change(args[path], -1 if folder is None else args[folder])
                     changed += event != "os.remove"
         if changed > files:
             refuse("files")
@@ -214,15 +218,15 @@ def _signals(
     harmless: frozenset[int] = _HARMLESS,
     flags: tuple[int, int] = (_SET_FLAGS, _ASYNC),
 ) -> bool:
-    """Whether fcntl or ioctl is asked for what makes the kernel send signals, or for what we do not know."""
+    """Whether a fcntl or ioctl command makes the kernel send signals, or is unknown."""
     command, value = args[1], args[2]
     if event == "fcntl.ioctl":
         return command not in harmless
     return command in signalling or (command == flags[0] and bool(value & flags[1]))
 
 
-def _caller(file: str) -> Callable[[], bool]:
-    """Whether ctypes is used by a library, such as SciPy or torch when they are imported, and not by the learner."""
+def _library_caller(file: str) -> Callable[[], bool]:
+    """A function that returns whether ctypes is used by a library (SciPy or torch on import), not by the learner."""
     above, library = sys._getframe, os.path.dirname(ctypes.__file__)
 
     def by_library() -> bool:
@@ -235,28 +239,29 @@ def _caller(file: str) -> Callable[[], bool]:
 
 
 def _own_number() -> str:
-    """Our number as /proc has it, which may be that of another namespace than ours."""
+    """Our pid as /proc shows it, which may belong to another pid namespace."""
     try:
         return os.readlink("/proc/self")
     except OSError:
         return str(os.getpid())
 
 
-def _places(
-    home: str, hidden: tuple[str, ...], refuse: Refuse, alone: bool
+def _path_checks(
+    home: str, hidden: tuple[str, ...], refuse: Refuse, hook_only: bool
 ) -> tuple[Callable[..., None], Callable[..., None], Callable[..., None]]:
-    """Who may read and who may change the file at a path, links followed first; and where a new link may lead.
+    """Checks for reading a path, changing a path (both after resolving links), and for the target of a new link.
 
-    `os.open` does not tell the hook the folder that a path begins at (its `dir_fd`). So where the hook is `alone`, no
-    folder outside is opened, and nothing leads from one inside to what is outside: no path upwards, and no link.
+    The audit event of `os.open` does not contain `dir_fd`. So with `hook_only`, no folder outside may be opened, and no
+    path or link may lead from inside to the outside.
     """
     realpath, readlink, join, fsdecode = os.path.realpath, os.readlink, os.path.join, os.fsdecode
     is_folder, is_absolute, up = os.path.isdir, os.path.isabs, os.pardir
     sep, own, null = os.sep, _own_number(), os.path.realpath(os.devnull)
     integer, text, data, kind, is_kind = int, str, bytes, type, issubclass
 
-    def spelt(path: Any) -> str:
-        """Its characters, whatever methods it has been given. An object that spells a path may do so anew each time."""
+    def as_text(path: Any) -> str:
+        """The characters of a str or bytes, ignoring overridden methods. Other path objects are refused: they may
+        return a different path each time."""
         if is_kind(kind(path), text):
             return text.__str__(path)
         if not is_kind(kind(path), data):
@@ -265,11 +270,11 @@ def _places(
 
     def place(path: Any, folder: int) -> str | None:
         if is_kind(kind(path), integer):
-            return None  # an open file, looked at when it was opened
-        plain = spelt(path)
+            return None  # an open file, checked when it was opened
+        plain = as_text(path)
         try:
             return realpath(plain if folder == -1 else join(readlink(f"/proc/self/fd/{folder}"), plain))
-        except OSError:  # we are in a folder whose path is longer than a path may be
+        except OSError:  # the path of the current folder exceeds PATH_MAX
             refuse("files")
             raise
 
@@ -277,29 +282,29 @@ def _places(
         return path == folder or path.startswith(folder + sep)
 
     def leads_up(path: Any) -> bool:
-        plain = spelt(path)
+        plain = as_text(path)
         return not is_absolute(plain) and up in plain.split(sep)
 
-    def may_read(path: Any, by_descriptor: bool) -> None:
+    def check_read(path: Any, by_descriptor: bool) -> None:
         found = place(path, -1)
         if found is None:
             return
-        if alone and ((by_descriptor and leads_up(path)) or (is_folder(found) and not below(found, home))):
+        if hook_only and ((by_descriptor and leads_up(path)) or (is_folder(found) and not below(found, home))):
             refuse("write")
-        for folder in hidden:  # nor a folder above it, since files can be opened from there without a path
+        for folder in hidden:  # also parent folders: files could be opened relative to them
             if below(found, folder) or below(folder, found):
                 refuse("package")
         parts = found.split(sep)
         if parts[1:2] == ["proc"] and parts[2:3] and parts[2].isdigit() and parts[2] != own:
             refuse("inside")
 
-    def may_change(path: Any, folder: int) -> None:
+    def check_change(path: Any, folder: int) -> None:
         found = place(path, folder)
         if found is not None and found != null and not below(found, home):
             refuse("write")
 
-    def may_lead(path: Any) -> None:
-        if alone and (is_absolute(spelt(path)) or leads_up(path)):
+    def check_link(path: Any) -> None:
+        if hook_only and (is_absolute(as_text(path)) or leads_up(path)):
             refuse("write")
 
-    return may_read, may_change, may_lead
+    return check_read, check_change, check_link

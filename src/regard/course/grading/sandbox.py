@@ -1,4 +1,4 @@
-"""A learner's program run in its own process: the calls that it is asked for, and the answers that come back."""
+"""Runs a learner's program in a separate process: sends the calls, receives the answers."""
 
 import importlib.util
 import sys
@@ -15,7 +15,7 @@ import numpy as np
 from regard.course.exercise import Call, Track
 from regard.course.grading import child, serialisation, supervisor
 from regard.course.grading.answers import Answer, Outcome
-from regard.course.grading.learner_source import look, syntax_hint
+from regard.course.grading.learner_source import read_source, syntax_hint
 from regard.course.grading.process import HIDDEN, Limits, Process, limits_for
 from regard.course.grading.verdict import plain
 from regard.errors import MissingPackageError, RunError
@@ -36,11 +36,11 @@ def softmax(x, axis=-1):
     total = powers.sum(axis=axis, keepdims=True)
     return powers / np.where(total == 0, 1.0, total)
 """
-"""As `deep_learning.activations` has it: stable, and 0 where all is -inf."""
+"""The softmax of `deep_learning.activations`: stable, and 0 for a row of -inf."""
 
 
 def given(targets: Iterable[str]) -> dict[str, str]:
-    """The modules that a program may import, by name, for a task that asks for these functions.
+    """The modules that a program may import, by name, for a task with these functions.
 
     >>> list(given(["simple_attention"])), list(given(["softmax"]))
     (['deep_learning.activations'], [])
@@ -50,7 +50,8 @@ def given(targets: Iterable[str]) -> dict[str, str]:
 
 PARAMETER_FAULTS = ("missing-parameter", "extra-parameter", "wrong-parameter")
 FAULTS = ("missing-name", "not-callable", "not-a-module", *PARAMETER_FAULTS, "refused", "too-much-memory")
-"""What an Answer's `fault` can be. A value that cannot travel is no fault; it arrives as `wire.Other`."""
+"""Possible values of an Answer's `fault`. A value that cannot be sent is no fault; it arrives as
+`serialisation.Other`."""
 
 MOST_DETAILS = 10
 
@@ -58,63 +59,64 @@ REFUSALS = ("package", "process", "network", "signal", "native", "inside", "limi
 
 
 def run(source: str | bytes, calls: Sequence[Call], track: Track, limits: Limits | None = None) -> Outcome:
-    """Make the calls in a process of its own.
+    """Make the calls in a separate process.
 
-    `ended` is "" when all calls were answered, else "syntax", "raises" or "refused" (while the text was loaded),
-    "too-slow", "too-much-memory", "too-much-output", "killed" (it ended by itself or by a signal) or "garbled" (it
-    wrote into the answers' pipe). The answers that came before count. This only waits: what is expected can be
-    computed beside it, in another thread.
+    `ended` is "" if all calls were answered, otherwise "syntax", "raises" or "refused" (while loading), "too-slow",
+    "too-much-memory", "too-much-output", "killed" (it exited, or a signal ended it) or "garbled" (it wrote into the
+    pipe of the answers). Earlier answers are kept. This function only waits: the expected answers can be computed in
+    another thread meanwhile.
     """
     began = time.monotonic()
-    looked = look(source)
-    if looked.problem:
-        return Outcome(ended="syntax", message=looked.problem, line=looked.line, details={"hint": looked.problem})
+    source_text = read_source(source)
+    if source_text.problem:
+        return Outcome(
+            ended="syntax", message=source_text.problem, line=source_text.line, details={"hint": source_text.problem}
+        )
     if importlib.util.find_spec(track) is None:
         raise MissingPackageError("missing-package", package=track, extra=track, what=say("sandbox-exercise"))
     limits = limits or limits_for(track)
-    asked = [_plain_call(call, track) for call in calls]
-    request = serialisation.encode(_request(looked.text, asked, track, limits))
-    outcome = _run(request, looked.text, asked, limits, fenced=True)
-    if outcome is None:  # namespaces that keep Python itself from starting: it runs without them
-        outcome = _run(request, looked.text, asked, limits, fenced=False)
+    calls_data = [_plain_call(call, track) for call in calls]
+    request = serialisation.encode(_request(source_text.text, calls_data, track, limits))
+    outcome = _run(request, source_text.text, calls_data, limits, isolated=True)
+    if outcome is None:  # Python does not start inside namespaces: run without them
+        outcome = _run(request, source_text.text, calls_data, limits, isolated=False)
     if outcome is None:
         raise RunError("sandbox-not-started", python=sys.executable)
     return replace(outcome, seconds=time.monotonic() - began)
 
 
 def in_process(source: str, calls: Sequence[Call], track: Track) -> Outcome:
-    """The same here and without limits, for programs that we wrote ourselves: solutions, slips, tests.
+    """The same in this process and without limits, for trusted programs: solutions, known mistakes, tests.
 
     >>> in_process("def double(x): return 2 * x", [Call("double", (3,))], "numpy").answers[0].value
     6
     """
     child.load_libraries(track)
-    asked = [_plain_call(call, track) for call in calls]
-    with _own_chance(track), np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a learner would take them for warnings about the learner's own text
+    calls_data = [_plain_call(call, track) for call in calls]
+    with _own_random_state(track), np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a learner would take them for warnings about their own code
         try:
             namespace = child.load(source)
         except Exception as error:
-            return _not_loaded(child.told(error), source)
-        told = [
-            serialisation.decode(serialisation.encode(child.answer(namespace, call, track), track)) for call in asked
-        ]
-    return Outcome(tuple(_answer(one, call, source) for one, call in zip(told, asked, strict=True)))
+            return _not_loaded(child.exception_data(error), source)
+        results = [child.answer(namespace, call, track) for call in calls_data]
+        data = [serialisation.decode(serialisation.encode(result, track)) for result in results]
+    return Outcome(tuple(_answer(one, call, source) for one, call in zip(data, calls_data, strict=True)))
 
 
-# --- what is asked ------------------------------------------------------------------------------------------
+# --- the request --------------------------------------------------------------------------------------------
 
 
 def _plain_call(call: Call, track: Track) -> dict[str, Any]:
-    made = call.made and {
-        name: _sent(getattr(call.made, name), track) for name in ("args", "kwargs", "state", "training")
+    instance = call.instance and {
+        name: _sent(getattr(call.instance, name), track) for name in ("args", "kwargs", "state", "training")
     }
     arguments = {"args": _sent(call.args, track), "kwargs": _sent(call.kwargs, track)}
-    return {"target": call.target, **arguments, "made": made, "gradients": call.gradients}
+    return {"target": call.target, **arguments, "instance": instance, "gradients": call.gradients}
 
 
 def _sent(value: Any, track: Track) -> Any:
-    """Plain data; in the torch track float64 is float32 from here on, as PyTorch's own default has it."""
+    """Plain data; in the torch track float64 becomes float32, PyTorch's default dtype."""
     if isinstance(value, np.ndarray) and track == "torch" and value.dtype == np.float64:
         return value.astype(np.float32)
     if isinstance(value, Mapping):
@@ -122,31 +124,33 @@ def _sent(value: Any, track: Track) -> Any:
     return type(value)(_sent(part, track) for part in value) if isinstance(value, list | tuple) else value
 
 
-def _request(text: str, asked: list[dict[str, Any]], track: Track, limits: Limits) -> dict[str, Any]:
+def _request(text: str, calls_data: list[dict[str, Any]], track: Track, limits: Limits) -> dict[str, Any]:
     libraries = [importlib.util.find_spec(name) for name in {"numpy", track}]
     return {
-        "source": np.frombuffer(text.encode(), dtype=np.uint8),  # as bytes, since texts that come back are short
-        "calls": asked,
+        "source": np.frombuffer(
+            text.encode(), dtype=np.uint8
+        ),  # as an array, since strings in messages have a length limit
+        "calls": calls_data,
         "track": track,
         "limits": asdict(limits),
         "hidden": HIDDEN,
-        # An isolated Python does not look where a user's own packages may be.
+        # An isolated Python does not search the user's site-packages.
         "paths": [str(Path(spec.origin).parents[1]) for spec in libraries if spec and spec.origin],
-        "words": {what: say(f"sandbox-refused-{what}") for what in REFUSALS},
-        "given": given(call["target"] for call in asked),
+        "messages": {what: say(f"sandbox-refused-{what}") for what in REFUSALS},
+        "given": given(call["target"] for call in calls_data),
     }
 
 
 @contextmanager
-def _own_chance(track: Track) -> Iterator[None]:
-    """Random numbers drawn inside leave the caller's as they were; torch works on one thread."""
+def _own_random_state(track: Track) -> Iterator[None]:
+    """Restore the caller's random state afterwards; torch uses one thread inside."""
     kept = np.random.get_state()
     try:
         if track == "torch":
             import torch
 
             threads = torch.get_num_threads()
-            torch.set_num_threads(1)  # for so few numbers, several would wait for each other longer than they work
+            torch.set_num_threads(1)  # for so few numbers, synchronising threads costs more than it gains
             try:
                 with torch.random.fork_rng(devices=[]):
                     yield
@@ -158,50 +162,52 @@ def _own_chance(track: Track) -> Iterator[None]:
         np.random.set_state(kept)
 
 
-# --- what came back -----------------------------------------------------------------------------------------
+# --- the answers --------------------------------------------------------------------------------------------
 
 
-def _run(request: bytes, text: str, asked: list[dict[str, Any]], limits: Limits, *, fenced: bool) -> Outcome | None:
-    """One try; None where the program did not get as far as its text."""
+def _run(
+    request: bytes, text: str, calls_data: list[dict[str, Any]], limits: Limits, *, isolated: bool
+) -> Outcome | None:
+    """One run; None if the program did not reach the learner's source."""
     answers: list[Answer] = []
     failed: Outcome | None = None
-    with Process(request, limits, fenced=fenced) as process:
+    with Process(request, limits, isolated=isolated) as process:
         messages = process.messages()
         ready = next(messages, None)
         loaded = next(messages, None) if ready is not None else None
         if isinstance(loaded, dict) and isinstance(loaded.get("load"), dict):
             failed = _not_loaded(loaded["load"], text)
         elif loaded is not None:
-            for message, call in zip(messages, asked, strict=False):
+            for message, call in zip(messages, calls_data, strict=False):
                 answers.append(_answer(message, call, text))
-                if len(answers) == len(asked):
+                if len(answers) == len(calls_data):
                     break
         code = process.stop()
         printed = plain(process.printed.decode("utf-8", errors="replace"))
     if ready is None and process.ended not in ("too-much-output", "cancelled"):
         return None
-    readable = "files" not in _holds(ready)
+    solution_readable = "files" not in _enforced(ready)
     if failed is not None:
-        return replace(failed, printed=printed, readable=readable)
-    ended = "" if len(answers) == len(asked) else process.ended or _END.get(code, "killed")
+        return replace(failed, printed=printed, solution_readable=solution_readable)
+    ended = "" if len(answers) == len(calls_data) else process.ended or _END.get(code, "killed")
     if answers and answers[-1].fault == "too-much-memory":
         ended = "too-much-memory"
     details = {"what": "files"} if ended == "refused" else {}
-    return Outcome(tuple(answers), ended, printed=printed, details=details, readable=readable)
+    return Outcome(tuple(answers), ended, printed=printed, details=details, solution_readable=solution_readable)
 
 
 _END: dict[int | None, str] = {supervisor.CPU: "too-slow", supervisor.OUT_OF_DISK: "refused"}
-"""Why a program ended before its last answer, by the guard's code."""
+"""Why a program ended before its last answer, by the supervisor's exit code."""
 
 
-def _holds(ready: Any) -> Sequence[str]:
-    """What the fence said that the kernel holds; sent before any of the learner's text ran."""
-    return ready["holds"] if isinstance(ready, dict) and isinstance(ready.get("holds"), list) else ()
+def _enforced(ready: Any) -> Sequence[str]:
+    """What the kernel enforces, as reported before any of the learner's code ran."""
+    return ready["enforced"] if isinstance(ready, dict) and isinstance(ready.get("enforced"), list) else ()
 
 
-def _not_loaded(told: Mapping[str, Any], text: str) -> Outcome:
-    """What went wrong before any call: Python could not read the text, or running it raised."""
-    found = _answer(told, None, text)
+def _not_loaded(data: Mapping[str, Any], text: str) -> Outcome:
+    """The outcome if loading failed: a syntax error, or an exception at import."""
+    found = _answer(data, None, text)
     if found.raised in ("SyntaxError", "IndentationError", "TabError") and "column" in found.details:
         hint = syntax_hint(text, found.raised, found.message, found.line or 1)
         details = {**found.details, "hint": hint}
@@ -210,20 +216,20 @@ def _not_loaded(told: Mapping[str, Any], text: str) -> Outcome:
     return Outcome((), ended, found.message, found.line, raised=found.raised, details=found.details)
 
 
-def _answer(told: Any, call: Mapping[str, Any] | None, text: str) -> Answer:
-    """A message as an Answer. Nothing in it is believed: each part is taken only if it is what it should be."""
-    if not isinstance(told, dict):
-        return Answer(serialisation.Other(serialisation.type_name(told)))
-    if "value" in told and call is not None:
-        gradients = told.get("gradients") if isinstance(told.get("gradients"), dict) else None
-        return Answer(told["value"], mutated=_mutated(told.get("after"), call), gradients=gradients)
-    line, details, fault = told.get("line"), told.get("details"), _short(told.get("fault"), 30)
+def _answer(data: Any, call: Mapping[str, Any] | None, text: str) -> Answer:
+    """A message as an Answer. Messages are untrusted: each part is validated."""
+    if not isinstance(data, dict):
+        return Answer(serialisation.Other(serialisation.type_name(data)))
+    if "value" in data and call is not None:
+        gradients = data.get("gradients") if isinstance(data.get("gradients"), dict) else None
+        return Answer(data["value"], mutated=_mutated(data.get("after"), call), gradients=gradients)
+    line, details, fault = data.get("line"), data.get("details"), _short(data.get("fault"), 30)
     pairs = list(details.items())[:MOST_DETAILS] if isinstance(details, dict) else []
     details = {_short(k, 20): _short(v, 200) for k, v in pairs}
     known = fault in FAULTS and (fault != "refused" or details.get("what") in REFUSALS)
     return Answer(
-        raised=" ".join(_short(told.get("raised"), 100).split()),  # a type's name can hold anything, even new lines
-        message=_short(told.get("message"), 500),
+        raised=" ".join(_short(data.get("raised"), 100).split()),  # a type's name can contain anything, even newlines
+        message=_short(data.get("message"), 500),
         line=line if type(line) is int and 1 <= line <= text.count("\n") + 1 else None,
         fault=fault if known else "",
         details=details,
@@ -235,7 +241,7 @@ def _short(text: Any, length: int) -> str:
 
 
 def _mutated(after: Any, call: Mapping[str, Any]) -> tuple[str, ...]:
-    """Arguments whose digest is not the one of what was sent. Arrays and tensors of the same numbers have the same."""
-    told = after if isinstance(after, dict) else {}
+    """Arguments whose digest differs from the one sent. Arrays and tensors with equal numbers have equal digests."""
+    digests = after if isinstance(after, dict) else {}
     sent = child.by_name(call).items()
-    return tuple(name for name, value in sent if _short(told.get(name), 40) != child.digest(value, "numpy"))
+    return tuple(name for name, value in sent if _short(digests.get(name), 40) != child.digest(value, "numpy"))

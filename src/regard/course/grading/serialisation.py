@@ -1,8 +1,8 @@
-"""Values as bytes and back, for the pipe between a grader and a learner's program; never pickle.
+"""Values to bytes and back, for the pipe between the grader and a learner's program; without pickle.
 
-Only exact types travel: None, bool, int, float, str, arrays and NumPy's scalars, lists, tuples and dicts of these.
-Anything else arrives as `Other`, which equals nothing, so a value that lies about itself cannot be right. Both
-processes use this file; it imports nothing of ours, because the learner's process must not find it.
+Only exact types are supported: None, bool, int, float, str, arrays, NumPy scalars, and lists, tuples and dicts of them.
+Anything else arrives as `Other`, which equals nothing, so an object with a forged `__eq__` cannot pass. Both processes
+use this module; it imports no other module of ours, which the learner's process must not find.
 """
 
 import json
@@ -17,26 +17,26 @@ from numpy import dtype, frombuffer, generic, ndarray
 
 _WIDTHS = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64), "complex": (64, 128)}
 DTYPES = frozenset({"bool", *(f"{kind}{width}" for kind, widths in _WIDTHS.items() for width in widths)})
-"""Numbers that travel; nothing that holds objects."""
+"""Supported dtypes; no object dtype."""
 DEPTH, NODES, TEXT, BYTES = 32, 20_000, 10_000, 16 << 20
-"""How deep, how many parts, how many characters and bytes of arrays a value may have."""
+"""Limits of one value: nesting depth, number of parts, characters of a string, bytes of arrays."""
 TREE = 1 << 20
-"""Bytes of the tree of one value. JSON takes a hundred times as much memory once it is read, so a message is measured
-before it is read."""
+"""Limit for the JSON tree of one value, in bytes. Parsed JSON takes a hundred times the memory, so the size is checked
+before parsing."""
 PARTS = 4
-"""How many values of that size a message may have: a result, gradients, digests, and one to spare."""
+"""The number of such values in a message: a result, gradients, digests, and one spare."""
 
 HEADER = struct.Struct("!16sIQ")
-"""Before each message: the nonce of the run, the message's number, its length."""
+"""Header of each message: the nonce of the run, the message number, the length."""
 
 
 ARRAY_OF = "ndarray["
-"""How the type of an `Other` begins that stands for an array without numbers: of texts, of objects."""
+"""Prefix of `Other.type` for an array without numbers, such as strings or objects."""
 
 
 @dataclass(frozen=True, eq=False)
 class Other:
-    """Stands for a value that does not travel: the name of its type, and "large" where its size is the reason."""
+    """Placeholder for an unsupported value: the name of its type, and "large" if its size is the reason."""
 
     type: str
     about: str = ""
@@ -47,13 +47,13 @@ class _TooLargeError(Exception):
 
 
 def encode(value: Any, track: str = "numpy") -> bytes:
-    """The value as bytes. In the torch track tensors take the place of arrays, and bare arrays are `Other`.
+    """The value as bytes. In the torch track tensors are sent as arrays, and NumPy arrays become `Other`.
 
     >>> decode(encode({"a": (1, 2.5, None)}))
     {'a': (1, 2.5, None)}
     """
     writer = _Writer(track)
-    if type(value) is dict:  # a message: one part that is too large does not spoil the others
+    if type(value) is dict:  # a message: an oversized part does not affect the others
         tree = {"d": [[key, writer.part(part)] for key, part in value.items() if type(key) is str]}
     else:
         tree = writer.part(value)
@@ -62,7 +62,7 @@ def encode(value: Any, track: str = "numpy") -> bytes:
 
 
 class _Writer:
-    """One value on its way: its tree as JSON, its arrays beside it."""
+    """Encodes one value: a JSON tree, and the arrays separately."""
 
     def __init__(self, track: str) -> None:
         self.torch = sys.modules.get("torch") if track == "torch" else None
@@ -116,7 +116,7 @@ class _Writer:
         if type(value) is ndarray and self.torch is None:
             return self.keep(value, "a")
         if isinstance(value, generic) and type(value).__module__ == "numpy":
-            return self.keep(value.reshape(()), "s")  # a method of NumPy's own type, which nobody can replace
+            return self.keep(value.reshape(()), "s")  # a method of NumPy's own type, which cannot be replaced
         return {"o": [type_name(value), ""]}
 
     def keep(self, array: Any, tag: str) -> Any:
@@ -124,7 +124,7 @@ class _Writer:
         name = "float64" if native.kind == "f" and native.itemsize > 8 else native.name
         if name not in DTYPES:
             return {"o": [f"{ARRAY_OF}{name[:40]}]", ""]}
-        self.bytes += array.size * native.itemsize  # before it is copied: a broadcast view may claim terabytes
+        self.bytes += array.size * native.itemsize  # before copying: a broadcast view may claim terabytes
         if self.bytes > BYTES:
             raise _TooLargeError
         self.text += 20 * (1 + array.ndim)
@@ -134,40 +134,40 @@ class _Writer:
 
 
 def decode(data: bytes) -> Any:
-    """The value again; ValueError where the bytes are not exactly what `encode` writes.
+    """The value from its bytes; ValueError if they are not exactly what `encode` writes.
 
-    Lengths and counts are looked at first: whatever the bytes are, this takes a part of a second.
+    Lengths and counts are validated first: decoding any bytes takes less than a second.
     """
     try:
         (length,) = struct.unpack_from("!I", data)
         if length > PARTS * TREE:
-            raise ValueError("a tree that nobody may send")
+            raise ValueError("the tree is too large")
         header = json.loads(data[4 : 4 + length].decode("ascii"))
         arrays, at = [], 4 + length
         if len(header) != 2 or len(header["arrays"]) > PARTS * NODES:
-            raise ValueError("more arrays than anybody may send")
+            raise ValueError("too many arrays")
         for name, shape in header["arrays"]:
             if len(shape) > DEPTH or name not in DTYPES or not all(type(size) is int and size >= 0 for size in shape):
-                raise ValueError("an array that nobody may send")
+                raise ValueError("invalid array")
             end = at + math.prod(shape) * dtype(name).itemsize
             if end > len(data):
-                raise ValueError("an array cut short")
+                raise ValueError("truncated array")
             arrays.append(frombuffer(data[at:end], dtype=name).reshape(shape).copy())
             at = end
         if at != len(data):
-            raise ValueError("bytes left over")
+            raise ValueError("trailing bytes")
         return _value(header["tree"], arrays, iter(range(PARTS * NODES)))
     except (struct.error, KeyError, IndexError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise ValueError(f"not a message: {type(error).__name__}") from None
 
 
 def _value(tree: Any, arrays: list[Any], left: Iterator[int]) -> Any:
-    """The value of a tree; `left` runs out when it has more parts than anybody may send."""
+    """The value of a tree; `left` limits the number of parts."""
     if next(left, None) is None:
-        raise ValueError("more parts than anybody may send")
+        raise ValueError("too many parts")
     if not isinstance(tree, dict):
         if tree is not None and type(tree) not in (bool, int, str):
-            raise ValueError("a part of unknown kind")
+            raise ValueError("unknown tag")
         return tree
     ((tag, inside),) = tree.items()
     if tag == "f":
@@ -182,12 +182,12 @@ def _value(tree: Any, arrays: list[Any], left: Iterator[int]) -> Any:
         name, about = inside
         return Other(str(name)[:100], str(about)[:100])
     if tag not in ("a", "s") or type(inside) is not int or inside < 0:
-        raise ValueError("a part of unknown kind")
+        raise ValueError("unknown tag")
     return arrays[inside] if tag == "a" else arrays[inside][()]
 
 
 def type_name(value: Any) -> str:
-    """The name of a value's true type, whatever its class pretends.
+    """The name of a value's true type, independent of its `__class__`.
 
     >>> type_name(3.5), type_name(n for n in ())
     ('float', 'generator')
@@ -196,6 +196,6 @@ def type_name(value: Any) -> str:
 
 
 def name_of(kind: type) -> str:
-    """The name of a type, whatever its metaclass pretends; NumPy's and PyTorch's with where they are from."""
+    """The name of a type, independent of its metaclass; types of NumPy and PyTorch with their module."""
     name, module = type.__dict__["__name__"].__get__(kind), type.__dict__["__module__"].__get__(kind)
     return f"{module}.{name}"[:100] if module in ("numpy", "torch", "numpy.ma") else str(name)[:100]

@@ -1,7 +1,7 @@
-"""Answer sheets: TOML typed by hand, read with patience, judged step by step; the same Verdict as for code.
+"""Answer sheets: reads hand-typed TOML leniently and grades it step by step; returns the same Verdict as for code.
 
-What an input method leaves behind (full-width digits, commas, brackets, quotes) is read as what was meant. The first
-wrong step is named, and the slip whose answers stand there; the right answer is not, or copying it would pass.
+Full-width characters of input methods (digits, commas, brackets, quotes) are accepted. The verdict names the first
+wrong step and the matching known mistake, but not the right answer, which could then be copied.
 """
 
 import re
@@ -19,12 +19,12 @@ from regard.course.grading.python_source import shown
 from regard.course.grading.verdict import Test, Verdict, plain
 from regard.messages import language, say
 
-_TWINS = str.maketrans(
+_ASCII = str.maketrans(
     "０１２３４５６７８９．，、；：＝－−–—＋［］【】（）()“”„＂‘’＇＃　", '0123456789.,,;:=----+[][][][]""""\'\'\'# '
 )
 _QUOTED_OR_NOT = re.compile(r"""("[^"]*"|'[^']*'|\#.*)""")
 _BARE_WORDS = re.compile(r"""([\w.\-]+\s*=[\s\[]*)(?!(?:true|false|inf|nan)\b)([^\W\d_][^\d_"'\[\]]*)\]?$""")
-"""winner = B, or order = [D, A, C]: letters without their quotes."""
+"""winner = B, or order = [D, A, C]: letters without quotes."""
 
 
 class UnreadableError(Exception):
@@ -39,22 +39,22 @@ class UnreadableError(Exception):
 
 
 def read(text: str) -> dict[str, Any]:
-    """What was typed, by field.
+    """The typed answers, by field.
 
     >>> read("weights ＝ 【.5， 0 .5】")
     {'weights': [0.5, 0, 0.5]}
     """
-    lines = [_tidied(line) for line in text.removeprefix("\ufeff").splitlines()]
+    lines = [_clean_line(line) for line in text.removeprefix("\ufeff").splitlines()]
     try:
         return tomllib.loads("\n".join(lines))
-    except (ValueError, RecursionError) as error:  # TOML's own, a number of 5,000 digits, 1,000 brackets
+    except (ValueError, RecursionError) as error:  # invalid TOML, a number of 5,000 digits, 1,000 nested brackets
         found = re.search(r"line (\d+)", str(error))
         number = min(int(found[1]) if found else len(lines), len(lines))
         raise UnreadableError(number, text.splitlines()[number - 1].strip() if lines else "") from None
 
 
-def _tidied(line: str) -> str:
-    parts = _QUOTED_OR_NOT.split(_with_twins(line))
+def _clean_line(line: str) -> str:
+    parts = _QUOTED_OR_NOT.split(_to_ascii(line))
     parts[::2] = [_numbers(part) for part in parts[::2]]
     line = "".join(part for part in parts if not part.startswith("#"))
     if words := _BARE_WORDS.match(line.strip()):
@@ -62,23 +62,23 @@ def _tidied(line: str) -> str:
     return f"{line} []" if re.fullmatch(r"\s*[\w.\-]+\s*=\s*", line) else line  # left empty
 
 
-def _with_twins(line: str) -> str:
-    """ASCII for its full-width twins; the words between quotes stay as they are."""
-    line = line.translate({ord(mark): _TWINS[ord(mark)] for mark in "“”„＂＃"})
+def _to_ascii(line: str) -> str:
+    """Replace full-width characters by ASCII; text between quotes is unchanged."""
+    line = line.translate({ord(mark): _ASCII[ord(mark)] for mark in "“”„＂＃"})
     parts = re.split(r"""("[^"]*")""", line)
-    parts[::2] = [part.translate(_TWINS) for part in parts[::2]]
+    parts[::2] = [part.translate(_ASCII) for part in parts[::2]]
     return "".join(parts)
 
 
 def _numbers(code: str) -> str:
-    """Numbers as people type them: .5 and 5. , and spaces for commas."""
+    """Normalise hand-typed numbers: .5 and 5. , and spaces for commas."""
     code = re.sub(r"(?<![\w.])\.(?=\d)", "0.", code)
     code = re.sub(r"(?<=\d)\.(?![\w.])", ".0", code)
     return re.sub(r"(?<=[\d\]])[ \t]+(?=[-+\d\[])", ", ", code)
 
 
 def answer(sheet: Mapping[str, Any], name: str) -> Any:
-    """What stands under a name, dots for tables; None where nothing does.
+    """The answer under a name, with dots for tables; None if it is empty.
 
     >>> answer({"first": {"scores": [1, 0]}}, "first.scores"), answer({}, "first.scores")
     ([1, 0], None)
@@ -89,11 +89,11 @@ def answer(sheet: Mapping[str, Any], name: str) -> Any:
     return None if found in ([], "", {}) else found
 
 
-# --- judging -----------------------------------------------------------------------------------------------
+# --- grading -----------------------------------------------------------------------------------------------
 
 
 def grade_sheet(exercise: Exercise, text: str) -> Verdict:
-    """Judge what was typed, with the seed that stands on the sheet."""
+    """Grade the typed answers with the seed on the sheet."""
     started = time.perf_counter()
     assert exercise.sheet is not None
     try:
@@ -105,27 +105,27 @@ def grade_sheet(exercise: Exercise, text: str) -> Verdict:
         return _verdict(exercise, started, "no-seed", say("sheet-seed", id=exercise.id))
     fields = exercise.sheet.fields(seed)
     wrong = [field for field in fields if not is_right(field, answer(typed, field.name))]
-    slip, diagnosis = _diagnosed(exercise, wrong[0], typed, seed, fields) if wrong else (None, None)
-    verdict = _verdict(exercise, started, slip, diagnosis, _tests(exercise, fields, typed, wrong), seed)
-    if exercise.sheet.reveal is None or wrong:  # copied from there, it would pass the next time
+    mistake, diagnosis = _diagnosed(exercise, wrong[0], typed, seed, fields) if wrong else (None, None)
+    verdict = _verdict(exercise, started, mistake, diagnosis, _tests(exercise, fields, typed, wrong), seed)
+    if exercise.sheet.reveal is None or wrong:  # otherwise it could be copied into the next attempt
         return verdict
     return replace(verdict, revealed=exercise.sheet.reveal(seed, language()))
 
 
 def is_right(field: Field, typed: Any) -> bool:
-    """Whether an answer is the expected one, or one that is as good."""
-    return any(agrees(field, each, typed) for each in (field.expected, *field.also))
+    """Whether an answer is the expected one or an accepted alternative."""
+    return any(agrees(field, each, typed) for each in (field.expected, *field.alternatives))
 
 
 def agrees(field: Field, expected: Any, typed: Any) -> bool:
-    """Whether an answer is the expected one: numbers to the field's tolerance, words whatever their case.
+    """Whether an answer equals the expected one: numbers within the tolerance, words without regard to case.
 
     >>> agrees(Field("a", [0.5], 0.01), [0.5], 0.504)
     True
     """
     if typed is None:
         return False
-    if _wordy(expected):
+    if _is_text(expected):
         return _letters(expected) == _letters(typed)
     try:
         right, given = np.asarray(expected, dtype=float).squeeze(), np.asarray(typed, dtype=float).squeeze()
@@ -137,12 +137,12 @@ def agrees(field: Field, expected: Any, typed: Any) -> bool:
         return bool(np.all((right == given) | (np.abs(right - given) <= field.tolerance + 1e-9)))
 
 
-def _wordy(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, list | tuple) and any(map(_wordy, value)))
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list | tuple) and any(map(_is_text, value)))
 
 
 def _letters(value: Any) -> str:
-    """The letters alone, whatever their case, their width and what stands between them: "D, b" is ["D", "B"]."""
+    """Only the letters, without case, width and separators: "D, b" equals ["D", "B"]."""
     text = "".join(map(_letters, value)) if isinstance(value, list | tuple) else str(value)
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text).casefold())
 
@@ -153,12 +153,12 @@ def _diagnosed(
     assert exercise.sheet is not None
     if answer(typed, first.name) is None:
         return "not-written", say("sheet-empty", name=first.name)
-    slip = _matching(exercise.sheet, first, typed, seed, fields)
-    if slip is not None:
-        return slip, getattr(exercise.slips[slip], language())
-    wanted, found = _count(first.expected), _count(answer(typed, first.name), _wordy(first.expected))
+    mistake = _matching(exercise.sheet, first, typed, seed, fields)
+    if mistake is not None:
+        return mistake, getattr(exercise.mistakes[mistake], language())
+    wanted, found = _count(first.expected), _count(answer(typed, first.name), _is_text(first.expected))
     if found not in (None, wanted):
-        key = "sheet-letters" if _wordy(first.expected) else "sheet-numbers"
+        key = "sheet-letters" if _is_text(first.expected) else "sheet-numbers"
         return "wrong-count", say(key, name=first.name, wanted=wanted, found=found)
     if (total := _wrong_total(first, answer(typed, first.name))) is not None:
         return "wrong-total", say("sheet-total", name=first.name, total=f"{first.total:g}", found=f"{total:.4g}")
@@ -166,7 +166,7 @@ def _diagnosed(
 
 
 def _wrong_total(field: Field, typed: Any) -> float | None:
-    """What the numbers sum to, where it is not what they should; rounding within the tolerance is no mistake."""
+    """The sum of the numbers if it is wrong; rounding within the tolerance is accepted."""
     if field.total is None:
         return None
     try:
@@ -179,14 +179,14 @@ def _wrong_total(field: Field, typed: Any) -> float | None:
 
 def _remark(sheet: Sheet, first: Field, typed: Mapping[str, Any], seed: int) -> str | None:
     given = answer(typed, first.name)
-    if _wordy(first.expected):
+    if _is_text(first.expected):
         given = _letters(given).upper()
     return None if sheet.remark is None else sheet.remark(seed, first.name, given, language())
 
 
-def _count(value: Any, wordy: bool | None = None) -> int | None:
-    """How many letters, or numbers; None for words where numbers are asked for."""
-    if _wordy(value) if wordy is None else wordy:
+def _count(value: Any, is_text: bool | None = None) -> int | None:
+    """The number of letters or of numbers; None for words where numbers are expected."""
+    if _is_text(value) if is_text is None else is_text:
         return len(_letters(value))
     try:
         return np.asarray(value, dtype=float).size
@@ -195,23 +195,23 @@ def _count(value: Any, wordy: bool | None = None) -> int | None:
 
 
 def _matching(sheet: Sheet, first: Field, typed: Mapping[str, Any], seed: int, fields: Sequence[Field]) -> str | None:
-    """The slip that gives the first wrong answer; of several, the one that most of the other answers agree with."""
+    """The mistake that explains the first wrong answer; of several, the one that most other answers agree with."""
     best: tuple[int, str] | None = None
-    for slip in sheet.slips:
-        answers = slip.answers(seed)
+    for mistake in sheet.mistakes:
+        answers = mistake.answers(seed)
         agreed = [f.name for f in fields if f.name in answers and agrees(f, answers[f.name], answer(typed, f.name))]
         if first.name in agreed and (best is None or 2 * len(agreed) - len(answers) > best[0]):
-            best = 2 * len(agreed) - len(answers), slip.id
+            best = 2 * len(agreed) - len(answers), mistake.id
     return best[1] if best else None
 
 
-# --- telling -----------------------------------------------------------------------------------------------
+# --- the verdict -------------------------------------------------------------------------------------------
 
 
 def _tests(
     exercise: Exercise, fields: Sequence[Field], typed: Mapping[str, Any], wrong: Sequence[Field]
 ) -> tuple[Test, ...]:
-    """One a field, with what was typed; the right answers stay to be found."""
+    """One test per field, with the typed answer but without the right one."""
     names = [field.name for field in wrong]
     return tuple(_test(exercise, field, answer(typed, field.name), field.name not in names) for field in fields)
 
@@ -229,15 +229,15 @@ def _test(exercise: Exercise, field: Field, typed: Any, passed: bool) -> Test:
 def _verdict(
     exercise: Exercise,
     started: float,
-    slip: str | None = None,
+    mistake: str | None = None,
     diagnosis: str | None = None,
     tests: tuple[Test, ...] = (),
     seed: int = 0,
 ) -> Verdict:
     return Verdict(
         id=exercise.id,
-        passed=slip is None,
-        slip=slip,
+        passed=mistake is None,
+        slip=mistake,
         diagnosis=diagnosis,
         tests=tests,
         seed=seed,

@@ -1,11 +1,10 @@
-"""A small supervisor between the grader and a learner's program: it starts it, waits, and leaves nothing behind.
+"""Supervisor process between the grader and a learner's program: starts it, waits for it, and kills what is left.
 
-Run as `python -I -S -B guard.py GRADER SECONDS FENCED BYTES HIDDEN FOLDER COMMAND …`, with the standard library alone.
-It becomes the parent of every process whose own parent dies, so that a daemon cannot escape, and kills until none is
-left. Where the system has namespaces, the program gets processes of its own (it can name no other, and dies with the
-first of them), an empty disk of so many bytes, no network, and nothing where our package is. Its exit code tells the
-grader why the program ended. It reads and writes none of the pipes. Where the grader itself is gone, it removes the
-folder of the run.
+Run as `python -I -S -B supervisor.py GRADER SECONDS ISOLATED BYTES HIDDEN FOLDER COMMAND …`; standard library only. As
+a subreaper it becomes the parent of orphaned descendants, so that a daemon cannot escape, and kills until none is left.
+Where the system has namespaces, the program gets its own pid namespace, an empty disk of BYTES bytes, no network, and
+an empty folder in place of our package. The exit code reports why the program ended. The supervisor does not use the
+pipes. If the grader itself has ended, it removes the folder of the run.
 """
 
 import contextlib
@@ -19,56 +18,56 @@ import time
 from collections.abc import Callable
 
 DONE, OUT_OF_TIME, STOPPED, CPU, BY_SIGNAL, NOT_STARTED, OUT_OF_DISK = 40, 41, 42, 43, 44, 45, 46
-"""Exit codes: the program left by itself; the last clock; the grader said so; CPU time; another signal; no program;
-more files than it may write."""
+"""Exit codes: the program exited; wall-clock timeout; stopped by the grader; CPU time; another signal; not started; too
+much written to disk."""
 CODES = frozenset((DONE, OUT_OF_TIME, STOPPED, CPU, BY_SIGNAL, NOT_STARTED, OUT_OF_DISK))
 
 WORK = "work"
-"""The program's own folder, inside of the run's."""
+"""The program's working folder, inside the folder of the run."""
 MOST_FILES = 1000
-LOOK = 0.05
-"""Seconds between two looks at how much is written."""
+POLL = 0.05
+"""Seconds between two checks of the bytes written."""
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36
 _NEW_MOUNTS, _NEW_USER, _NEW_PIDS, _NEW_NET = 0x00020000, 0x10000000, 0x20000000, 0x40000000
 _READ_ONLY, _NO_SUID, _NO_DEVICES, _NO_EXEC = 1, 2, 4, 8
 _EXITING = 4
-"""Of the flags in /proc/PID/stat."""
+"""PF_EXITING, a flag in /proc/PID/stat."""
 _MOUNT_SETATTR, _HERE, _RECURSIVE = 442, -100, 0x8000
 
 
 def main(
-    grader: int, seconds: float, fenced: bool, most: int, hidden: list[str], folder: str, command: list[str]
+    grader: int, seconds: float, isolated: bool, most: int, hidden: list[str], folder: str, command: list[str]
 ) -> int:
-    """Start the command in a session of its own, wait for its end or ours, and sweep up."""
+    """Start the command in its own session, wait until it ends or must be stopped, and kill all descendants."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     if libc is not None:
         libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        libc.prctl(_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # a grader that is killed takes its program along
-    if _is_gone(grader):  # killed before we could ask for that
+        libc.prctl(_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # if the grader is killed, the program ends too
+    if _has_ended(grader):  # killed before the signal was set up
         remove(folder)
         return NOT_STARTED
-    heard = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-    signal.pthread_sigmask(signal.SIG_BLOCK, heard)
+    signals = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     program = os.fork()
     if program == 0:
         try:
-            _become(libc, fenced, most, hidden, folder, command, heard)
+            _exec_program(libc, isolated, most, hidden, folder, command, signals)
         finally:
             os._exit(NOT_STARTED)
-    _leave_the_pipes()
-    is_over = (lambda: written(os.path.join(folder, WORK), program) > most) if folder else (lambda: False)
-    code = _wait(program, seconds, heard, is_over)
-    _sweep(program)
-    if folder and _is_gone(grader):
+    _release_pipes()
+    is_disk_full = (lambda: bytes_written(os.path.join(folder, WORK), program) > most) if folder else (lambda: False)
+    code = _wait(program, seconds, signals, is_disk_full)
+    _kill_all(program)
+    if folder and _has_ended(grader):
         remove(folder)
     return code
 
 
-def _is_gone(grader: int) -> bool:
-    """Whether the grader has ended, or is ending.
+def _has_ended(grader: int) -> bool:
+    """Whether the grader has ended or is exiting.
 
-    A process that is killed closes its pipes, and so may end the program, before its children get another parent.
+    A killed process closes its pipes, which may end the program, before its children are reparented.
     """
     if os.getppid() != grader:
         return True
@@ -80,8 +79,8 @@ def _is_gone(grader: int) -> bool:
     return bool(flags & _EXITING)
 
 
-def _leave_the_pipes() -> None:
-    """Only the program holds them: they end when it does, or when it closes them."""
+def _release_pipes() -> None:
+    """Close our copies of the pipes: they end when the program ends or closes them."""
     null = os.open(os.devnull, os.O_RDWR)
     for pipe in (0, 1, 2):
         os.dup2(null, pipe)
@@ -90,30 +89,30 @@ def _leave_the_pipes() -> None:
 # --- the program --------------------------------------------------------------------------------------------
 
 
-def _become(
+def _exec_program(
     libc: "ctypes.CDLL | None",
-    fenced: bool,
+    isolated: bool,
     most: int,
     hidden: list[str],
     folder: str,
     command: list[str],
-    heard: set[signal.Signals],
+    signals: set[signal.Signals],
 ) -> None:
-    """In the new process: its own session, dead when we die, in namespaces where there are any, then the program."""
+    """In the child: new session, parent-death signal, namespaces if available, then exec the command."""
     os.setsid()
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, heard)
-    if libc is not None and fenced:
-        alone = _unshare(libc)
-        if alone:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+    if libc is not None and isolated:
+        unshared = _unshare(libc)
+        if unshared:
             _die_with_parent(libc)
             if (first := os.fork()) != 0:
-                os._exit(_reaped(first))
+                os._exit(_wait_for_child(first))
             _die_with_parent(libc)
             _hide(libc, most, hidden, os.path.join(folder, WORK))
-            # Its number is 1, and the kernel hands no signal to that one unless it waits for it: SIGXCPU would be
-            # lost. So it stays behind, and the program is its child.
+            # It has pid 1, which receives only signals it handles: SIGXCPU would be lost. So the program runs as its
+            # child.
             if (program := os.fork()) != 0:
-                os._exit(_reaped(program))
+                os._exit(_wait_for_child(program))
             os.setsid()
     if libc is not None:
         _die_with_parent(libc)
@@ -121,16 +120,16 @@ def _become(
 
 
 def _die_with_parent(libc: ctypes.CDLL) -> None:
-    """Asked for in each process, since a new one does not inherit it."""
+    """Set the parent-death signal; each process needs this call, since fork does not inherit it."""
     libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def _unshare(libc: ctypes.CDLL) -> bool:
-    """New namespaces for our children, where the system lets anybody have them."""
+    """Create new namespaces for our children; False if the system does not allow it."""
     user, group = os.getuid(), os.getgid()
     if libc.unshare(_NEW_USER | _NEW_NET | _NEW_MOUNTS | _NEW_PIDS) != 0:
         return False
-    # Root becomes nobody, who cannot lift the limits again; everybody else keeps their number.
+    # Root becomes the user nobody, which cannot raise the limits again; other users keep their uid.
     maps = {"uid_map": f"{user or 65534} {user} 1", "gid_map": f"{group or 65534} {group} 1"}
     for name, text in {"setgroups": "deny", **maps}.items():
         with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
@@ -139,9 +138,9 @@ def _unshare(libc: ctypes.CDLL) -> bool:
 
 
 def _hide(libc: ctypes.CDLL, most: int, hidden: list[str], work: str) -> None:
-    """Mounts that only the program sees; one that is refused leaves the rest to the other layers."""
+    """Mounts visible only to the program; if one fails, the other layers still apply."""
     everything_read_only = struct.pack("=QQQQ", _READ_ONLY, 0, 0, 0)
-    # Landlock keeps files from being written; this keeps their permissions and times too.
+    # Landlock protects the contents of files; a read-only mount also protects permissions and times.
     libc.syscall(_MOUNT_SETATTR, _HERE, b"/", _RECURSIVE, everything_read_only, len(everything_read_only))
     for folder in hidden:
         libc.mount(b"none", os.fsencode(folder), b"tmpfs", _READ_ONLY, b"size=4k")
@@ -152,9 +151,9 @@ def _hide(libc: ctypes.CDLL, most: int, hidden: list[str], work: str) -> None:
     libc.mount(b"proc", b"/proc", b"proc", kept | _NO_EXEC, None)
 
 
-def _reaped(child: int) -> int:
-    """Wait for the child, and for whatever it left; a code that says how it ended."""
-    _leave_the_pipes()
+def _wait_for_child(child: int) -> int:
+    """Wait for the child and reap orphans; return the exit code that reports how it ended."""
+    _release_pipes()
     while True:
         ended, status = os.wait()
         if ended == child:
@@ -168,34 +167,34 @@ def _code(status: int) -> int:
     return CPU if os.WTERMSIG(status) == signal.SIGXCPU else BY_SIGNAL
 
 
-# --- its end ------------------------------------------------------------------------------------------------
+# --- end of the program -------------------------------------------------------------------------------------
 
 
-def _wait(program: int, seconds: float, heard: set[signal.Signals], is_over: Callable[[], bool]) -> int:
-    """Until the program ends, the grader says so, the disk is full, or the last clock runs out."""
+def _wait(program: int, seconds: float, signals: set[signal.Signals], is_disk_full: Callable[[], bool]) -> int:
+    """Wait until the program ends, the grader stops it, the disk is full, or the time is over."""
     last, stopped = time.monotonic() + seconds, False
     while (left := last - time.monotonic()) > 0:
         ended, status = os.waitpid(program, os.WNOHANG)
         if ended:
             return _code(status)
         if stopped:
-            return STOPPED  # asked again first, because its own end says more than being told to stop
-        if is_over():
+            return STOPPED  # after another waitpid: the program's own end is more informative
+        if is_disk_full():
             return OUT_OF_DISK
         if sys.platform == "darwin":  # has no sigtimedwait
             time.sleep(0.01)
-            stopped = bool(signal.sigpending() & heard - {signal.SIGCHLD})
+            stopped = bool(signal.sigpending() & signals - {signal.SIGCHLD})
         else:
-            told = signal.sigtimedwait(heard, min(left, LOOK))
-            stopped = told is not None and told.si_signo != signal.SIGCHLD
+            received = signal.sigtimedwait(signals, min(left, POLL))
+            stopped = received is not None and received.si_signo != signal.SIGCHLD
     return OUT_OF_TIME
 
 
-def _sweep(program: int) -> None:
-    """Kill the program's group and all descendants, stopped ones too, until we have no child left."""
+def _kill_all(program: int) -> None:
+    """Kill the program's process group and all descendants, also stopped ones, until no child is left."""
     last = time.monotonic() + 5
     while time.monotonic() < last:
-        for target in (-program, *descendants(os.getpid())):  # the group first, which cannot fork meanwhile
+        for target in (-program, *descendants(os.getpid())):  # the group first, which is killed atomically
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(target, signal.SIGKILL)
         try:
@@ -207,7 +206,7 @@ def _sweep(program: int) -> None:
 
 
 def descendants(above: int) -> list[int]:
-    """Every process below that one; none where there is no /proc."""
+    """All descendants of a process; empty without /proc."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdigit():
@@ -223,14 +222,14 @@ def descendants(above: int) -> list[int]:
     return found
 
 
-# --- its folder ---------------------------------------------------------------------------------------------
+# --- folder of the run --------------------------------------------------------------------------------------
 
 _OPEN_FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 
 
-def written(folder: str, program: int) -> int:
-    """Bytes that the program has written to disk, as its files show and as the kernel counted, which sees files without
-    a name too; more than any limit where there are too many files."""
+def bytes_written(folder: str, program: int) -> int:
+    """Bytes that the program has written to disk: by the size of its files, and by the kernel's counter, which includes
+    unlinked files; sys.maxsize if there are too many files."""
     total, count = 0, 0
     try:
         with open(f"/proc/{program}/io", "rb") as file:
@@ -250,14 +249,14 @@ def written(folder: str, program: int) -> int:
                         if entry.is_dir(follow_symlinks=False):
                             waiting.append(_opened(entry.name, place))
                         shown += _blocks(entry)
-            except OSError:  # removed, or made unreadable, in this very moment
+            except OSError:  # just removed or made unreadable
                 pass
             finally:
                 os.close(place)
     finally:
         for place in waiting:
             os.close(place)
-    return sys.maxsize if count > MOST_FILES else max(total // 4, shown)  # a file may be written anew a few times
+    return sys.maxsize if count > MOST_FILES else max(total // 4, shown)  # a file may be rewritten a few times
 
 
 def _blocks(entry: "os.DirEntry[str]") -> int:
@@ -268,7 +267,7 @@ def _blocks(entry: "os.DirEntry[str]") -> int:
 
 
 def _opened(name: str, place: int) -> int:
-    """A folder inside of an open one, made readable where it is not."""
+    """Open a folder inside an open one; make it readable if needed."""
     try:
         return os.open(name, _OPEN_FOLDER, dir_fd=place)
     except PermissionError:
@@ -277,9 +276,9 @@ def _opened(name: str, place: int) -> int:
 
 
 def remove(folder: "str | os.PathLike[str]") -> None:
-    """Remove the folder with all that is in it, however deep, made read-only or not; links are removed, never followed.
+    """Remove the folder and its contents at any depth, read-only or not; links are removed, never followed.
 
-    Nothing is named by a path, whose length has a limit: a folder's own folders are moved up before it is removed.
+    Uses no long paths, whose length is limited: subfolders are moved up before their folder is removed.
     """
     if os.open not in os.supports_dir_fd:  # Windows
         import shutil
@@ -297,7 +296,7 @@ def remove(folder: "str | os.PathLike[str]") -> None:
 
 
 def _empty(top: int) -> None:
-    """Pass after pass, each of which brings what is below a level up; until nothing is left, or nothing more goes."""
+    """Repeat passes, each of which moves subfolders one level up, until nothing is left or nothing changes."""
     before: list[str] = []
     while (names := os.listdir(top)) and names != before:
         before = names
@@ -315,7 +314,7 @@ def _remove_one(name: str, top: int) -> None:
     try:
         for inner in os.listdir(place):
             if _is_folder(inner, place):
-                os.chmod(inner, 0o700, dir_fd=place)  # a folder can be moved only if it may be written
+                os.chmod(inner, 0o700, dir_fd=place)  # only a writable folder can be moved
                 os.rename(inner, f"moved-{os.urandom(12).hex()}", src_dir_fd=place, dst_dir_fd=top)
             else:
                 os.unlink(inner, dir_fd=place)

@@ -1,20 +1,20 @@
-"""What a check says: which tests passed, what was expected, what came, where, and the likely slip.
+"""The verdict of a check: passed tests, expected and actual results, the place of the difference, the likely mistake.
 
-A value with two readings: `as_json` for programs and `text` for people. It decides nothing; `judging` does.
+Two formats: `as_json` for programs, `text` for people. The grading itself is in `grader`.
 """
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from regard.messages import Language, say, speaking
+from regard.messages import Language, say, use_language
 from regard.printable import printable
 
 SHOWN = 2000
-"""How many characters of what the learner printed are shown."""
+"""Longest part of the learner's output to show, in characters."""
 
 
 def plain(text: str) -> str:
-    r"""Text that came from a learner's program, with everything that could steer a terminal shown as a sign.
+    r"""Text from a learner's program, with terminal control characters replaced by visible symbols.
 
     >>> plain("\x1b[31mred\x07")
     '␛[31mred␇'
@@ -24,7 +24,7 @@ def plain(text: str) -> str:
 
 @dataclass(frozen=True)
 class Test:
-    """One call, and how it went; everything that can be shown is text already."""
+    """One call and its result; all values are already text."""
 
     __test__ = False  # nothing for pytest to collect
     name: str
@@ -35,34 +35,34 @@ class Test:
     where: str = ""
     message: str = ""
     allowed: str = ""
-    """How far off a number may be, where it was a number that is not right."""
+    """The allowed error, if a number is wrong."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a learner's answer fared. `str()` of it is what a learner reads."""
+    """The result of grading an answer. `str()` gives the text for the learner."""
 
     id: str
     passed: bool
     slip: str | None = None
-    """The id of the slip, the exercise's own or a general one; None when all is right."""
+    """The id of the mistake, specific or general; None if everything is right."""
     diagnosis: str | None = None
-    """The same as a sentence."""
+    """The message for that mistake."""
     tests: tuple[Test, ...] = ()
     printed: str = ""
     seed: int = 0
     seconds: float = 0.0
     title: str = ""
     revealed: str = ""
-    """What a sheet shows once all of it is right."""
+    """What an answer sheet shows once everything is right."""
     language: Language = field(default="en", kw_only=True)
     is_sheet: bool = field(default=False, kw_only=True)
-    """Whether the tests are answers that were typed, rather than calls."""
-    readable: bool = field(default=False, kw_only=True)
-    """Whether this system could not keep the solutions from the program: a pass is then the learner's word."""
+    """Whether the tests are typed answers instead of calls."""
+    solution_readable: bool = field(default=False, kw_only=True)
+    """Whether the program could have read the solution on this system, so that a pass proves nothing."""
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values, in the order a reader asks for them."""
+        """Plain values for JSON, the most important first."""
         return {
             "id": self.id,
             "passed": self.passed,
@@ -71,30 +71,30 @@ class Verdict:
             "tests": [asdict(test) for test in self.tests],
             "seed": self.seed,
             "printed": self.printed,
-            **({"readable": True} if self.readable else {}),
+            **({"readable": True} if self.solution_readable else {}),
         }
 
     def text(self, file: str = "") -> str:
-        """The lines a learner reads, in the language it was judged in; `file` is where the answer stands, if in one."""
-        with speaking(self.language):
+        """The text for a learner, in the language of the grading; `file` is the path of the answer, if any."""
+        with use_language(self.language):
             not_run = say("verdict-not-run")
             lines = [self._head()]
             ran = any(test.message != not_run for test in self.tests)
             if ran:
                 lines += [f"  {'✓' if test.passed else '✗'} {test.name}" for test in self.tests]
                 failing = next((test for test in self.tests if not test.passed), None)
-                lines += [] if failing is None else ["", *self._close_up(failing)]
+                lines += [] if failing is None else ["", *self._details(failing)]
             if self.diagnosis:
                 lines += ["", say("verdict-slip", what=self.diagnosis)]
             if self.revealed:
                 lines += ["", self.revealed]
-            if self.passed and self.readable:
+            if self.passed and self.solution_readable:
                 lines += ["", say("verdict-readable")]
             if self.printed.strip():
                 lines += ["", say("verdict-printed"), *_indented(_shortened(self.printed))]
             if not self.passed:
                 lines += ["", say("verdict-next", id=self.id)]
-            if not self.passed and ran and not self.is_sheet:  # which carries its seed itself
+            if not self.passed and ran and not self.is_sheet:  # a sheet contains its seed
                 lines += [say("verdict-again" if file else "verdict-again-here", id=self.id, file=file, seed=self.seed)]
         return "\n".join(lines)
 
@@ -102,12 +102,12 @@ class Verdict:
         return self.text()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """A notebook that shows the returned verdict has just printed it: one line is enough."""
+        """One line: in a notebook, `check` has just printed the whole verdict."""
         printer.text(self._head())
 
-    def _close_up(self, test: Test) -> list[str]:
-        """One test in full."""
-        lines = [say(f"{self._spoken_of}-first", name=test.name)]
+    def _details(self, test: Test) -> list[str]:
+        """The details of one test."""
+        lines = [say(f"{self._message_prefix}-first", name=test.name)]
         shown = (
             {"sheet-got": test.got}
             if self.is_sheet
@@ -121,18 +121,18 @@ class Verdict:
         return lines
 
     @property
-    def _spoken_of(self) -> str:
-        """Which sentences fit: those about tests, or those about a sheet's answers."""
+    def _message_prefix(self) -> str:
+        """Prefix of the message keys: "verdict" for tests, "sheet" for answers on a sheet."""
         return "sheet" if self.is_sheet else "verdict"
 
     def _head(self) -> str:
         passed, count = sum(test.passed for test in self.tests), len(self.tests)
-        with speaking(self.language):
+        with use_language(self.language):
             if self.passed:
-                return "✓ " + say(f"{self._spoken_of}-passed", title=self.title, count=count)
+                return "✓ " + say(f"{self._message_prefix}-passed", title=self.title, count=count)
             if all(test.message == say("verdict-not-run") for test in self.tests):
-                return "✗ " + say(f"{self._spoken_of}-nothing-run", title=self.title)
-            return "✗ " + say(f"{self._spoken_of}-failed", title=self.title, passed=passed, count=count)
+                return "✗ " + say(f"{self._message_prefix}-nothing-run", title=self.title)
+            return "✗ " + say(f"{self._message_prefix}-failed", title=self.title, passed=passed, count=count)
 
 
 def _indented(text: str, by: int = 2) -> list[str]:

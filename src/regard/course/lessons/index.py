@@ -1,4 +1,4 @@
-"""Lessons found by number or name. What they say stands in the Markdown beside this file; who shows it is not known."""
+"""Finds lessons by number or name. Their texts are the Markdown files in this folder."""
 
 import re
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from regard.course.catalogue import coming, entries
+from regard.course.catalogue import entries, planned_lessons
 from regard.errors import UnknownNameError
-from regard.messages import LANGUAGES, Language, Listed, Words, language
+from regard.messages import LANGUAGES, Language, Listed, Message, language
 
 FOLDER = Path(__file__).parent
 ENDINGS: dict[Language, str] = {"en": ".en.md", "zh": ".zh-CN.md"}
@@ -20,10 +20,10 @@ class Lesson:
 
     number: int
     name: str
-    title: Words
+    title: Message
 
     def path(self, lang: Language | None = None) -> Path:
-        """Its file in `lang`, or in the language of the moment."""
+        """The file in `lang`, or in the current language."""
         return FOLDER / f"{self.number:02}-{self.name}{ENDINGS[lang or language()]}"
 
     def text(self, lang: Language | None = None) -> str:
@@ -32,7 +32,7 @@ class Lesson:
 
 
 def lessons() -> tuple[Lesson, ...]:
-    """All that there are, in order."""
+    """All lessons, in order."""
     return _lessons(FOLDER)
 
 
@@ -43,34 +43,34 @@ def _lessons(folder: Path) -> tuple[Lesson, ...]:
         stem = path.name.removesuffix(ENDINGS["en"])
         number, _, name = stem.partition("-")
         titles = (_title(folder / f"{stem}{ENDINGS[lang]}") for lang in LANGUAGES)
-        found.append(Lesson(int(number), name, Words(*titles)))
+        found.append(Lesson(int(number), name, Message(*titles)))
     return tuple(found)
 
 
-def lesson(asked: str) -> Lesson:
-    """The lesson of that number (4, 04) or name (masks, 04-masks); an unknown one is told the nearest.
+def lesson(name: str) -> Lesson:
+    """The lesson with this number (4, 04) or name (masks, 04-masks).
 
-    For one whose text is still to come, the exercises that there are.
+    The error for an unknown lesson suggests the closest one; for a lesson without text it lists the exercises.
     """
-    wanted = asked.strip().lower().replace("_", "-").replace(" ", "-")
-    known = lessons()
-    for one in known:
+    wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
+    all_lessons = lessons()
+    for one in all_lessons:
         if wanted in (one.name, f"{one.number:02}-{one.name}") or wanted.lstrip("0") == str(one.number):
             return one
-    for number in coming():
+    for number in planned_lessons():
         if wanted.lstrip("0") == str(number):
             exercises = Listed(row.id for row in entries() if row.lesson == number)
             raise UnknownNameError("lesson-coming", number=number, exercises=exercises)
-    listed = Listed(f"{one.number} {one.name}" for one in known)
-    names = [one.name for one in known]
-    near = [name for name in names if wanted and wanted in name] or get_close_matches(wanted, names, n=1, cutoff=0.4)
+    listed = Listed(f"{one.number} {one.name}" for one in all_lessons)
+    names = [one.name for one in all_lessons]
+    near = [known for known in names if wanted and wanted in known] or get_close_matches(wanted, names, n=1, cutoff=0.4)
     if near:
-        raise UnknownNameError("lesson-unknown-near", asked=asked, nearest=near[0], listed=listed)
-    raise UnknownNameError("lesson-unknown", asked=asked, listed=listed)
+        raise UnknownNameError("lesson-unknown-near", asked=name, nearest=near[0], listed=listed)
+    raise UnknownNameError("lesson-unknown", asked=name, listed=listed)
 
 
 def _title(path: Path) -> str:
-    """The first heading, without the number that it may begin with."""
+    """The first heading, without its number."""
     with path.open(encoding="utf-8") as file:
         for line in file:
             if heading := re.match(r"#\s+(?:\d+\s*[·.:：]\s*)?(.*)", line):

@@ -1,1 +1,1 @@
-"""Interview questions: the bank, and when each is asked again."""
+"""Interview questions: the bank and the review schedule."""

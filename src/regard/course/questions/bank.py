@@ -1,4 +1,4 @@
-"""The question bank, and when each question is due again."""
+"""The question bank and the review schedule."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -8,17 +8,17 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from regard.course.progress import Card, Rating, moment
+from regard.course.progress import Card, Rating, timestamp
 from regard.errors import UnknownNameError
 from regard.messages import LANGUAGES, Language, language
 
 FOLDER = Path(__file__).parent
 IN_OWN_WORDS = ("attention-formula", "why-sqrt-d-k", "what-softmax-does")
-"""The three questions of document 002, which the check-list asks for; here, so that it needs no bank."""
+"""The three questions of document 002 on the check-list; listed here so that the check-list need not load the bank."""
 
 
 @dataclass(frozen=True)
-class Told:
+class QuestionText:
     """A question and its answers in one language."""
 
     ask: str
@@ -28,24 +28,24 @@ class Told:
 
 @dataclass(frozen=True)
 class Question:
-    """One question with all that belongs to it."""
+    """One question with its lesson, exercise and experiment."""
 
     id: str
     source: str
     lesson: int
     exercise: str
     experiment: str
-    en: Told
-    zh: Told
+    en: QuestionText
+    zh: QuestionText
 
-    def told(self, lang: Language | None = None) -> Told:
-        """In `lang`, or in the language of the moment."""
+    def text(self, lang: Language | None = None) -> QuestionText:
+        """The question in `lang`, or in the current language."""
         return self.zh if (lang or language()) == "zh" else self.en
 
 
 @cache
 def questions() -> tuple[Question, ...]:
-    """All of them: the check-list's first, then lesson by lesson.
+    """All questions: those of the check-list first, then by lesson.
 
     >>> questions()[0].id
     'attention-formula'
@@ -53,29 +53,31 @@ def questions() -> tuple[Question, ...]:
     found = []
     for path in sorted(FOLDER.glob("*.toml")):
         for row in tomllib.loads(path.read_text(encoding="utf-8"))["question"]:
-            en, zh = (Told(**{part: text.strip() for part, text in row.pop(lang).items()}) for lang in LANGUAGES)
+            en, zh = (
+                QuestionText(**{part: text.strip() for part, text in row.pop(lang).items()}) for lang in LANGUAGES
+            )
             found.append(Question(source=row.pop("from"), en=en, zh=zh, **row))
     return tuple(sorted(found, key=lambda question: (question.id not in IN_OWN_WORDS, question.lesson)))
 
 
-def question(asked: str) -> Question:
-    """The question of that id; an unknown id is told the nearest, if one is near."""
+def question(name: str) -> Question:
+    """The question with this id. The error for an unknown id suggests the closest one, if any."""
     known = {one.id: one for one in questions()}
-    wanted = asked.strip().lower().replace("_", "-")
+    wanted = name.strip().lower().replace("_", "-")
     if wanted not in known:
         near = get_close_matches(wanted, known, n=1)
         if not near:
-            raise UnknownNameError("question-unknown", asked=asked, count=len(known))
-        raise UnknownNameError("question-unknown-near", asked=asked, nearest=near[0], count=len(known))
+            raise UnknownNameError("question-unknown", asked=name, count=len(known))
+        raise UnknownNameError("question-unknown-near", asked=name, nearest=near[0], count=len(known))
     return known[wanted]
 
 
 WAITS = (1, 3, 7, 14, 30, 60)
-"""Days until a question that was answered well n + 1 times in a row is asked again."""
+"""WAITS[n] is the number of days until the next review after n + 1 good answers in a row."""
 
 
 def rate(card: Card | None, rating: Rating, today: date) -> Card:
-    """The card after a rating: "good" moves it on by a box, "again" back to the start and "unsure" to tomorrow.
+    """The card after a rating: "good" moves it up one box, "again" back to the start, "unsure" makes it due tomorrow.
 
     >>> rate(rate(None, "good", date(2026, 1, 1)), "good", date(2026, 1, 2)).due
     '2026-01-05'
@@ -88,16 +90,16 @@ def rate(card: Card | None, rating: Rating, today: date) -> Card:
         days = 1
     else:
         box, days = 0, 0
-    return Card(box=box, due=(today + timedelta(days)).isoformat(), rated=rating, at=moment())
+    return Card(box=box, due=(today + timedelta(days)).isoformat(), rated=rating, at=timestamp())
 
 
 def is_due(card: Card, today: date) -> bool:
-    """Whether its day has come."""
+    """Whether the card is due."""
     return card.due <= today.isoformat()
 
 
 def next_question(ids: Sequence[str], cards: Mapping[str, Card], today: date) -> str | None:
-    """What to ask now: what has waited longest, then what is new, then what was missed today; None if all can wait."""
+    """The next question: the longest overdue, then new ones, then those missed today; None if none is due."""
 
     def order(place: int) -> tuple[int, str, int]:
         card = cards.get(ids[place])
@@ -111,5 +113,5 @@ def next_question(ids: Sequence[str], cards: Mapping[str, Card], today: date) ->
 
 
 def next_day(ids: Sequence[str], cards: Mapping[str, Card]) -> str | None:
-    """The day on which the first of them is due; None where there is none."""
+    """The day on which the next question is due; None if there is none."""
     return min((cards[one].due for one in ids if one in cards), default=None)

@@ -1,16 +1,16 @@
-"""One block of scores in NumPy: the product, softcap, bias and mask, in a buffer that is used again."""
+"""One block of scores in NumPy: product, softcap, bias and mask, in a reused buffer."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from regard.kernels.tiles import COLUMNS_PER_QUESTION, block_of, head_of
+from regard.kernels.tiles import KEYS_PER_MASK_BLOCK, block_of, head_of
 from regard.masks import BoundMask
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """One head of one sample: its queries, keys and values, and who may look where."""
+    """One head of one sample: queries, keys, values, and mask."""
 
     q: np.ndarray
     k: np.ndarray
@@ -34,7 +34,7 @@ class Head:
         scale: float,
         softcap: float | None,
     ) -> "Head":
-        """Head h of sample b. Keys and values are made contiguous: BLAS copies anything else, once per block."""
+        """Head h of sample b. Keys and values are made contiguous: BLAS copies any other layout, once per block."""
         exact = exact_dtype(q)
         g = h // (q.shape[1] // k.shape[1])
         return cls(
@@ -51,8 +51,8 @@ class Head:
         return (0, self.k.shape[0]) if self.mask is None else self.mask.reach(rows)
 
     def scores(self, rows: slice, low: int, high: int, out: np.ndarray) -> np.ndarray:
-        """The scores of these rows and of the keys low … high, -inf where hidden, written into `out`."""
-        # Scaled before the product, as the definition has it; C order, so that rounding does not follow the layout.
+        """The scores of these rows and the keys low … high, -inf where masked, written into `out`."""
+        # Scaled before the product, as in the definition; C order, so that rounding does not depend on the layout.
         queries = np.ascontiguousarray(self.q[rows], dtype=self.k.dtype) * self.scale
         scores = np.matmul(queries, self.k[low:high].T, out=out)
         if self.softcap is not None:
@@ -62,20 +62,20 @@ class Head:
         if self.bias is not None:
             scores += block_of(self.bias, rows, slice(low, high))
         if self.mask is not None:
-            hide(scores, self.mask, rows, low, high)
+            mask_out(scores, self.mask, rows, low, high)
         return scores
 
 
 def exact_dtype(x: np.ndarray) -> np.dtype:
-    """What to compute in: float64 for float64, float32 for the rest."""
+    """The dtype of the computation: float64 for float64, float32 for the others."""
     return np.dtype(np.float64 if x.dtype.itemsize == 8 else np.float32)
 
 
-def hide(scores: np.ndarray, mask: BoundMask, rows: slice, low: int, high: int, value: float = -np.inf) -> None:
-    """Write `value` where the rows may not look."""
-    for tile, seen in mask.doubtful(rows, low, high, COLUMNS_PER_QUESTION):
+def mask_out(scores: np.ndarray, mask: BoundMask, rows: slice, low: int, high: int, value: float = -np.inf) -> None:
+    """Write `value` where keys are masked for the rows."""
+    for tile, visible in mask.partial_tiles(rows, low, high, KEYS_PER_MASK_BLOCK):
         part = scores[:, tile.start - low : tile.stop - low]
-        if seen is False:
+        if visible is False:
             part[...] = value
         else:
-            np.copyto(part, value, where=~seen)
+            np.copyto(part, value, where=~visible)

@@ -1,4 +1,4 @@
-"""Attention with its statistics from plain torch operations, block of rows by block of rows, with a backward."""
+"""Attention and its statistics from plain torch operations, one block of rows at a time, with a backward."""
 
 from regard.kernels.chunked.autograd import attention
 from regard.kernels.chunked.observe import rectangle

@@ -1,4 +1,4 @@
-"""The chunked kernel as an autograd function, and its gradients block of rows by block of rows."""
+"""The chunked kernel as an autograd function, with gradients computed one block of rows at a time."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def backward(
     H, G = q.shape[1], k.shape[1]
     exact = lse.dtype
     d_q = torch.zeros(q.shape, dtype=exact, device=q.device)
-    # One part per query head; those that share a key/value head are added up below.
+    # One part per query head; heads that share a key/value head are summed below.
     d_k = torch.zeros((q.shape[0], H, *k.shape[2:]), dtype=exact, device=q.device)
     d_v = torch.zeros((q.shape[0], H, *v.shape[2:]), dtype=exact, device=q.device)
     grad, out = grad.to(exact), out.to(exact)
@@ -41,7 +41,7 @@ def backward(
 
         def work(piece: tuple[tuple[int, ...], Slab]) -> None:
             at, slab = piece
-            _one_slab(slab, grad[at], delta[at], lse[at], scale, d_q[at], d_k[at], d_v[at])
+            _backward_slab(slab, grad[at], delta[at], lse[at], scale, d_q[at], d_k[at], d_v[at])
 
         run_all(work, pieces)
     if G != H:
@@ -49,20 +49,20 @@ def backward(
     return d_q.to(q.dtype), d_k.to(k.dtype), d_v.to(v.dtype)
 
 
-def _one_slab(
+def _backward_slab(
     slab: Slab, grad: Tensor, delta: Tensor, lse: Tensor, scale: float, d_q: Tensor, d_k: Tensor, d_v: Tensor
 ) -> None:
     for rows, low, high in slab.blocks(ROWS):
         scores = slab.scores(rows, low, high)
         shift = lse[..., rows, None]
-        # A row that saw nothing, or whose scores were not finite, has no weights to pass anything back through.
-        lost = ~shift.isfinite()
-        weights = (scores - shift.masked_fill(lost, 0)).exp_().masked_fill_(lost, 0)
+        # A fully masked row, or one with scores that are not finite, has no weights and passes no gradient.
+        undefined = ~shift.isfinite()
+        weights = (scores - shift.masked_fill(undefined, 0)).exp_().masked_fill_(undefined, 0)
         d_v[..., low:high, :] += weights.mT @ grad[..., rows, :]
         d_scores = grad[..., rows, :] @ slab.v[..., low:high, :].mT
-        d_scores = weights.mul_(d_scores.sub_(delta[..., rows, None].masked_fill(lost, 0)))
+        d_scores = weights.mul_(d_scores.sub_(delta[..., rows, None].masked_fill(undefined, 0)))
         if slab.softcap is not None:
-            # tanh'(x) = 1 − tanh²(x), and the capped score is softcap · tanh: made again without bias and mask.
+            # tanh'(x) = 1 − tanh²(x), and the capped score is softcap · tanh: recomputed without bias and mask.
             plain = Slab(slab.q, slab.k, slab.v, None, None, slab.softcap).scores(rows, low, high)
             d_scores.mul_(1 - (plain / slab.softcap) ** 2)
         d_q[..., rows, :] = (d_scores @ slab.k[..., low:high, :]) * scale
@@ -81,7 +81,7 @@ def attention(
     see: See | None = None,
     padding: Padding | None = None,
 ) -> tuple[Tensor, Statistics]:
-    """Output B H T Ev, differentiable in q, k and v, and the statistics that `see` asks for, which are not."""
+    """Output B H T Ev, differentiable in q, k and v, and the statistics in `see`, which are not differentiable."""
     found: list[Statistics] = []
     out = _Attention.apply(
         q, k, v, found, (see, padding), {"mask": mask, "bias": bias, "scale": scale, "softcap": softcap}
@@ -97,18 +97,18 @@ class _Attention(torch.autograd.Function):
         k: Tensor,
         v: Tensor,
         found: list[Statistics],
-        asked: tuple[See | None, Padding | None],
+        request: tuple[See | None, Padding | None],
         options: dict[str, Any],
     ) -> Tensor:
-        out, lse, statistics = forward(q, k, v, see=asked[0], padding=asked[1], **options)
+        out, lse, statistics = forward(q, k, v, see=request[0], padding=request[1], **options)
         found.append(statistics)
-        # The Record gets the LSE itself, and whoever changes it there must not change it here.
+        # The Record gets the LSE itself; a caller that changes it there must not change it here.
         ctx.save_for_backward(q, k, v, out, lse.clone())
         ctx.options = options
         return out
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():  # as it is only under create_graph=True
+        if torch.is_grad_enabled():  # only under create_graph=True
             raise BackendError("no-second-gradients")
         return (*backward(grad, *ctx.saved_tensors, **ctx.options), None, None, None)

@@ -1,63 +1,63 @@
 """Attention and its statistics in one pass over blocks of rows, in torch operations.
 
-Where only a map of wide bins is requested, PyTorch's fused kernel is called once per bin instead.
+When only a map with wide bins is requested, PyTorch's fused kernel is called once per bin instead.
 """
 
 import torch
 from torch import Tensor
 
-from regard.kernels.chunked.results import Results, add_block, add_strongest, allocate, finish
-from regard.kernels.chunked.scores import Slab, hide, slabs
+from regard.kernels.chunked.results import Results, add_block, add_top_keys, allocate, finish
+from regard.kernels.chunked.scores import Slab, mask_out, slabs
 from regard.kernels.chunked.workers import run_all
 from regard.kernels.tiles import Bins
 from regard.masks import BoundMask
 from regard.padding import Padding
 from regard.records import See, Statistics
 
-NARROWEST = 64
-"""Keys in a bin from which on a call per bin is worth its while."""
+MIN_BIN_WIDTH = 64
+"""Keys in a bin above which one fused call per bin is faster."""
 
 
-def suits(q: Tensor, slab: Slab, see: See | None, bins: Bins | None) -> bool:
-    """Whether this way can do what is asked, and is the quicker one."""
+def can_attend_by_bins(q: Tensor, slab: Slab, see: See | None, bins: Bins | None) -> bool:
+    """Whether `attend_by_bins` supports the request and is faster."""
     if bins is None or see is None or see.entropy or see.received or see.top or see.distance:
         return False
     if q.device.type != "cpu" or q.dtype not in (torch.float32, torch.float64):
         return False  # in half precision the merge would round once per bin
     plain = slab.bias is None and slab.softcap is None and slab.q.shape[-1] == slab.v.shape[-1]
     square = slab.q.shape[-2] == slab.k.shape[-2]
-    return plain and bins.wide >= NARROWEST and (slab.mask is None or (slab.mask.is_causal and square))
+    return plain and bins.width >= MIN_BIN_WIDTH and (slab.mask is None or (slab.mask.is_causal and square))
 
 
 def attend_by_bins(slab: Slab, bins: Bins, results: Results) -> None:
-    """One head: writes its output (T, Ev), LSE (T) and map, the latter still as sums over the rows of a bin."""
+    """Compute one head: output (T, Ev), LSE (T) and the map, as sums over the rows of a bin."""
     out, lse, pooled = results.out, results.lse, results.map
     assert pooled is not None
     causal = slab.mask is not None
     T, S = slab.q.shape[0], slab.k.shape[0]
-    of_bins = torch.full((bins.C, T), -torch.inf, dtype=lse.dtype)
+    bin_lse = torch.full((bins.C, T), -torch.inf, dtype=lse.dtype)
     for c in range(bins.C):
-        keys = slice(c * bins.wide, min(S, (c + 1) * bins.wide))
-        # Nobody before the first key of a bin sees it, and from there on the kernel's own causal mask is right.
+        keys = slice(c * bins.width, min(S, (c + 1) * bins.width))
+        # No query before the first key of a bin attends to it; from there on the kernel's own causal mask is right.
         first = keys.start if causal else 0
         part, part_lse = _fused(slab.q[first:], slab.k[keys], slab.v[keys], causal)
-        of_bins[c, first:] = part_lse
+        bin_lse[c, first:] = part_lse
         if c == 0:
             out.copy_(part)
             lse.copy_(part_lse)
         else:
-            share = torch.sigmoid(part_lse - lse[first:])  # of the keys so far
+            share = torch.sigmoid(part_lse - lse[first:])  # share of this bin among the keys so far
             out[first:].lerp_(part, share[:, None])
             lse[first:] = torch.logaddexp(lse[first:], part_lse)
-    shares = (of_bins - lse).exp_()  # C T
-    padded = torch.nn.functional.pad(shares, (0, bins.R * bins.high - T))
-    pooled.copy_(padded.unflatten(-1, (bins.R, bins.high)).sum(-1).T)
+    bin_weights = (bin_lse - lse).exp_()  # C T
+    padded = torch.nn.functional.pad(bin_weights, (0, bins.R * bins.height - T))
+    pooled.copy_(padded.unflatten(-1, (bins.R, bins.height)).sum(-1).T)
     if results.first is not None:
-        results.first.copy_((slab.q @ slab.k[0] - lse).exp_().sum())  # everyone sees the first key
+        results.first.copy_((slab.q @ slab.k[0] - lse).exp_().sum())  # every query attends to the first key
 
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
-    """PyTorch's CPU kernel for one head, with its LSE; the queries are scaled already."""
+    """Output and LSE of PyTorch's CPU kernel for one head; the queries are already scaled."""
     out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
         q[None, None], k[None, None], v[None, None], 0.0, causal, scale=1.0
     )
@@ -65,7 +65,7 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tenso
 
 
 ROWS = 128
-"""Rows at a time on the CPU: 2 MiB of scores at 4,096 keys."""
+"""Rows in a block on the CPU: 2 MiB of scores at 4,096 keys."""
 
 
 def forward(
@@ -88,64 +88,64 @@ def forward(
         pieces = slabs(q, k, v, mask, bias, scale, softcap)
 
         def work(piece: tuple[tuple[int, ...], Slab]) -> None:
-            slab, own = piece[1], results.at(piece[0])
-            if bins is not None and padding is None and suits(q, slab, see, bins):
-                attend_by_bins(slab, bins, own)
+            slab, slab_results = piece[1], results.at(piece[0])
+            if bins is not None and padding is None and can_attend_by_bins(q, slab, see, bins):
+                attend_by_bins(slab, bins, slab_results)
             else:
-                one_slab(slab, bins, own)
+                attend_in_blocks(slab, bins, slab_results)
 
         run_all(work, pieces)
     return results.out, results.lse, finish(results, see, bins, padding)
 
 
-def one_slab(slab: Slab, bins: Bins | None, results: Results) -> None:
-    """Block by block, everything that `results` has room for; the output only where it has a width."""
+def attend_in_blocks(slab: Slab, bins: Bins | None, results: Results) -> None:
+    """Compute everything that `results` has tensors for, block by block; the output only if its width is not 0."""
     S, lead = slab.k.shape[-2], slab.q.shape[:-2]
-    blocks = slab.blocks(ROWS, bins.high if bins else None)
+    blocks = slab.blocks(ROWS, bins.height if bins else None)
     largest = max(((rows.stop - rows.start) * (high - low) for rows, low, high in blocks), default=0)
-    # Fresh memory for every block would be paid for in page faults.
+    # New memory for every block would cost page faults.
     buffers = [slab.q.new_empty(lead.numel() * largest) for _ in range(2)]
     for rows, low, high in blocks:
         shape = (*lead, rows.stop - rows.start, high - low)
         size = lead.numel() * shape[-2] * shape[-1]
         scores = slab.scores(rows, low, high, out=buffers[0][:size].view(shape))
         weights = torch.softmax(scores, -1, out=buffers[1][:size].view(shape))
-        lse, highest, above = settled(scores, weights)
+        lse, row_max, above = lse_of_softmax(scores, weights)
         results.lse[..., rows] = lse
         if results.out.shape[-1]:
             results.out[..., rows, :] = weights @ slab.v[..., low:high, :]
         if results.top_indices is not None:
-            add_strongest(scores, weights, rows, low, results, S)
-        if results.entropy is not None:  # writes over the scores
-            # Both below the maximum: of two large numbers nearly equal the difference has few digits.
-            scores.sub_(highest[..., None])
+            add_top_keys(scores, weights, rows, low, results, S)
+        if results.entropy is not None:  # overwrites the scores
+            # Both relative to the maximum: the difference of two large, nearly equal numbers has few digits.
+            scores.sub_(row_max[..., None])
             results.entropy[..., rows] = above - mean_score(weights, scores, slab.mask, rows, low)
         add_block(weights, rows, low, bins, results)
 
 
 def mean_score(weights: Tensor, scores: Tensor, mask: BoundMask | None, rows: slice, low: int) -> Tensor:
-    """The sum of weight times score in each row, where a weight of 0 counts nothing, though its score be -inf."""
+    """The sum of weight times score in each row; a weight of 0 adds 0 even where its score is -inf."""
     if mask is not None:
-        hide(scores, mask, rows, low, low + scores.shape[-1], 0.0)
+        mask_out(scores, mask, rows, low, low + scores.shape[-1], 0.0)
     summed = torch.linalg.vecdot(weights, scores)
-    if summed.isnan().any():  # a bias may hide as well
+    if summed.isnan().any():  # a bias may mask as well
         scores.masked_fill_(scores == -torch.inf, 0)
         summed = torch.linalg.vecdot(weights, scores)
     return summed
 
 
-def settled(scores: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The LSE of each row, its highest score, and how far the LSE is above that, read off the largest weight.
+def lse_of_softmax(scores: Tensor, weights: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The LSE of each row, its maximum score, and their difference, computed from the largest weight.
 
-    Of a row that sees nothing they are -inf, 0 and 0, and its weights become 0.
+    For a fully masked row they are -inf, 0 and 0, and its weights become 0.
     """
-    highest = scores.amax(-1)
+    row_max = scores.amax(-1)
     above = -weights.amax(-1).log()
-    lse = highest + above
-    nothing = highest == -torch.inf
-    if nothing.any():
-        weights.masked_fill_(nothing[..., None], 0)  # softmax of nothing is NaN
-        lse.masked_fill_(nothing, -torch.inf)
-        highest.masked_fill_(nothing, 0)
-        above.masked_fill_(nothing, 0)
-    return lse, highest, above
+    lse = row_max + above
+    masked = row_max == -torch.inf
+    if masked.any():
+        weights.masked_fill_(masked[..., None], 0)  # the softmax of a fully masked row is NaN
+        lse.masked_fill_(masked, -torch.inf)
+        row_max.masked_fill_(masked, 0)
+        above.masked_fill_(masked, 0)
+    return lse, row_max, above

@@ -1,6 +1,6 @@
-"""What is added up while blocks of weights pass by: the tensors, one block added, and the means in the end.
+"""Statistics summed over blocks of weights: the tensors, adding one block, and the final means.
 
-A block is rows of weights, a range of keys wide, whoever made them; of scores only their order matters here.
+A block is some rows of weights and a range of keys, from any implementation; of the scores only their order is used.
 """
 
 from dataclasses import dataclass, fields
@@ -11,16 +11,16 @@ from torch import Tensor
 
 from regard.axes import distance_count
 from regard.kernels.chunked.scores import exact_dtype
-from regard.kernels.tiles import Bins, by_distance
+from regard.kernels.tiles import Bins, sums_by_distance
 from regard.padding import Padding, without_rows
 from regard.records import See, Statistics, Top
 
 
 @dataclass(slots=True)
 class Results:
-    """The tensors that blocks write into, B H first. `first` and `diagonals` are sums of weights until the end.
+    """The tensors that blocks write into, B H first. `first` and `diagonals` are sums of weights until `finish`.
 
-    text    B H T, False for queries that are padding: their weights are in no sum
+    is_text   B H T, False for padding queries: their weights are in no sum
     """
 
     out: Tensor
@@ -32,19 +32,19 @@ class Results:
     top_weights: Tensor | None = None
     first: Tensor | None = None
     diagonals: Tensor | None = None
-    text: Tensor | None = None
+    is_text: Tensor | None = None
 
-    def at(self, place: tuple[int, ...]) -> "Results":
+    def at(self, index: tuple[int, ...]) -> "Results":
         """The part that belongs to one slab."""
         parts: dict[str, Any] = {}
-        for one in fields(self):
-            whole = getattr(self, one.name)
-            parts[one.name] = None if whole is None else whole[place]
+        for field in fields(self):
+            whole = getattr(self, field.name)
+            parts[field.name] = None if whole is None else whole[index]
         return Results(**parts)
 
 
 def allocate(q: Tensor, S: int, Ev: int, bins: Bins | None, see: See | None, padding: Padding | None = None) -> Results:
-    """Room for what `see` asks for, and for an output Ev wide."""
+    """The tensors for the statistics in `see` and for an output of width Ev."""
     exact = exact_dtype(q)
     B, H, T, _ = q.shape
     results = Results(
@@ -60,11 +60,11 @@ def allocate(q: Tensor, S: int, Ev: int, bins: Bins | None, see: See | None, pad
     if bins is not None:
         results.map = zeros(bins.R, bins.C)
     if padding is not None and padding.queries is not None:
-        results.text = padding.queries[:, None].expand(B, H, T)
-    has_own_first = padding is not None and padding.keys is not None  # another key in each sample
-    results.received = zeros(S) if see.received or (see.sink and has_own_first) else None
+        results.is_text = padding.queries[:, None].expand(B, H, T)
+    first_key_differs = padding is not None and padding.keys is not None  # the first key differs by sample
+    results.received = zeros(S) if see.received or (see.sink and first_key_differs) else None
     results.entropy = zeros(T) if see.entropy else None
-    results.first = zeros() if see.sink and not has_own_first else None
+    results.first = zeros() if see.sink and not first_key_differs else None
     results.diagonals = zeros(max(0, T + S - 1)) if see.distance else None
     if see.top:
         k = min(see.top, S)
@@ -74,9 +74,9 @@ def allocate(q: Tensor, S: int, Ev: int, bins: Bins | None, see: See | None, pad
 
 
 def add_block(weights: Tensor, rows: slice, low: int, bins: Bins | None, results: Results) -> None:
-    """Add the weights of these rows and of the keys from `low` on to every sum asked for; those of padding become 0."""
-    if results.text is not None:
-        weights.masked_fill_(~results.text[..., rows, None], 0)
+    """Add the weights of these rows and the keys from `low` on to every requested sum; weights of padding become 0."""
+    if results.is_text is not None:
+        weights.masked_fill_(~results.is_text[..., rows, None], 0)
     high = low + weights.shape[-1]
     columns = None
     if bins is not None and results.map is not None:
@@ -86,27 +86,27 @@ def add_block(weights: Tensor, rows: slice, low: int, bins: Bins | None, results
     if results.first is not None and low == 0:
         results.first += weights[..., 0].sum(-1)
     if results.diagonals is not None:
-        # The key `low` meets the last of these rows on this diagonal, counted from the lower left of the whole.
+        # The diagonal of key `low` and the last of these rows, counted from the lower left of the whole matrix.
         start = low + (results.lse.shape[-1] - rows.stop)
-        along = _sums_of_diagonals(weights)
-        results.diagonals[..., start : start + along.shape[-1]] += along
+        diagonals_of_block = _sums_of_diagonals(weights)
+        results.diagonals[..., start : start + diagonals_of_block.shape[-1]] += diagonals_of_block
 
 
 def _add_to_map(weights: Tensor, rows: slice, low: int, bins: Bins, pooled: Tensor) -> Tensor:
     """Add a block to the sums of the map; returns it summed over the rows of each bin."""
     high = low + weights.shape[-1]
-    first, last = rows.start // bins.high, (rows.stop - 1) // bins.high + 1
-    columns = weights if bins.high == 1 else _sums_of_bins(weights, rows.start, bins.high)
-    left, right = low // bins.wide, -(-high // bins.wide)
+    first, last = rows.start // bins.height, (rows.stop - 1) // bins.height + 1
+    columns = weights if bins.height == 1 else _sums_of_bins(weights, rows.start, bins.height)
+    left, right = low // bins.width, -(-high // bins.width)
     padded = columns
-    if low % bins.wide or high % bins.wide:
-        padded = torch.nn.functional.pad(columns, (low - left * bins.wide, right * bins.wide - high))
-    pooled[..., first:last, left:right] += padded.unflatten(-1, (right - left, bins.wide)).sum(-1)
+    if low % bins.width or high % bins.width:
+        padded = torch.nn.functional.pad(columns, (low - left * bins.width, right * bins.width - high))
+    pooled[..., first:last, left:right] += padded.unflatten(-1, (right - left, bins.width)).sum(-1)
     return columns
 
 
 def _sums_of_bins(weights: Tensor, start: int, high: int) -> Tensor:
-    """The sums over the rows of each bin: the end of one that began before, whole ones, the beginning of another."""
+    """The sums over the rows of each bin: the end of a bin begun earlier, whole bins, the beginning of the next."""
     height = weights.shape[-2]
     head = min(height, -start % high)
     whole = (height - head) // high
@@ -127,7 +127,7 @@ def _sum_of_rows(x: Tensor) -> Tensor:
 
 
 def _sums_of_diagonals(weights: Tensor) -> Tensor:
-    """Sums along the diagonals, lower left first: every row is moved by one against the next, then rows are summed."""
+    """Sums along the diagonals, lower left first: each row is shifted by one against the next, then rows are summed."""
     *lead, height, width = weights.shape
     across = height + width - 1
     sheared = weights.new_zeros((*lead, height, across))
@@ -136,62 +136,62 @@ def _sums_of_diagonals(weights: Tensor) -> Tensor:
     return _sum_of_rows(sheared)
 
 
-def add_strongest(scores: Tensor, weights: Tensor, rows: slice, low: int, results: Results, S: int) -> None:
-    """The strongest keys of these rows by scores, -inf where hidden; for who sees too few the first others, at 0."""
+def add_top_keys(scores: Tensor, weights: Tensor, rows: slice, low: int, results: Results, S: int) -> None:
+    """Add the top keys of these rows; a row with too few visible keys gets the first masked ones, with weight 0."""
     assert results.top_indices is not None
     assert results.top_weights is not None
     k, width = results.top_indices.shape[-1], weights.shape[-1]
-    places = _highest(scores, min(k, width))
-    keys = places + low
-    lacking = scores.gather(-1, places[..., -1:])[..., 0] == -torch.inf
+    positions = _top_positions(scores, min(k, width))
+    keys = positions + low
+    too_few = scores.gather(-1, positions[..., -1:])[..., 0] == -torch.inf
     if width < k:
         keys = torch.nn.functional.pad(keys, (0, k - width))
-        lacking = torch.ones_like(lacking)
-    if lacking.any():
-        # The first k keys on either side are enough: hidden ones, in their order among those within.
+        too_few = torch.ones_like(too_few)
+    if too_few.any():
+        # The first k masked keys on either side are enough, in order with those in the block.
         before, after = min(low, k), min(S - low - width, k)
-        places = _highest(torch.nn.functional.pad(scores[lacking], (before, after), value=-torch.inf), k)
-        keys[lacking] = torch.where(places < before, places, places - before + low)
-    places = keys - low
-    within = (places >= 0) & (places < width)
+        positions = _top_positions(torch.nn.functional.pad(scores[too_few], (before, after), value=-torch.inf), k)
+        keys[too_few] = torch.where(positions < before, positions, positions - before + low)
+    positions = keys - low
+    in_block = (positions >= 0) & (positions < width)
     results.top_indices[..., rows, :] = keys
-    results.top_weights[..., rows, :] = weights.gather(-1, places.clamp(0, width - 1)).masked_fill_(~within, 0)
+    results.top_weights[..., rows, :] = weights.gather(-1, positions.clamp(0, width - 1)).masked_fill_(~in_block, 0)
 
 
-def _highest(x: Tensor, k: int) -> Tensor:
-    """Where the k highest numbers of each row stand, the higher first, of equal ones the earlier."""
-    values, places = x.topk(min(k + 1, x.shape[-1]), dim=-1)
-    # `topk` takes equal ones as they come: these rows, mostly none, are done again.
+def _top_positions(x: Tensor, k: int) -> Tensor:
+    """Positions of the k highest numbers of each row, highest first, the earlier of equal ones first."""
+    values, positions = x.topk(min(k + 1, x.shape[-1]), dim=-1)
+    # `topk` returns equal numbers in any order: such rows, usually none, are recomputed.
     equal = ~(values[..., :-1] > values[..., 1:]).all(-1)
-    places = places[..., :k].contiguous()
+    positions = positions[..., :k].contiguous()
     if equal.any():
-        places[equal] = _first_highest(x[equal], values[equal][:, k - 1 : k], k)
-    return places
+        positions[equal] = _top_positions_with_ties(x[equal], values[equal][:, k - 1 : k], k)
+    return positions
 
 
-def _first_highest(x: Tensor, least: Tensor, k: int) -> Tensor:
-    """The same, whatever is equal; `least` is the lowest number that is taken."""
+def _top_positions_with_ties(x: Tensor, least: Tensor, k: int) -> Tensor:
+    """The same for rows with equal numbers; `least` is the lowest number selected."""
     above = x > least
-    level = ~(above | (x < least))  # NaN too
-    taken = above | (level & (level.cumsum(-1) <= k - above.sum(-1, keepdim=True)))  # k of each row
-    places = taken.nonzero()[:, 1].view(-1, k)
-    order = x.gather(-1, places).sort(dim=-1, descending=True, stable=True).indices
-    return places.gather(-1, order)
+    level = ~(above | (x < least))  # includes NaN
+    selected = above | (level & (level.cumsum(-1) <= k - above.sum(-1, keepdim=True)))  # k per row
+    positions = selected.nonzero()[:, 1].view(-1, k)
+    order = x.gather(-1, positions).sort(dim=-1, descending=True, stable=True).indices
+    return positions.gather(-1, order)
 
 
 def finish(results: Results, see: See | None, bins: Bins | None, padding: Padding | None = None) -> Statistics:
-    """The means that are asked for, once every block was added: over the queries that see something and are text."""
+    """The requested means after every block was added: over queries that attend to a key and are not padding."""
     if see is None:
         return Statistics()
-    text = None if padding is None else padding.queries
-    lse = without_rows(results.lse, text, -torch.inf)
+    is_text = None if padding is None else padding.queries
+    lse = without_rows(results.lse, is_text, -torch.inf)
     if results.map is not None:
         assert bins is not None
         average(results.map, lse, bins)
-    count = who_looks(lse).sum(-1).clamp(min=1) if see.sink or see.distance else None
+    count = attending(lse).sum(-1).clamp(min=1) if see.sink or see.distance else None
     top = None
     if results.top_indices is not None and results.top_weights is not None:
-        top = top_of_text(results.top_indices, results.top_weights, text)
+        top = top_without_padding(results.top_indices, results.top_weights, is_text)
     first = results.first
     if see.sink and first is None:
         assert padding is not None
@@ -200,7 +200,7 @@ def finish(results: Results, see: See | None, bins: Bins | None, padding: Paddin
     return Statistics(
         map=results.map,
         lse=lse if see.lse or see.qk else None,
-        entropy=None if results.entropy is None else without_rows(results.entropy, text, 0),
+        entropy=None if results.entropy is None else without_rows(results.entropy, is_text, 0),
         received=results.received if see.received else None,
         top=top,
         sink=None if first is None or count is None else first / count,
@@ -209,30 +209,30 @@ def finish(results: Results, see: See | None, bins: Bins | None, padding: Paddin
 
 
 def at_first_keys(received: Tensor, padding: Padding) -> Tensor:
-    """What the first key of each text received, B H, of B H S."""
+    """The weight received by the first key of each text, B H, from B H S."""
     first = padding.first_keys()
     if first is None:
         return received[..., :1].sum(-1)
     return received.gather(-1, first[:, None, None].expand(*received.shape[:2], 1))[..., 0]
 
 
-def top_of_text(indices: Tensor, weights: Tensor, text: Tensor | None) -> Top:
-    """The strongest keys, B H T k; for padding the first ones, at 0, as for queries that see nothing."""
-    if text is None:
+def top_without_padding(indices: Tensor, weights: Tensor, is_text: Tensor | None) -> Top:
+    """The top keys, B H T k; for padding the first keys with weight 0, as for fully masked queries."""
+    if is_text is None:
         return Top(indices, weights)
-    unseen = torch.arange(indices.shape[-1], device=indices.device)
-    return Top(torch.where(text[:, None, :, None], indices, unseen), without_rows(weights, text, 0, axes=1))
+    placeholder = torch.arange(indices.shape[-1], device=indices.device)
+    return Top(torch.where(is_text[:, None, :, None], indices, placeholder), without_rows(weights, is_text, 0, axes=1))
 
 
-def who_looks(lse: Tensor) -> Tensor:
-    """1 for each query that sees something, else 0."""
-    return (lse != -torch.inf).to(lse.dtype)  # NaN counts as looking
+def attending(lse: Tensor) -> Tensor:
+    """1 for each query that attends to a key, else 0."""
+    return (lse != -torch.inf).to(lse.dtype)  # NaN counts as attending
 
 
 def average(sums: Tensor, lse: Tensor, bins: Bins) -> None:
-    """Make a map of sums, B H R C, one of means over the queries of each bin that see something."""
-    padded = torch.nn.functional.pad(who_looks(lse), (0, bins.R * bins.high - lse.shape[-1]))
-    sums /= padded.unflatten(-1, (bins.R, bins.high)).sum(-1).clamp(min=1)[..., None]
+    """Turn a map of sums, B H R C, into means over the attending queries of each bin, in place."""
+    padded = torch.nn.functional.pad(attending(lse), (0, bins.R * bins.height - lse.shape[-1]))
+    sums /= padded.unflatten(-1, (bins.R, bins.height)).sum(-1).clamp(min=1)[..., None]
 
 
 def _distances(results: Results, count: Tensor, padding: Padding | None) -> Tensor:
@@ -244,8 +244,8 @@ def _distances(results: Results, count: Tensor, padding: Padding | None) -> Tens
     offsets = None if padding is None else padding.offsets(T, S)
     if offsets is not None:
         far = (T - 1 + offsets[:, None] - torch.arange(T + S - 1, device=offsets.device)).abs()  # B diagonals
-        edges = 2 ** torch.arange(distance_count(T, S) - 1, device=offsets.device)
-        bins = torch.bucketize(far, edges, right=True)[:, None].expand_as(results.diagonals)
-        shares = count.new_zeros((*count.shape, len(edges) + 1)).scatter_add_(-1, bins, results.diagonals)
-        return shares / count[..., None]
-    return torch.stack(by_distance(results.diagonals, S), dim=-1) / count[..., None]
+        limits = 2 ** torch.arange(distance_count(T, S) - 1, device=offsets.device)
+        bins = torch.bucketize(far, limits, right=True)[:, None].expand_as(results.diagonals)
+        distance_sums = count.new_zeros((*count.shape, len(limits) + 1)).scatter_add_(-1, bins, results.diagonals)
+        return distance_sums / count[..., None]
+    return torch.stack(sums_by_distance(results.diagonals, S), dim=-1) / count[..., None]

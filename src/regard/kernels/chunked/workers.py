@@ -1,7 +1,6 @@
-"""Python threads over heads on the CPU, each with one thread of PyTorch's own.
+"""Python threads over heads on the CPU, each with one PyTorch thread.
 
-Softmax and products of one block are too small to be shared out; a head to each core is faster than a core's share
-of every block.
+The softmax and products of one block are too small to be divided among cores; one head per core is faster.
 """
 
 import os
@@ -18,18 +17,18 @@ Result = TypeVar("Result")
 
 
 def run_all(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Result]:
-    """The results of `work` on each piece, in order, without gradients: side by side, where there is enough to do."""
+    """The results of `work` on each piece, in order and without gradients; in parallel if there are enough pieces."""
     inference, workers = torch.is_inference_mode_enabled(), torch.get_num_threads()
 
     def without_gradients(piece: Piece) -> Result:
-        # Both belong to a thread, and tensors made in inference mode may be written to only there.
+        # Both settings are per thread, and inference tensors may be written to only in inference mode.
         with torch.inference_mode(inference), torch.no_grad():
             return work(piece)
 
     if len(pieces) < workers or workers == 1:
         return [without_gradients(piece) for piece in pieces]
-    # MKL's number of threads belongs to the process and OpenMP's to each thread, but PyTorch sets both at once: so the
-    # caller lends its number while the pool works, and takes it back.
+    # MKL's number of threads is per process and OpenMP's per thread, but PyTorch sets both at once: the caller's number
+    # is set to 1 while the pool works, and then restored.
     pool = _pool(workers)
     torch.set_num_threads(1)
     try:
@@ -38,10 +37,10 @@ def run_all(work: Callable[[Piece], Result], pieces: Sequence[Piece]) -> list[Re
         torch.set_num_threads(workers)
 
 
-class Alone:
-    """For work so small that to wake the other threads, and to wait until the system lets them run, takes longer.
+class SingleThread:
+    """Context manager: one PyTorch thread, for work so small that starting other threads takes longer.
 
-    A class, not a generator: it is entered for every attention of every token.
+    A class, not a generator: it is entered for every attention call of every token.
     """
 
     __slots__ = ("_workers",)
@@ -56,18 +55,18 @@ class Alone:
 
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
-    """So many threads, each told once to work alone."""
+    """A pool of `workers` threads, each set to one PyTorch thread."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="regard")
-    everyone = threading.Barrier(workers)
+    barrier = threading.Barrier(workers)
 
-    def settle(_: int) -> None:
+    def set_one_thread(_: int) -> None:
         torch.set_num_threads(1)
-        everyone.wait()
+        barrier.wait()
 
-    list(pool.map(settle, range(workers)))
+    list(pool.map(set_one_thread, range(workers)))
     return pool
 
 
 if hasattr(os, "register_at_fork"):
-    # The threads stay behind in the parent; a child starts its own.
+    # The threads exist only in the parent; a child starts its own.
     os.register_at_fork(after_in_child=_pool.cache_clear)

@@ -1,5 +1,5 @@
-"""Attention on a GPU whose single pass also yields the exact map, in Triton.
+"""Attention on a GPU in Triton: one pass computes the output and the exact map.
 
-`refusal` says beforehand what cannot be done, without Triton; `attention` does the rest. Nothing is imported here, so
-that one may ask where Triton is not installed.
+`support.refusal` reports in advance what is not supported, without Triton. This module imports nothing, so that it also
+works where Triton is not installed.
 """

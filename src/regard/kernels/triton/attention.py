@@ -1,7 +1,7 @@
-"""The kernels of this room as one backend: the output, and everything that `see` asks for.
+"""The Triton kernels as one backend: the output and every requested statistic.
 
-One pass gives the output, LSE, entropy and map; gradients flow through all of these. What is received, the strongest
-keys, distances and the sink need the LSE beforehand, and follow from q, k and it.
+One pass computes output, LSE, entropy and map, with gradients through all of them. Received attention, top keys,
+distances and the sink need the LSE first; they are computed from q, k and the LSE.
 """
 
 from dataclasses import replace
@@ -14,9 +14,9 @@ from regard.kernels.chunked.results import average
 from regard.kernels.tiles import Bins
 from regard.kernels.triton.autograd import attention_with_gradient
 from regard.kernels.triton.forward_launch import forward
-from regard.kernels.triton.lse_statistics import afterwards
-from regard.kernels.triton.mask_bands import for_text, sight_of
-from regard.kernels.triton.support import Asked, Told
+from regard.kernels.triton.lse_statistics import statistics_from_lse
+from regard.kernels.triton.mask_bands import bands_of, mask_padding_queries
+from regard.kernels.triton.support import ForwardRequest, ForwardResult
 from regard.masks import BoundMask
 from regard.padding import Padding
 from regard.records import See, Statistics
@@ -34,22 +34,22 @@ def attention(
     see: See | None = None,
     padding: Padding | None = None,
 ) -> tuple[Tensor, Statistics]:
-    """Output B H T Ev and the statistics, for a call that `refusal` has nothing against: no bias, for example.
+    """Output B H T Ev and the statistics, for a call that `refusal` accepts: for example, without a bias.
 
-    Beside padding, map and entropy come from a second walk: the first has summed up its queries with the others. Where
-    they are to have gradients, from a second forward, in which queries that are padding see nothing.
+    With padding, map and entropy come from a second pass, because the first one includes padding queries. If they need
+    gradients, they come from a second forward in which padding queries are fully masked.
     """
     assert bias is None
     if see is None or padding is None:
         return _attention(q, k, v, mask, scale, softcap, see)
     if see.differentiable:
         out, _ = _attention(q, k, v, mask, scale, softcap, None)
-        mask = mask if padding.queries is None else for_text(mask, padding.queries, k.shape[2])
+        mask = mask if padding.queries is None else mask_padding_queries(mask, padding.queries, k.shape[2])
         return out, _attention(q, k, k[..., :1], mask, scale, softcap, see, padding)[1]
-    told = _told(q, k, v, mask, scale, softcap, Asked(lse=True))
-    assert told.lse is not None
+    result = _forward(q, k, v, mask, scale, softcap, ForwardRequest(lse=True))
+    assert result.lse is not None
     options: dict[str, Any] = {"mask": mask, "scale": scale, "softcap": softcap, "see": see, "padding": padding}
-    return told.out, afterwards(q, k, told.lse.detach(), **options)
+    return result.out, statistics_from_lse(q, k, result.lse.detach(), **options)
 
 
 def _attention(
@@ -62,40 +62,49 @@ def _attention(
     see: See | None,
     padding: Padding | None = None,
 ) -> tuple[Tensor, Statistics]:
-    """The same, with the map and the entropy of all queries that see anything."""
+    """The same, with the map and the entropy over all attending queries."""
     bins = Bins.of(q.shape[2], k.shape[2], see)
-    asked = Asked() if see is None else Asked(lse=not see.nothing, entropy=see.entropy, bins=bins, top=see.top or 0)
-    told = _told(q, k, v, mask, scale, softcap, asked)
-    if see is None or told.lse is None:
-        return told.out, Statistics()
+    request = (
+        ForwardRequest()
+        if see is None
+        else ForwardRequest(lse=not see.is_empty, entropy=see.entropy, bins=bins, top=see.top or 0)
+    )
+    result = _forward(q, k, v, mask, scale, softcap, request)
+    if see is None or result.lse is None:
+        return result.out, Statistics()
     rest = replace(see, map=None, entropy=False)
-    lse, entropy, sums = (_apart(x, see.differentiable) for x in (told.lse, told.entropy, told.sums))
+    lse, entropy, sums = (_own_copy(x, see.differentiable) for x in (result.lse, result.entropy, result.sums))
     assert lse is not None
     options: dict[str, Any] = {"mask": mask, "scale": scale, "softcap": softcap, "see": rest, "padding": padding}
-    found = afterwards(q, k, lse.detach(), threshold=told.threshold, **options)
+    statistics = statistics_from_lse(q, k, lse.detach(), threshold=result.threshold, **options)
     if sums is not None and bins is not None:
         average(sums, lse.detach(), bins)
-    return told.out, found._replace(map=sums, entropy=entropy, lse=None if found.lse is None else lse)
+    return result.out, statistics._replace(map=sums, entropy=entropy, lse=None if statistics.lse is None else lse)
 
 
-def _told(
+def _forward(
     q: Tensor,
     k: Tensor,
     v: Tensor,
     mask: BoundMask | None,
     scale: float,
     softcap: float | None,
-    asked: Asked,
-) -> Told:
-    """What the one pass tells, with a way back where a gradient is wanted."""
+    request: ForwardRequest,
+) -> ForwardResult:
+    """The result of the single pass, with a backward if a gradient is needed."""
     if torch.is_grad_enabled() and any(x.requires_grad for x in (q, k, v)):
-        tell: dict[str, Any] = {"bins": asked.bins, "entropy": asked.entropy, "lse": asked.lse, "top": asked.top}
-        return attention_with_gradient(q, k, v, mask=mask, scale=scale, softcap=softcap, **tell)
-    return forward(q, k, v, sight_of(mask), scale=scale, softcap=softcap, asked=asked)
+        requested: dict[str, Any] = {
+            "bins": request.bins,
+            "entropy": request.entropy,
+            "lse": request.lse,
+            "top": request.top,
+        }
+        return attention_with_gradient(q, k, v, mask=mask, scale=scale, softcap=softcap, **requested)
+    return forward(q, k, v, bands_of(mask), scale=scale, softcap=softcap, request=request)
 
 
-def _apart(x: Tensor | None, differentiable: bool) -> Tensor | None:
-    """A statistic that may be changed: on the way back, the kernel's own must be what it was."""
+def _own_copy(x: Tensor | None, differentiable: bool) -> Tensor | None:
+    """A copy that the caller may change: the backward needs the kernel's own tensor unchanged."""
     if x is None or not x.requires_grad:
         return x
     return x.clone() if differentiable else x.detach().clone()

@@ -1,6 +1,7 @@
-"""The forward as autograd sees it: output, LSE, entropy and the map's sums, all with gradients for q, k and v.
+"""The forward as an autograd function: output, LSE, entropy and map sums, differentiable in q, k and v.
 
-What is kept for the backward is linear in the text: q, k, v, the output, the LSE, and the entropy if it was asked for.
+The tensors saved for the backward grow linearly with the sequence: q, k, v, the output, the LSE, and the entropy if
+requested.
 """
 
 from typing import Any, NamedTuple
@@ -10,37 +11,43 @@ from torch import Tensor
 
 from regard.errors import BackendError
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.backward import Known, Rows, keys_kernel, prepare_kernel, queries_kernel
+from regard.kernels.triton.backward import (
+    BackwardArguments,
+    ForwardOutputs,
+    key_gradients_kernel,
+    query_gradients_kernel,
+    row_terms_kernel,
+)
 from regard.kernels.triton.forward_launch import forward
 from regard.kernels.triton.launch import launch
-from regard.kernels.triton.mask_bands import Sight, sight_of
-from regard.kernels.triton.support import Asked, Told
+from regard.kernels.triton.mask_bands import MaskBands, bands_of
+from regard.kernels.triton.support import ForwardRequest, ForwardResult
 from regard.kernels.triton.tile_sizes import Blocks, power_of_two
-from regard.kernels.triton.tiles import LOG2E, Limits, parts_of_walk, tensors_in_tiles
+from regard.kernels.triton.tiles import LOG2E, Limits, loop_parts, tiled_tensors
 from regard.masks import BoundMask
 
 
-class Walks(NamedTuple):
-    """Blocks of the two walks, one that owns keys and one that owns queries.
+class BackwardBlocks(NamedTuple):
+    """Block sizes of the two backward passes: one program per tile of keys, and one per tile of queries.
 
-    `rows` of a block are what a program owns, `keys` what passes by, whichever they are.
+    `rows` of a block is the program's own tile, `keys` the streamed tile, whichever of the two they hold.
     """
 
     keys: Blocks
     queries: Blocks
 
 
-# By bytes of a number and width of a head, as in `blocks`. In half precision up to 128, without map and softcap, the
-# loop over tiles that all see spills no register.
-WALKS = {
-    (2, 32): Walks(keys=Blocks(128, 64, 8, 3), queries=Blocks(128, 128, 8, 2)),
-    (2, 64): Walks(keys=Blocks(64, 64, 4, 3), queries=Blocks(128, 64, 4, 3)),
-    (2, 128): Walks(keys=Blocks(64, 64, 4, 2), queries=Blocks(128, 64, 8, 3)),
-    (2, 256): Walks(keys=Blocks(64, 32, 8, 2), queries=Blocks(64, 64, 8, 2)),
-    (4, 32): Walks(keys=Blocks(64, 32, 4, 2), queries=Blocks(64, 32, 4, 2)),
-    (4, 64): Walks(keys=Blocks(32, 32, 8, 2), queries=Blocks(32, 32, 8, 2)),
-    (4, 128): Walks(keys=Blocks(32, 16, 8, 2), queries=Blocks(32, 16, 8, 2)),
-    (4, 256): Walks(keys=Blocks(16, 16, 8, 1), queries=Blocks(16, 16, 8, 1)),
+# By bytes per number and head width, as in `blocks`. In half precision up to width 128, without map and softcap, the
+# loop over fully visible tiles spills no register.
+BACKWARD_BLOCKS = {
+    (2, 32): BackwardBlocks(keys=Blocks(128, 64, 8, 3), queries=Blocks(128, 128, 8, 2)),
+    (2, 64): BackwardBlocks(keys=Blocks(64, 64, 4, 3), queries=Blocks(128, 64, 4, 3)),
+    (2, 128): BackwardBlocks(keys=Blocks(64, 64, 4, 2), queries=Blocks(128, 64, 8, 3)),
+    (2, 256): BackwardBlocks(keys=Blocks(64, 32, 8, 2), queries=Blocks(64, 64, 8, 2)),
+    (4, 32): BackwardBlocks(keys=Blocks(64, 32, 4, 2), queries=Blocks(64, 32, 4, 2)),
+    (4, 64): BackwardBlocks(keys=Blocks(32, 32, 8, 2), queries=Blocks(32, 32, 8, 2)),
+    (4, 128): BackwardBlocks(keys=Blocks(32, 16, 8, 2), queries=Blocks(32, 16, 8, 2)),
+    (4, 256): BackwardBlocks(keys=Blocks(16, 16, 8, 1), queries=Blocks(16, 16, 8, 1)),
 }
 
 
@@ -56,35 +63,37 @@ def attention_with_gradient(
     entropy: bool = False,
     lse: bool = False,
     top: int = 0,
-    blocks: Walks | None = None,
-) -> Told:
-    """q B H T E, k B G S E, v B G S Ev, of one dtype on one device; what is told can be differentiated, once."""
-    asked = Asked(lse=lse, entropy=entropy, bins=bins, top=top)
-    call = _Call(sight_of(mask), scale, softcap, bins, blocks)
-    return Told(*_Attention.apply(q, k, v, asked, call))
+    blocks: BackwardBlocks | None = None,
+) -> ForwardResult:
+    """q is B H T E, k is B G S E, v is B G S Ev, of one dtype on one device; the result can be differentiated once."""
+    request = ForwardRequest(lse=lse, entropy=entropy, bins=bins, top=top)
+    options = _CallOptions(bands_of(mask), scale, softcap, bins, blocks)
+    return ForwardResult(*_Attention.apply(q, k, v, request, options))
 
 
-class _Call(NamedTuple):
-    """What forward and backward have in common."""
+class _CallOptions(NamedTuple):
+    """The options shared by forward and backward."""
 
-    sight: Sight
+    bands: MaskBands
     scale: float
     softcap: float | None
     bins: Bins | None
-    blocks: Walks | None
+    blocks: BackwardBlocks | None
 
 
 class _Attention(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, q: Tensor, k: Tensor, v: Tensor, asked: Asked, call: _Call) -> Told:
-        asked_too = asked._replace(lse=True)
-        told = forward(q, k, v, call.sight, scale=call.scale, softcap=call.softcap, asked=asked_too)
-        ctx.save_for_backward(q, k, v, told.out, told.lse, told.entropy)
-        ctx.call = call
+    def forward(
+        ctx: Any, q: Tensor, k: Tensor, v: Tensor, request: ForwardRequest, options: _CallOptions
+    ) -> ForwardResult:
+        request_with_lse = request._replace(lse=True)
+        result = forward(q, k, v, options.bands, scale=options.scale, softcap=options.softcap, request=request_with_lse)
+        ctx.save_for_backward(q, k, v, result.out, result.lse, result.entropy)
+        ctx.options = options
         ctx.set_materialize_grads(False)
-        if told.threshold is not None:
-            ctx.mark_non_differentiable(told.threshold)
-        return told if asked.lse else told._replace(lse=None)
+        if result.threshold is not None:
+            ctx.mark_non_differentiable(result.threshold)
+        return result if request.lse else result._replace(lse=None)
 
     @staticmethod
     def backward(
@@ -96,106 +105,125 @@ class _Attention(torch.autograd.Function):
         d_sums: Tensor | None,
         _threshold: None,
     ) -> tuple[Tensor | None, ...]:
-        if torch.is_grad_enabled():  # as it is only under create_graph=True
+        if torch.is_grad_enabled():  # only under create_graph=True
             raise BackendError("no-second-gradients")
         q, k, v, out, lse, entropy = ctx.saved_tensors
         if d_out is None:
             d_out = torch.zeros_like(out)
         elif d_out.stride(-1) != 1 or 0 in d_out.stride():
-            d_out = d_out.contiguous()  # of a sum, for example, it is one number, told everywhere
-        if _may_be_blind(ctx.call.sight):
+            d_out = d_out.contiguous()  # the gradient of a sum, for example, is one expanded number
+        if _may_mask_queries(ctx.options.bands):
             d_out = d_out.masked_fill((lse == -torch.inf)[..., None], 0)  # 0 · inf would be NaN
-        told = Rows(out, lse, *(None if x is None else x.contiguous() for x in (d_lse, entropy, d_entropy)))
-        return (*_gradients(ctx.call, q, k, v, d_out, told, d_sums, ctx.needs_input_grad), None, None)
+        outputs = ForwardOutputs(
+            out, lse, *(None if x is None else x.contiguous() for x in (d_lse, entropy, d_entropy))
+        )
+        return (*_gradients(ctx.options, q, k, v, d_out, outputs, d_sums, ctx.needs_input_grad), None, None)
 
 
-def _may_be_blind(sight: Sight) -> bool:
-    """Whether some query may see nothing, by what is known without looking."""
-    return sight.queries is not None or (sight.left or 0) < 0 or sight.offset + (sight.right or 0) < 0
+def _may_mask_queries(bands: MaskBands) -> bool:
+    """Whether some query may be fully masked, judged without reading tensors."""
+    return bands.queries is not None or (bands.left or 0) < 0 or bands.offset + (bands.right or 0) < 0
 
 
 class _Side(NamedTuple):
-    """Queries or keys: what a walk loads of them, as wide as a key and as a value; how many; how many share a bin."""
+    """Queries or keys: tensors of a pass (width of a key, width of a value), their length, and the size of a bin."""
 
     tensors: tuple[Tensor, Tensor]
     length: int
-    bin: int | None
+    bin_size: int | None
 
 
 def _gradients(
-    call: _Call,
+    options: _CallOptions,
     q: Tensor,
     k: Tensor,
     v: Tensor,
     d_out: Tensor,
-    told: Rows,
+    outputs: ForwardOutputs,
     d_sums: Tensor | None,
-    wanted: tuple[bool, ...],
+    needs_grad: tuple[bool, ...],
 ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """Those of q, k and v."""
+    """The gradients of q, k and v."""
     if not (q.numel() and k.numel()):
         return torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
-    known, sight, bins = _known(call, q, k, told, d_sums), call.sight, call.bins if d_sums is not None else None
-    queries = _Side((q, d_out), q.shape[2], bins.high if bins else None)
-    keys = _Side((k, v), k.shape[2], bins.wide if bins else None)
-    blocks = call.blocks or WALKS[q.itemsize, power_of_two(max(q.shape[-1], v.shape[-1]), 32)]
-    _walk(prepare_kernel, blocks.queries, known, queries, keys, sight, told)
+    args, bands, bins = (
+        _backward_arguments(options, q, k, outputs, d_sums),
+        options.bands,
+        options.bins if d_sums is not None else None,
+    )
+    queries = _Side((q, d_out), q.shape[2], bins.height if bins else None)
+    keys = _Side((k, v), k.shape[2], bins.width if bins else None)
+    blocks = options.blocks or BACKWARD_BLOCKS[q.itemsize, power_of_two(max(q.shape[-1], v.shape[-1]), 32)]
+    _launch_pass(row_terms_kernel, blocks.queries, args, queries, keys, bands, outputs)
     d_q = d_k = d_v = None
-    if wanted[1] or wanted[2]:
+    if needs_grad[1] or needs_grad[2]:
         d_k, d_v = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (k, v))
-        _walk(keys_kernel, blocks.keys, known, keys, queries, sight.swapped(), d_k, d_v)
-    if wanted[0]:
+        _launch_pass(key_gradients_kernel, blocks.keys, args, keys, queries, bands.swapped(), d_k, d_v)
+    if needs_grad[0]:
         d_q = torch.empty(q.shape, dtype=q.dtype, device=q.device)
-        _walk(queries_kernel, blocks.queries, known, queries, keys, sight, d_q)
+        _launch_pass(query_gradients_kernel, blocks.queries, args, queries, keys, bands, d_q)
     return d_q, d_k, d_v
 
 
-def _known(call: _Call, q: Tensor, k: Tensor, told: Rows, d_sums: Tensor | None) -> Known:
-    """With room for what is the same along a row."""
+def _backward_arguments(
+    options: _CallOptions, q: Tensor, k: Tensor, outputs: ForwardOutputs, d_sums: Tensor | None
+) -> BackwardArguments:
+    """The arguments of all three kernels, with buffers for the values per row."""
     shift, delta, slope = torch.empty((3, *q.shape[:3]), dtype=torch.float32, device=q.device)
-    return Known(
+    return BackwardArguments(
         H=q.shape[1],
         T=q.shape[2],
         S=k.shape[2],
-        scale=call.scale * LOG2E,
-        cap=None if call.softcap is None else call.softcap * LOG2E,
+        scale=options.scale * LOG2E,
+        cap=None if options.softcap is None else options.softcap * LOG2E,
         shift=shift,
         delta=delta,
-        slope=None if told.d_entropy is None else slope,
+        slope=None if outputs.d_entropy is None else slope,
         sums=None if d_sums is None else d_sums.contiguous(),
-        R=call.bins.R if call.bins else 0,
-        C=call.bins.C if call.bins else 0,
-        high=call.bins.high if call.bins else 0,
-        wide=call.bins.wide if call.bins else 0,
+        R=options.bins.R if options.bins else 0,
+        C=options.bins.C if options.bins else 0,
+        bin_height=options.bins.height if options.bins else 0,
+        bin_width=options.bins.width if options.bins else 0,
     )
 
 
-def _walk(
-    kernel: Any, blocks: Blocks, known: Known, own: _Side, passing: _Side, sight: Sight, *rest: Tensor | Rows
+def _launch_pass(
+    kernel: Any,
+    blocks: Blocks,
+    args: BackwardArguments,
+    own: _Side,
+    streamed: _Side,
+    bands: MaskBands,
+    *rest: Tensor | ForwardOutputs,
 ) -> None:
-    """Start a kernel whose programs own tiles of one side and walk over the other; `sight` is that of the own side."""
-    rows, step = min(blocks.rows, power_of_two(own.length)), min(blocks.keys, power_of_two(passing.length))
-    if passing.bin is not None:
-        step = min(step, max(16, 1 << (passing.bin.bit_length() - 1)))  # then at most one bin ends in a tile
-    limits = Limits.of(sight, rows)
-    tensors, by_engine = tensors_in_tiles(*((x, rows) for x in own.tensors), *((x, step) for x in passing.tensors))
+    """Launch a kernel whose programs own tiles of one side and loop over the other; `bands` is that of the own side."""
+    rows, step = min(blocks.rows, power_of_two(own.length)), min(blocks.keys, power_of_two(streamed.length))
+    if streamed.bin_size is not None:
+        step = min(step, max(16, 1 << (streamed.bin_size.bit_length() - 1)))  # then at most one bin ends in a tile
+    limits = Limits.of(bands, rows)
+    tensors, uses_tma = tiled_tensors(*((x, rows) for x in own.tensors), *((x, step) for x in streamed.tensors))
     E, Ev = (x.shape[-1] for x in own.tensors)
     constants: dict[str, Any] = {"E": E, "EV": Ev, "BLOCK_E": power_of_two(E), "BLOCK_EV": power_of_two(Ev)}
-    constants |= {"OWN": rows, "PASSING": step, "TMA": by_engine, "SPREAD": _spread(passing.bin, step)}
-    constants |= parts_of_walk(limits, passing.length % step == 0)
-    constants["SERVED"] = known.H // min(side.tensors[0].shape[1] for side in (own, passing))
+    constants |= {
+        "OWN": rows,
+        "STREAMED": step,
+        "TMA": uses_tma,
+        "BINS_TOUCHED": _bins_touched(streamed.bin_size, step),
+    }
+    constants |= loop_parts(limits, streamed.length % step == 0)
+    constants["GROUP_SIZE"] = args.H // min(side.tensors[0].shape[1] for side in (own, streamed))
     programs = own.tensors[0].shape[:2].numel() * -(-own.length // rows)
     warps = blocks.warps if rows == blocks.rows else min(4, blocks.warps)
     blocks = Blocks(rows, step, warps, blocks.stages)
-    launch(kernel, programs, blocks, own.tensors[0], known, *tensors, limits, *rest, **constants)
+    launch(kernel, programs, blocks, own.tensors[0], args, *tensors, limits, *rest, **constants)
 
 
-def _spread(bin: int | None, step: int) -> str:
-    """How many bins a tile of `step` may touch, in the kernels' words; none without a map.
+def _bins_touched(bin_size: int | None, step: int) -> str:
+    """The number of bins that a tile of `step` positions may touch: the constant BINS_TOUCHED; "" without a map.
 
-    >>> _spread(None, 64), _spread(128, 64), _spread(100, 64), _spread(10, 16)
+    >>> _bins_touched(None, 64), _bins_touched(128, 64), _bins_touched(100, 64), _bins_touched(10, 16)
     ('', 'one', 'two', 'any')
     """
-    if bin is None:
+    if bin_size is None:
         return ""
-    return "one" if bin % step == 0 else "two" if bin > step else "any"
+    return "one" if bin_size % step == 0 else "two" if bin_size > step else "any"

@@ -1,10 +1,10 @@
-"""Attention in one pass over key tiles, and what the same pass can tell: LSE, maximum, entropy, the map's row strips.
+"""Attention in one pass over key tiles, with LSE, maximum, entropy and the map's row strips from the same pass.
 
-A program owns a tile of queries and walks over the keys that these see: those at the left edge, where it asks who may
-look, then those that all see, then those at the right edge. What is not asked for is compiled away.
+A program owns a tile of queries and loops over the keys visible to it: first tiles at the left edge, where the mask is
+evaluated, then fully visible tiles, then tiles at the right edge. Statistics that are not requested are compiled away.
 
-Entropy is kept as Σ p (s − m), under the running maximum m as Σ p is: large scores cost it no digits. For the map see
-`pooling`. No number is written by two programs, so the result is the same to the last bit every time.
+Entropy is accumulated as Σ p (s − m), relative to the running maximum m as Σ p is: large scores cost no precision. For
+the map see `pooling`. No number is written by two programs, so the result is bitwise reproducible.
 """
 
 from typing import Any, NamedTuple
@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
-from regard.kernels.triton.pooling import add_to_bins, close_bins, pool_rows
-from regard.kernels.triton.tiles import load_rows, part_of_walk, score_tile, seen_tile, tiles_to_see
+from regard.kernels.triton.pooling import add_to_bins, store_last_bin, sum_bin_rows
+from regard.kernels.triton.tiles import load_rows, loop_range, mask_tile, score_tile, visible_tiles
 
 
-class Task(NamedTuple):
-    """Sizes, and where what is found goes; what is None is compiled away.
+class ForwardArguments(NamedTuple):
+    """Sizes and output tensors; fields that are None are compiled away.
 
-    served   query heads to a key head
-    scale    not negative; it and `cap` hold the factor log2 e already
-    out      B H T Ev; lse, maximum and entropy are B H T in float32
+    group_size   query heads per key head
+    scale        not negative; it and `cap` include the factor log2 e
+    out          B H T Ev; lse, maximum and entropy are B H T in float32
     """
 
     H: int
-    served: int
+    group_size: int
     T: int
     S: int
     scale: float
@@ -38,12 +38,12 @@ class Task(NamedTuple):
 
 @triton.jit
 def forward_kernel(
-    task,
+    args,
     q,
     k,
     v,
     limits,
-    pool,
+    buffers,
     first,
     last,
     E: tl.constexpr,
@@ -52,50 +52,50 @@ def forward_kernel(
     BLOCK_EV: tl.constexpr,
     ROWS: tl.constexpr,
     KEYS: tl.constexpr,
-    FIRST: tl.constexpr,
-    LAST: tl.constexpr,
+    FIRST_PART: tl.constexpr,
+    LAST_PART: tl.constexpr,
     TMA: tl.constexpr,
     BINS: tl.constexpr,
-    SHARE: tl.constexpr,
-    TALL: tl.constexpr,
+    BIN_UNIT: tl.constexpr,
+    BIN_ROWS: tl.constexpr,
 ):
-    """The row tiles `first` … `last`, counted through all heads: one to a program, or, with scratch, one by one.
+    """Compute the row tiles `first` … `last`, counted over all heads: one per program, or several with scratch.
 
-    FIRST, LAST: parts of the walk. BINS, SHARE, TALL: see `pooling`; without a map BINS is "".
+    FIRST_PART, LAST_PART: parts of the loop. BINS, BIN_UNIT, BIN_ROWS: see `pooling`; without a map BINS is "".
     """
-    tiles, own, programs = tl.cdiv(task.T, ROWS), tl.program_id(0), tl.num_programs(0)
+    tiles, program, programs = tl.cdiv(args.T, ROWS), tl.program_id(0), tl.num_programs(0)
     if BINS == "":
-        at = first + own
+        at = first + program
         head, tile = at // tiles, at % tiles
         if limits.right is not None:
-            tile = tiles - 1 - tile  # the longest first
-        _row_tile(
-            task, q, k, v, limits, pool, head, tile,
-            E, EV, BLOCK_E, BLOCK_EV, ROWS, KEYS, FIRST, LAST, TMA, BINS, SHARE, TALL,
+            tile = tiles - 1 - tile  # longest first
+        _attend_tile(
+            args, q, k, v, limits, buffers, head, tile,
+            E, EV, BLOCK_E, BLOCK_EV, ROWS, KEYS, FIRST_PART, LAST_PART, TMA, BINS, BIN_UNIT, BIN_ROWS,
         )  # fmt: skip
     else:
         heads = (last - first) // tiles
-        for turn in range(tl.cdiv(last - first, programs)):
-            # To and fro, from the longest tiles of all heads to the shortest: all programs have as much to do.
-            at = turn * programs + tl.where(turn % 2 == 1, programs - 1 - own, own)
+        for wave in range(tl.cdiv(last - first, programs)):
+            # Alternating direction, from the longest tiles of all heads to the shortest: this balances the programs.
+            at = wave * programs + tl.where(wave % 2 == 1, programs - 1 - program, program)
             if at < last - first:
                 head, tile = first // tiles + at // tiles, at % tiles
                 if limits.right is not None:
                     head, tile = first // tiles + at % heads, tiles - 1 - at // heads
-                _row_tile(
-                    task, q, k, v, limits, pool, head, tile,
-                    E, EV, BLOCK_E, BLOCK_EV, ROWS, KEYS, FIRST, LAST, TMA, BINS, SHARE, TALL,
+                _attend_tile(
+                    args, q, k, v, limits, buffers, head, tile,
+                    E, EV, BLOCK_E, BLOCK_EV, ROWS, KEYS, FIRST_PART, LAST_PART, TMA, BINS, BIN_UNIT, BIN_ROWS,
                 )  # fmt: skip
 
 
 @triton.jit
-def _row_tile(
-    task,
+def _attend_tile(
+    args,
     q,
     k,
     v,
     limits,
-    pool,
+    buffers,
     head,
     tile,
     E: tl.constexpr,
@@ -104,89 +104,93 @@ def _row_tile(
     BLOCK_EV: tl.constexpr,
     ROWS: tl.constexpr,
     KEYS: tl.constexpr,
-    FIRST: tl.constexpr,
-    LAST: tl.constexpr,
+    FIRST_PART: tl.constexpr,
+    LAST_PART: tl.constexpr,
     TMA: tl.constexpr,
     BINS: tl.constexpr,
-    SHARE: tl.constexpr,
-    TALL: tl.constexpr,
+    BIN_UNIT: tl.constexpr,
+    BIN_ROWS: tl.constexpr,
 ):
-    """One tile of queries of one head, from its first key to everything that is found."""
-    T, S = task.T, task.S
-    sample, h = head // task.H, head % task.H
-    g = h // task.served
+    """Compute one tile of queries of one head: output and all statistics."""
+    T, S = args.T, args.S
+    sample, h = head // args.H, head % args.H
+    g = h // args.group_size
     rows = tile * ROWS + tl.arange(0, ROWS)
     queries = load_rows(q, sample, h, tile * ROWS, T, ROWS, E, BLOCK_E, False, TMA)
 
-    edges = tiles_to_see(limits, sample, tile, T, S, ROWS, KEYS)
+    edges = visible_tiles(limits, sample, tile, T, S, ROWS, KEYS)
     m = tl.full((ROWS,), float("-inf"), tl.float32)
-    total, mean, mass = tl.zeros((ROWS,), tl.float32), tl.zeros((ROWS,), tl.float32), tl.zeros((ROWS,), tl.float32)
+    total, score_sum, bin_sum = (
+        tl.zeros((ROWS,), tl.float32),
+        tl.zeros((ROWS,), tl.float32),
+        tl.zeros((ROWS,), tl.float32),
+    )
     acc = tl.zeros((ROWS, BLOCK_EV), tl.float32)
-    for part in tl.static_range(FIRST, LAST + 1):
-        begin, end = part_of_walk(edges, part)
+    for part in tl.static_range(FIRST_PART, LAST_PART + 1):
+        begin, end = loop_range(edges, part)
         for start in range(begin, end, KEYS):
             keys = load_rows(k, sample, g, start, S, KEYS, E, BLOCK_E, part == 1, TMA)
-            x, highest, shift = _scores_below_maximum(task, limits, queries, keys, m, sample, rows, start, part == 1)
+            x, new_max, shift = _shifted_scores(args, limits, queries, keys, m, sample, rows, start, part == 1)
             p = tl.exp2(x)
-            fade = tl.exp2(m - shift)
+            rescale = tl.exp2(m - shift)
             row_sum = tl.sum(p, 1)
-            if task.entropy is not None:
-                moved = tl.where(m == float("-inf"), 0.0, m - shift)
+            if args.entropy is not None:
+                max_change = tl.where(m == float("-inf"), 0.0, m - shift)
                 if part != 1:
                     x = tl.where(x == float("-inf"), 0.0, x)
-                mean = fade * (mean + total * moved) + tl.sum(p * x, 1)
-            total = total * fade + row_sum
+                score_sum = rescale * (score_sum + total * max_change) + tl.sum(p * x, 1)
+            total = total * rescale + row_sum
             values = load_rows(v, sample, g, start, S, KEYS, EV, BLOCK_EV, part == 1, TMA)
-            acc = tl.dot(p.to(values.dtype), values, acc * fade[:, None], input_precision="ieee")
+            acc = tl.dot(p.to(values.dtype), values, acc * rescale[:, None], input_precision="ieee")
             if BINS != "":
-                mass = add_to_bins(pool, start, p, row_sum, fade, shift, mass, ROWS, KEYS, BINS, SHARE)
-            m = highest
+                bin_sum = add_to_bins(buffers, start, p, row_sum, rescale, shift, bin_sum, ROWS, KEYS, BINS, BIN_UNIT)
+            m = new_max
 
-    lse = _tell(task, head, rows, acc, m, total, mean, EV)
+    lse = _store_results(args, head, rows, acc, m, total, score_sum, EV)
     if BINS != "":
-        close_bins(pool, edges[3], m, mass, ROWS, BINS)
-        pool_rows(pool, head, tile, lse, edges[0], edges[3], T, ROWS, BINS, TALL)
+        store_last_bin(buffers, edges[3], m, bin_sum, ROWS, BINS)
+        sum_bin_rows(buffers, head, tile, lse, edges[0], edges[3], T, ROWS, BINS, BIN_ROWS)
 
 
 @triton.jit
-def _scores_below_maximum(task, limits, queries, keys, m, sample, rows, start, ALL_SEE: tl.constexpr):
-    """The scores of a tile less their shift, the new running maximum, and that shift: the maximum, where there is one.
+def _shifted_scores(args, limits, queries, keys, m, sample, rows, start, ALL_VISIBLE: tl.constexpr):
+    """The scores of a tile minus their shift, the new running maximum, and the shift: the maximum, or 0 if it is -inf.
 
-    start    the first key of the tile
-    ALL_SEE  every query sees every key of it
+    start        the first key of the tile
+    ALL_VISIBLE  every key of it is visible to every query
     """
-    if not ALL_SEE or task.cap is not None:
-        s = score_tile(queries, tl.trans(keys), task.scale, task.cap, task.cap is not None)
-        if not ALL_SEE:
+    if not ALL_VISIBLE or args.cap is not None:
+        s = score_tile(queries, tl.trans(keys), args.scale, args.cap, args.cap is not None)
+        if not ALL_VISIBLE:
             columns = start + tl.arange(0, keys.shape[0])[None, :]
-            s = tl.where(seen_tile(limits, sample, rows[:, None], columns, task.T, task.S), s, float("-inf"))
-        highest = tl.maximum(m, tl.max(s, 1))
-        # Who has seen nothing yet stays at -inf, and -inf - -inf would be NaN.
-        shift = tl.where(highest == float("-inf"), 0.0, highest)
+            s = tl.where(mask_tile(limits, sample, rows[:, None], columns, args.T, args.S), s, float("-inf"))
+        new_max = tl.maximum(m, tl.max(s, 1))
+        # A query without a visible key so far stays at -inf, and -inf - -inf would be NaN.
+        shift = tl.where(new_max == float("-inf"), 0.0, new_max)
         x = s - shift[:, None]
     else:
-        # Scaled after the maximum was found, so that scaling and shifting are one operation.
+        # Scaled after the maximum is found, so that scaling and shifting are one operation.
         s = tl.dot(queries, tl.trans(keys), input_precision="ieee")
-        highest = tl.maximum(m, tl.max(s, 1) * task.scale)
-        shift = highest
-        x = s * task.scale - shift[:, None]
-    return x, highest, shift
+        new_max = tl.maximum(m, tl.max(s, 1) * args.scale)
+        shift = new_max
+        x = s * args.scale - shift[:, None]
+    return x, new_max, shift
 
 
 @triton.jit
-def _tell(task, head, rows, acc, m, total, mean, EV: tl.constexpr):
-    """Store what was found of these queries; returns their LSE in base 2."""
+def _store_results(args, head, rows, acc, m, total, score_sum, EV: tl.constexpr):
+    """Store the results of these queries; returns their LSE in base 2."""
     lse = m + tl.log2(total)
-    divisor = tl.where(total == 0.0, 1.0, total)  # who saw nothing gets zeros
-    here, there = tl.cast(head, tl.int64) * task.T + rows, rows < task.T
+    divisor = tl.where(total == 0.0, 1.0, total)  # fully masked queries get zeros
+    row_index, in_range = tl.cast(head, tl.int64) * args.T + rows, rows < args.T
     columns = tl.arange(0, acc.shape[1])[None, :]
-    out = (acc / divisor[:, None]).to(task.out.dtype.element_ty)
-    tl.store(task.out + here[:, None] * EV + columns, out, mask=there[:, None] & (columns < EV))
-    if task.lse is not None:
-        tl.store(task.lse + here, lse * 0.6931471805599453, mask=there)
-    if task.maximum is not None:
-        tl.store(task.maximum + here, m * 0.6931471805599453, mask=there)
-    if task.entropy is not None:
-        entropy = (tl.log2(divisor) - mean / divisor) * 0.6931471805599453
-        tl.store(task.entropy + here, tl.where(entropy < 0.0, 0.0, entropy), mask=there)
+    out = (acc / divisor[:, None]).to(args.out.dtype.element_ty)
+    tl.store(args.out + row_index[:, None] * EV + columns, out, mask=in_range[:, None] & (columns < EV))
+    if args.lse is not None:
+        tl.store(args.lse + row_index, lse * 0.6931471805599453, mask=in_range)
+    if args.maximum is not None:
+        tl.store(args.maximum + row_index, m * 0.6931471805599453, mask=in_range)
+    if args.entropy is not None:
+        entropy = (tl.log2(divisor) - score_sum / divisor) * 0.6931471805599453
+        tl.store(args.entropy + row_index, tl.where(entropy < 0.0, 0.0, entropy), mask=in_range)
     return lse

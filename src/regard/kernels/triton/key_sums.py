@@ -1,9 +1,9 @@
-"""What a map is made of, from q, k and the LSE alone: sums of the weights over bins, columns and distances.
+"""Sums of the weights over bins, columns and distances, from q, k and the LSE.
 
-It follows any kernel's output, which stays as it is. A program owns a tile of keys of one query head and walks over the
-queries that see it. The sums over a bin's queries are stored where the bin ends, one for each bin of keys that the tile
-touches, and put together by a second, small kernel. No number is written by two programs, so the result is the same to
-the last bit every time.
+The output of the kernel that computed the LSE stays unchanged. A program owns a tile of keys of one query head and
+loops over the queries that attend to it. The sums over a bin's queries are stored when the bin ends, one for each bin
+of keys that the tile touches, and a second, small kernel adds them up. No number is written by two programs, so the
+result is bitwise reproducible.
 """
 
 from typing import Any, NamedTuple
@@ -16,18 +16,18 @@ from torch import Tensor
 from regard.axes import distance_count
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
-from regard.kernels.triton.launch import FUSED, launch, on_device
-from regard.kernels.triton.mask_bands import Sight
-from regard.kernels.triton.second_pass import Given, inputs_of, load_shift
-from regard.kernels.triton.support import touched_by
+from regard.kernels.triton.launch import FP_FUSION, launch, on_device
+from regard.kernels.triton.mask_bands import MaskBands
+from regard.kernels.triton.second_pass import SecondPassArguments, kernel_arguments, load_shift
+from regard.kernels.triton.support import bins_per_tile
 from regard.kernels.triton.tile_sizes import Blocks, blocks_for, power_of_two
-from regard.kernels.triton.tiles import Limits, load_rows, part_of_walk, score_tile, seen_tile, tiles_to_see
+from regard.kernels.triton.tiles import Limits, load_rows, loop_range, mask_tile, score_tile, visible_tiles
 
-JOINED = tl.constexpr(8)
-"""Rows of a map that one program puts together."""
+ROWS_PER_PROGRAM = tl.constexpr(8)
+"""Rows of a map that one program adds up."""
 
 
-class Sums(NamedTuple):
+class KeySums(NamedTuple):
     """Sums of weights, B H first: over the bins of a map (R C), over all queries (S), by distance (D)."""
 
     map: Tensor | None
@@ -35,88 +35,88 @@ class Sums(NamedTuple):
     distance: Tensor | None
 
 
-class Pieces(NamedTuple):
-    """Where the map's sums go: B H R, tiles of keys, and for each of these the bins of keys that it touches."""
+class MapPieces(NamedTuple):
+    """Partial sums of the map: B H R, tiles of keys, and the bins of keys that each tile touches."""
 
     base: Any
     R: int
-    high: int
-    wide: int
+    bin_height: int
+    bin_width: int
 
 
 @triton.jit
-def _walk_queries(
-    given,
+def _key_sums_kernel(
+    args,
     q,
     k,
     limits,
     received,
     pieces,
-    shares,
+    distance_parts,
     offsets,
     E: tl.constexpr,
     BLOCK_E: tl.constexpr,
     KEYS: tl.constexpr,
     QUERIES: tl.constexpr,
     BINS: tl.constexpr,
-    LOW: tl.constexpr,
+    SMALL_BINS: tl.constexpr,
     DISTANCES: tl.constexpr,
-    FIRST: tl.constexpr,
-    LAST: tl.constexpr,
+    FIRST_PART: tl.constexpr,
+    LAST_PART: tl.constexpr,
     TMA: tl.constexpr,
 ):
-    """BINS: so many bins of keys a tile may touch; LOW: a tile of queries, many bins; else see `inputs_of`.
+    """BINS: bins of keys that a tile may touch; SMALL_BINS: a tile of queries may touch several bins.
 
-    offsets   where query 0 of each sample stands; None for S − T
+    offsets   the key position of query 0 in each sample; None for S − T
     """
-    T, S = given.T, given.S
+    T, S = args.T, args.S
     tiles = tl.cdiv(S, KEYS)
     tile, head = tl.program_id(0) % tiles, tl.cast(tl.program_id(0) // tiles, tl.int64)
-    sample, h = head // given.H, head % given.H
+    sample, h = head // args.H, head % args.H
     keys = tile * KEYS + tl.arange(0, KEYS)
-    own = load_rows(k, sample, h // given.served, tile * KEYS, S, KEYS, E, BLOCK_E, False, TMA)
-    lse = given.lse + head * T
+    own = load_rows(k, sample, h // args.group_size, tile * KEYS, S, KEYS, E, BLOCK_E, False, TMA)
+    lse = args.lse + head * T
     if pieces is not None:
-        strip = pieces.base + (head * pieces.R * tiles + tile) * BINS
-        bins = tl.where(keys < S, keys // pieces.wide - tile * KEYS // pieces.wide, -1)
-    edges = tiles_to_see(limits, sample, tile, S, T, KEYS, QUERIES)
-    in_bin, total = tl.zeros((KEYS,), tl.float32), tl.zeros((KEYS,), tl.float32)
-    found = tl.zeros((DISTANCES,), tl.float32)
+        piece_base = pieces.base + (head * pieces.R * tiles + tile) * BINS
+        bins = tl.where(keys < S, keys // pieces.bin_width - tile * KEYS // pieces.bin_width, -1)
+    edges = visible_tiles(limits, sample, tile, S, T, KEYS, QUERIES)
+    bin_sum, total = tl.zeros((KEYS,), tl.float32), tl.zeros((KEYS,), tl.float32)
+    distance_sums = tl.zeros((DISTANCES,), tl.float32)
     offset = S - T
     if offsets is not None:
         offset = tl.load(offsets + sample).to(tl.int32)
-    for part in tl.static_range(FIRST, LAST + 1):
-        begin, end = part_of_walk(edges, part)
+    for part in tl.static_range(FIRST_PART, LAST_PART + 1):
+        begin, end = loop_range(edges, part)
         for start in range(begin, end, QUERIES):
             rows = start + tl.arange(0, QUERIES)
             queries = load_rows(q, sample, h, start, T, QUERIES, E, BLOCK_E, part == 1, TMA)
-            # Keys × queries: what is added up over queries stays in one row.
-            scores = score_tile(own, tl.trans(queries), given.scale, given.cap, given.cap is not None)
+            # Keys × queries: a sum over queries stays in one row.
+            scores = score_tile(own, tl.trans(queries), args.scale, args.cap, args.cap is not None)
             if part != 1:
-                seen = seen_tile(limits, sample, keys[:, None], rows[None, :], S, T)
-                scores = tl.where(seen, scores, float("-inf"))
+                visible = mask_tile(limits, sample, keys[:, None], rows[None, :], S, T)
+                scores = tl.where(visible, scores, float("-inf"))
             weights = tl.exp2(scores - load_shift(lse, rows, T)[None, :])
-            if shares is not None:
-                found = _add_distances(found, weights, rows + offset, keys, S, DISTANCES)
+            if distance_parts is not None:
+                distance_sums = _add_distances(distance_sums, weights, rows + offset, keys, S, DISTANCES)
             if pieces is None:
                 total += tl.sum(weights, 1)
             else:
-                in_bin, total = _add_to_bins(
-                    pieces, strip, in_bin, total, weights, rows, start, bins, tiles, QUERIES, BINS, LOW
+                bin_sum, total = _add_to_bins(
+                    pieces, piece_base, bin_sum, total, weights, rows, start, bins, tiles, QUERIES, BINS, SMALL_BINS
                 )
     if pieces is not None:
-        _store_bin(strip, in_bin, bins, edges[3] // pieces.high, pieces.R, tiles, BINS)
-        total += in_bin
+        _store_bin(piece_base, bin_sum, bins, edges[3] // pieces.bin_height, pieces.R, tiles, BINS)
+        total += bin_sum
     tl.store(received + head * S + keys, total, mask=keys < S)
-    if shares is not None:
-        tl.store(shares + (head * tiles + tile) * DISTANCES + tl.arange(0, DISTANCES), found)
+    if distance_parts is not None:
+        tl.store(distance_parts + (head * tiles + tile) * DISTANCES + tl.arange(0, DISTANCES), distance_sums)
 
 
 @triton.jit
 def _add_to_bins(
     pieces,
-    strip,
-    in_bin,
+    piece_base,
+    bin_sum,
     total,
     weights,
     rows,
@@ -125,73 +125,75 @@ def _add_to_bins(
     tiles,
     QUERIES: tl.constexpr,
     BINS: tl.constexpr,
-    LOW: tl.constexpr,
+    SMALL_BINS: tl.constexpr,
 ):
-    """The sums of the bin of queries that is open, and of all that are closed, with a tile of weights added."""
-    if LOW:
-        here = rows // pieces.high
-        for r in range(start // pieces.high, (start + QUERIES) // pieces.high):
-            in_bin += tl.sum(tl.where((here == r)[None, :], weights, 0.0), 1)
-            _store_bin(strip, in_bin, bins, r, pieces.R, tiles, BINS)
-            total += in_bin
-            in_bin = tl.zeros_like(in_bin)
-        in_bin += tl.sum(tl.where((here == (start + QUERIES) // pieces.high)[None, :], weights, 0.0), 1)
+    """Add a tile of weights; returns the sums of the current bin of queries and of all queries so far."""
+    if SMALL_BINS:
+        row_base = rows // pieces.bin_height
+        for r in range(start // pieces.bin_height, (start + QUERIES) // pieces.bin_height):
+            bin_sum += tl.sum(tl.where((row_base == r)[None, :], weights, 0.0), 1)
+            _store_bin(piece_base, bin_sum, bins, r, pieces.R, tiles, BINS)
+            total += bin_sum
+            bin_sum = tl.zeros_like(bin_sum)
+        bin_sum += tl.sum(tl.where((row_base == (start + QUERIES) // pieces.bin_height)[None, :], weights, 0.0), 1)
     else:
-        edge = (start // pieces.high + 1) * pieces.high
-        if edge > start + QUERIES:
-            in_bin += tl.sum(weights, 1)
+        bin_end = (start // pieces.bin_height + 1) * pieces.bin_height
+        if bin_end > start + QUERIES:
+            bin_sum += tl.sum(weights, 1)
         else:
-            in_bin += tl.sum(tl.where((rows < edge)[None, :], weights, 0.0), 1)
-            _store_bin(strip, in_bin, bins, start // pieces.high, pieces.R, tiles, BINS)
-            total += in_bin
-            in_bin = tl.sum(tl.where((rows >= edge)[None, :], weights, 0.0), 1)
-    return in_bin, total
+            bin_sum += tl.sum(tl.where((rows < bin_end)[None, :], weights, 0.0), 1)
+            _store_bin(piece_base, bin_sum, bins, start // pieces.bin_height, pieces.R, tiles, BINS)
+            total += bin_sum
+            bin_sum = tl.sum(tl.where((rows >= bin_end)[None, :], weights, 0.0), 1)
+    return bin_sum, total
 
 
 @triton.jit
-def _store_bin(strip, in_bin, bins, r, R, tiles, BINS: tl.constexpr):
-    """The sums over the queries of bin `r`, by bins of keys; there may be no such bin."""
+def _store_bin(piece_base, bin_sum, bins, r, R, tiles, BINS: tl.constexpr):
+    """Store the sums over the queries of bin `r`, by bins of keys, if there is such a bin."""
     if r < R:
         each = tl.arange(0, BINS)
-        sums = tl.sum(tl.where(bins[:, None] == each[None, :], in_bin[:, None], 0.0), 0)
-        tl.store(strip + tl.cast(r, tl.int64) * tiles * BINS + each, sums)
+        sums = tl.sum(tl.where(bins[:, None] == each[None, :], bin_sum[:, None], 0.0), 0)
+        tl.store(piece_base + tl.cast(r, tl.int64) * tiles * BINS + each, sums)
 
 
 @triton.jit
-def _add_distances(found, weights, places, keys, S, DISTANCES: tl.constexpr):
-    """What was found at the distances 0, 1, 2–3, 4–7, …, with a tile of weights added, keys × queries."""
-    far = tl.abs(places[None, :] - keys[:, None])
+def _add_distances(distance_sums, weights, query_positions, keys, S, DISTANCES: tl.constexpr):
+    """Add a tile of weights, keys × queries, to the sums at the distances 0, 1, 2–3, 4–7, …."""
+    far = tl.abs(query_positions[None, :] - keys[:, None])
     weights = tl.where((keys < S)[:, None], weights, 0.0)
     nearest, furthest = tl.min(tl.min(far, 1), 0), tl.max(tl.max(far, 1), 0)
     for d in range(DISTANCES):
-        near, next_one = (1 << d) >> 1, 1 << d
-        if (nearest < next_one) & (furthest >= near):
-            there = tl.sum(tl.sum(tl.where((far >= near) & (far < next_one), weights, 0.0), 1), 0)
-            found += tl.where(tl.arange(0, DISTANCES) == d, there, 0.0)
-    return found
+        near, far_end = (1 << d) >> 1, 1 << d
+        if (nearest < far_end) & (furthest >= near):
+            added = tl.sum(tl.sum(tl.where((far >= near) & (far < far_end), weights, 0.0), 1), 0)
+            distance_sums += tl.where(tl.arange(0, DISTANCES) == d, added, 0.0)
+    return distance_sums
 
 
 @triton.jit
-def _join(pieces, pooled, rows, S, C, wide, most, KEYS: tl.constexpr, BINS: tl.constexpr, BLOCK_C: tl.constexpr):
-    """Rows of the map: of each bin of keys its pieces, from the first tile that touches it to the last."""
-    row = tl.program_id(0) * JOINED + tl.arange(0, JOINED)[:, None]
+def _sum_pieces_kernel(
+    pieces, pooled, rows, S, C, bin_width, max_tiles, KEYS: tl.constexpr, BINS: tl.constexpr, BLOCK_C: tl.constexpr
+):
+    """Rows of the map: for each bin of keys the sum of its pieces, from the first tile that touches it to the last."""
+    row = tl.program_id(0) * ROWS_PER_PROGRAM + tl.arange(0, ROWS_PER_PROGRAM)[:, None]
     c = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)[None, :]
-    here = pieces + tl.cast(row, tl.int64) * tl.cdiv(S, KEYS) * BINS
-    last = (tl.minimum((c + 1) * wide, S) - 1) // KEYS
-    total = tl.zeros((JOINED, BLOCK_C), tl.float32)
-    for step in range(most):
-        tile = c * wide // KEYS + step
-        at = tile * BINS + c - tile * KEYS // wide
-        total += tl.load(here + at, mask=(row < rows) & (c < C) & (tile <= last), other=0.0)
+    row_base = pieces + tl.cast(row, tl.int64) * tl.cdiv(S, KEYS) * BINS
+    last = (tl.minimum((c + 1) * bin_width, S) - 1) // KEYS
+    total = tl.zeros((ROWS_PER_PROGRAM, BLOCK_C), tl.float32)
+    for i in range(max_tiles):
+        tile = c * bin_width // KEYS + i
+        at = tile * BINS + c - tile * KEYS // bin_width
+        total += tl.load(row_base + at, mask=(row < rows) & (c < C) & (tile <= last), other=0.0)
     tl.store(pooled + tl.cast(row, tl.int64) * C + c, total, mask=(row < rows) & (c < C))
 
 
 @torch.no_grad()
-def sums(
+def sum_over_queries(
     q: Tensor,
     k: Tensor,
     lse: Tensor,
-    sight: Sight,
+    bands: MaskBands,
     *,
     scale: float,
     softcap: float | None = None,
@@ -200,51 +202,51 @@ def sums(
     distance: bool = False,
     offsets: Tensor | None = None,
     blocks: Blocks | None = None,
-) -> Sums:
-    """Of a map, of columns, of distances, as asked for. q B H T E, k B G S E, lse B H T in nats.
+) -> KeySums:
+    """The requested sums over map bins, columns and distances. q is B H T E, k is B G S E, lse is B H T in nats.
 
-    offsets   B, where query 0 of each sample stands, for distances; None for S − T
+    offsets   B, the key position of query 0 in each sample, for distances; None for S − T
     """
     (B, H, T, E), S = q.shape, k.shape[2]
-    if blocks is None and not distance and q.numel() and k.numel() and hopper.is_at_hand(q.device):
-        from regard.kernels.triton.hopper import launch as quicker
+    if blocks is None and not distance and q.numel() and k.numel() and hopper.is_available(q.device):
+        from regard.kernels.triton.hopper import launch as hopper_launch
 
-        if quicker.fits(q, k, sight=sight, scale=scale, softcap=softcap, bins=bins):
-            pooled = quicker.map_of(q, k, lse, sight, scale=scale, bins=bins) if bins else None
-            return Sums(pooled, quicker.received_of(q, k, lse, sight, scale=scale) if received else None, None)
-    blocks = blocks or blocks_for(q.dtype, E, S, T)  # here it is keys that stay, and queries that pass by
+        if hopper_launch.supports(q, k, bands=bands, scale=scale, softcap=softcap, bins=bins):
+            pooled = hopper_launch.map_of(q, k, lse, bands, scale=scale, bins=bins) if bins else None
+            return KeySums(pooled, hopper_launch.received_of(q, k, lse, bands, scale=scale) if received else None, None)
+    blocks = blocks or blocks_for(q.dtype, E, S, T)  # here a program owns keys and streams queries
     keys, queries, tiles = blocks.rows, blocks.keys, triton.cdiv(S, blocks.rows)
     D = distance_count(T, S)
     distances = power_of_two(D, 2)
     columns = lse.new_zeros(B, H, S)
-    shares = lse.new_zeros(B, H, tiles, distances) if distance else None
-    pieces, pooled, touched, is_low = None, None, 1, False
+    distance_parts = lse.new_zeros(B, H, tiles, distances) if distance else None
+    pieces, pooled, touched, small_bins = None, None, 1, False
     if bins is not None:
-        queries = min(queries, max(16, 1 << (bins.high.bit_length() - 1)))  # then at most one bin ends in a tile
-        touched, is_low = touched_by(keys, bins.wide), bins.high < queries
-        pieces = Pieces(lse.new_zeros(B, H, bins.R, tiles, touched), bins.R, bins.high, bins.wide)
+        queries = min(queries, max(16, 1 << (bins.height.bit_length() - 1)))  # then at most one bin ends in a tile
+        touched, small_bins = bins_per_tile(keys, bins.width), bins.height < queries
+        pieces = MapPieces(lse.new_zeros(B, H, bins.R, tiles, touched), bins.R, bins.height, bins.width)
         pooled = lse.new_zeros(B, H, bins.R, bins.C)
     if q.numel() and k.numel():
-        given, limits = Given.of(q, k, lse, scale, softcap), Limits.of(sight.swapped(), keys)
-        inputs = inputs_of(given, q, k, limits, queries=queries, keys=keys, passing=queries, length=T)
-        found = {"BINS": touched, "LOW": is_low, "DISTANCES": distances}
-        arguments = (*inputs.arguments, columns, pieces, shares, offsets if distance else None)
-        launch(_walk_queries, B * H * tiles, blocks, q, *arguments, **inputs.constants, **found)
+        args, limits = SecondPassArguments.of(q, k, lse, scale, softcap), Limits.of(bands.swapped(), keys)
+        inputs = kernel_arguments(args, q, k, limits, queries=queries, keys=keys, streamed=queries, length=T)
+        constants = {"BINS": touched, "SMALL_BINS": small_bins, "DISTANCES": distances}
+        arguments = (*inputs.arguments, columns, pieces, distance_parts, offsets if distance else None)
+        launch(_key_sums_kernel, B * H * tiles, blocks, q, *arguments, **inputs.constants, **constants)
         if bins is not None and pieces is not None:
-            most, block_c = (bins.wide - 1) // keys + 2, min(128, power_of_two(bins.C))
+            max_tiles, block_c = (bins.width - 1) // keys + 2, min(128, power_of_two(bins.C))
             rows = B * H * bins.R
             with on_device(q):
-                _join[(triton.cdiv(rows, JOINED), triton.cdiv(bins.C, block_c))](
+                _sum_pieces_kernel[(triton.cdiv(rows, ROWS_PER_PROGRAM), triton.cdiv(bins.C, block_c))](
                     pieces.base,
                     pooled,
                     rows,
                     S,
                     bins.C,
-                    bins.wide,
-                    most,
+                    bins.width,
+                    max_tiles,
                     KEYS=keys,
                     BINS=touched,
                     BLOCK_C=block_c,
-                    **FUSED,
+                    **FP_FUSION,
                 )
-    return Sums(pooled, columns, None if shares is None else shares.sum(2)[..., :D])
+    return KeySums(pooled, columns, None if distance_parts is None else distance_parts.sum(2)[..., :D])

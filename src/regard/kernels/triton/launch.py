@@ -1,4 +1,4 @@
-"""How a kernel is started: on the GPU that its tensors are on, with fewer stages where that has no room for all."""
+"""Launch of a Triton kernel: on the GPU of its tensors, with fewer pipeline stages where shared memory is too small."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
@@ -10,26 +10,26 @@ from triton.runtime.errors import OutOfResources
 from regard.kernels.triton.tile_sizes import Blocks
 
 
-class Inputs(NamedTuple):
-    """What a kernel is given: its first arguments, and what is known when it is compiled.
+class KernelArguments(NamedTuple):
+    """A kernel's first arguments and its compile-time constants.
 
-    No tuple of the arguments holds another one: Triton 3.6 loses a number 1 in there.
+    No tuple in the arguments contains another tuple: Triton 3.6 loses a number 1 inside.
     """
 
     arguments: tuple[Any, ...]
     constants: dict[str, Any]
 
 
-FUSED = {"enable_fp_fusion": True}
-"""s · scale − shift is one operation: from Triton 3.10 on only where it is said."""
+FP_FUSION = {"enable_fp_fusion": True}
+"""Allow s · scale − shift as one operation: since Triton 3.10 this must be requested."""
 
 
-def launch(kernel: Any, programs: int, blocks: Blocks, beside: Tensor, *arguments: Any, **constants: Any) -> None:
-    """So many programs, with the warps and stages of `blocks`, on the device of the tensor `beside`."""
-    with on_device(beside):
+def launch(kernel: Any, programs: int, blocks: Blocks, like: Tensor, *arguments: Any, **constants: Any) -> None:
+    """Launch `programs` programs with the warps and stages of `blocks`, on the device of the tensor `like`."""
+    with on_device(like):
         for stages in range(blocks.stages, 0, -1):
             try:
-                kernel[(programs,)](*arguments, **constants, num_warps=blocks.warps, num_stages=stages, **FUSED)
+                kernel[(programs,)](*arguments, **constants, num_warps=blocks.warps, num_stages=stages, **FP_FUSION)
             except OutOfResources:
                 if stages == 1:
                     raise
@@ -38,5 +38,5 @@ def launch(kernel: Any, programs: int, blocks: Blocks, beside: Tensor, *argument
 
 
 def on_device(x: Tensor) -> AbstractContextManager[object]:
-    """Where kernels are launched: Triton takes the current GPU, not that of its arguments."""
+    """The device context for a launch: Triton uses the current GPU, not that of its arguments."""
     return torch.cuda.device(x.device) if x.is_cuda else nullcontext()

@@ -1,7 +1,7 @@
-"""The statistics of attention that another kernel has computed; its output stays as it is.
+"""The statistics of attention computed by another kernel, whose output stays unchanged.
 
-They follow from q, k and its LSE. Where it let none out, one pass of our own over the scores gives the LSE, and map and
-entropy with it.
+They are computed from q, k and its LSE. If it returned no LSE, one pass over the scores computes it together with map
+and entropy.
 """
 
 import torch
@@ -10,8 +10,8 @@ from torch import Tensor
 from regard.kernels.tiles import Bins
 from regard.kernels.triton import hopper
 from regard.kernels.triton.attention import attention
-from regard.kernels.triton.lse_statistics import afterwards
-from regard.kernels.triton.mask_bands import sight_of
+from regard.kernels.triton.lse_statistics import statistics_from_lse
+from regard.kernels.triton.mask_bands import bands_of
 from regard.masks import BoundMask
 from regard.padding import Padding
 from regard.records import See, Statistics
@@ -29,35 +29,37 @@ def observe(
     see: See,
     padding: Padding | None = None,
 ) -> Statistics:
-    """What `see` asks for. q B H T E, k B G S E; lse B H T in nats, whatever it says of queries that see nothing."""
-    is_quick = _is_for_hopper(q, k, mask, scale, softcap, see)
-    if lse is None or (see.entropy and padding is None and (is_quick or _is_one_pass(see))):
-        values = k if is_quick else k[..., :1]
+    """The statistics in `see`. q is B H T E, k is B G S E; lse is B H T in nats, any value for fully masked queries."""
+    on_hopper = _hopper_supports(q, k, mask, scale, softcap, see)
+    if lse is None or (see.entropy and padding is None and (on_hopper or _is_one_pass(see))):
+        values = k if on_hopper else k[..., :1]
         return attention(q, k, values, mask=mask, scale=scale, softcap=softcap, see=see, padding=padding)[1]
-    lse = _settled(lse, mask, k.shape[2])
-    return afterwards(q, k, lse, mask=mask, scale=scale, softcap=softcap, see=see, padding=padding)
+    lse = _masked_lse(lse, mask, k.shape[2])
+    return statistics_from_lse(q, k, lse, mask=mask, scale=scale, softcap=softcap, see=see, padding=padding)
 
 
 def _is_one_pass(see: See) -> bool:
-    """Whether entropy and all else come from one pass over queries, where two would follow from the LSE."""
+    """Whether one pass over queries computes entropy and all else, where computing from the LSE needs two."""
     return see.map is not None and not (see.received or see.distance or see.top)
 
 
-def _is_for_hopper(q: Tensor, k: Tensor, mask: BoundMask | None, scale: float, softcap: float | None, see: See) -> bool:
-    """Whether the quicker kernels take the call if k stands for the values, which nobody wants.
+def _hopper_supports(
+    q: Tensor, k: Tensor, mask: BoundMask | None, scale: float, softcap: float | None, see: See
+) -> bool:
+    """Whether the faster Hopper kernels support the call with k in the place of the values, which are not needed.
 
-    They want them as wide as keys, and need less time for all of it than the others for a single column.
+    They require values as wide as keys, and still need less time than the other kernels with a single column.
     """
-    if not hopper.is_at_hand(q.device):
+    if not hopper.is_available(q.device):
         return False
-    from regard.kernels.triton.hopper.launch import fits
+    from regard.kernels.triton.hopper.launch import supports
 
     bins = Bins.of(q.shape[2], k.shape[2], see)
-    return fits(q, k, k, sight=sight_of(mask), scale=scale, softcap=softcap, bins=bins)
+    return supports(q, k, k, bands=bands_of(mask), scale=scale, softcap=softcap, bins=bins)
 
 
-def _settled(lse: Tensor, mask: BoundMask | None, S: int) -> Tensor:
-    """A copy in float32 that is -inf for queries that see nothing: there kernels say 0, or inf, as they like."""
+def _masked_lse(lse: Tensor, mask: BoundMask | None, S: int) -> Tensor:
+    """A float32 copy that is -inf for fully masked queries: other kernels return 0 or inf there."""
     lse = lse.to(torch.float32, copy=True)
     if mask is None:
         return lse if S else lse.fill_(-torch.inf)

@@ -1,15 +1,15 @@
-"""The map inside the forward: sums over bins of keys as the keys pass by, over bins of queries when the LSE is known.
+"""The map inside the forward: sums over bins of keys in the loop, over bins of queries once the LSE is known.
 
-The sum of p over a bin is stored where the bin ends, as m + log2 Σ p, in scratch of the program's own, [bin, row]:
-what is written together lies together. When the LSE is known, the program reads its scratch again, and the weights'
-sums over the rows that share a bin of queries go to strips of the tile's own, one for each bin that it touches; `join`
-puts them together. Programs with scratch take one tile after another, so that scratch does not grow with the text.
+The sum of p over a bin is stored when the bin ends, as m + log2 Σ p, in scratch memory of the program, [bin, row], so
+that stores are contiguous. Once the LSE is known, the program reads its scratch again and writes the sums of the
+weights over the rows of each bin of queries to strips of the tile, one strip for each bin it touches; `sum_strips` adds
+them up. Programs with scratch process several tiles, so that scratch does not grow with the sequence.
 
-BINS says how bins of keys lie to tiles of keys:
-"wide"    a bin is some whole tiles
-"narrow"  a tile is some whole bins, each SHARE wide
-"uneven"  anything else; at most SHARE bins end in one tile
-TALL says how bins of queries lie to tiles of queries: so high, and a tile is some whole bins; or 0, anything else.
+BINS: how bins of keys are aligned to tiles of keys:
+"wide"    a bin is a number of whole tiles
+"narrow"  a tile is a number of whole bins, each BIN_UNIT wide
+"uneven"  anything else; at most BIN_UNIT bins end in one tile
+BIN_ROWS: the height of a bin of queries where a tile is a number of whole bins; 0 otherwise.
 """
 
 from typing import Any, NamedTuple
@@ -23,156 +23,164 @@ from regard.kernels.triton.launch import on_device
 from regard.kernels.triton.tile_sizes import power_of_two
 
 
-class Pool(NamedTuple):
-    """What the map needs, as the kernel takes it.
+class MapBuffers(NamedTuple):
+    """The buffers and sizes that the kernel needs for a map.
 
-    strips  [head, tile and bin of queries, bin], the first of them of `first_head`; so many `of_head`: see `join`
-    wide    keys of a bin; tall  queries of a bin; bins  of keys
+    strips      [head, tile and bin of queries, bin], beginning with `first_head`; `strips_per_head` of each head: see
+                `sum_strips`
+    bin_width   keys of a bin; bin_height: queries of a bin; bins: number of bins of keys
     """
 
     scratch: Any
     strips: Any
     first_head: int
-    of_head: int
-    wide: int
-    tall: int
+    strips_per_head: int
+    bin_width: int
+    bin_height: int
     bins: int
 
 
-def layout_of(bins: Bins, rows: int, keys: int) -> dict[str, Any]:
-    """BINS, SHARE and TALL for tiles of so many rows and keys.
+def bin_layout(bins: Bins, rows: int, keys: int) -> dict[str, Any]:
+    """BINS, BIN_UNIT and BIN_ROWS for tiles of `rows` queries and `keys` keys.
 
-    >>> layout_of(Bins(high=8, wide=128, R=4, C=4), rows=16, keys=64)
-    {'BINS': 'wide', 'SHARE': 1, 'TALL': 8}
-    >>> layout_of(Bins(high=20, wide=20, R=4, C=4), rows=16, keys=64)
-    {'BINS': 'uneven', 'SHARE': 4, 'TALL': 0}
+    >>> bin_layout(Bins(height=8, width=128, R=4, C=4), rows=16, keys=64)
+    {'BINS': 'wide', 'BIN_UNIT': 1, 'BIN_ROWS': 8}
+    >>> bin_layout(Bins(height=20, width=20, R=4, C=4), rows=16, keys=64)
+    {'BINS': 'uneven', 'BIN_UNIT': 4, 'BIN_ROWS': 0}
     """
-    tall = bins.high if rows % bins.high == 0 else 0
-    if bins.wide % keys == 0:
-        return {"BINS": "wide", "SHARE": 1, "TALL": tall}
-    if keys % bins.wide == 0:
-        return {"BINS": "narrow", "SHARE": bins.wide, "TALL": tall}
-    return {"BINS": "uneven", "SHARE": -(-keys // bins.wide), "TALL": tall}
+    bin_rows = bins.height if rows % bins.height == 0 else 0
+    if bins.width % keys == 0:
+        return {"BINS": "wide", "BIN_UNIT": 1, "BIN_ROWS": bin_rows}
+    if keys % bins.width == 0:
+        return {"BINS": "narrow", "BIN_UNIT": bins.width, "BIN_ROWS": bin_rows}
+    return {"BINS": "uneven", "BIN_UNIT": -(-keys // bins.width), "BIN_ROWS": bin_rows}
 
 
-def strips_of_head(T: int, bins: Bins, rows: int) -> int:
-    """How many strips a head has at most, whose tiles have so many rows.
+def max_strips(T: int, bins: Bins, rows: int) -> int:
+    """The largest number of strips of a head, for tiles of `rows` rows.
 
-    The strip of a tile and a bin of queries lies where their numbers added together say: a tile and the next share one
-    bin at most, so that no two strips have the same place.
+    The index of a strip is its tile plus its bin of queries: consecutive tiles share at most one bin, so that no two
+    strips have the same index.
     """
     return -(-T // rows) + bins.R
 
 
-def join(strips: Tensor, bins: Bins, rows: int, sums: Tensor) -> None:
-    """Writes sums over bins of queries, (heads, R, C): added up from strips of tiles of so many rows, (heads,
-    `strips_of_head`, C).
+def sum_strips(strips: Tensor, bins: Bins, rows: int, sums: Tensor) -> None:
+    """Write the sums over bins of queries, (heads, R, C), added up from strips of tiles of `rows` rows, (heads,
+    `max_strips`, C).
     """
-    heads, of_head, C = strips.shape
+    heads, strips_per_head, C = strips.shape
     block = min(power_of_two(C), 1024)
     with on_device(sums):
-        _join[(heads * bins.R, triton.cdiv(C, block))](
-            strips, sums, of_head, bins.high, bins.R, C, ROWS=rows, BLOCK=block
+        _sum_strips_kernel[(heads * bins.R, triton.cdiv(C, block))](
+            strips, sums, strips_per_head, bins.height, bins.R, C, ROWS=rows, BLOCK=block
         )
 
 
 @triton.jit
-def _join(strips, sums, of_head, high, R, C, ROWS: tl.constexpr, BLOCK: tl.constexpr):
-    """One bin of queries: the tiles that it touches, in order, so that sums are the same every time."""
+def _sum_strips_kernel(strips, sums, strips_per_head, bin_height, R, C, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """One bin of queries: add the tiles that it touches, in order, so that sums are reproducible."""
     at = tl.cast(tl.program_id(0), tl.int64)
     head, r = at // R, tl.program_id(0) % R
     bins = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK,), tl.float32)
-    for tile in range(r * high // ROWS, tl.minimum(tl.cdiv((r + 1) * high, ROWS), of_head - R)):
-        total += tl.load(strips + (head * of_head + tile + r) * C + bins, mask=bins < C, other=0.0)
+    for tile in range(r * bin_height // ROWS, tl.minimum(tl.cdiv((r + 1) * bin_height, ROWS), strips_per_head - R)):
+        total += tl.load(strips + (head * strips_per_head + tile + r) * C + bins, mask=bins < C, other=0.0)
     tl.store(sums + at * C + bins, total, mask=bins < C)
 
 
 @triton.jit
-def _scratch(pool, bins, ROWS: tl.constexpr):
-    """Where these bins of the program's rows are, bins along the last axis; one bin: rows alone."""
-    own = pool.scratch + tl.cast(tl.program_id(0), tl.int64) * (pool.bins * ROWS)
-    return own + bins * ROWS + tl.arange(0, ROWS)
+def _scratch(buffers, bins, ROWS: tl.constexpr):
+    """Addresses of these bins of the program's rows, with bins along the first axis; for one bin: rows alone."""
+    program_scratch = buffers.scratch + tl.cast(tl.program_id(0), tl.int64) * (buffers.bins * ROWS)
+    return program_scratch + bins * ROWS + tl.arange(0, ROWS)
 
 
 @triton.jit
 def add_to_bins(
-    pool,
+    buffers,
     start,
     p,
     row_sum,
-    fade,
+    rescale,
     shift,
-    mass,
+    bin_sum,
     ROWS: tl.constexpr,
     KEYS: tl.constexpr,
     BINS: tl.constexpr,
-    SHARE: tl.constexpr,
+    BIN_UNIT: tl.constexpr,
 ):
-    """Store the bins that end in this tile of keys; returns Σ p of the one that goes on.
+    """Store the bins that end in this tile of keys; returns Σ p of the bin that continues.
 
-    Stored under a scalar `if` at the end of a bin: a masked store at every tile costs twice as much.
+    Stored under a scalar `if` at the end of a bin: a masked store for every tile costs twice as much.
     """
     if BINS == "narrow":
-        sums = tl.trans(tl.sum(tl.reshape(p, (ROWS, KEYS // SHARE, SHARE)), 2))
-        bins = start // SHARE + tl.arange(0, KEYS // SHARE)[:, None]
-        tl.store(_scratch(pool, bins, ROWS), shift[None, :] + tl.log2(sums), mask=bins < pool.bins)
+        sums = tl.trans(tl.sum(tl.reshape(p, (ROWS, KEYS // BIN_UNIT, BIN_UNIT)), 2))
+        bins = start // BIN_UNIT + tl.arange(0, KEYS // BIN_UNIT)[:, None]
+        tl.store(_scratch(buffers, bins, ROWS), shift[None, :] + tl.log2(sums), mask=bins < buffers.bins)
     elif BINS == "wide":
-        mass = mass * fade + row_sum
-        if (start + KEYS) % pool.wide == 0:
-            tl.store(_scratch(pool, start // pool.wide, ROWS), shift + tl.log2(mass))
-            mass = tl.zeros_like(mass)
+        bin_sum = bin_sum * rescale + row_sum
+        if (start + KEYS) % buffers.bin_width == 0:
+            tl.store(_scratch(buffers, start // buffers.bin_width, ROWS), shift + tl.log2(bin_sum))
+            bin_sum = tl.zeros_like(bin_sum)
     else:
-        mass = mass * fade
-        first, last = start // pool.wide, tl.minimum((start + KEYS) // pool.wide, pool.bins)
+        bin_sum = bin_sum * rescale
+        first, last = start // buffers.bin_width, tl.minimum((start + KEYS) // buffers.bin_width, buffers.bins)
         if first == last:
-            mass += row_sum
+            bin_sum += row_sum
         else:
             columns = start + tl.arange(0, KEYS)[None, :]
-            for i in tl.static_range(SHARE):
+            for i in tl.static_range(BIN_UNIT):
                 if first + i < last:
-                    inside = (columns >= (first + i) * pool.wide) & (columns < (first + i + 1) * pool.wide)
-                    mass += tl.sum(tl.where(inside, p, 0.0), 1)
-                    tl.store(_scratch(pool, first + i, ROWS), shift + tl.log2(mass))
-                    mass = tl.zeros_like(mass)
-            mass += tl.sum(tl.where(columns >= last * pool.wide, p, 0.0), 1)
-    return mass
+                    inside = (columns >= (first + i) * buffers.bin_width) & (
+                        columns < (first + i + 1) * buffers.bin_width
+                    )
+                    bin_sum += tl.sum(tl.where(inside, p, 0.0), 1)
+                    tl.store(_scratch(buffers, first + i, ROWS), shift + tl.log2(bin_sum))
+                    bin_sum = tl.zeros_like(bin_sum)
+            bin_sum += tl.sum(tl.where(columns >= last * buffers.bin_width, p, 0.0), 1)
+    return bin_sum
 
 
 @triton.jit
-def close_bins(pool, high, m, mass, ROWS: tl.constexpr, BINS: tl.constexpr):
-    """Store the bin that had not ended where the keys did, at `high`."""
+def store_last_bin(buffers, high, m, bin_sum, ROWS: tl.constexpr, BINS: tl.constexpr):
+    """Store the bin that had not ended at the last key, `high`."""
     if BINS != "narrow":  # noqa: SIM102 - known when compiled; the other is not
-        if high // pool.wide < pool.bins:
+        if high // buffers.bin_width < buffers.bins:
             shift = tl.where(m == float("-inf"), 0.0, m)
-            tl.store(_scratch(pool, high // pool.wide, ROWS), shift + tl.log2(mass))
-    tl.debug_barrier()  # what one thread has stored another will load
+            tl.store(_scratch(buffers, high // buffers.bin_width, ROWS), shift + tl.log2(bin_sum))
+    tl.debug_barrier()  # other threads load what this one stored
 
 
 @triton.jit
-def pool_rows(pool, head, tile, lse, low, high, T, ROWS: tl.constexpr, BINS: tl.constexpr, TALL: tl.constexpr):
-    """The tile's weights in bins of keys, summed over the rows of each bin of queries. Strips are zero beforehand."""
-    AT_ONCE: tl.constexpr = 32
+def sum_bin_rows(
+    buffers, head, tile, lse, low, high, T, ROWS: tl.constexpr, BINS: tl.constexpr, BIN_ROWS: tl.constexpr
+):
+    """The tile's weights in bins of keys, summed over the rows of each bin of queries. Strips must be zero before."""
+    BINS_PER_STEP: tl.constexpr = 32
     rows = tile * ROWS + tl.arange(0, ROWS)
     shift = tl.where(lse == float("-inf"), 0.0, lse)
-    first = tile * ROWS // pool.tall
-    pieces = (tl.minimum(tile * ROWS + ROWS, T) - 1) // pool.tall - first + 1
-    strip = pool.strips + (tl.cast(head - pool.first_head, tl.int64) * pool.of_head + tile + first) * pool.bins
-    end = tl.minimum(pool.bins, high // pool.wide + 1)
+    first = tile * ROWS // buffers.bin_height
+    pieces = (tl.minimum(tile * ROWS + ROWS, T) - 1) // buffers.bin_height - first + 1
+    strip = (
+        buffers.strips
+        + (tl.cast(head - buffers.first_head, tl.int64) * buffers.strips_per_head + tile + first) * buffers.bins
+    )
+    end = tl.minimum(buffers.bins, high // buffers.bin_width + 1)
     if BINS == "narrow":
-        end = tl.minimum(pool.bins, high // pool.wide)
-    for c in range(low // pool.wide, end, AT_ONCE):
-        bins = c + tl.arange(0, AT_ONCE)[:, None]
-        t = tl.load(_scratch(pool, bins, ROWS), mask=(bins < end) & (rows < T)[None, :], other=float("-inf"))
-        weights = tl.exp2(t - shift[None, :])  # bins rows
-        if TALL:
-            sums = tl.sum(tl.reshape(weights, (AT_ONCE, ROWS // TALL, TALL)), 2)
-            piece = tl.arange(0, ROWS // TALL)[None, :]
-            tl.store(strip + piece * pool.bins + bins, sums, mask=(bins < end) & (piece < pieces))
+        end = tl.minimum(buffers.bins, high // buffers.bin_width)
+    for c in range(low // buffers.bin_width, end, BINS_PER_STEP):
+        bins = c + tl.arange(0, BINS_PER_STEP)[:, None]
+        log_sums = tl.load(_scratch(buffers, bins, ROWS), mask=(bins < end) & (rows < T)[None, :], other=float("-inf"))
+        weights = tl.exp2(log_sums - shift[None, :])  # bins rows
+        if BIN_ROWS:
+            sums = tl.sum(tl.reshape(weights, (BINS_PER_STEP, ROWS // BIN_ROWS, BIN_ROWS)), 2)
+            piece = tl.arange(0, ROWS // BIN_ROWS)[None, :]
+            tl.store(strip + piece * buffers.bins + bins, sums, mask=(bins < end) & (piece < pieces))
         else:
-            bins = c + tl.arange(0, AT_ONCE)
+            bins = c + tl.arange(0, BINS_PER_STEP)
             for piece in range(pieces):
-                inside = (rows // pool.tall == first + piece)[None, :]
+                inside = (rows // buffers.bin_height == first + piece)[None, :]
                 sums = tl.sum(tl.where(inside, weights, 0.0), 1)
-                tl.store(strip + piece * pool.bins + bins, sums, mask=bins < end)
-    tl.debug_barrier()  # before the scratch is written again
+                tl.store(strip + piece * buffers.bins + bins, sums, mask=bins < end)
+    tl.debug_barrier()  # before the scratch is overwritten

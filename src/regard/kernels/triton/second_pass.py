@@ -1,6 +1,6 @@
-"""What the passes after an output share: everything they are given, q, k and the LSE, and what a weight needs of a row.
+"""Arguments and helpers shared by the passes that follow an output: q, k, the LSE, and the shift of a row.
 
-A weight is 2^(score − LSE) in base 2, whoever made the LSE: no maximum is sought, and nothing is ever rescaled.
+A weight is 2^(score − LSE) in base 2, with the LSE of any kernel: no maximum is computed, and nothing is rescaled.
 """
 
 from typing import Any, NamedTuple
@@ -9,65 +9,73 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from regard.kernels.triton.launch import Inputs, on_device
+from regard.kernels.triton.launch import KernelArguments, on_device
 from regard.kernels.triton.tile_sizes import power_of_two
-from regard.kernels.triton.tiles import LOG2E, Limits, parts_of_walk, tensors_in_tiles
+from regard.kernels.triton.tiles import LOG2E, Limits, loop_parts, tiled_tensors
 
 
-class Given(NamedTuple):
-    """What a program is given; what is None is compiled away.
+class SecondPassArguments(NamedTuple):
+    """The arguments of a second pass; fields that are None are compiled away.
 
-    lse     B H T in float32, nats
-    served  query heads to a key head
-    scale   holds the factor log2 e already, and so does `cap`
+    lse          B H T in float32, nats
+    group_size   query heads per key head
+    scale        includes the factor log2 e, and so does `cap`
     """
 
     lse: Any
     H: int
-    served: int
+    group_size: int
     T: int
     S: int
     scale: float
     cap: float | None
 
     @classmethod
-    def of(cls, q: Tensor, k: Tensor, lse: Tensor, scale: float, softcap: float | None) -> "Given":
+    def of(cls, q: Tensor, k: Tensor, lse: Tensor, scale: float, softcap: float | None) -> "SecondPassArguments":
         (H, T), (G, S) = q.shape[1:3], k.shape[1:3]
         cap = None if softcap is None else softcap * LOG2E
         return cls(lse.contiguous(), H, H // G, T, S, scale * LOG2E, cap)
 
 
-def inputs_of(
-    given: Given, q: Tensor, k: Tensor, limits: Limits, *, queries: int, keys: int, passing: int, length: int
-) -> Inputs:
-    """For tiles of so many queries and keys; of the side that passes by, `passing` at once of so many."""
+def kernel_arguments(
+    args: SecondPassArguments,
+    q: Tensor,
+    k: Tensor,
+    limits: Limits,
+    *,
+    queries: int,
+    keys: int,
+    streamed: int,
+    length: int,
+) -> KernelArguments:
+    """Kernel arguments for tiles of `queries` and `keys`; the streamed side has tiles of `streamed` and a `length`."""
     constants = {"E": q.shape[3], "BLOCK_E": power_of_two(q.shape[3]), "QUERIES": queries, "KEYS": keys}
-    constants |= parts_of_walk(limits, length % passing == 0)
-    tensors, by_engine = tensors_in_tiles((q, queries), (k, keys))
-    return Inputs((given, *tensors, limits), constants | {"TMA": by_engine})
+    constants |= loop_parts(limits, length % streamed == 0)
+    tensors, uses_tma = tiled_tensors((q, queries), (k, keys))
+    return KernelArguments((args, *tensors, limits), constants | {"TMA": uses_tma})
 
 
 @triton.jit
 def load_shift(lse, rows, T):
-    """What is taken off the scores of these queries, in base 2: for one that sees nothing or is not there, infinity."""
-    found = tl.load(lse + rows, mask=rows < T, other=float("inf"))
-    return tl.where(found == float("-inf"), float("inf"), found) * 1.4426950408889634
+    """The number subtracted from the scores of these queries, in base 2: infinity if fully masked or beyond the end."""
+    row_lse = tl.load(lse + rows, mask=rows < T, other=float("inf"))
+    return tl.where(row_lse == float("-inf"), float("inf"), row_lse) * 1.4426950408889634
 
 
 @triton.jit
-def _lay_down(lse, shifts, T, whole, ROWS: tl.constexpr):
+def _padded_shifts_kernel(lse, shifts, T, padded_length, ROWS: tl.constexpr):
     at = tl.program_id(0).to(tl.int64) * ROWS
-    head, rows = at // whole, at % whole + tl.arange(0, ROWS)
-    tl.store(shifts + head * whole + rows, load_shift(lse + head * T, rows, T))
+    head, rows = at // padded_length, at % padded_length + tl.arange(0, ROWS)
+    tl.store(shifts + head * padded_length + rows, load_shift(lse + head * T, rows, T))
 
 
-def in_whole_tiles(lse: Tensor, rows: int) -> Tensor:
-    """What is taken off the scores of each query, in base 2, B H first, tiles of so many rows; infinity where a query
-    sees nothing, or where there is none.
+def padded_shifts(lse: Tensor, rows: int) -> Tensor:
+    """The number subtracted from the scores of each query, in base 2, B H first, padded to whole tiles of `rows`;
+    infinity where a query is fully masked, or beyond the end.
     """
     *heads, T = lse.shape
-    whole = triton.cdiv(T, rows) * rows
-    shifts = lse.new_empty(*heads, whole)
+    padded_length = triton.cdiv(T, rows) * rows
+    shifts = lse.new_empty(*heads, padded_length)
     with on_device(lse):
-        _lay_down[(shifts.numel() // rows,)](lse.contiguous(), shifts, T, whole, ROWS=rows)
+        _padded_shifts_kernel[(shifts.numel() // rows,)](lse.contiguous(), shifts, T, padded_length, ROWS=rows)
     return shifts

@@ -1,6 +1,6 @@
-"""Which calls the Triton kernels support and why not; what a call requests; the scratch memory of a map.
+"""Which calls the Triton kernels support and why not; the request of a call; the scratch memory of a map.
 
-Nothing here imports Triton.
+Does not import Triton.
 """
 
 import os
@@ -11,17 +11,17 @@ import torch
 from torch import Tensor
 
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.mask_bands import for_text, is_known
-from regard.kernels.triton.tile_sizes import WIDEST, blocks_for, power_of_two
+from regard.kernels.triton.mask_bands import is_supported, mask_padding_queries
+from regard.kernels.triton.tile_sizes import MAX_HEAD_WIDTH, blocks_for, power_of_two
 from regard.masks import BoundMask
 from regard.padding import Padding
 from regard.records import See
 
 DTYPES = (torch.bfloat16, torch.float16, torch.float32)
-MOST = 32
-"""So many strongest keys of each query at most: a program keeps them in registers."""
-OLDEST = (8, 0)
-"""The compute capability from which on Triton compiles all of these dtypes."""
+MAX_TOP = 32
+"""The largest supported top-k: a program keeps the keys in registers."""
+MIN_CAPABILITY = (8, 0)
+"""The lowest compute capability for which Triton compiles all of these dtypes."""
 
 Reason = tuple[str, dict[str, Any]]
 
@@ -37,7 +37,7 @@ def refusal(
     see: See | None = None,
     padding: Padding | None = None,
 ) -> Reason | None:
-    """Why not, with what the sentence needs to know; None where nothing is against it.
+    """The reason why a call is not supported, with the values for its message; None if it is supported.
 
     >>> x = torch.zeros(1, 1, 4, 32, dtype=torch.float64, device="meta")
     >>> refusal(x, x, x)[0]
@@ -45,55 +45,59 @@ def refusal(
     """
     if torch.compiler.is_compiling():
         return "triton-tracing", {"backend": "eager"}
-    here = _of_this_machine(q)
-    if here is not None:
-        return here
+    machine = _machine_refusal(q)
+    if machine is not None:
+        return machine
     width = max(q.shape[-1], v.shape[-1])
     if dropout:
         return "no-dropout", {"backend": "eager"}
     if q.dtype not in DTYPES:
         return "triton-dtype", {"dtype": str(q.dtype).removeprefix("torch."), "backend": "chunked"}
-    if width > WIDEST:
-        return "triton-width", {"width": width, "most": WIDEST, "backend": "chunked"}
+    if width > MAX_HEAD_WIDTH:
+        return "triton-width", {"width": width, "most": MAX_HEAD_WIDTH, "backend": "chunked"}
     if bias is not None:
         return "triton-bias", {"backend": "chunked"}
-    if not is_known(mask):
+    if not is_supported(mask):
         return "triton-mask", {"backend": "chunked"}
-    if see is not None and see.differentiable and not is_known(_for_statistics(mask, padding, k.shape[2])):
+    if see is not None and see.differentiable and not is_supported(_statistics_mask(mask, padding, k.shape[2])):
         return "triton-padding", {"backend": "eager"}
-    if see is not None and see.top is not None and see.top > MOST:
-        return "triton-top", {"top": see.top, "most": MOST, "backend": "chunked"}
+    if see is not None and see.top is not None and see.top > MAX_TOP:
+        return "triton-top", {"top": see.top, "most": MAX_TOP, "backend": "chunked"}
     return None
 
 
-def _for_statistics(mask: BoundMask | None, padding: Padding | None, S: int) -> BoundMask | None:
-    """The mask of a forward in which queries that are padding see nothing."""
-    return mask if padding is None or padding.queries is None else for_text(mask, padding.queries, S)
+def _statistics_mask(mask: BoundMask | None, padding: Padding | None, S: int) -> BoundMask | None:
+    """The mask of a forward in which padding queries are fully masked."""
+    return mask if padding is None or padding.queries is None else mask_padding_queries(mask, padding.queries, S)
 
 
-def _of_this_machine(q: Tensor) -> Reason | None:
-    """What there is to say of the device and of Triton.
+def _machine_refusal(q: Tensor) -> Reason | None:
+    """Why this device or this installation cannot run the kernels, or None.
 
-    Interpreted, kernels run on the CPU: for our tests, not for whoever has TRITON_INTERPRET=1 set, since Triton's
-    interpreter multiplies bfloat16 wrongly, and everything slowly.
+    The interpreter runs kernels on the CPU: for our tests only, not for users who set TRITON_INTERPRET=1, because it
+    multiplies bfloat16 incorrectly, and everything slowly.
     """
     interpreted = os.environ.get("TRITON_INTERPRET") == os.environ.get("REGARD_INTERPRET") == "1"
     if torch.version.hip or not (q.is_cuda or (q.device.type == "cpu" and interpreted)):
         return "triton-device", {"device": q.device}
     if find_spec("triton") is None:
         return "triton-missing", {}
-    found = torch.cuda.get_device_capability(q.device) if q.is_cuda else OLDEST
-    if found < OLDEST:
-        return "triton-old-gpu", {"found": _spelt(found), "oldest": _spelt(OLDEST), "backend": "chunked"}
+    found = torch.cuda.get_device_capability(q.device) if q.is_cuda else MIN_CAPABILITY
+    if found < MIN_CAPABILITY:
+        return "triton-old-gpu", {
+            "found": _version_text(found),
+            "oldest": _version_text(MIN_CAPABILITY),
+            "backend": "chunked",
+        }
     return None
 
 
-def _spelt(capability: tuple[int, int]) -> str:
+def _version_text(capability: tuple[int, int]) -> str:
     return ".".join(map(str, capability))
 
 
-class Asked(NamedTuple):
-    """What the pass is to tell beside its output; with `top` a score that so many keys of each query reach."""
+class ForwardRequest(NamedTuple):
+    """What the forward computes besides its output; with `top`, a score that `top` keys of each query reach."""
 
     lse: bool = False
     maximum: bool = False
@@ -102,10 +106,10 @@ class Asked(NamedTuple):
     top: int = 0
 
 
-class Told(NamedTuple):
-    """What it told: out B H T Ev; in float32 lse, maximum and entropy B H T, and sums, B H R C, of weights in bins.
+class ForwardResult(NamedTuple):
+    """The forward's results: out B H T Ev; in float32 lse, maximum, entropy B H T, and sums of weights in bins B H R C.
 
-    threshold  B H T, a score not scaled that `top` keys reach where so many are seen; not every kernel tells it
+    threshold  B H T, an unscaled score that `top` keys reach if that many are visible; not every kernel computes it
     """
 
     out: Tensor
@@ -116,53 +120,53 @@ class Told(NamedTuple):
     threshold: Tensor | None = None
 
 
-def room_for(asked: Asked, q: Tensor, v: Tensor) -> Told:
-    """Where it is written; what a call without queries or keys leaves as it is: zeros, and an LSE of -inf."""
+def allocate_result(request: ForwardRequest, q: Tensor, v: Tensor) -> ForwardResult:
+    """The result tensors; for a call without queries or keys they are final: zeros, and an LSE of -inf."""
     (B, H, T, _), (S, Ev) = q.shape, v.shape[-2:]
 
-    def full(value: float, *shape: int) -> Tensor:
-        room = torch.empty((B, H, *shape), dtype=torch.float32, device=q.device)
-        return room if T and S else room.fill_(value)
+    def filled(value: float, *shape: int) -> Tensor:
+        tensor = torch.empty((B, H, *shape), dtype=torch.float32, device=q.device)
+        return tensor if T and S else tensor.fill_(value)
 
-    make = q.new_empty if T and S else q.new_zeros
-    return Told(
-        out=make((B, H, T, Ev)),
-        lse=full(-torch.inf, T) if asked.lse or asked.bins else None,
-        maximum=full(-torch.inf, T) if asked.maximum else None,
-        entropy=full(0, T) if asked.entropy else None,
-        sums=full(0, asked.bins.R, asked.bins.C) if asked.bins else None,
+    new_output = q.new_empty if T and S else q.new_zeros
+    return ForwardResult(
+        out=new_output((B, H, T, Ev)),
+        lse=filled(-torch.inf, T) if request.lse or request.bins else None,
+        maximum=filled(-torch.inf, T) if request.maximum else None,
+        entropy=filled(0, T) if request.entropy else None,
+        sums=filled(0, request.bins.R, request.bins.C) if request.bins else None,
     )
 
 
-SMALLEST = 64
-"""Queries of a tile, at least, where a text is long."""
+MIN_TILE_ROWS = 64
+"""The smallest number of queries of a tile where the sequence is long."""
 
 
 def scratch_for(q: Tensor, k: Tensor, see: See | None, *, later: bool = False) -> int:
-    """In bytes, at most. Up to 192 MiB, which a small map may take as well, are not counted.
+    """The scratch memory of a map in bytes, at most. Up to 192 MiB, which a small map may also take, are not counted.
 
-    The pass that computes needs scratch and strips, each no larger than the map, or than 128 and 64 MiB; but strips of
-    one head at least, one for each bin of queries and each tile of them. A walk that comes `later` keeps a sum for each
-    row of the map, every tile of keys and every bin that this touches.
+    The forward needs scratch and strips, each no larger than the map, or than 128 and 64 MiB; but at least the strips
+    of one head, one for each bin of queries and each tile. A second pass (`later`) keeps a sum for each row of the map,
+    each tile of keys, and each bin that the tile touches.
     """
     (B, H, T, E), S = q.shape, k.shape[2]
     bins = Bins.of(T, S, see)
     if bins is None:
         return 0
     rows = B * H * bins.R
-    numbers = rows * bins.C + max(rows, bins.R - (-T // SMALLEST)) * bins.C
+    numbers = rows * bins.C + max(rows, bins.R - (-T // MIN_TILE_ROWS)) * bins.C
     if later:
-        keys, wide = blocks_for(q.dtype, E, S, T).rows, bins.wide
-        numbers = max(numbers, rows * -(-S // keys) * touched_by(keys, wide))
+        keys, bin_width = blocks_for(q.dtype, E, S, T).rows, bins.width
+        numbers = max(numbers, rows * -(-S // keys) * bins_per_tile(keys, bin_width))
     return 4 * numbers
 
 
-def touched_by(keys: int, wide: int) -> int:
-    """How many bins so wide a tile of keys may touch, as a power of two.
+def bins_per_tile(keys: int, bin_width: int) -> int:
+    """The number of bins of `bin_width` keys that a tile of keys may touch, as a power of two.
 
-    >>> touched_by(64, 1), touched_by(64, 128), touched_by(64, 100), touched_by(64, 10)
+    >>> bins_per_tile(64, 1), bins_per_tile(64, 128), bins_per_tile(64, 100), bins_per_tile(64, 10)
     (64, 1, 2, 8)
     """
-    if wide % keys == 0 or keys % wide == 0:
-        return max(1, keys // wide)
-    return power_of_two((keys - 2) // wide + 2, 1)
+    if bin_width % keys == 0 or keys % bin_width == 0:
+        return max(1, keys // bin_width)
+    return power_of_two((keys - 2) // bin_width + 2, 1)

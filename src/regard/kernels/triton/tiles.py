@@ -1,7 +1,7 @@
-"""What the kernels of this room share: one tile of rows, of scores, of who may look; and which tiles there are to see.
+"""Functions shared by the Triton kernels: load a tile of rows, of scores, of the mask; and find the visible tiles.
 
-Scores are kept in base 2: scale · log2 e is multiplied in once, and exp2 is what a GPU has. Products of half precision
-are added up in float32, those of float32 are not rounded to the tensor cores' own format.
+Scores are in base 2: scale · log2 e is multiplied in once, and GPUs compute exp2 directly. Products of half precision
+are accumulated in float32; those of float32 are not rounded to TF32.
 """
 
 import os
@@ -13,14 +13,14 @@ import triton.language as tl
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from regard.kernels.triton.mask_bands import Sight, reach_of
+from regard.kernels.triton.mask_bands import MaskBands, visible_ranges
 from regard.kernels.triton.tile_sizes import power_of_two
 
 LOG2E = 1.4426950408889634
 
 
 class Heads(NamedTuple):
-    """A tensor B H T E as kernels take it: where it begins, and how far apart samples, heads and positions are."""
+    """A tensor B H T E as kernel argument: its address, and the strides of samples, heads and positions."""
 
     base: Any
     sample: int
@@ -29,15 +29,15 @@ class Heads(NamedTuple):
 
     @classmethod
     def of(cls, x: Tensor) -> "Heads":
-        """The numbers of one position must lie side by side; copied where they do not."""
+        """The numbers of one position must be contiguous; otherwise the tensor is copied."""
         x = x if x.stride(-1) == 1 else x.contiguous()
         return cls(x, *x.stride()[:3])
 
 
 class Limits(NamedTuple):
-    """A Sight as kernels take it; None is compiled away.
+    """MaskBands as kernel argument; None is compiled away.
 
-    reach  what segments let each tile of rows see: `reach_of`
+    reach  the keys visible to each tile of rows by segments: `visible_ranges`
     """
 
     left: Any
@@ -51,50 +51,50 @@ class Limits(NamedTuple):
     reach_sample: int
 
     @classmethod
-    def of(cls, sight: Sight, rows: int) -> "Limits":
-        """For tiles of so many rows."""
-        if sight.queries is None or sight.keys is None:
-            return cls(sight.left, sight.right, sight.offset, None, 0, None, 0, None, 0)
-        arrays = (sight.queries.contiguous(), sight.keys.contiguous(), reach_of(sight, rows))
-        # One sample's segments may stand for all.
+    def of(cls, bands: MaskBands, rows: int) -> "Limits":
+        """For tiles of `rows` rows."""
+        if bands.queries is None or bands.keys is None:
+            return cls(bands.left, bands.right, bands.offset, None, 0, None, 0, None, 0)
+        arrays = (bands.queries.contiguous(), bands.keys.contiguous(), visible_ranges(bands, rows))
+        # One sample's segments may apply to all.
         (q, q_step), (k, k_step), (r, r_step) = ((x, x.stride(0) if len(x) > 1 else 0) for x in arrays)
-        return cls(sight.left, sight.right, sight.offset, q, q_step, k, k_step, r, r_step)
+        return cls(bands.left, bands.right, bands.offset, q, q_step, k, k_step, r, r_step)
 
 
-def tensors_in_tiles(*tensors: tuple[Tensor, int]) -> tuple[list[Any], bool]:
-    """Tensors B H T E as kernels take them, each in tiles of so many rows; and whether by the GPU's copy engine."""
+def tiled_tensors(*tensors: tuple[Tensor, int]) -> tuple[list[Any], bool]:
+    """Tensors B H T E as kernel arguments, each with the rows of its tiles; and whether TMA loads them."""
     descriptors = [_descriptor(x, rows) for x, rows in tensors]
-    if all(one is not None for one in descriptors):
+    if all(descriptor is not None for descriptor in descriptors):
         return descriptors, True
     return [Heads.of(x) for x, _ in tensors], False
 
 
 def _descriptor(x: Tensor, rows: int) -> Any:
-    """B H T E for the copy engine of a GPU since Hopper, in tiles of so many rows; None where it cannot take it."""
-    has_engine = x.is_cuda and torch.cuda.get_device_capability(x.device)[0] >= 9
-    has_engine = has_engine or (x.device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1")
-    if not (has_engine and can_be_described(x)):
+    """A TMA descriptor of B H T E in tiles of `rows` rows; None where the GPU or the layout does not support TMA."""
+    has_tma = x.is_cuda and torch.cuda.get_device_capability(x.device)[0] >= 9
+    has_tma = has_tma or (x.device.type == "cpu" and os.environ.get("TRITON_INTERPRET") == "1")
+    if not (has_tma and can_use_tma(x)):
         return None
     return TensorDescriptor(x, list(x.shape), list(x.stride()), [1, 1, rows, power_of_two(x.shape[3])])
 
 
-def can_be_described(x: Tensor) -> bool:
-    """Whether the copy engine can find its way: a position's numbers side by side, everything at steps of 16 bytes."""
+def can_use_tma(x: Tensor) -> bool:
+    """Whether TMA supports the layout: contiguous positions, and strides that are multiples of 16 bytes."""
     *steps, last = x.stride()
     return last == 1 and x.data_ptr() % 16 == 0 and all(step > 0 and step * x.itemsize % 16 == 0 for step in steps)
 
 
 @triton.jit
 def load_tile(
-    base, start, end, stride, ROWS: tl.constexpr, E: tl.constexpr, BLOCK_E: tl.constexpr, WHOLE: tl.constexpr
+    base, start, end, stride, ROWS: tl.constexpr, E: tl.constexpr, BLOCK_E: tl.constexpr, IN_BOUNDS: tl.constexpr
 ):
-    """Rows `start` and on, ROWS × BLOCK_E; zeros from row `end` and column E on. WHOLE: no row is beyond the end."""
+    """Rows from `start` on, ROWS × BLOCK_E; zeros from row `end` and column E on. IN_BOUNDS: all rows exist."""
     rows, columns = tl.arange(0, ROWS)[:, None], tl.arange(0, BLOCK_E)[None, :]
-    # Far rows need 64 bits, those of one tile do not.
+    # The offset of `start` needs 64 bits, those within a tile do not.
     at = base + tl.cast(start, tl.int64) * stride + rows * stride + columns
-    if WHOLE and E == BLOCK_E:
+    if IN_BOUNDS and E == BLOCK_E:
         tile = tl.load(at)
-    elif WHOLE:
+    elif IN_BOUNDS:
         tile = tl.load(at, mask=columns < E, other=0.0)
     elif E == BLOCK_E:
         tile = tl.load(at, mask=start + rows < end, other=0.0)
@@ -113,30 +113,30 @@ def load_rows(
     ROWS: tl.constexpr,
     E: tl.constexpr,
     BLOCK_E: tl.constexpr,
-    WHOLE: tl.constexpr,
+    IN_BOUNDS: tl.constexpr,
     TMA: tl.constexpr,
 ):
-    """The same of one head of `x`: a descriptor for the GPU's copy engine, which fills with zeros itself, or Heads."""
+    """The same for one head of `x`: a TMA descriptor, which fills with zeros itself, or Heads."""
     if TMA:
         tile = x.load([tl.cast(sample, tl.int32), tl.cast(h, tl.int32), tl.cast(start, tl.int32), 0])
         tile = tl.reshape(tile, (ROWS, BLOCK_E))
     else:
-        tile = load_tile(base_of(x, sample, h), start, end, x.row, ROWS, E, BLOCK_E, WHOLE)
+        tile = load_tile(base_of(x, sample, h), start, end, x.row, ROWS, E, BLOCK_E, IN_BOUNDS)
     return tile
 
 
 @triton.jit
 def base_of(heads, sample, h):
-    """Where the positions of one head begin."""
+    """Address of the first position of one head."""
     return heads.base + tl.cast(sample, tl.int64) * heads.sample + tl.cast(h, tl.int64) * heads.head
 
 
 @triton.jit
 def score_tile(a, b, scale, cap, SOFTCAP: tl.constexpr):
-    """The scores a b in base 2; `scale` and `cap` hold the factor log2 e already."""
+    """The scores a b in base 2; `scale` and `cap` include the factor log2 e."""
     scores = tl.dot(a, b, input_precision="ieee") * scale
     if SOFTCAP:
-        # tanh by the exponential of a number that is never positive: no overflow.
+        # tanh from the exponential of a number that is never positive: no overflow.
         size = tl.abs(scores)
         u = size / cap
         small = tl.exp2(u * (-2.0 * 1.4426950408889634))
@@ -147,64 +147,68 @@ def score_tile(a, b, scale, cap, SOFTCAP: tl.constexpr):
 
 
 @triton.jit
-def seen_tile(limits, sample, rows, columns, T, S):
-    """Who of `rows` may look at which of `columns`: one of them stands upright, the other lies."""
-    seen = (rows < T) & (columns < S)
+def mask_tile(limits, sample, rows, columns, T, S):
+    """Which of `columns` are visible to which of `rows`; one has shape [n, 1], the other [1, n]."""
+    visible = (rows < T) & (columns < S)
     if limits.left is not None:
-        seen = seen & (columns >= rows + (limits.offset - limits.left))
+        visible = visible & (columns >= rows + (limits.offset - limits.left))
     if limits.right is not None:
-        seen = seen & (columns <= rows + (limits.offset + limits.right))
+        visible = visible & (columns <= rows + (limits.offset + limits.right))
     if limits.queries is not None:
         sample = tl.cast(sample, tl.int64)
         queries = tl.load(limits.queries + sample * limits.queries_sample + rows, mask=rows < T, other=0)
         keys = tl.load(limits.keys + sample * limits.keys_sample + columns, mask=columns < S, other=0)
-        seen = seen & (queries == keys)
-    return seen
+        visible = visible & (queries == keys)
+    return visible
 
 
 @triton.jit
-def tiles_to_see(limits, sample, tile, T, S, ROWS: tl.constexpr, KEYS: tl.constexpr):
-    """Where a tile of queries looks, as edges of key tiles: low ≤ sure_low ≤ sure_high ≤ high.
+def visible_tiles(limits, sample, tile, T, S, ROWS: tl.constexpr, KEYS: tl.constexpr):
+    """The key tiles visible to a tile of queries, as edges: low ≤ full_low ≤ full_high ≤ high.
 
-    Outside of low … high nobody sees anything; within sure_low … sure_high all see everything.
+    Outside low … high every key is masked; within full_low … full_high every key is visible to every query.
     """
     first, last = tile * ROWS, tl.minimum(tile * ROWS + ROWS, T) - 1
-    low, sure_low = first * 0, first * 0
-    high, sure_high = low + S, low + S
+    low, full_low = first * 0, first * 0
+    high, full_high = low + S, low + S
     if limits.left is not None:
         low = tl.maximum(low, first + limits.offset - limits.left)
-        sure_low = tl.maximum(sure_low, last + limits.offset - limits.left)
+        full_low = tl.maximum(full_low, last + limits.offset - limits.left)
     if limits.right is not None:
         high = tl.minimum(high, last + limits.offset + limits.right + 1)
-        sure_high = tl.minimum(sure_high, first + limits.offset + limits.right + 1)
+        full_high = tl.minimum(full_high, first + limits.offset + limits.right + 1)
     if limits.reach is not None:
         reach = limits.reach + tl.cast(sample, tl.int64) * limits.reach_sample + tile * 4
         low, high = tl.maximum(low, tl.load(reach)), tl.minimum(high, tl.load(reach + 1))
-        sure_low = tl.maximum(sure_low, tl.load(reach + 2))
-        sure_high = tl.minimum(sure_high, tl.load(reach + 3))
+        full_low = tl.maximum(full_low, tl.load(reach + 2))
+        full_high = tl.minimum(full_high, tl.load(reach + 3))
     low = tl.minimum(low, S) // KEYS * KEYS
     high = tl.maximum(low, (tl.maximum(high, 0) + KEYS - 1) // KEYS * KEYS)
-    sure_low = tl.minimum(high, (tl.minimum(sure_low, S) + KEYS - 1) // KEYS * KEYS)
-    sure_high = tl.maximum(sure_low, tl.minimum(high, tl.maximum(sure_high, 0) // KEYS * KEYS))
-    return low, sure_low, sure_high, high
+    full_low = tl.minimum(high, (tl.minimum(full_low, S) + KEYS - 1) // KEYS * KEYS)
+    full_high = tl.maximum(full_low, tl.minimum(high, tl.maximum(full_high, 0) // KEYS * KEYS))
+    return low, full_low, full_high, high
 
 
-def parts_of_walk(limits: Limits, is_whole: bool) -> dict[str, int]:
-    """FIRST and LAST of the parts of a walk: 0 where it asks who may look, 1 where all may, 2 where it asks again.
+def loop_parts(limits: Limits, is_whole: bool) -> dict[str, int]:
+    """FIRST_PART and LAST_PART of the loop over tiles: parts 0 and 2 evaluate the mask, part 1 is fully visible.
 
-    Only a left edge or segments make for a part 0. What `is_whole` fills its tiles: the last one is not ragged.
+    Only a left edge or segments need part 0. `is_integer`: the length is a multiple of the tile, so that no tile is
+    partial.
     """
-    broken = limits.left is not None or limits.reach is not None
-    return {"FIRST": 0 if broken else 1, "LAST": 1 if is_whole and not broken and limits.right is None else 2}
+    has_left_part = limits.left is not None or limits.reach is not None
+    return {
+        "FIRST_PART": 0 if has_left_part else 1,
+        "LAST_PART": 1 if is_whole and not has_left_part and limits.right is None else 2,
+    }
 
 
 @triton.jit
-def part_of_walk(edges, PART: tl.constexpr):
-    """Where a part of a walk begins and ends; `edges` are low, sure_low, sure_high and high of `tiles_to_see`."""
-    low, sure_low, sure_high, high = edges
-    begin, end = low, sure_low
+def loop_range(edges, PART: tl.constexpr):
+    """Begin and end of a part of the loop; `edges` are low, full_low, full_high and high of `visible_tiles`."""
+    low, full_low, full_high, high = edges
+    begin, end = low, full_low
     if PART == 1:
-        begin, end = sure_low, sure_high
+        begin, end = full_low, full_high
     if PART == 2:
-        begin, end = sure_high, high
+        begin, end = full_high, high
     return begin, end

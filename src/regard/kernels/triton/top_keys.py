@@ -1,10 +1,10 @@
-"""What can be told of each query from q, k and the LSE alone: its strongest keys, exactly, and its entropy.
+"""Top keys, exactly, and entropy of each query, from q, k and the LSE.
 
-A program owns a tile of queries, walks over the keys that they see, and keeps the k best so far of each query. A tile's
-best key is taken in where it beats the least of those, and taken off the tile, until no query finds a better one: past
-the first tiles that is mostly once or never. No exponential is needed for it, and no sorting. Of equal keys the earlier
-are the stronger. Where a quicker pass can list the few keys that may be the strongest, those are ranked instead
-(`survivors`), and only queries are searched whose lists had no room for all.
+A program owns a tile of queries, loops over the keys visible to them, and keeps the k best keys of each query so far.
+The best key of a tile replaces the worst kept one if its score is higher, and is removed from the tile, until no query
+improves: after the first tiles that is usually once or never. This needs no exponential and no sorting. Of equal scores
+the earlier key counts as higher. Where a faster pass can list the few candidate keys, those are ranked instead
+(`candidates`), and only queries whose lists overflowed are searched.
 """
 
 from collections.abc import Iterable
@@ -16,157 +16,159 @@ import triton.language as tl
 from torch import Tensor
 
 from regard.kernels.triton import hopper
-from regard.kernels.triton.candidates import FEW, ROOM, Kept, Survivors, rank
+from regard.kernels.triton.candidates import LIST_SIZE, MAX_LISTED_TOP, Candidates, TopOutput, rank
 from regard.kernels.triton.launch import launch
-from regard.kernels.triton.mask_bands import Sight, sight_of
-from regard.kernels.triton.second_pass import Given, inputs_of, load_shift
-from regard.kernels.triton.support import MOST
-from regard.kernels.triton.tile_sizes import SEARCHING, Blocks, blocks_for, power_of_two
-from regard.kernels.triton.tiles import Limits, load_rows, part_of_walk, score_tile, seen_tile, tiles_to_see
+from regard.kernels.triton.mask_bands import MaskBands, bands_of
+from regard.kernels.triton.second_pass import SecondPassArguments, kernel_arguments, load_shift
+from regard.kernels.triton.support import MAX_TOP
+from regard.kernels.triton.tile_sizes import SEARCH_BLOCKS, Blocks, blocks_for, power_of_two
+from regard.kernels.triton.tiles import Limits, load_rows, loop_range, mask_tile, score_tile, visible_tiles
 from regard.masks import BoundMask
 from regard.records import Top
 
-LISTED = tl.constexpr(ROOM)
+SLOTS_PER_LIST = tl.constexpr(LIST_SIZE)
 
 
-class OfQueries(NamedTuple):
-    """What was found of each query, B H T first; what was not asked for is None."""
+class QueryStatistics(NamedTuple):
+    """Statistics of each query, B H T first; those not requested are None."""
 
     top: Top | None
     entropy: Tensor | None
 
 
-class Crowded(NamedTuple):
-    """Which queries are searched, of the heads from `first` on: those with more keys, heads T, than a list has room."""
+class OverflowedLists(NamedTuple):
+    """Counts of candidates, heads T, for the heads from `first` on: only queries whose list overflowed are searched."""
 
     counts: Any
     first: int
 
 
 @triton.jit
-def _walk_keys(
-    given,
+def _query_statistics_kernel(
+    args,
     q,
     k,
     limits,
     top,
     entropies,
-    crowded,
+    overflowed,
     E: tl.constexpr,
     BLOCK_E: tl.constexpr,
     QUERIES: tl.constexpr,
     KEYS: tl.constexpr,
     SLOTS: tl.constexpr,
-    FIRST: tl.constexpr,
-    LAST: tl.constexpr,
+    FIRST_PART: tl.constexpr,
+    LAST_PART: tl.constexpr,
     TMA: tl.constexpr,
 ):
-    """SLOTS: for so many keys of each query there is room; `crowded` is None for all queries; else see `inputs_of`."""
-    T, S = given.T, given.S
+    """SLOTS: keys kept for each query; `overflowed` is None to search all queries; others: see `kernel_arguments`."""
+    T, S = args.T, args.S
     tiles = tl.cdiv(T, QUERIES)
-    # The last queries first: where attention is causal they have the most to do.
+    # The last queries first: with a causal mask they have the most work.
     tile, head = tiles - 1 - tl.program_id(0) % tiles, tl.cast(tl.program_id(0) // tiles, tl.int64)
     rows = tile * QUERIES + tl.arange(0, QUERIES)
     wanted = rows < T
-    if crowded is not None:
-        wanted = tl.load(crowded.counts + head * T + rows, mask=wanted, other=0) > LISTED
+    if overflowed is not None:
+        wanted = tl.load(overflowed.counts + head * T + rows, mask=wanted, other=0) > SLOTS_PER_LIST
         if tl.max(wanted.to(tl.int32), 0) == 0:
             return
-        head += crowded.first
-    sample, h = head // given.H, head % given.H
+        head += overflowed.first
+    sample, h = head // args.H, head % args.H
     own = load_rows(q, sample, h, tile * QUERIES, T, QUERIES, E, BLOCK_E, False, TMA)
-    shift = load_shift(given.lse + head * T, rows, T)
-    edges = tiles_to_see(limits, sample, tile, T, S, QUERIES, KEYS)
+    shift = load_shift(args.lse + head * T, rows, T)
+    edges = visible_tiles(limits, sample, tile, T, S, QUERIES, KEYS)
     slots = tl.arange(0, SLOTS)[None, :]
     best = tl.full((QUERIES, SLOTS), float("-inf"), tl.float32)
-    places = tl.zeros((QUERIES, SLOTS), tl.int32) - 1 - slots  # different ones, as those of keys are
+    positions = tl.zeros((QUERIES, SLOTS), tl.int32) - 1 - slots  # distinct, as the positions of keys are
     entropy = tl.zeros((QUERIES,), tl.float32)
     if top is not None:
-        best = tl.where(slots < top.k, best, float("inf"))  # slots too many never hold the least
-    for part in tl.static_range(FIRST, LAST + 1):
-        begin, end = part_of_walk(edges, part)
+        best = tl.where(slots < top.k, best, float("inf"))  # surplus slots never hold the worst
+    for part in tl.static_range(FIRST_PART, LAST_PART + 1):
+        begin, end = loop_range(edges, part)
         for start in range(begin, end, KEYS):
             keys = start + tl.arange(0, KEYS)
-            key_tile = load_rows(k, sample, h // given.served, start, S, KEYS, E, BLOCK_E, part == 1, TMA)
-            scores = score_tile(own, tl.trans(key_tile), given.scale, given.cap, given.cap is not None)
+            key_tile = load_rows(k, sample, h // args.group_size, start, S, KEYS, E, BLOCK_E, part == 1, TMA)
+            scores = score_tile(own, tl.trans(key_tile), args.scale, args.cap, args.cap is not None)
             if part != 1:
-                seen = seen_tile(limits, sample, rows[:, None], keys[None, :], T, S)
-                scores = tl.where(seen, scores, float("-inf"))
+                visible = mask_tile(limits, sample, rows[:, None], keys[None, :], T, S)
+                scores = tl.where(visible, scores, float("-inf"))
             if entropies is not None:
                 below = shift[:, None] - scores
                 weights = tl.exp2(-below)
                 entropy += tl.sum(weights * tl.where(weights == 0, 0.0, below), 1)  # 0 · inf would be NaN
             if top is not None:
-                best, places = _take_better(scores, keys, best, places, S, SLOTS)
-    here = head * T + rows
+                best, positions = _update_top(scores, keys, best, positions, S, SLOTS)
+    row_index = head * T + rows
     if entropies is not None:
-        tl.store(entropies + here, tl.where(entropy < 0.0, 0.0, entropy) * 0.6931471805599453, mask=wanted)
+        tl.store(entropies + row_index, tl.where(entropy < 0.0, 0.0, entropy) * 0.6931471805599453, mask=wanted)
     if top is not None:
-        places = _fill(best, places, slots, tl.minimum(S, 2 * top.k), SLOTS)
-        _keep(top, here, wanted, best, places, slots, shift, S)
+        positions = _fill_missing(best, positions, slots, tl.minimum(S, 2 * top.k), SLOTS)
+        _store_top(top, row_index, wanted, best, positions, slots, shift, S)
 
 
 @triton.jit
-def _take_better(scores, keys, best, places, S, SLOTS: tl.constexpr):
-    """The best scores and their places, after a tile of scores: no query finds more better ones in it than slots."""
-    least, strongest = tl.min(best, 1), tl.max(scores, 1)
-    more = tl.max(tl.where(strongest > least, 1, 0), 0) > 0
+def _update_top(scores, keys, best, positions, S, SLOTS: tl.constexpr):
+    """The best scores and their positions after a tile of scores: a query replaces at most SLOTS of them."""
+    worst, highest = tl.min(best, 1), tl.max(scores, 1)
+    improves = tl.max(tl.where(highest > worst, 1, 0), 0) > 0
     if SLOTS <= 8:
-        # Not a loop: Triton brings no tile beforehand where a loop holds another one.
+        # Not a loop: Triton does not prefetch tiles in a loop that contains another loop.
         for _ in tl.static_range(SLOTS):
-            if more:
-                best, places, scores, least, strongest, more = _take_one(
-                    scores, keys, best, places, least, strongest, S, SLOTS
+            if improves:
+                best, positions, scores, worst, highest, improves = _insert_best(
+                    scores, keys, best, positions, worst, highest, S, SLOTS
                 )
     else:
-        while more:
-            best, places, scores, least, strongest, more = _take_one(
-                scores, keys, best, places, least, strongest, S, SLOTS
+        while improves:
+            best, positions, scores, worst, highest, improves = _insert_best(
+                scores, keys, best, positions, worst, highest, S, SLOTS
             )
-    return best, places
+    return best, positions
 
 
 @triton.jit
-def _take_one(scores, keys, best, places, least, strongest, S, SLOTS: tl.constexpr):
-    """Each query's strongest key goes where the least stood, if it is stronger, and off the tile; is there more?"""
-    place = tl.min(tl.where(scores == strongest[:, None], keys[None, :], S), 1)
-    gone = tl.max(tl.where(best == least[:, None], places, -1 - SLOTS), 1)  # of equal ones the last
-    into = (strongest > least)[:, None] & (places == gone[:, None])
-    best = tl.where(into, strongest[:, None], best)
-    places = tl.where(into, place[:, None], places)
-    scores = tl.where(keys[None, :] == place[:, None], float("-inf"), scores)
-    least, strongest = tl.min(best, 1), tl.max(scores, 1)
-    return best, places, scores, least, strongest, tl.max(tl.where(strongest > least, 1, 0), 0) > 0
+def _insert_best(scores, keys, best, positions, worst, highest, S, SLOTS: tl.constexpr):
+    """Replace the worst kept key of each query by its best key in the tile if that is higher, and remove it from the
+    tile; returns whether any query can improve further.
+    """
+    position = tl.min(tl.where(scores == highest[:, None], keys[None, :], S), 1)
+    replaced = tl.max(tl.where(best == worst[:, None], positions, -1 - SLOTS), 1)  # the last of equal ones
+    target = (highest > worst)[:, None] & (positions == replaced[:, None])
+    best = tl.where(target, highest[:, None], best)
+    positions = tl.where(target, position[:, None], positions)
+    scores = tl.where(keys[None, :] == position[:, None], float("-inf"), scores)
+    worst, highest = tl.min(best, 1), tl.max(scores, 1)
+    return best, positions, scores, worst, highest, tl.max(tl.where(highest > worst, 1, 0), 0) > 0
 
 
 @triton.jit
-def _fill(best, places, slots, candidates, SLOTS: tl.constexpr):
-    """For a query that sees too few keys: the first ones that it does not hold already, with a weight of 0."""
+def _fill_missing(best, positions, slots, n_keys, SLOTS: tl.constexpr):
+    """For a query with too few visible keys: add the first keys that it does not have yet, with weight 0."""
     if tl.min(tl.min(best, 1), 0) == float("-inf"):
-        for key in range(candidates):
-            held = tl.max(tl.where(places == key, 1, 0), 1) > 0
-            slot = tl.min(tl.where((best == float("-inf")) & (places < 0), slots, SLOTS), 1)
-            places = tl.where((held[:, None] == 0) & (slots == slot[:, None]), key, places)
-    return places
+        for key in range(n_keys):
+            present = tl.max(tl.where(positions == key, 1, 0), 1) > 0
+            slot = tl.min(tl.where((best == float("-inf")) & (positions < 0), slots, SLOTS), 1)
+            positions = tl.where((present[:, None] == 0) & (slots == slot[:, None]), key, positions)
+    return positions
 
 
 @triton.jit
-def _keep(top, here, wanted, best, places, slots, shift, S):
-    """The strongest keys in their order, of equal ones the earlier first."""
+def _store_top(top, row_index, wanted, best, positions, slots, shift, S):
+    """Store the top keys in order, the earlier of equal ones first."""
     best = tl.where(slots < top.k, best, float("-inf"))
-    places = tl.where(slots < top.k, places, S)
-    for already in range(top.k):
-        strongest = tl.max(best, 1)
-        place = tl.min(tl.where(best == strongest[:, None], places, S), 1)
-        at = here * top.k + already
-        tl.store(top.indices + at, place.to(tl.int64), mask=wanted)
-        tl.store(top.weights + at, tl.exp2(strongest - shift), mask=wanted)
-        taken = places == place[:, None]
-        best, places = tl.where(taken, float("-inf"), best), tl.where(taken, S, places)
+    positions = tl.where(slots < top.k, positions, S)
+    for i in range(top.k):
+        highest = tl.max(best, 1)
+        position = tl.min(tl.where(best == highest[:, None], positions, S), 1)
+        at = row_index * top.k + i
+        tl.store(top.indices + at, position.to(tl.int64), mask=wanted)
+        tl.store(top.weights + at, tl.exp2(highest - shift), mask=wanted)
+        stored = positions == position[:, None]
+        best, positions = tl.where(stored, float("-inf"), best), tl.where(stored, S, positions)
 
 
 @torch.no_grad()
-def of_queries(
+def query_statistics(
     q: Tensor,
     k: Tensor,
     lse: Tensor,
@@ -178,48 +180,69 @@ def of_queries(
     entropy: bool = False,
     threshold: Tensor | None = None,
     blocks: Blocks | None = None,
-) -> OfQueries:
-    """The `top` strongest keys, `MOST` at most, and entropy, if asked for. q B H T E, k B G S E, lse B H T, nats.
+) -> QueryStatistics:
+    """The `top` keys, at most `MAX_TOP`, and the entropy, if requested. q B H T E, k B G S E, lse B H T in nats.
 
-    A `threshold`, B H T, that `top` keys of each query reach where it sees so many, scores not scaled, may save a pass.
+    A `threshold`, B H T, is an unscaled score that `top` keys of each query reach if that many are visible; it may save
+    a pass.
     """
     (B, H, T, E), S = q.shape, k.shape[2]
     count = min(top or 0, S)
-    assert count <= MOST
-    kept = Kept(lse.new_empty((B, H, T, count), dtype=torch.int64), lse.new_empty((B, H, T, count)), count)
+    assert count <= MAX_TOP
+    top_output = TopOutput(lse.new_empty((B, H, T, count), dtype=torch.int64), lse.new_empty((B, H, T, count)), count)
     entropies = lse.new_zeros(B, H, T) if entropy else None
     if not (q.numel() and k.numel()):
-        kept.indices.copy_(torch.arange(count))
-        kept.weights.zero_()
+        top_output.indices.copy_(torch.arange(count))
+        top_output.weights.zero_()
     else:
-        given, sight = Given.of(q, k, lse, scale, softcap), sight_of(mask)
-        groups = None
-        if 0 < count <= FEW and blocks is None and not entropy:
-            groups = _listed(q, k, sight, scale, softcap, count, threshold)
-        blocks = blocks or blocks_for(q.dtype, E, T, S, table=SEARCHING)
-        limits, slots = Limits.of(sight, blocks.rows), power_of_two(count, 2)
-        inputs = inputs_of(given, q, k, limits, queries=blocks.rows, keys=blocks.keys, passing=blocks.keys, length=S)
-        arguments = (*inputs.arguments, kept if count else None, entropies)
+        args, bands = SecondPassArguments.of(q, k, lse, scale, softcap), bands_of(mask)
+        list_groups = None
+        if 0 < count <= MAX_LISTED_TOP and blocks is None and not entropy:
+            list_groups = _candidate_lists(q, k, bands, scale, softcap, count, threshold)
+        blocks = blocks or blocks_for(q.dtype, E, T, S, table=SEARCH_BLOCKS)
+        limits, slots = Limits.of(bands, blocks.rows), power_of_two(count, 2)
+        kernel_args = kernel_arguments(
+            args, q, k, limits, queries=blocks.rows, keys=blocks.keys, streamed=blocks.keys, length=S
+        )
+        arguments = (*kernel_args.arguments, top_output if count else None, entropies)
         tiles = triton.cdiv(T, blocks.rows)
-        if groups is None:
-            launch(_walk_keys, B * H * tiles, blocks, q, *arguments, None, **inputs.constants, SLOTS=slots)
-        for first, some in groups or ():
-            rank(given, q, k, some, first, kept)
-            crowded, programs = Crowded(some.counts, first), len(some.counts) * tiles
-            launch(_walk_keys, programs, blocks, q, *arguments, crowded, **inputs.constants, SLOTS=slots)
-    return OfQueries(Top(kept.indices, kept.weights) if top else None, entropies)
+        if list_groups is None:
+            launch(
+                _query_statistics_kernel,
+                B * H * tiles,
+                blocks,
+                q,
+                *arguments,
+                None,
+                **kernel_args.constants,
+                SLOTS=slots,
+            )
+        for first, lists in list_groups or ():
+            rank(args, q, k, lists, first, top_output)
+            overflowed, programs = OverflowedLists(lists.counts, first), len(lists.counts) * tiles
+            launch(
+                _query_statistics_kernel,
+                programs,
+                blocks,
+                q,
+                *arguments,
+                overflowed,
+                **kernel_args.constants,
+                SLOTS=slots,
+            )
+    return QueryStatistics(Top(top_output.indices, top_output.weights) if top else None, entropies)
 
 
-def _listed(
-    q: Tensor, k: Tensor, sight: Sight, scale: float, softcap: float | None, top: int, threshold: Tensor | None
-) -> Iterable[tuple[int, Survivors]] | None:
-    """The keys that reach the threshold, for heads in groups, each with its first; None where nobody is quick at it."""
-    if not hopper.is_at_hand(q.device):
+def _candidate_lists(
+    q: Tensor, k: Tensor, bands: MaskBands, scale: float, softcap: float | None, top: int, threshold: Tensor | None
+) -> Iterable[tuple[int, Candidates]] | None:
+    """The keys that reach the threshold, for heads in groups, each with its first head; None without Hopper kernels."""
+    if not hopper.is_available(q.device):
         return None
-    from regard.kernels.triton.hopper import launch as quicker
+    from regard.kernels.triton.hopper import launch as hopper_launch
 
-    if not quicker.fits(q, k, sight=sight, scale=scale, softcap=softcap, bins=None):
+    if not hopper_launch.supports(q, k, bands=bands, scale=scale, softcap=softcap, bins=None):
         return None
     if threshold is None:
-        threshold = quicker.thresholds_of(q, k, sight, top=top)
-    return quicker.survivors_of(q, k, threshold, sight)
+        threshold = hopper_launch.thresholds_of(q, k, bands, top=top)
+    return hopper_launch.candidates_of(q, k, threshold, bands)

@@ -1,7 +1,7 @@
-"""Measures over records and traces: what heads look at, how widely, how far, and through all layers.
+"""Measures of records and traces: patterns of heads, entropy, sink, distance, value-weighted attention and rollout.
 
-Each has its definition and reference in its docstring, and refuses what it cannot tell. Attention is not explanation:
-a measure says where a model looked, not what it made of it.
+Each docstring has the definition and the reference; a measure raises where it is not defined. Attention is not
+explanation: a measure shows where a model looks, not how it uses that.
 """
 
 from regard.trace.measures.heads import Head, Heads, Score, find_heads
@@ -9,9 +9,9 @@ from regard.trace.measures.per_head import (
     distance_profile,
     mean_distance,
     mean_entropy,
-    measured,
+    measure_heads,
     sink_share,
-    value_lengths,
+    value_norms,
     value_weighted,
 )
 from regard.trace.measures.rollout import attention_rollout
@@ -25,8 +25,8 @@ __all__ = [
     "find_heads",
     "mean_distance",
     "mean_entropy",
-    "measured",
+    "measure_heads",
     "sink_share",
-    "value_lengths",
+    "value_norms",
     "value_weighted",
 ]

@@ -1,54 +1,56 @@
-"""Attention rollout: the attention of all layers multiplied, from the last down to what was read."""
+"""Attention rollout: the product of the attention of all layers."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from regard.arrays import to_numpy
-from regard.axes import part_of
+from regard.axes import plain_slice
 from regard.errors import ArgumentError
-from regard.memory import require
+from regard.memory import require_bytes
 from regard.messages import Listed
 from regard.padding import Padding, without_rows
-from regard.records import WORTH_ASKING, Record
-from regard.trace.from_weights import record_of
-from regard.trace.measures.row_blocks import pieces
+from regard.records import CHECK_MEMORY_FROM, Record
+from regard.trace.from_weights import record_from_weights
+from regard.trace.measures.row_blocks import block_rows
 from regard.trace.trace import Trace
 
 
 def attention_rollout(trace: Trace, rows: slice | range | None = None) -> Record:
-    """How much of each token read is in each place of the last layer, if attention and residual mix half and half.
+    """The share of each input token in each position of the last layer, if attention and residual count half each.
 
     Ã = ½ I + ½ mean over heads of A, and the rollout is Ã of the last layer times … times Ã of the first (Abnar and
     Zuidema 2020, section 3). Every record counts as a layer, in call order: choose one side, and one run, with
-    `trace.select(kind=…)` or a slice. A query that sees nothing keeps what it has.
+    `trace.select(kind=…)` or a slice. A fully masked query keeps its own input.
 
-    `rows` are the places asked for: some rows of it are multiplied through all layers and nothing T × T is made. It
-    knows nothing of values, feed-forward and norms: a bound on what could flow, not what did.
+    `rows` are the positions to compute: only these rows are multiplied through all layers, without a T × T array.
+    Values, feed-forward layers and norms are ignored, so rollout shows what could flow, not what did.
 
     >>> causal = np.tril(np.ones((3, 3))) / np.arange(1, 4)[:, None]
-    >>> attention_rollout(Trace([record_of(causal), record_of(causal)])).weights()[0, 0].round(2)
+    >>> attention_rollout(Trace([record_from_weights(causal), record_from_weights(causal)])).weights()[0, 0].round(2)
     array([[1.  , 0.  , 0.  ],
            [0.44, 0.56, 0.  ],
            [0.32, 0.24, 0.44]], dtype=float32)
     """
     B, T = _sizes(trace)
-    rows = part_of(rows, T)
+    rows = plain_slice(rows, T)
     shape = (B, rows.stop - rows.start, T)
-    if np.prod(shape) > WORTH_ASKING:
-        require(8 * int(np.prod(shape)), key="rollout-too-large", shape=shape)  # what came, and what comes of it
+    if np.prod(shape) > CHECK_MEMORY_FROM:
+        require_bytes(8 * int(np.prod(shape)), key="rollout-too-large", shape=shape)  # input and output of a product
     rolled = np.broadcast_to(np.eye(shape[1], T, rows.start, dtype=np.float32), shape)
     for record in reversed(list(trace)):
-        rolled = _through(rolled, record)
+        rolled = _multiplied(rolled, record)
     first = trace[0]
-    queries = first.queries and [row[rows] for row in first.queries]
+    queries = first.query_tokens and [row[rows] for row in first.query_tokens]
     padding = _padding(trace, rows)
     rolled = without_rows(rolled[:, None], None if padding is None else padding.queries, 0, axes=1)
-    return record_of(rolled, queries, first.keys, name="rollout", kind=first.kind).changed(padding=padding)
+    return record_from_weights(rolled, queries, first.key_tokens, name="rollout", kind=first.kind).changed(
+        padding=padding
+    )
 
 
 def _padding(trace: Trace, rows: slice) -> Padding | None:
-    """What the first record that knows of padding says, for these rows: they have no weights."""
+    """The padding of these rows, from the first record where it is known."""
     found = next((record.padding for record in trace if record.padding is not None), None)
     if found is None:
         return None
@@ -68,28 +70,28 @@ def _sizes(trace: Trace) -> tuple[int, int]:
         found = (record.shape[0], *record.shape[2:])
         if found != wanted or found[1] != found[2]:
             raise ArgumentError("rollout-shapes", first=first.name, wanted=wanted, name=record.name, found=found)
-    again = _called_again(trace.names)
+    again = _first_of_second_run(trace.names)
     if again is not None:
         raise ArgumentError("rollout-runs", name=again)
     return wanted[0], wanted[1]
 
 
-def _called_again(names: Sequence[str]) -> str | None:
-    """The first record of a second run, which has the name of a layer with a number behind it.
+def _first_of_second_run(names: Sequence[str]) -> str | None:
+    """The first record of a second run, whose name is that of a layer with a number appended.
 
-    Where all have one name nobody can tell: these may be layers that were put together by hand.
+    None where all have one name: these may be layers that the caller combined.
 
-    >>> _called_again(["h.0", "h.1", "h.0#1", "h.1#1"]), _called_again(["attention", "attention#1"])
+    >>> _first_of_second_run(["h.0", "h.1", "h.0#1", "h.1#1"]), _first_of_second_run(["attention", "attention#1"])
     ('h.0#1', None)
     """
     layers = {name.partition("#")[0] for name in names}
     return next((name for name in names if "#" in name), None) if len(layers) > 1 else None
 
 
-def _through(rolled: np.ndarray, record: Record) -> np.ndarray:
+def _multiplied(rolled: np.ndarray, record: Record) -> np.ndarray:
     """rolled (B r T) times Ã of one layer, its rows a block at a time."""
     found = rolled / 2
-    for rows in pieces(record):
+    for rows in block_rows(record):
         weights = np.asarray(to_numpy(record.weights(rows=rows)))
         mean = weights.mean(1, dtype=np.float32)  # B rows T
         sums = mean.sum(-1)
@@ -98,5 +100,5 @@ def _through(rolled: np.ndarray, record: Record) -> np.ndarray:
             raise ArgumentError("measure-not-finite", name=record.name, row=row)
         part = rolled[..., rows] / 2
         found += part @ mean
-        found[..., rows] += part * (1 - sums)[:, None, :]  # of heads that see nothing
+        found[..., rows] += part * (1 - sums)[:, None, :]  # from fully masked heads
     return found

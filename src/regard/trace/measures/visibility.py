@@ -1,4 +1,4 @@
-"""Which keys each query of a record sees, and which positions are text: from its mask, or from its weights alone."""
+"""Which keys are visible to each query of a record, and which positions are text: by its mask or by its weights."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -9,15 +9,15 @@ import numpy as np
 from regard.arrays import to_numpy
 from regard.masks import BoundMask, Mask
 from regard.records import Record
-from regard.trace.measures.row_blocks import Block, blocks, is_across, pieces, places
+from regard.trace.measures.row_blocks import Block, block_rows, blocks, is_across, places
 from regard.trace.pooling import bin_size
 
 _MOST = 1024
-"""Rows looked at, of a long text."""
+"""Rows that are read of a long text."""
 
 
-class Outline(NamedTuple):
-    """Of each sample: a query sees the kept keys from `left` places before it to `right` places behind it."""
+class InferredMask(NamedTuple):
+    """For each sample: a query sees the kept keys from `left` places before it to `right` places after it."""
 
     left: np.ndarray
     """B"""
@@ -27,50 +27,49 @@ class Outline(NamedTuple):
     """B S"""
 
     def of(self, at: np.ndarray) -> np.ndarray:
-        """B r S: what the queries at some places, r, see."""
+        """B r S: the visible keys of queries at some positions, r."""
         keys, here = np.arange(self.keep.shape[-1]), at[:, None]
         near = (keys >= here - self.left[:, None, None]) & (keys <= here + self.right[:, None, None])
         return near & self.keep[:, None]
 
 
 class _Rows(NamedTuple):
-    """Some rows of one sample, each with its place, and the first, last and number of its keys."""
+    """Some rows of one sample, each with its position, and the first, last and number of its keys."""
 
     at: np.ndarray
     first: np.ndarray
     last: np.ndarray
     number: np.ndarray
     seen: np.ndarray
-    """S: the keys at which any of them looks."""
+    """S: the keys with a weight in any of the rows."""
 
 
-_Form = tuple[int, int, np.ndarray]
+_Band = tuple[int, int, np.ndarray]
 """left, right, keep"""
 
 
-def outlined(record: Record) -> Outline:
-    """What the weights of the record tell, for each sample. It needs exact weights.
+def inferred_mask(record: Record) -> InferredMask:
+    """The mask of each sample, inferred from the exact weights of the record.
 
-    The usual forms are: all keys, or those not ahead, or, where the LSE tells that a softmax made the weights, those
-    within a window; each without the keys of padding, at which nobody looks. They must fit every query exactly, and
-    without a softmax leave two keys or more, side by side; else all keys count, and are hidden only ahead, if nobody
-    looks there.
+    The usual masks are: all keys; causal; or, where an LSE shows that the weights come from a softmax, a window; each
+    without padding keys, which have no weight. A mask must fit every query exactly, and without a softmax leave two or
+    more adjacent keys. Otherwise all keys count as visible, except later keys if no query attends to them.
 
-    Where no form fits, rows that are the same on all keys are passed over: a softmax answers so where a large negative
-    number was to hide everything, as in Hugging Face's `eager`.
+    Where no mask fits, rows with equal weights on all keys are left out: a softmax gives these where a large negative
+    number masks everything, as in Hugging Face's `eager`.
     """
     B, _, _, S = record.shape
     has_softmax, across = record.lse is not None or "lse" in record.kept, is_across(record)
     found = []
     for choices in _read(record):
-        forms = [_fitting(rows, has_softmax, across) for rows in choices]
-        found.append(next((form for form in forms if form is not None), None) or _usual(choices[-1], across))
+        bands = [_fitting(rows, has_softmax, across) for rows in choices]
+        found.append(next((band for band in bands if band is not None), None) or _usual(choices[-1], across))
     left, right, keep = zip(*found, strict=True) if B else ((), (), ())
-    return Outline(np.array(left, int), np.array(right, int), np.array(keep, bool).reshape(B, S))
+    return InferredMask(np.array(left, int), np.array(right, int), np.array(keep, bool).reshape(B, S))
 
 
 def _read(record: Record) -> list[list[_Rows]]:
-    """For each sample its rows that look at anything; then, where some are the same on all keys, those that are not."""
+    """For each sample its rows with any weight; then, where some rows are equal on all keys, the other rows."""
     B, _, _, S = record.shape
     parts: list[list[np.ndarray]] = [[np.zeros((5, 0), int)] for _ in range(B)]  # each 5 r
     seen = np.zeros((2, B, S), bool)
@@ -78,7 +77,7 @@ def _read(record: Record) -> list[list[_Rows]]:
         on = np.any(block.weights, axis=1)  # B r S
         at = np.zeros(on.shape[1], int) if is_across(record) else places(record, block.rows)
         same = np.zeros(on.shape[:2], bool)
-        if record.lse is None:  # it would have told already
+        if record.lse is None:  # with an LSE, such rows are already left out
             same = (block.weights.max(-1) == block.weights.min(-1)).all(1)
         seen |= np.stack([on.any(1), (on & ~same[..., None]).any(1)])
         first, last, number = on.argmax(-1), S - 1 - on[..., ::-1].argmax(-1), on.sum(-1)
@@ -93,15 +92,15 @@ def _read(record: Record) -> list[list[_Rows]]:
     return found
 
 
-def _usual(rows: _Rows, across: bool) -> _Form:
-    """All keys, or all that are not ahead."""
+def _usual(rows: _Rows, across: bool) -> _Band:
+    """All keys, or all keys up to the query."""
     S = len(rows.seen)
     is_causal = not across and len(rows.at) > 1 and bool((rows.last <= rows.at).all())
     return S, 0 if is_causal else S, np.ones(S, bool)
 
 
-def _fitting(rows: _Rows, has_softmax: bool, across: bool) -> _Form | None:
-    """A form that fits all the rows, padding left out; None where there is none."""
+def _fitting(rows: _Rows, has_softmax: bool, across: bool) -> _Band | None:
+    """A mask that fits all the rows, without padding; None where there is none."""
     S = len(rows.seen)
     left, right, _ = _usual(rows, across)
     if has_softmax and not across and len(rows.at):
@@ -114,13 +113,13 @@ def _fitting(rows: _Rows, has_softmax: bool, across: bool) -> _Form | None:
 
 
 def _is_text(keep: np.ndarray) -> bool:
-    """Whether the kept keys are two or more, side by side."""
+    """Whether the kept keys are two or more adjacent ones."""
     at = np.flatnonzero(keep)
     return len(at) > 1 and at[-1] - at[0] == len(at) - 1
 
 
 def _between(rows: _Rows, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """S: keys of the text that none of these rows, each of which sees low … high, could have looked at."""
+    """S: keys of the text that are visible to none of these rows, each of which sees low … high."""
     S = len(rows.seen)
     edges = np.zeros(S + 1, int)
     np.add.at(edges, low, 1)
@@ -133,8 +132,8 @@ def _between(rows: _Rows, low: np.ndarray, high: np.ndarray) -> np.ndarray:
 _SQUARE = 256
 
 
-class Reach(NamedTuple):
-    """Of each sample: keys before `start`, and from `stop` on, are padding. All queries see all others."""
+class TextEnds(NamedTuple):
+    """For each sample: keys before `start`, and from `stop` on, are padding. All other keys are visible."""
 
     start: np.ndarray
     """B"""
@@ -142,51 +141,51 @@ class Reach(NamedTuple):
     """B"""
 
 
-class Sight:
-    """Who may look where. Padding is no query and no key, so that a padded text is measured as it is alone.
+class Visibility:
+    """Which keys are visible to each query. Padding is left out, so that a padded text is measured like the text alone.
 
-    A record that knows its padding says what is none. Else it is asked, in this order, for
+    Where the record knows its padding, that is used. Else it is inferred from, in this order,
 
-    the mask    kept beside q and k by `See(qk=True)`, unless there is a bias, which may hide keys too
-    weights     where they are exact: see `outlined`. So for small maps, for Hugging Face's `eager`, stitched texts and
-                weights from elsewhere
-    statistics  of a coarse map: `received`, else the map's bins, tell before which key and behind which nobody looked.
-                Padding that fills no whole bin is not found then
+    the mask    kept with q and k by `See(qk=True)`, unless there is a bias, which may mask keys too
+    weights     where they are exact: see `inferred_mask`. For small maps, Hugging Face's `eager`, stitched texts and
+                given weights
+    statistics  of a coarse map: `received`, else the map's bins, show before which key and after which there is no
+                weight. Padding that fills no whole bin is not found
 
-    Keys that nobody may look at are padding. In self-attention they are no queries either; neither are queries that see
-    nothing. The queries of cross-attention are another text: `queries`, B T, or the Sight of a decoder's
-    own attention, says which of them count.
+    Keys that are masked for all queries are padding. In self-attention their queries are padding too, and so are fully
+    masked queries. The queries of cross-attention are another text: `queries`, B T, or the Visibility of the
+    decoder's self-attention, gives which of them count.
 
-    A coarse map may be of any number of positions: what is told of each of them is made only when it is asked for.
+    A coarse map may have any number of positions: arrays of that length are computed only when needed.
     """
 
-    def __init__(self, record: Record, queries: "np.ndarray | Sight | None" = None) -> None:
+    def __init__(self, record: Record, queries: "np.ndarray | Visibility | None" = None) -> None:
         self.record, self._given = record, queries
-        self._by: BoundMask | Outline | Reach = _bound(record) or _told(record)
+        self._by: BoundMask | InferredMask | TextEnds = _bound(record) or _inferred(record)
 
     @property
-    def _reach(self) -> Reach | None:
-        """Where the text is told by its ends alone, and so nothing of its length need be made."""
-        return self._by if isinstance(self._by, Reach) and self.record.padding is None else None
+    def _text_ends(self) -> TextEnds | None:
+        """The ends of the text where nothing else is known, so that no array of its length is needed."""
+        return self._by if isinstance(self._by, TextEnds) and self.record.padding is None else None
 
     @cached_property
     def keys(self) -> np.ndarray:
-        """B S: which keys are no padding."""
+        """B S: which keys are text."""
         B, _, _, S = self.record.shape
         if self.record.padding is not None:
             known = self.record.padding.keys
             return np.ones((B, S), bool) if known is None else np.asarray(to_numpy(known))
-        if isinstance(self._by, Reach):
+        if isinstance(self._by, TextEnds):
             at = np.arange(S)
             keys: np.ndarray = (at >= self._by.start[:, None]) & (at < self._by.stop[:, None])
             return keys
-        return self._by.keep if isinstance(self._by, Outline) else _keys_seen(self.record, self._by)
+        return self._by.keep if isinstance(self._by, InferredMask) else _keys_seen(self.record, self._by)
 
     @cached_property
     def queries(self) -> np.ndarray:
-        """B T: which queries are none."""
+        """B T: which queries are text."""
         B, _, T, S = self.record.shape
-        given = self._given.queries if isinstance(self._given, Sight) else self._given
+        given = self._given.queries if isinstance(self._given, Visibility) else self._given
         if self.record.padding is not None:
             counted = np.ones((B, T), bool) if given is None else given
             known = self.record.padding.queries
@@ -201,82 +200,82 @@ class Sight:
     @cached_property
     def first(self) -> np.ndarray:
         """B: the first key of each text."""
-        if (reach := self._reach) is not None:
-            return np.where(reach.start < reach.stop, reach.start, 0)
+        if (ends := self._text_ends) is not None:
+            return np.where(ends.start < ends.stop, ends.start, 0)
         return self.keys.argmax(1) if self.record.shape[-1] else np.zeros(self.record.shape[0], int)
 
     @property
     def count(self) -> np.ndarray:
-        """B: how many keys are no padding."""
-        if (reach := self._reach) is not None:
-            return np.maximum(0, reach.stop - reach.start)
+        """B: the number of keys that are text."""
+        if (ends := self._text_ends) is not None:
+            return np.maximum(0, ends.stop - ends.start)
         return self.keys.sum(1)
 
     @property
-    def sees_all(self) -> bool:
-        """Whether nothing hides a key of the text from a query, as far as can be told."""
-        return isinstance(self._by, Reach)
+    def is_unmasked(self) -> bool:
+        """Whether no key of the text is masked, as far as is known."""
+        return isinstance(self._by, TextEnds)
 
     @property
     def whole(self) -> np.ndarray:
-        """B: whether every query is one."""
+        """B: whether every query is text."""
         B, _, T, S = self.record.shape
-        reach = self._reach
-        if reach is not None and isinstance(self._given, Sight):
+        ends = self._text_ends
+        if ends is not None and isinstance(self._given, Visibility):
             return self._given.whole
-        if reach is None or self._given is not None:
+        if ends is None or self._given is not None:
             return np.asarray(self.queries.all(1))
         if is_across(self.record):
             return np.ones(B, bool)
-        start, stop = reach
+        start, stop = ends
         whole: np.ndarray = (start >= stop) | (stop <= S - T) | ((start <= S - T) & (stop >= S))
         return whole
 
     @property
     def offsets(self) -> np.ndarray:
-        """B: the key at which query 0 of each text would stand; its last query stands at its last key."""
+        """B: the key position of query 0 of each text, if its last query is aligned with its last key."""
         B, _, T, S = self.record.shape
         found = None if self.record.padding is None else self.record.padding.offsets(T, S)
         return np.full(B, S - T) if found is None else np.asarray(to_numpy(found))
 
     @property
     def padded(self) -> np.ndarray:
-        """B: whether a query is none, or the first key is not the first of the text."""
+        """B: whether a query is padding, or the first key is not the first of the text."""
         return (self.first > 0) | ~self.whole
 
     def of(self, rows: slice) -> np.ndarray:
-        """B h r S, boolean; h is 1 where all heads see alike."""
+        """B h r S, boolean: the visible keys; h is 1 where they are the same for all heads."""
         B, _, _, S = self.record.shape
         if isinstance(self._by, BoundMask):
             return _block(self._by, rows, slice(0, S), B)
-        if isinstance(self._by, Reach):
+        if isinstance(self._by, TextEnds):
             return np.broadcast_to(self.keys[:, None, None], (B, 1, rows.stop - rows.start, S))
         at = np.zeros(rows.stop - rows.start, int) if is_across(self.record) else places(self.record, rows)
         return self._by.of(at)[:, None]
 
     def blocks(self, most: int | None = None) -> Iterator[Block]:
-        """As `blocks`, padding's rows 0 and not looking."""
+        """Like `blocks`, with the rows of padding set to 0 and not valid."""
         for block in blocks(self.record, most):
-            looking = block.looking & self.queries[:, None, block.rows]
-            yield Block(block.rows, np.where(looking[..., None], block.weights, 0), looking)
+            valid = block.valid & self.queries[:, None, block.rows]
+            yield Block(block.rows, np.where(valid[..., None], block.weights, 0), valid)
 
 
-def sights(records: Iterable[Record]) -> Iterator[Sight]:
-    """Of the records of a run, in call order: padding among a decoder's queries holds for its cross-attention too."""
-    before: Sight | None = None
+def visibilities(records: Iterable[Record]) -> Iterator[Visibility]:
+    """The Visibility of each record of a run, in call order; a decoder's padding applies to its cross-attention too."""
+    before: Visibility | None = None
     for record in records:
         B, _, T, _ = record.shape
         if record.kind == "cross":
             fits = before is not None and (before.record.shape[0], before.record.shape[2]) == (B, T)
-            yield Sight(record, before if fits else None)
+            yield Visibility(record, before if fits else None)
             continue
-        sight = Sight(record)
-        before = before if record.kind == "encoder" else sight
-        yield sight
+        visibility = Visibility(record)
+        before = before if record.kind == "encoder" else visibility
+        yield visibility
 
 
 def _bound(record: Record) -> BoundMask | None:
-    """The mask of q and k, where nothing else hides keys."""
+    """The kept mask, where nothing else masks keys."""
     kept, (T, S) = record.kept, record.shape[-2:]
     if not {"q", "mask"} & kept.keys() or kept.get("bias") is not None:  # a file may keep the mask alone
         return None
@@ -292,10 +291,10 @@ def _block(bound: BoundMask, rows: slice, cols: slice, samples: int) -> np.ndarr
 
 
 def _keys_seen(record: Record, bound: BoundMask) -> np.ndarray:
-    """B S: keys that anybody may see; of a long text, some rows are asked, and each query whether it sees itself."""
+    """B S: keys that are visible to any query; a long text uses some rows, and each query's own key."""
     B, _, T, S = record.shape
     found = np.zeros((B, S), bool)
-    for rows in pieces(record, _MOST):
+    for rows in block_rows(record, _MOST):
         found |= _block(bound, rows, slice(0, S), B).any((1, 2))
     if T > _MOST and not is_across(record):
         for start in range(0, T, _SQUARE):
@@ -305,11 +304,11 @@ def _keys_seen(record: Record, bound: BoundMask) -> np.ndarray:
     return found
 
 
-def _told(record: Record) -> Outline | Reach:
-    """By exact weights, else by statistics, which tell of keys only."""
+def _inferred(record: Record) -> InferredMask | TextEnds:
+    """Inferred from exact weights, else from statistics, which show padding keys only."""
     B, H, T, S = record.shape
     if record.has_weights:
-        return outlined(record)
+        return inferred_mask(record)
     none, all_ = np.zeros(B, int), np.full(B, S)
     if record.received is not None and H:
         seen, wide = np.any(to_numpy(record.received), axis=1), 1
@@ -317,10 +316,10 @@ def _told(record: Record) -> Outline | Reach:
         seen = np.any(to_numpy(record.map), axis=(1, 2))  # B C
         wide = bin_size(S, seen.shape[1])
     else:
-        return Reach(none, all_)
-    # Padding stands before a text or behind it; a key between, at which nobody looks, is sooner one that nobody wanted.
+        return TextEnds(none, all_)
+    # Padding is before or after a text; a key between without any weight is more likely one that no head needed.
     some, C = seen.any(1), seen.shape[1]
     if not C:
-        return Reach(none, none)
+        return TextEnds(none, none)
     start, stop = seen.argmax(1) * wide, np.minimum((C - seen[:, ::-1].argmax(1)) * wide, S)
-    return Reach(np.where(some, start, 0), np.where(some, stop, 0))
+    return TextEnds(np.where(some, start, 0), np.where(some, stop, 0))

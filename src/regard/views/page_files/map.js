@@ -1,94 +1,96 @@
-// The map of one head: where its cells stand, its labels and its colours; on the page, or as a picture to keep.
-"use strict";
+// The map of one head on a canvas: layout, cells, labels and legend; on the page or as a picture to save.
 
-const MOST_LABELS = 72, SMALLEST = 9, LARGEST = 12, MARGIN = 14;
-/** Words of these scripts are written downwards where they are too long, never laid on their side. */
+const MOST_LABELS = 72, SMALLEST_FONT = 9, LARGEST_FONT = 12, MARGIN = 14;
+/** Words in these scripts are written downwards if they are too long; other words are rotated. */
 const UPRIGHT = /^[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\u3000-\u303f\uff00-\uffef]+$/u;
 
-const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const font = (size, weight = 400) => `${weight} ${size}px ${getComputedStyle(document.body).fontFamily}`;
+const cssValue = (view, name) => getComputedStyle(view.root).getPropertyValue(name).trim();
+const fontOf = (view, size, weight = 400) => `${weight} ${size}px ${getComputedStyle(view.root).fontFamily}`;
 const widthOf = (context, label) => context.measureText(label).width;
 
-// --- where things stand -------------------------------------------------------------------------------------
+// --- layout -------------------------------------------------------------------------------------------------
 
-/** The tokens along one side, if they are to be written; else positions are. */
-const tokensOf = (list, count) => (list === null || count > MOST_LABELS ? null : data.labels[list]);
+/** The tokens along one side, or null if positions are shown instead. */
+const tokensOf = (view, list, count) => (list === null || count > MOST_LABELS ? null : view.data.labels[list]);
 
-/** What a row has read and, where known, what it writes. */
-function rowLabel(record, row) {
-  const read = data.labels[record.queries][row], wrote = record.written !== null && !record.silent.includes(row);
-  return wrote ? `${read} → ${data.labels[record.written][row]}` : read;
+/** The token read and, if known, the token written. */
+function rowLabel(view, record, row) {
+  const { labels } = view.data, read = labels[record.queries][row];
+  const writes = record.written !== null && !record.silent.includes(row);
+  return writes ? `${read} → ${labels[record.written][row]}` : read;
 }
 
-/** How the labels of one side are written: how large, every how many of them, and whether the long ones are turned. */
-function planOf(context, labels, cell, above) {
-  const size = Math.max(SMALLEST, Math.min(LARGEST, cell - 1)), single = labels.every((label) => [...label].length === 1);
-  context.font = font(size);
+/** How the labels of one side are written: font size, every how many of them, and whether long ones are rotated. */
+function labelStyle(view, context, labels, cell, above) {
+  const size = Math.max(SMALLEST_FONT, Math.min(LARGEST_FONT, cell - 1));
+  const single = labels.every((label) => [...label].length === 1);
+  context.font = fontOf(view, size);
   const widest = Math.max(...labels.map((label) => widthOf(context, label))), gap = single ? 0.5 : 4;
   const turned = above && !single && widest + gap > cell;
   return { size, turned, step: Math.ceil((above && !turned ? widest + gap : size + 0.5) / cell) };
 }
 
-/** How high a label over a column is. */
-function heightOf(context, label, plan) {
+/** The height of a label above its column. */
+function heightOf(context, label, { size, turned }) {
   const count = [...label].length;
-  return !plan.turned || count === 1 ? plan.size : UPRIGHT.test(label) ? count * plan.size : widthOf(context, label);
+  return !turned || count === 1 ? size : UPRIGHT.test(label) ? count * size : widthOf(context, label);
 }
 
-/** Room for labels, the size of a cell in CSS pixels, and how labels are written in that room. */
-function layout(record) {
-  const wide = $("middle").clientWidth, context = document.createElement("canvas").getContext("2d");
-  const rows = tokensOf(record.queries, record.R)?.map((_, row) => rowLabel(record, row)), columns = tokensOf(record.keys, record.C);
-  context.font = font(LARGEST);
+/** Space for labels, the size of a cell in CSS pixels, and the style of the labels. */
+function layoutOf(view, record) {
+  const wide = view.ui.middle.clientWidth, context = document.createElement("canvas").getContext("2d");
+  const rows = tokensOf(view, record.queries, record.R)?.map((_, row) => rowLabel(view, record, row));
+  const columns = tokensOf(view, record.keys, record.C);
+  context.font = fontOf(view, LARGEST_FONT);
   const longest = (labels) => Math.max(...labels.map((label) => widthOf(context, label)));
   const left = rows?.length ? Math.min(0.3 * wide, 12 + longest(rows)) : 44;
   const most = Math.min(wide - left - 1, 900), longer = Math.max(record.R, record.C, 1);
   const cell = Math.min(64, most / longer), flat = 4 * Math.min(record.R, record.C) < longer;
-  const least = flat ? Math.max(cell, 28 / Math.min(record.R, record.C)) : cell;  // one row is still to be seen
+  const least = flat ? Math.max(cell, 28 / Math.min(record.R, record.C)) : cell;  // a single row stays visible
   const [width, height] = record.C >= record.R ? [cell, least] : [least, cell];
-  const beside = rows?.length ? planOf(context, rows, height, false) : null;
-  const above = columns?.length ? planOf(context, columns, width, true) : null;
-  const highest = above ? Math.max(...columns.map((label) => heightOf(context, label, above))) : LARGEST;
+  const beside = rows?.length ? labelStyle(view, context, rows, height, false) : null;
+  const above = columns?.length ? labelStyle(view, context, columns, width, true) : null;
+  const highest = above ? Math.max(...columns.map((label) => heightOf(context, label, above))) : LARGEST_FONT;
   return { left, top: Math.min(0.3 * wide, 12 + highest), width, height, rows, columns, beside, above };
 }
 
-/** How wide and how high the map is with its labels. */
+/** The width and height of the map with its labels. */
 const extentOf = (record, at) => [Math.max(120, at.left + record.C * at.width + 1), at.top + record.R * at.height + 1];
 
 // --- drawing ------------------------------------------------------------------------------------------------
 
-function drawMap() {
-  const record = current(), canvas = $("map"), at = (state.layout = layout(record));
+function drawMap(view) {
+  const record = currentRecord(view), canvas = view.ui.map, at = (view.layout = layoutOf(view, record));
   const ratio = window.devicePixelRatio || 1, [across, down] = extentOf(record, at);
   [canvas.width, canvas.height] = [Math.round(across * ratio), Math.round(down * ratio)];
   [canvas.style.width, canvas.style.height] = [`${across}px`, `${down}px`];
   const context = canvas.getContext("2d");
   context.scale(ratio, ratio);
-  context.fillStyle = style("--ground");
+  context.fillStyle = cssValue(view, "--ground");
   context.fillRect(0, 0, across, down);
-  if (!state.cells.length) return;
-  drawCells(context, record, at);
-  drawMark(context, at);
+  if (!view.cells.length) return;
+  drawCells(view, context, record, at);
+  drawSelection(view, context, record, at);
 }
 
-/** The cells with their labels, as they are whoever points at one. */
-function drawCells(context, record, at) {
-  context.fillStyle = style("--hidden");
+/** The cells with their labels, without the selection. */
+function drawCells(view, context, record, at) {
+  context.fillStyle = cssValue(view, "--hidden");
   context.fillRect(at.left, at.top, record.C * at.width, record.R * at.height);
   context.imageSmoothingEnabled = false;
-  context.drawImage(state.image, at.left, at.top, record.C * at.width, record.R * at.height);
-  drawNumbers(context, record, at);
-  drawRowLabels(context, record, at);
-  drawColumnLabels(context, record, at);
-  drawPrompt(context, record, at);
+  context.drawImage(view.image, at.left, at.top, record.C * at.width, record.R * at.height);
+  drawNumbers(view, context, record, at);
+  drawRowLabels(view, context, record, at);
+  drawColumnLabels(view, context, record, at);
+  drawPrompt(view, context, record, at);
 }
 
-/** A line where reading ended and writing began. */
-function drawPrompt(context, record, at) {
+/** The line between the prompt and the generated text. */
+function drawPrompt(view, context, record, at) {
   if (record.prompt === null) return;
   const y = at.top + (record.prompt / record.high) * at.height;
   context.setLineDash([6, 4]);
-  [context.strokeStyle, context.lineWidth] = [style("--mark"), 1];
+  [context.strokeStyle, context.lineWidth] = [cssValue(view, "--mark"), 1];
   context.beginPath();
   context.moveTo(at.left, y);
   context.lineTo(at.left + record.C * at.width, y);
@@ -96,20 +98,20 @@ function drawPrompt(context, record, at) {
   context.setLineDash([]);
 }
 
-function drawNumbers(context, record, at) {
+function drawNumbers(view, context, record, at) {
   if (at.width < 34 || at.height < 18) return;
-  context.font = font(11);
+  context.font = fontOf(view, 11);
   [context.textAlign, context.textBaseline] = ["center", "middle"];
-  state.cells.forEach((value, i) => {
+  view.cells.forEach((value, i) => {
     if (value === 0) return;
-    context.fillStyle = inkOn(colourOf(value, state.colours));
+    context.fillStyle = colourOf(view, value, view.table).text;
     const [row, column] = [Math.floor(i / record.C), i % record.C];
     const text = Number.isNaN(value) ? "NaN" : value.toFixed(2);
     context.fillText(text, at.left + (column + 0.5) * at.width, at.top + (row + 0.5) * at.height);
   });
 }
 
-/** Positions at round numbers, so far apart that none touches the next: each with its place in cells. */
+/** Round positions that do not touch each other, each with its place in cells. */
 function positions(count, size, cell, start) {
   const least = 52 * size / cell, power = 10 ** Math.floor(Math.log10(least));
   const step = Math.max(1, [1, 2, 5, 10].find((times) => times * power >= least) * power);
@@ -118,117 +120,116 @@ function positions(count, size, cell, start) {
   return Array.from({ length: Math.ceil((stop - first) / step) }, (_, i) => place(first + i * step));
 }
 
-/** Tokens where they can be read, as many as have room; else positions. */
-function placed(labels, plan, count, size, cell, start) {
+/** As many tokens as fit, each with its place in cells; positions if there are no tokens. */
+function placedLabels(labels, style, count, size, cell, start) {
   if (!labels) return positions(count, size, cell, start);
-  return labels.map((label, i) => [label, i + 0.5]).filter((_, i) => i % plan.step === 0);
+  return labels.map((label, i) => [label, i + 0.5]).filter((_, i) => i % style.step === 0);
 }
 
-function drawRowLabels(context, record, at) {
-  context.fillStyle = style("--ink");
-  context.font = font(at.beside?.size ?? 11);
+function drawRowLabels(view, context, record, at) {
+  context.fillStyle = cssValue(view, "--ink");
+  context.font = fontOf(view, at.beside?.size ?? 11);
   [context.textAlign, context.textBaseline] = ["right", "middle"];
-  placed(at.rows, at.beside, record.R, record.high, at.height, originOf(record)[0]).forEach(([label, place]) => {
+  placedLabels(at.rows, at.beside, record.R, record.high, at.height, originOf(record)[0]).forEach(([label, place]) => {
     context.fillText(label, at.left - 5, at.top + place * at.height, at.left - 6);
   });
 }
 
-function drawColumnLabels(context, record, at) {
-  const plan = at.above ?? { size: 11, turned: false };
-  context.fillStyle = style("--ink");
-  context.font = font(plan.size);
+function drawColumnLabels(view, context, record, at) {
+  const style = at.above ?? { size: 11, turned: false };
+  context.fillStyle = cssValue(view, "--ink");
+  context.font = fontOf(view, style.size);
   context.textBaseline = "middle";
-  placed(at.columns, plan, record.C, record.wide, at.width, originOf(record)[1]).forEach(([label, place]) => {
+  placedLabels(at.columns, style, record.C, record.wide, at.width, originOf(record)[1]).forEach(([label, place]) => {
     context.save();
     context.translate(at.left + place * at.width, at.top - 6);
-    writeAbove(context, label, plan, at.top - 8);
+    drawLabelAbove(context, label, style, at.top - 8);
     context.restore();
   });
 }
 
-/** One label over its column: single characters stand, words of our alphabet are turned all together or not at all. */
-function writeAbove(context, label, { size, turned }, room) {
-  const signs = [...label], most = Math.max(1, Math.floor(room / size));
+/** One label above its column: single characters stay upright, other labels are rotated all together or not at all. */
+function drawLabelAbove(context, label, { size, turned }, available) {
+  const characters = [...label], most = Math.max(1, Math.floor(available / size));
   context.textAlign = "center";
-  if (!turned || signs.length === 1) {
+  if (!turned || characters.length === 1) {
     context.fillText(label, 0, -size / 2);
   } else if (UPRIGHT.test(label)) {
-    const kept = signs.length > most ? [...signs.slice(0, most - 1), "⋮"] : signs;
-    kept.forEach((sign, i) => context.fillText(sign, 0, (i - kept.length + 0.5) * size));
+    const kept = characters.length > most ? [...characters.slice(0, most - 1), "⋮"] : characters;
+    kept.forEach((character, i) => context.fillText(character, 0, (i - kept.length + 0.5) * size));
   } else {
     context.rotate(-Math.PI / 2);
     context.textAlign = "left";
-    context.fillText(label, 0, 0, room);
+    context.fillText(label, 0, 0, available);
   }
 }
 
-function drawMark(context, at) {
-  const { R, C } = current();
-  context.strokeStyle = style("--mark");
+/** Frames around the selected row and column. */
+function drawSelection(view, context, { R, C }, at) {
+  context.strokeStyle = cssValue(view, "--mark");
   context.lineWidth = Math.min(at.width, at.height) < 6 ? 1 : 2;
-  context.strokeRect(at.left, at.top + state.row * at.height, C * at.width, at.height);
-  context.strokeRect(at.left + state.column * at.width, at.top, at.width, R * at.height);
+  context.strokeRect(at.left, at.top + view.state.row * at.height, C * at.width, at.height);
+  context.strokeRect(at.left + view.state.column * at.width, at.top, at.width, R * at.height);
 }
 
-// --- the colours --------------------------------------------------------------------------------------------
+// --- legend -------------------------------------------------------------------------------------------------
 
-/** What a few colours stand for: one more where those behind the bend hold much. */
-function swatches() {
-  return [0, 0.25, 0.5, 0.75, ...(state.colours.bend === null ? [] : [0.875]), 1].map((step) => {
-    const weight = weightAt(step, state.colours), colour = colourOf(weight, state.colours);
-    const sign = step === 0 && state.scale === "log" ? "≤ " : "";
-    return { text: sign + (weight ? weight.toPrecision(2) : "0"), colour: `rgb(${colour})`, ink: inkOn(colour) };
+/** The entries of the legend: a weight and its colour. */
+function legendOf(view) {
+  return view.table.legend.map(([text, number]) => {
+    const colour = view.data.colours[number];
+    return { text, background: `rgb(${colour.rgb})`, ink: colour.text };
   });
 }
 
-function drawLegend() {
-  $("legend").replaceChildren(...swatches().map(({ text, colour, ink }) => {
-    const one = document.createElement("span");
-    one.textContent = text;
-    [one.style.background, one.style.color] = [colour, ink];
-    return one;
+function drawLegend(view) {
+  const { legend, threshold } = view.ui;
+  legend.replaceChildren(...legendOf(view).map(({ text, background, ink }) => {
+    const entry = create("span", {}, text);
+    [entry.style.background, entry.style.color] = [background, ink];
+    return entry;
   }));
-  const { bend } = state.colours;
-  $("bend").textContent = bend === null ? "" : say("bend", { bend: bend.toPrecision(2) });
+  threshold.textContent = view.table.threshold === null ? "" : say(view, "bend", { bend: view.table.threshold });
 }
 
-// --- a picture to keep ----------------------------------------------------------------------------------------
+// --- picture to save ------------------------------------------------------------------------------------------
 
-/** The map under its title and over its colours, twice as fine as on the page, nothing pointed at. */
-function pictureToKeep() {
-  const record = current(), at = state.layout, [across, down] = extentOf(record, at), wide = Math.max(across, 360);
-  const canvas = document.createElement("canvas"), context = canvas.getContext("2d");
-  context.font = font(14, 600);
-  const titles = [...(data.texts ? [data.texts.join(" → ")] : []), [titleOf(record), headOf(), ...(record.part ? [sizeOf(record)] : [])].join(" · ")];
-  const lines = titles.flatMap((title) => wrapped(context, title, wide)), top = MARGIN + 20 * lines.length + 8;
+/** The map with title and legend at twice the resolution of the page, without the selection. */
+function pictureToSave(view) {
+  const record = currentRecord(view), at = view.layout, [across, down] = extentOf(record, at), wide = Math.max(across, 360);
+  const { texts } = view.data, canvas = document.createElement("canvas"), context = canvas.getContext("2d");
+  context.font = fontOf(view, 14, 600);
+  const title = [titleOf(view, record), headName(view), ...(record.part ? [sizeOf(view, record)] : [])].join(" · ");
+  const titles = [...(texts ? [texts.join(" → ")] : []), title];
+  const lines = titles.flatMap((text) => wrapped(context, text, wide)), top = MARGIN + 20 * lines.length + 8;
   const ratio = 2 * (window.devicePixelRatio || 1), [width, height] = [wide + 2 * MARGIN, top + down + 58 + MARGIN];
   [canvas.width, canvas.height] = [Math.round(width * ratio), Math.round(height * ratio)];
   context.scale(ratio, ratio);
-  context.fillStyle = style("--ground");
+  context.fillStyle = cssValue(view, "--ground");
   context.fillRect(0, 0, width, height);
-  [context.fillStyle, context.font, context.textBaseline] = [style("--ink"), font(14, 600), "middle"];
+  [context.fillStyle, context.font, context.textBaseline] = [cssValue(view, "--ink"), fontOf(view, 14, 600), "middle"];
   lines.forEach((line, i) => context.fillText(line, MARGIN, MARGIN + 20 * (i + 0.5)));
   context.translate(MARGIN, top);
-  if (state.cells.length) drawCells(context, record, at);
+  if (view.cells.length) drawCells(view, context, record, at);
   context.translate(0, down + 14);
-  drawSwatches(context, wide);
+  drawLegendOn(view, context, wide);
   return canvas;
 }
 
-function drawSwatches(context, wide) {
-  const all = swatches(), width = Math.min(90, wide / all.length);
-  [context.font, context.textAlign, context.textBaseline] = [font(11), "center", "middle"];
-  all.forEach(({ text, colour, ink }, i) => {
-    context.fillStyle = colour;
+function drawLegendOn(view, context, wide) {
+  const entries = legendOf(view), width = Math.min(90, wide / entries.length);
+  [context.font, context.textAlign, context.textBaseline] = [fontOf(view, 11), "center", "middle"];
+  entries.forEach(({ text, background, ink }, i) => {
+    context.fillStyle = background;
     context.fillRect(i * width, 0, width, 20);
     context.fillStyle = ink;
     context.fillText(text, (i + 0.5) * width, 10, width - 4);
   });
-  [context.fillStyle, context.textAlign] = [style("--quiet"), "left"];
-  context.fillText([say("weight"), say(state.scale)].join(" · "), 0, 34, wide);
+  [context.fillStyle, context.textAlign] = [cssValue(view, "--quiet"), "left"];
+  context.fillText([say(view, "weight"), say(view, view.state.scale)].join(" · "), 0, 34, wide);
 }
 
-/** The text in lines that fit, broken at spaces, or anywhere where there are none. */
+/** The text in lines that fit, broken at spaces, or anywhere in Chinese. */
 function wrapped(context, text, wide) {
   const lines = [""];
   for (const piece of text.match(/[\u2e80-\uffef]|[^\s\u2e80-\uffef]+\s*|\s+/gu) ?? []) {

@@ -2,7 +2,7 @@ import numpy as np
 
 
 def attention_backward(Q, K, V, dO):
-    """FlashAttention's way: rowsum(dO * O) instead of rowsum(P * dP), and P from the log-sum-exp."""
+    """As in FlashAttention: rowsum(dO * O) instead of rowsum(P * dP), and P from the log-sum-exp."""
     s = np.einsum("td,sd->ts", Q, K) / K.shape[1] ** 0.5
     lse = np.logaddexp.reduce(s, axis=1)
     P = np.exp(s - lse[:, None])

@@ -4,7 +4,7 @@ import numpy as np
 def beam_search(log_probs, start, eos, beams, max_len):
     V = log_probs.shape[0]
     waiting = np.full(V, -np.inf)
-    waiting[eos] = 0.0  # a finished beam goes from eos to eos for nothing
+    waiting[eos] = 0.0  # a finished beam repeats eos at no cost
     table = log_probs.copy()
     table[eos] = waiting
     paths, scores = np.array([[start]]), np.zeros(1)

@@ -1,4 +1,4 @@
-"""Multi-head attention with one mask for each sample. Something in here is wrong.
+"""Multi-head attention with one mask for each sample. It contains one mistake.
 
 多头注意力，每个样本有自己的掩码。这里面有一处错误。
 """
@@ -24,7 +24,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
 
 
 def multi_head_attention(Q: np.ndarray, K: np.ndarray, V: np.ndarray, mask: np.ndarray, n_heads: int) -> np.ndarray:
-    """Q (B, T, D), K and V (B, S, D), mask (B, T, S), True = may look -> (B, T, D)"""
+    """Q (B, T, D), K and V (B, S, D), mask (B, T, S), True = visible -> (B, T, D)"""
     Q, K, V = (split_heads(x, n_heads) for x in (Q, K, V))
     scores = Q @ K.swapaxes(-1, -2) / np.sqrt(Q.shape[-1])  # (B, H, T, S)
     scores = np.where(mask, scores.swapaxes(0, 1), -np.inf).swapaxes(0, 1)

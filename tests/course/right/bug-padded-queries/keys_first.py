@@ -1,4 +1,4 @@
-"""One vector for each sentence of a padded batch: self-attention, then a mean. Something in here is wrong.
+"""One vector for each sentence of a padded batch: self-attention, then a mean. It contains one mistake.
 
 为一批补齐的句子各算一个向量：自注意力，再取平均。这里面有一处错误。
 """
@@ -22,7 +22,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
 def sentence_vectors(
     ids: np.ndarray, embedding: np.ndarray, W_q: np.ndarray, W_k: np.ndarray, W_v: np.ndarray, n_heads: int
 ) -> np.ndarray:
-    """ids (B, S) -> (B, D): the mean over the real tokens of what self-attention made of them."""
+    """ids (B, S) -> (B, D): the mean over the real tokens of the self-attention output."""
     real = ids != PAD  # (B, S)
     x = embedding[ids]
     Q, K, V = (split_heads(x @ W, n_heads) for W in (W_q, W_k, W_v))

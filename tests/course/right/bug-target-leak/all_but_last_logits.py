@@ -1,4 +1,4 @@
-"""The training loss of a small language model. Something in here is wrong.
+"""The training loss of a small language model. It contains one mistake.
 
 一个小语言模型的训练损失。这里面有一处错误。
 """
@@ -33,6 +33,6 @@ def cross_entropy(logits: np.ndarray, targets: np.ndarray) -> float:
 
 
 def training_loss(ids: np.ndarray, p: Parameters) -> float:
-    """How badly the model foretells each next token of the sentences ids (B, T)."""
+    """The mean prediction loss of the next tokens of the sentences ids (B, T)."""
     logits = logits_of(ids, p)  # causal, so the last position changes nothing before it
     return cross_entropy(logits[:, :-1], ids[:, 1:])

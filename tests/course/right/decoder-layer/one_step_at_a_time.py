@@ -20,7 +20,7 @@ class MultiHeadAttention(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """As it runs when it writes: position after position, so that nothing later can be seen."""
+    """As in generation: position by position, so that later positions are not visible."""
 
     def __init__(self, d_model, n_heads, d_ff):
         super().__init__()

@@ -26,7 +26,7 @@ class MultiHeadAttention(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """A buffer for the causal mask, dropout that does nothing when it is only used, sub-layers in a list."""
+    """A buffer for the causal mask, dropout that is inactive in eval mode, sub-layers in a list."""
 
     def __init__(self, d_model, n_heads, d_ff):
         super().__init__()

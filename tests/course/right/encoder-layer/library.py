@@ -9,7 +9,7 @@ class Projections(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """PyTorch's own attention function, fed with our weights."""
+    """PyTorch's own attention function, with our weights."""
 
     def __init__(self, d_model, n_heads, d_ff):
         super().__init__()

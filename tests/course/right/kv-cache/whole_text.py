@@ -4,7 +4,7 @@ import numpy as np
 def attend_with_cache(q, k, v, cache=None):
     old_k, old_v = (k[:0], v[:0]) if cache is None else cache
     K, V = np.r_[old_k, k], np.r_[old_v, v]
-    # Queries of old positions do not matter: zeros stand in for them, and their rows are cut off.
+    # Queries of old positions do not matter: they are zeros, and their rows are removed.
     everything = np.r_[np.zeros_like(old_k), q]
     scores = everything @ K.T / np.sqrt(K.shape[1])
     scores[np.triu_indices(len(K), 1)] = -np.inf

@@ -3,7 +3,7 @@ from torch import nn
 
 
 class SingleHeadSelfAttentionWithMask(nn.Module):
-    """A very small number does as well as -inf where something stays visible."""
+    """A very small number equals -inf if at least one key is visible."""
 
     def __init__(self, d_model):
         super().__init__()

@@ -3,7 +3,7 @@ from torch import nn
 
 
 class MultiHeadSelfAttention(nn.Module):
-    """Each head has its own columns of W_Q, W_K, W_V and its own rows of W_O: what they write is added."""
+    """Each head has its own columns of W_Q, W_K, W_V and its own rows of W_O: their outputs are added."""
 
     def __init__(self, d_model, num_heads):
         super().__init__()

@@ -4,7 +4,7 @@ from torch.nn.functional import multi_head_attention_forward
 
 
 class MultiHeadSelfAttention(nn.Module):
-    """PyTorch's own function: it wants (T, B, D), transposed weights, and True = hidden."""
+    """PyTorch's own function: it takes (T, B, D), transposed weights, and True = hidden."""
 
     def __init__(self, d_model, num_heads):
         super().__init__()

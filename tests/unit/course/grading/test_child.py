@@ -1,4 +1,4 @@
-"""What the learner's process does with a call, and the bytes in which values travel."""
+"""Calls in the learner's process, and the serialisation of values."""
 
 import contextlib
 import json
@@ -41,7 +41,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 @given(VALUES)
-def test_values_come_back_as_they_were(value: Any) -> None:
+def test_values_survive_a_round_trip(value: Any) -> None:
     assert same(decode(encode(value)), value)
 
 
@@ -53,13 +53,13 @@ def test_numpy_scalars_keep_their_type() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_no_bytes_do_more_than_be_refused(data: bytes) -> None:
+def test_any_bytes_decode_or_raise_value_error(data: bytes) -> None:
     with contextlib.suppress(ValueError):
         decode(data)
 
 
 @given(VALUES, st.integers(0, 400), st.integers(1, 255))
-def test_a_flipped_byte_is_refused_or_another_value(value: Any, place: int, flip: int) -> None:
+def test_a_flipped_byte_is_an_error_or_another_value(value: Any, place: int, flip: int) -> None:
     data = bytearray(encode(value))
     data[place % len(data)] ^= flip
     with contextlib.suppress(ValueError):
@@ -93,7 +93,7 @@ def message(tree: Any, shapes: Any = (), rest: bytes = b"") -> bytes:
         struct.pack("!I", 200_000) + b"[" * 200_000,
     ],
 )
-def test_messages_of_nobody_are_refused(data: bytes) -> None:
+def test_invalid_messages_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError):
         decode(data)
 
@@ -125,17 +125,17 @@ def test_everything_else_arrives_as_other(value: Any, name: str) -> None:
     back = back[0] if type(back) is list else back
     assert isinstance(back, Other)
     assert back.type == name
-    assert back != Other(name)  # it equals nothing, itself elsewhere included
+    assert back != Other(name)  # it equals nothing, not even an equal one
 
 
-def test_what_is_too_large_does_not_spoil_the_rest_of_a_message() -> None:
+def test_an_oversized_part_does_not_affect_the_rest_of_a_message() -> None:
     back = decode(encode({"value": list(range(10**6)), "after": {"args.0": "x"}, "array": np.ones(2)}))
     assert back["value"].about == "large"
     assert back["after"] == {"args.0": "x"}
     assert back["array"].tolist() == [1, 1]
 
 
-def test_in_the_torch_track_tensors_take_the_place_of_arrays() -> None:
+def test_in_the_torch_track_tensors_replace_arrays() -> None:
     back = decode(encode([torch.ones(2, dtype=torch.bfloat16), np.ones(2), torch.tensor(3)], "torch"))
     assert back[0].dtype == np.float32
     assert isinstance(back[1], Other)
@@ -143,7 +143,7 @@ def test_in_the_torch_track_tensors_take_the_place_of_arrays() -> None:
     assert isinstance(decode(encode([torch.empty(2, device="meta")], "torch"))[0], Other)
 
 
-def test_names_of_types_are_the_true_ones() -> None:
+def test_type_names_cannot_be_forged() -> None:
     class Meta(type):
         __name__ = property(lambda cls: 1 / 0)  # type: ignore[assignment]
 
@@ -153,15 +153,15 @@ def test_names_of_types_are_the_true_ones() -> None:
 # --- calls --------------------------------------------------------------------------------------------------
 
 
-def call(target: str, *args: Any, made: Any = None, gradients: bool = False, **kwargs: Any) -> dict[str, Any]:
-    return {"target": target, "args": args, "kwargs": kwargs, "made": made, "gradients": gradients}
+def call(target: str, *args: Any, instance: Any = None, gradients: bool = False, **kwargs: Any) -> dict[str, Any]:
+    return {"target": target, "args": args, "kwargs": kwargs, "instance": instance, "gradients": gradients}
 
 
-def answered(source: str, asked: dict[str, Any], track: str = "numpy") -> dict[str, Any]:
-    return child.answer(child.load(source), asked, track)
+def answered(source: str, request: dict[str, Any], track: str = "numpy") -> dict[str, Any]:
+    return child.answer(child.load(source), request, track)
 
 
-def test_a_call_gives_its_value_and_leaves_the_arguments_to_be_compared() -> None:
+def test_a_call_returns_its_value_and_digests_of_the_arguments() -> None:
     x = np.arange(3.0)
     result = answered("def f(x, k):\n    x += k\n    return x", call("f", x, k=2))
     assert result["value"].tolist() == [2, 3, 4]
@@ -189,22 +189,22 @@ def test_exceptions_become_data(source: str, raised: str, line: int | None, mess
     assert len(result["message"]) <= 500
 
 
-def test_a_name_that_is_missing_or_no_function() -> None:
+def test_a_missing_name_or_one_that_is_not_a_function() -> None:
     assert answered("def sofmax(x): pass", call("softmax"))["details"] == {"name": "softmax", "nearest": "sofmax"}
     assert answered("x = 1", call("softmax"))["details"]["nearest"] == ""
     assert answered("f = 3", call("f"))["fault"] == "not-callable"
 
 
-def test_running_out_of_memory_is_told_apart() -> None:
+def test_running_out_of_memory_has_its_own_diagnosis() -> None:
     assert answered("def f(): raise MemoryError", call("f"))["fault"] == "too-much-memory"
 
 
-def test_definitions_find_their_module() -> None:
+def test_definitions_are_found_by_their_module() -> None:
     source = "from __future__ import annotations\nfrom dataclasses import dataclass\n@dataclass\nclass P:\n    x: int"
     assert child.load(source)["P"](3).x == 3
 
 
-def test_what_stands_behind_main_does_not_run() -> None:
+def test_code_under_name_main_does_not_run() -> None:
     assert "x" not in child.load("if __name__ == '__main__':\n    x = 1")
 
 
@@ -222,15 +222,15 @@ class Linear(nn.Module):
 """
 
 
-def made(state: dict[str, Any], *, training: bool = False, **kwargs: Any) -> dict[str, Any]:
+def instance_of(state: dict[str, Any], *, training: bool = False, **kwargs: Any) -> dict[str, Any]:
     return {"args": (2, 3), "kwargs": kwargs, "state": state, "training": training}
 
 
-def test_modules_get_the_parameters_that_are_handed_in() -> None:
+def test_modules_get_the_given_parameters() -> None:
     weight, bias = np.arange(6, dtype=np.float32).reshape(3, 2), np.ones(3, dtype=np.float32)
     x = np.array([[1, 2]], dtype=np.float32)
-    asked = call("Linear", x, made=made({"W.weight": weight, "W.bias": bias}), gradients=True)
-    result = answered(LINEAR, asked, "torch")
+    request = call("Linear", x, instance=instance_of({"W.weight": weight, "W.bias": bias}), gradients=True)
+    result = answered(LINEAR, request, "torch")
     assert np.allclose(result["value"].detach().numpy(), x @ weight.T + bias)  # in eval mode: nothing is dropped
     c = np.sin(1 + np.arange(3.0))[None]
     assert np.allclose(result["gradients"]["args.0"], c @ weight, atol=1e-6)
@@ -252,24 +252,26 @@ def test_modules_get_the_parameters_that_are_handed_in() -> None:
         ),
     ],
 )
-def test_parameters_that_do_not_fit(state: Any, kwargs: Any, fault: str, details: Any) -> None:
+def test_missing_extra_and_wrong_parameters(state: Any, kwargs: Any, fault: str, details: Any) -> None:
     arrays = {name: np.zeros(shape, dtype=np.float32) for name, shape in state.items()}
-    result = answered(LINEAR, call("Linear", made=made(arrays, **kwargs)), "torch")
+    result = answered(LINEAR, call("Linear", instance=instance_of(arrays, **kwargs)), "torch")
     assert (result["fault"], result["details"]) == (fault, details)
 
 
-def test_a_class_that_is_no_module() -> None:
-    result = answered("class Linear:\n    def __init__(self, *a): pass", call("Linear", made=made({})), "torch")
+def test_a_class_that_is_not_a_module() -> None:
+    result = answered(
+        "class Linear:\n    def __init__(self, *a): pass", call("Linear", instance=instance_of({})), "torch"
+    )
     assert result["fault"] == "not-a-module"
 
 
-def test_changing_an_argument_in_place_is_seen_with_gradients_too() -> None:
+def test_an_in_place_change_is_detected_with_gradients_too() -> None:
     result = answered(
         "def f(x):\n    x.mul_(2)\n    return x", call("f", np.ones(2, np.float32), gradients=True), "torch"
     )
     assert result["after"]["args.0"] == child.digest(np.full(2, 2, np.float32), "numpy")
 
 
-def test_where_nothing_flows_the_gradient_is_none() -> None:
+def test_an_unused_leaf_has_gradient_none() -> None:
     result = answered("def f(x): return x.detach() * 2", call("f", np.ones(2, np.float32), gradients=True), "torch")
     assert result["gradients"] == {"args.0": None}

@@ -1,4 +1,4 @@
-"""Expected against got: what counts as the same, and the first place that does not."""
+"""Comparison of expected and actual results: equality, and the first difference."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from regard.course.exercise import Tolerance
 from regard.course.grading.answers import Answer
-from regard.course.grading.comparison import between, compared, difference, equal
+from regard.course.grading.comparison import answer_difference, compare, difference, equal
 from regard.course.grading.serialisation import Other
 
 EXACT = Tolerance()
@@ -35,7 +35,7 @@ MATRIX = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
         (np.zeros((0, 2)), np.zeros((0, 2))),
     ],
 )
-def test_what_is_the_same(expected: object, got: object) -> None:
+def test_results_that_are_equal(expected: object, got: object) -> None:
     assert difference(expected, got, EXACT) is None
 
 
@@ -70,13 +70,13 @@ def test_what_is_the_same(expected: object, got: object) -> None:
         (MATRIX, MATRIX.astype(np.float16), "wrong-value"),
     ],
 )
-def test_what_is_not(expected: object, got: object, fault: str) -> None:
+def test_answers_that_do_not_agree(expected: object, got: object, fault: str) -> None:
     found = difference(expected, got, EXACT)
     assert found is not None
     assert found.fault == fault
 
 
-def test_the_first_place_is_named() -> None:
+def test_the_first_difference_is_named() -> None:
     got = MATRIX.copy()
     got[1, 1:] = 9
     found = difference((1, MATRIX), (1, got), EXACT)
@@ -84,7 +84,7 @@ def test_the_first_place_is_named() -> None:
     assert (found.path, found.index, found.numbers, found.wrong) == ((1,), (1, 1), (0.5, 9.0), 2)
 
 
-def test_of_many_wrong_numbers_the_one_that_is_no_number_is_named() -> None:
+def test_nan_is_reported_before_other_wrong_numbers() -> None:
     found = difference(MATRIX, np.array([[9, 0.2, 0.3], [0.4, np.nan, 0.6]]), EXACT)
     assert found is not None
     assert (found.fault, found.index) == ("not-finite", (1, 1))
@@ -94,7 +94,7 @@ numbers = st.floats(-1e3, 1e3).map(lambda value: round(value, 6))
 
 
 @given(st.lists(numbers, min_size=1, max_size=5), st.integers(0, 4), st.floats(1e-4, 10))
-def test_no_wrong_number_is_overlooked(values: list[float], place: int, off: float) -> None:
+def test_every_wrong_number_is_detected(values: list[float], place: int, off: float) -> None:
     right = np.array(values)
     got = right.copy()
     got[place % len(values)] += off * (1 + abs(got[place % len(values)]))
@@ -108,38 +108,38 @@ def test_no_wrong_number_is_overlooked(values: list[float], place: int, off: flo
 
 
 @pytest.mark.parametrize("got", [MATRIX, (MATRIX, None), (MATRIX, MATRIX), [MATRIX, MATRIX]])
-def test_weights_may_come_beside_the_output_or_not(got: object) -> None:
-    assert between(Answer((MATRIX, MATRIX)), Answer(got), EXACT, weights_too=True) is None
+def test_weights_are_optional(got: object) -> None:
+    assert answer_difference(Answer((MATRIX, MATRIX)), Answer(got), EXACT, weights_optional=True) is None
 
 
 @pytest.mark.parametrize("got", [(MATRIX, MATRIX + 1), (MATRIX, MATRIX[0]), MATRIX + 1, (MATRIX,), None])
-def test_weights_that_come_must_be_right(got: object) -> None:
-    assert between(Answer((MATRIX, MATRIX)), Answer(got), EXACT, weights_too=True) is not None
-    assert between(Answer((MATRIX, MATRIX)), Answer(MATRIX), EXACT) is not None
+def test_returned_weights_must_be_right(got: object) -> None:
+    assert answer_difference(Answer((MATRIX, MATRIX)), Answer(got), EXACT, weights_optional=True) is not None
+    assert answer_difference(Answer((MATRIX, MATRIX)), Answer(MATRIX), EXACT) is not None
 
 
 def test_gradients_count_and_none_is_zero() -> None:
     right = Answer(1.0, gradients={"args.0": np.ones(2), "args.1": None, "W": np.zeros(2)})
     same = Answer(1.0, gradients={"args.0": np.ones(2), "args.1": np.zeros(3), "W": None})
     cut = Answer(1.0, gradients={"args.0": None, "args.1": None, "W": None})
-    assert between(right, same, EXACT) is None
-    found = between(right, cut, EXACT)
+    assert answer_difference(right, same, EXACT) is None
+    found = answer_difference(right, cut, EXACT)
     assert found is not None
     assert found.path == ("gradient", "args.0")
-    assert between(right, Answer(1.0), EXACT) is not None
+    assert answer_difference(right, Answer(1.0), EXACT) is not None
 
 
-def test_an_error_is_right_only_where_one_is_asked_for() -> None:
+def test_an_error_is_right_only_where_one_is_expected() -> None:
     bad = Answer(raised="ValueError")
-    assert compared("f", bad, Answer(raised="AssertionError"), EXACT).right
-    assert not compared("f", bad, Answer(raised="TypeError"), EXACT).right
-    assert not compared("f", bad, Answer(1.0), EXACT).right
-    assert not compared("f", Answer(1.0), bad, EXACT).right
-    assert not compared("f", Answer(None), Answer(fault="missing-name"), EXACT).right
+    assert compare("f", bad, Answer(raised="AssertionError"), EXACT).right
+    assert not compare("f", bad, Answer(raised="TypeError"), EXACT).right
+    assert not compare("f", bad, Answer(1.0), EXACT).right
+    assert not compare("f", Answer(1.0), bad, EXACT).right
+    assert not compare("f", Answer(None), Answer(fault="missing-name"), EXACT).right
 
 
-def test_changed_arguments_are_not_right_unless_the_solution_changes_them_too() -> None:
+def test_changed_arguments_fail_unless_the_solution_changes_them_too() -> None:
     got = Answer(1.0, mutated=("args.0",))
-    assert compared("f", Answer(1.0), got, EXACT).same
-    assert not compared("f", Answer(1.0), got, EXACT).right
-    assert compared("f", Answer(1.0, mutated=("args.0",)), got, EXACT).right
+    assert compare("f", Answer(1.0), got, EXACT).same
+    assert not compare("f", Answer(1.0), got, EXACT).right
+    assert compare("f", Answer(1.0, mutated=("args.0",)), got, EXACT).right

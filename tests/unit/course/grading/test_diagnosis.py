@@ -1,4 +1,4 @@
-"""What is wrong, told by what came back: known slips by equal numbers, two at once, and what any program may do."""
+"""Diagnoses from results: known mistakes by equal numbers, two at once, and general diagnoses."""
 
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ from regard.course.grading.answers import Answer, Outcome
 from regard.course.grading.diagnosis import GENERAL
 from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
-from regard.messages import catalogue, speaking
+from regard.messages import catalogue, use_language
 
 HEAD = "import numpy as np\ndef shift(x, by=1.0):\n    "
 RIGHT = "x - x.mean(axis=-1, keepdims=True) + by"
 REFUSE = "assert x.ndim == 2\n    "
 
 
-def slip(tried: Exercise, body: str) -> str | None:
+def mistake(tried: Exercise, body: str) -> str | None:
     verdict = grade(tried, HEAD + body, seed=3, run=in_process)
     assert verdict.passed == (verdict.slip is None)
     return verdict.slip
@@ -56,10 +56,10 @@ def slip(tried: Exercise, body: str) -> str | None:
     ],
 )
 def test_every_fault_has_its_name(shift: Exercise, body: str, name: str | None) -> None:
-    assert slip(shift, body) == name
+    assert mistake(shift, body) == name
 
 
-def test_a_name_that_is_missing_is_told_with_the_nearest(shift: Exercise) -> None:
+def test_a_missing_name_is_reported_with_the_closest(shift: Exercise) -> None:
     verdict = grade(shift, "def shft(x):\n    return x\n", seed=3, run=in_process)
     assert verdict.slip == "missing-name"
     assert verdict.diagnosis is not None
@@ -67,14 +67,14 @@ def test_a_name_that_is_missing_is_told_with_the_nearest(shift: Exercise) -> Non
     assert "shft" in verdict.diagnosis
 
 
-def test_what_is_raised_is_told_with_its_line(shift: Exercise) -> None:
+def test_exceptions_are_reported_with_their_line(shift: Exercise) -> None:
     verdict = grade(shift, HEAD + "raise RuntimeError('no luck')", seed=3, run=in_process)
-    assert verdict.diagnosis == "your code stops in line 3 with RuntimeError: no luck"
+    assert verdict.diagnosis == "line 3 of your code raises RuntimeError: no luck"
 
 
-def test_a_name_that_nobody_gave_is_told_with_its_line(shift: Exercise) -> None:
+def test_an_undefined_name_is_reported_with_its_line(shift: Exercise) -> None:
     verdict = grade(shift, HEAD + "return x + shfit", seed=3, run=in_process)
-    assert str(verdict.diagnosis).startswith("line 3: the name shfit is used, but nothing is called that")
+    assert str(verdict.diagnosis).startswith("line 3: the name shfit is not defined")
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_a_name_that_nobody_gave_is_told_with_its_line(shift: Exercise) -> None:
             "line 1 uses math, which is not imported; add `import math`",
             "第 1 行用到了 math，但还没有导入",
         ),
-        ("import nosuchpackage", "there is no package nosuchpackage here;", "这里没有 nosuchpackage 这个包；"),
+        ("import nosuchpackage", "there is no package nosuchpackage here;", "没有安装 nosuchpackage；"),
     ],
 )
-def test_a_missing_import_or_package_is_told_in_plain_words(shift: Exercise, source: str, en: str, zh: str) -> None:
+def test_a_missing_import_or_package_is_explained(shift: Exercise, source: str, en: str, zh: str) -> None:
     verdict = grade(shift, source, seed=3, run=in_process)
     assert verdict.slip == "raises"
     assert str(verdict.diagnosis).startswith(en)
-    with speaking("zh"):
+    with use_language("zh"):
         assert str(grade(shift, source, seed=3, run=in_process).diagnosis).startswith(zh)
 
 
@@ -106,81 +106,81 @@ def test_a_missing_import_or_package_is_told_in_plain_words(shift: Exercise, sou
     [
         (
             "def shift():\n    return 1",
-            "the number of arguments that shift takes is 0, but it is called with 1; define it with the arguments that",
-            "调用 shift 时给了 1 个参数，但它只接受 0 个；请按题目写的参数来定义它",
+            "wrong number of arguments for shift: it takes 0 and is called with 1; define it with the parameters given",
+            "调用 shift 时传入了 1 个参数，但它只接受 0 个；请按题目给出的参数定义它",
         ),
         (
             "def shift(x, by=1.0, *, axis, how):\n    return x",
-            "shift is called without axis, how, which it needs; define",
-            "调用 shift 时没有给 axis、how，但它需要这个参数；请",
+            "shift is called without axis, how, which is required; define",
+            "调用 shift 时没有传入必需的参数 axis、how；请",
         ),
         (
             "class A:\n    def f(self, x):\n        return x\n\n\ndef shift(x, by=1.0):\n    return A().f(x, by)",
-            "line 7: the number of arguments that f takes is 1, but it is called with 2",
-            "第 7 行：调用 f 时给了 2 个参数，但它只接受 1 个",
+            "line 7: wrong number of arguments for f: it takes 1 and is called with 2",
+            "第 7 行：调用 f 时传入了 2 个参数，但它只接受 1 个",
         ),
         (
             "def f(x):\n    return x\n\n\ndef shift(x, by=1.0):\n    return f(x, by=by)",
-            "line 6: f is called with by=, which it does not know",
-            "第 6 行：调用 f 时给了 by=，但它没有这个参数",
+            "line 6: f is called with by=, but has no such parameter",
+            "第 6 行：调用 f 时传入了 by=，但它没有这个参数",
         ),
         (
             "def shift(x, by=1.0):\n    return shift(x, by)",
-            "line 2: a function calls itself without end",
-            "第 2 行：函数一直在调用自己",
+            "line 2: infinite recursion",
+            "第 2 行：无限递归",
         ),
         (
             "def shift(x, by=1.0):\n    raise EOFError('EOF when reading a line')",
-            "line 2: your code waits for the keyboard, as input() does",
-            "第 2 行：你的代码在等键盘输入",
+            "line 2: your code waits for keyboard input, for example with input()",
+            "第 2 行：你的代码在等待键盘输入",
         ),
     ],
 )
-def test_the_common_exceptions_are_told_in_plain_words(shift: Exercise, source: str, en: str, zh: str) -> None:
+def test_common_exceptions_are_explained(shift: Exercise, source: str, en: str, zh: str) -> None:
     assert str(grade(shift, source, seed=3, run=in_process).diagnosis).startswith(en)
-    with speaking("zh"):
+    with use_language("zh"):
         assert str(grade(shift, source, seed=3, run=in_process).diagnosis).startswith(zh)
 
 
-def test_a_warning_is_told_with_its_line(shift: Exercise) -> None:
+def test_a_warning_is_shown_with_its_line(shift: Exercise) -> None:
     source = HEAD + "np.exp(np.array([1000.0]))\n    return x"
-    with speaking("zh"):
+    with use_language("zh"):
         verdict = grade(shift, source, seed=3)
     assert "第 3 行：RuntimeWarning: overflow" in verdict.printed
     assert "your file" not in str(verdict)
 
 
-def test_a_slip_that_only_raises_as_the_learner_does_says_nothing(shift: Exercise) -> None:
-    """The same type of error for another reason is no sign of a slip."""
-    assert slip(shift, "raise ValueError('something else')") == "raises"
+def test_a_mistake_that_only_raises_the_same_type_is_not_reported(shift: Exercise) -> None:
+    """The same type of error for another reason is no sign of a mistake."""
+    assert mistake(shift, "raise ValueError('something else')") == "raises"
 
 
 @pytest.mark.parametrize("wrong", ["by > 2", "by < 2"])
-def test_a_slip_that_would_fail_where_the_learner_is_right_is_not_told(shift: Exercise, wrong: str) -> None:
-    """It explains every call that failed, but another mistake was made."""
+def test_a_mistake_that_fails_in_a_passing_call_is_not_reported(shift: Exercise, wrong: str) -> None:
+    """It explains every failing call, but the actual mistake is another one."""
     body = f"{REFUSE}return x - x.mean(axis=-1, keepdims=True) + (by if {wrong} else 0)"
-    assert slip(shift, body) == "unknown"
+    assert mistake(shift, body) == "unknown"
 
 
-def test_an_exception_is_told_where_the_numbers_before_it_tell_nothing(shift: Exercise) -> None:
+def test_an_exception_is_reported_if_the_numbers_give_no_diagnosis(shift: Exercise) -> None:
     verdict = grade(shift, f"{HEAD}{REFUSE}return x ** 3 if len(x) == 2 else x @ x", seed=3, run=in_process)
     assert verdict.slip == "raises"
     assert str(verdict.diagnosis).startswith("line 4: in a matrix product")
 
 
-def test_looking_for_two_slips_ends_in_time(shift: Exercise, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_for_two_mistakes_ends_in_time(shift: Exercise, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnosis, "LONGEST", -1.0)
-    assert slip(shift, f"{REFUSE}return x") == "unknown"
+    assert mistake(shift, f"{REFUSE}return x") == "unknown"
 
 
 def test_every_general_diagnosis_has_a_sentence() -> None:
-    said = {key.removeprefix("slip-") for key in catalogue() if key.startswith("slip-")}
-    assert set(GENERAL) - {"syntax"} <= said  # a text that Python cannot read is told by `source`
+    keys = {key.removeprefix("slip-") for key in catalogue() if key.startswith("slip-")}
+    assert set(GENERAL) - {"syntax"} <= keys  # syntax errors have "source-…" messages
 
 
 @pytest.mark.parametrize("fault", ["missing-name", "wrong-parameter", "refused", "too-much-memory", "not-a-module"])
-def test_a_fault_without_its_details_is_told_all_the_same(shift: Exercise, fault: str) -> None:
-    """They come from the learner's process, which may have made them up."""
+def test_a_fault_without_details_still_has_a_message(shift: Exercise, fault: str) -> None:
+    """They come from the learner's process, which may forge them."""
 
     def lying(source: str, calls: Sequence[Call], track: Track) -> Outcome:
         return Outcome(tuple(Answer(fault=fault, details={"what": "{0}", "nearest": "{x}"}) for _ in calls))
@@ -192,14 +192,14 @@ def test_a_fault_without_its_details_is_told_all_the_same(shift: Exercise, fault
 
 
 @pytest.mark.parametrize(
-    ("returned", "said"),
+    ("returned", "message"),
     [
         (f"({RIGHT}).tolist()", "the result should be np.ndarray, not list"),
         ("(n for n in x)", "the result should be np.ndarray, not generator"),
         (f"({RIGHT}).ravel()", "the shape should be (2, 3), not (6,)"),
         (f"({RIGHT}).astype(int)", "the numbers should be float64, not int64"),
-        (f"np.round({RIGHT}, 2)", "your numbers are the right ones rounded to 2 places; do not round"),
+        (f"np.round({RIGHT}, 2)", "your numbers are the right ones rounded to 2 decimals; do not round"),
     ],
 )
-def test_what_is_said(shift: Exercise, returned: str, said: str) -> None:
-    assert grade(shift, f"{HEAD}{REFUSE}return {returned}", seed=3, run=in_process).diagnosis == said
+def test_messages_of_the_verdict(shift: Exercise, returned: str, message: str) -> None:
+    assert grade(shift, f"{HEAD}{REFUSE}return {returned}", seed=3, run=in_process).diagnosis == message

@@ -1,4 +1,4 @@
-"""The one grader: fresh data, nothing passes unasked, and the sandbox says what this process says."""
+"""The grader: fresh data, no pass without answers, same results in the sandbox and in this process."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from regard.course.exercise import Call, Exercise, Track
 from regard.course.grading.answers import Answer, Outcome
 from regard.course.grading.grader import fresh_seed, grade
 from regard.course.grading.sandbox import in_process
-from regard.messages import speaking
+from regard.messages import use_language
 
 
 def test_the_data_are_fresh_unless_a_seed_is_given(shift: Exercise) -> None:
@@ -21,7 +21,7 @@ def test_the_data_are_fresh_unless_a_seed_is_given(shift: Exercise) -> None:
     assert len({fresh_seed() for _ in range(20)}) > 15
 
 
-def test_the_program_gets_the_calls_and_nothing_else(shift: Exercise) -> None:
+def test_the_program_receives_only_the_calls(shift: Exercise) -> None:
     def spying(source: str, calls: Sequence[Call], track: Track) -> Outcome:
         assert source == "def f(): ...\n"
         assert {call.target for call in calls} == {"shift"}
@@ -45,7 +45,7 @@ def test_a_run_that_ended_early_never_passes(shift: Exercise, ended: str) -> Non
 
 
 @pytest.mark.parametrize("count", [0, 3])
-def test_answers_that_are_missing_never_pass(shift: Exercise, count: int) -> None:
+def test_missing_answers_never_pass(shift: Exercise, count: int) -> None:
     def short(source: str, calls: Sequence[Call], track: Track) -> Outcome:
         return Outcome(in_process(shift.solution, calls, track).answers[:count], ended="killed")
 
@@ -54,7 +54,7 @@ def test_answers_that_are_missing_never_pass(shift: Exercise, count: int) -> Non
     assert [test.passed for test in verdict.tests] == [place < count for place in range(4)]
 
 
-def test_an_answer_that_equals_everything_is_wrong(shift: Exercise) -> None:
+def test_an_answer_with_a_forged_eq_is_wrong(shift: Exercise) -> None:
     class Liar:
         def __eq__(self, other: object) -> bool:
             return True
@@ -67,7 +67,7 @@ def test_an_answer_that_equals_everything_is_wrong(shift: Exercise) -> None:
     assert not grade(shift, shift.solution, run=lying).passed
 
 
-def test_what_one_program_does_to_its_arguments_no_other_sees(shift: Exercise) -> None:
+def test_programs_do_not_share_arguments(shift: Exercise) -> None:
     def spoiling(source: str, calls: Sequence[Call], track: Track) -> Outcome:
         outcome = in_process(shift.solution, calls, track)
         for call in calls:
@@ -78,7 +78,7 @@ def test_what_one_program_does_to_its_arguments_no_other_sees(shift: Exercise) -
 
 
 @pytest.mark.parametrize("source", [b"\xef\xbb\xbf", "", "   \n", b"\xff\xfe\x00", "x = 1\0"])
-def test_a_text_that_cannot_be_read_is_told(shift: Exercise, source: str | bytes) -> None:
+def test_an_unreadable_source_is_reported(shift: Exercise, source: str | bytes) -> None:
     verdict = grade(shift, source)
     assert (verdict.passed, verdict.slip) == (False, "syntax")
     assert verdict.diagnosis
@@ -86,14 +86,14 @@ def test_a_text_that_cannot_be_read_is_told(shift: Exercise, source: str | bytes
 
 def test_both_languages(shift: Exercise) -> None:
     wrong = shift.solution.replace("axis=-1", "axis=0")
-    with speaking("zh"):
+    with use_language("zh"):
         verdict = grade(shift, wrong, seed=1, run=in_process)
     assert verdict.diagnosis == "错误 over-rows"
     assert "第一处不同在" in str(verdict)
     assert "平移" in str(verdict)
 
 
-def test_the_sandbox_says_the_same(shift: Exercise) -> None:
+def test_the_sandbox_gives_the_same_verdict(shift: Exercise) -> None:
     for source in (shift.solution, shift.stub, shift.solution.replace("axis=-1", "axis=0"), "def shift(:\n"):
         here, apart = grade(shift, source, seed=5, run=in_process), grade(shift, source, seed=5)
         assert here.as_json() == apart.as_json()

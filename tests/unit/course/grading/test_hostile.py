@@ -1,4 +1,4 @@
-"""Programs that mean no good: none is taken for right, none survives, each gets its verdict in time.
+"""Hostile programs: none passes, none survives, each gets its verdict in time.
 
 Each file of tests/course/hostile is a learner's answer to `softmax(x, axis)`. The table says how its run ends and
 what its first answer is: "right" where the numbers are right and only the rest is odd, "wrong" for other numbers,
@@ -25,12 +25,12 @@ from regard.course.grading.serialisation import Other
 FOLDER = Path(__file__).parents[3] / "course" / "hostile"
 LIMITS = Limits(wall=4.0, cpu=4.0, memory=128 << 20, output=50_000)
 IMPATIENT = replace(LIMITS, wall=0.8)
-"""For what never ends anyway."""
+"""For programs that never end."""
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what the kernel refuses, and /proc, are Linux's")
 
 EXPECTED = {
-    # loops, and other ways to stay
+    # infinite loops and daemons
     "loop_at_load": ("too-slow", "-"),
     "loop_in_call": ("too-slow", "-"),
     "loop_in_c": ("too-slow", "-"),
@@ -86,7 +86,7 @@ EXPECTED = {
     "interrupts": ("", "KeyboardInterrupt"),
     "interrupts_from_a_thread": ("killed|too-slow|raises|", "-|KeyboardInterrupt"),
     "alarm": ("killed|", "-|wrong|RuntimeError"),
-    # the grader's own process, pipe and words
+    # the grader's process, pipe and output
     "patched_numpy": ("", "AttributeError"),
     "patched_builtins": ("killed", "-"),
     "patched_json": ("garbled", "-"),
@@ -116,7 +116,7 @@ EXPECTED = {
     "reads_the_solution": ("refused", "-"),
     "reads_the_solution_through_a_link": ("refused", "-"),
     "reads_the_solution_from_its_folder": ("refused", "-"),
-    # values that lie, or are none
+    # forged or invalid values
     "lying_array": ("", "Other Right"),
     "lying_object": ("", "Other Right"),
     "lying_float": ("", "wrong"),
@@ -161,7 +161,7 @@ EXPECTED = {
     "connects_below_the_hook": ("", "refused network"),
     "lifts_its_limits": ("refused", "-"),
     "hides_from_proc": ("refused", "-"),
-    # texts
+    # sources
     "homoglyph": ("", "missing-name sоftmax"),
     "zero_width": ("syntax", "-"),
     "form_feeds": ("", "right"),
@@ -186,7 +186,7 @@ def calls() -> list[Call]:
 
 
 def described(answer: Answer, call: Call) -> str:
-    """An answer in the words of the table."""
+    """The result as named in the table."""
     if answer.fault:
         return f"{answer.fault} {answer.details.get('what') or answer.details.get('nearest') or ''}".strip()
     if answer.raised:
@@ -199,32 +199,32 @@ def described(answer: Answer, call: Call) -> str:
 
 
 def files_left() -> set[str]:
-    """What the programs would have left where they try to write."""
+    """Files that the programs try to write."""
     places = (Path(process.tempfile.gettempdir()), Path("/tmp"), Path("/dev/shm"), Path.cwd(), Path("/etc"))
     return {str(path) for place in places if place.is_dir() for path in place.glob("regard_hostile*")}
 
 
-def test_the_table_and_the_folder_hold_the_same() -> None:
+def test_the_table_lists_every_hostile_program() -> None:
     assert {path.stem for path in FOLDER.glob("*.py")} == set(EXPECTED)
     assert len(EXPECTED) >= 60
 
 
 @pytest.mark.usefixtures("signals_at_default")
 @pytest.mark.parametrize("name", EXPECTED)
-def test_no_harm_no_false_pass_in_time(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_programs_do_no_harm_and_never_pass(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
     ended, first = EXPECTED[name]
     limits = IMPATIENT if ended == "too-slow" else LIMITS
-    asked = calls()
+    requested = calls()
     began = time.monotonic()
-    outcome = run((FOLDER / f"{name}.py").read_bytes(), asked, "numpy", limits)
+    outcome = run((FOLDER / f"{name}.py").read_bytes(), requested, "numpy", limits)
     took = time.monotonic() - began
 
-    answers = [described(answer, call) for answer, call in zip(outcome.answers, asked, strict=False)]
+    answers = [described(answer, call) for answer, call in zip(outcome.answers, requested, strict=False)]
     assert outcome.ended in ended.split("|")
     assert (answers or ["-"])[0] in first.split("|")
-    # Only a program that calculates it has it right, and only when it has answered every call.
-    assert answers != ["right"] * len(asked) or first == "right"
+    # Only a program that computes the result passes, and only if it answered every call.
+    assert answers != ["right"] * len(requested) or first == "right"
     assert process.marked(f"{os.getpid()}-") == []
     assert took < limits.wall + 5.0  # loading NumPy beside other tests, and less than a second to end it
     assert list(tmp_path.iterdir()) == []
@@ -247,23 +247,21 @@ BYTES = {
 
 
 @pytest.mark.parametrize("name", BYTES)
-def test_bytes_that_are_no_text(name: str) -> None:
-    raw, said = BYTES[name]
+def test_bytes_that_are_not_text(name: str) -> None:
+    raw, message = BYTES[name]
     outcome = run(raw, calls(), "numpy", LIMITS)
     assert outcome.ended == "syntax"
-    assert said in outcome.message
+    assert message in outcome.message
 
 
-def test_no_program_of_the_table_needs_namespaces_to_be_harmless(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where a container refuses namespaces, what the hook and the kernel refuse is refused all the same."""
+def test_hostile_programs_are_harmless_without_namespaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a container without namespaces the hook and the kernel rules still apply."""
     monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
-    fenced = sandbox._run
-    monkeypatch.setattr(sandbox, "_run", lambda *args, **_: fenced(*args, fenced=False))
+    isolated = sandbox._run
+    monkeypatch.setattr(sandbox, "_run", lambda *args, **_: isolated(*args, isolated=False))
     for name in ("imports_regard_when_called", "reads_the_solution", "connects", "fork_below_the_hook"):
-        asked = calls()
-        outcome = run((FOLDER / f"{name}.py").read_bytes(), asked, "numpy", LIMITS)
-        answers = [described(answer, call) for answer, call in zip(outcome.answers, asked, strict=False)]
+        requested = calls()
+        outcome = run((FOLDER / f"{name}.py").read_bytes(), requested, "numpy", LIMITS)
+        answers = [described(answer, call) for answer, call in zip(outcome.answers, requested, strict=False)]
         assert outcome.ended == EXPECTED[name][0]
         assert (answers or ["-"])[0] == EXPECTED[name][1]

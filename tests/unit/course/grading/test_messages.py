@@ -1,4 +1,4 @@
-"""What Python, NumPy and PyTorch raise where things do not fit is told in plain words, in both languages.
+"""Explanations of common Python, NumPy and PyTorch errors, in both languages.
 
 The messages are made here, by the libraries themselves: another version that words them otherwise is seen.
 """
@@ -15,9 +15,9 @@ from regard.course.catalogue import exercise
 from regard.course.grading.grader import grade
 from regard.course.grading.messages import _MESSAGES, explanation
 from regard.course.grading.sandbox import in_process
-from regard.messages import catalogue, speaking
+from regard.messages import catalogue, use_language
 
-# Any: what is wrong here for a type checker too should raise when it runs.
+# Any: these calls are wrong on purpose and must raise at run time.
 A: Any = np.ones((2, 3))
 B: Any = np.ones((4, 5))
 X: Any = torch.ones(2, 3)
@@ -113,30 +113,30 @@ RAISED: dict[str, list[Callable[[], object]]] = {
 
 
 @pytest.mark.parametrize("key", RAISED)
-def test_what_is_raised_is_told_in_plain_words(key: str) -> None:
+def test_exceptions_are_explained(key: str) -> None:
     for raising in RAISED[key]:
         with pytest.raises(Exception) as caught:
             raising()
         text = explanation(str(caught.value))
         start = catalogue()[f"raises-{key}"].en.partition("{")[0]
         assert text.startswith(start), caught.value
-        with speaking("zh"):
+        with use_language("zh"):
             assert explanation(str(caught.value)) != text
 
 
-def test_every_sentence_is_tried() -> None:
+def test_every_message_is_tested() -> None:
     assert set(RAISED) == {key for key, _ in _MESSAGES}
     assert {f"raises-{key}" for key in RAISED} == {key for key in catalogue() if key.startswith("raises-")}
 
 
-def test_what_is_not_known_is_shown_as_it_came() -> None:
+def test_an_unknown_message_is_shown_unchanged() -> None:
     assert explanation("something else") == ""
 
 
-def test_a_verdict_uses_the_plain_words_with_the_line() -> None:
+def test_a_verdict_explains_the_error_with_its_line() -> None:
     tried = exercise("simple-attention")
     wrong = "def simple_attention(Q, K, V):\n    return Q @ K @ V\n"
     verdict = grade(tried, wrong, seed=1, run=in_process)
     assert str(verdict.diagnosis).startswith("line 2: in a matrix product the last axis of the first has size")
-    with speaking("zh"):
+    with use_language("zh"):
         assert str(grade(tried, wrong, seed=1, run=in_process).diagnosis).startswith("第 2 行：矩阵相乘时")

@@ -1,4 +1,4 @@
-"""Results that no exercise asks for: each gets a verdict, short enough to read, and none is taken for right."""
+"""Unusual results: each gets a short verdict, and none passes."""
 
 import json
 import re
@@ -60,12 +60,12 @@ def readable(verdict: Verdict) -> str:
 
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("track", ["shift", "attention-backward"])
-def test_each_gets_a_verdict(name: str, track: str, shift: Exercise) -> None:
-    asked = shift if track == "shift" else exercise(track)
-    assert asked.grader is not None
-    targets = {call.target for call in asked.grader.cases(np.random.default_rng(0))}
+def test_every_program_gets_a_verdict(name: str, track: str, shift: Exercise) -> None:
+    tested = shift if track == "shift" else exercise(track)
+    assert tested.grader is not None
+    targets = {call.target for call in tested.grader.cases(np.random.default_rng(0))}
     text = "import numpy as np\n" + "".join(f"def {target}(*a, **k): return {ODD[name]}\n" for target in targets)
-    verdict = grade(asked, text, run=in_process, seed=1)
+    verdict = grade(tested, text, run=in_process, seed=1)
     assert not verdict.passed
     readable(verdict)
 
@@ -89,9 +89,9 @@ VALUES = st.recursive(
 
 @settings(max_examples=settings().max_examples // 3)
 @given(st.data())
-def test_whatever_comes_back_gets_a_verdict(data: st.DataObject) -> None:
-    """Values, gradients and exceptions that the wire lets through, in any place."""
-    asked = exercise(data.draw(st.sampled_from(["softmax", "self-attention", "encoder-layer", "beam-search", "gqa"])))
+def test_any_result_gets_a_verdict(data: st.DataObject) -> None:
+    """Values, gradients and exceptions that can be sent, in any place."""
+    tested = exercise(data.draw(st.sampled_from(["softmax", "self-attention", "encoder-layer", "beam-search", "gqa"])))
 
     flowed = st.none() | st.dictionaries(st.just("args.0") | st.text(max_size=3), VALUES, max_size=2)
     forged = data.draw(st.lists(st.builds(Answer, VALUES, gradients=flowed), min_size=1, max_size=3))
@@ -99,12 +99,12 @@ def test_whatever_comes_back_gets_a_verdict(data: st.DataObject) -> None:
     def run(source: str | bytes, calls: Sequence[Call], track: Track) -> Outcome:
         return Outcome(tuple(forged[place % len(forged)] for place in range(len(calls))))
 
-    verdict = grade(asked, "x = 1", run=run, seed=1)
+    verdict = grade(tested, "x = 1", run=run, seed=1)
     assert not verdict.passed
     readable(verdict)
 
 
-def test_long_results_are_cut_and_say_how_long_they_are() -> None:
+def test_long_results_are_shortened_and_show_their_length() -> None:
     assert shown("a" * 400).endswith("a' … (400 characters)")
     assert "… and 981 more" in shown(list(range(1000)))
     assert len(shown([["x" * 1000] * 50] * 50)) < 5000
@@ -113,7 +113,7 @@ def test_long_results_are_cut_and_say_how_long_they_are() -> None:
     assert shown((np.array([0.5]), "short")) == "(np.array([0.5]), 'short')"
 
 
-def test_whole_numbers_of_more_than_64_bits_keep_their_side() -> None:
+def test_integers_of_more_than_64_bits_are_clipped() -> None:
     assert as_numbers(2**64) > as_numbers(2**63)
     assert as_numbers(-(2**70)) == -(2**63)
     assert as_numbers(True).dtype == bool
@@ -135,7 +135,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_forged_message_is_refused_before_it_costs_anything(name: str) -> None:
+def test_a_forged_message_is_refused_before_decoding(name: str) -> None:
     header = FORGED[name]
     began = time.process_time()
     with pytest.raises(ValueError):
@@ -143,7 +143,7 @@ def test_a_forged_message_is_refused_before_it_costs_anything(name: str) -> None
     assert time.process_time() - began < 2
 
 
-def test_the_largest_honest_result_still_arrives() -> None:
+def test_the_largest_allowed_result_arrives() -> None:
     source = "import numpy as np\ndef f(): return [0.1] * 19_000, {'a' * 9_999: np.zeros(2_000_000)}\ndef g(): return 7"
     first, second = in_process(source, [call("f"), call("g")], "numpy").answers
     numbers, arrays = first.value

@@ -1,4 +1,4 @@
-"""What the kernel keeps from a program, what is left when a grader or guard is ended, and folders of any shape."""
+"""Kernel restrictions, cleanup after a killed grader or supervisor, and removal of any folder."""
 
 import ctypes
 import os
@@ -33,15 +33,15 @@ def native(text, **names):  # as a C extension would, below the audit hook
 
 
 @pytest.fixture(params=["namespaces", "none"])
-def fenced(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+def isolated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With namespaces, and without, as in a container that refuses them."""
     if request.param == "none":
-        monkeypatch.setattr(sandbox, "_run", partial(_unfenced, sandbox._run))
+        monkeypatch.setattr(sandbox, "_run", partial(_without_isolation, sandbox._run))
     return request.param
 
 
-def _unfenced(run: Any, *args: Any, fenced: bool) -> Any:
-    return run(*args, fenced=False)
+def _without_isolation(run: Any, *args: Any, isolated: bool) -> Any:
+    return run(*args, isolated=False)
 
 
 SIGNALS = """
@@ -65,7 +65,7 @@ kept = libc.prctl(1, 0, 0, 0, 0), libc.prctl(4, 0, 0, 0, 0), libc.setuid(1)
 """
 
 
-def test_no_way_to_signal_another_process(fenced: str, victim: "subprocess.Popen[bytes]") -> None:
+def test_other_processes_cannot_be_signalled(isolated: str, victim: "subprocess.Popen[bytes]") -> None:
     (answer,) = run(NATIVE + SIGNALS, [call("f", victim.pid)], "numpy").answers
     assert answer.value == "an answer may not send signals to processes"
     assert victim.poll() is None
@@ -100,15 +100,15 @@ def f(path):
 """
 
 
-def test_no_c_code_reads_the_solution(fenced: str) -> None:
+def test_native_code_cannot_read_the_solution(isolated: str) -> None:
     (answer,) = run(NATIVE + READS, [call("f", str(SOLUTION))], "numpy").answers
-    assert answer.value in ([], ["certificate"])  # which says what is in no file that it could not open
+    assert answer.value in ([], ["certificate"])  # an error that contains no file content
     source = "import readline\nreadline.read_history_file(PATH)\n".replace("PATH", repr(str(SOLUTION)))
     assert run(source, [call("f")], "numpy").raised in ("PermissionError", "FileNotFoundError")
 
 
-def test_where_nothing_keeps_the_solution_the_verdict_says_so(tmp_path: Path) -> None:
-    """And what is known to read it is refused all the same."""
+def test_the_verdict_notes_a_readable_solution(tmp_path: Path) -> None:
+    """Modules known to open files are refused too."""
     answer = tmp_path / "answer.py"
     command = [sys.executable, str(WITHOUT), "namespaces,landlock", sys.executable, "-m", "regard", "learn", "check"]
     env = {**os.environ, "REGARD_HOME": str(tmp_path), "REGARD_LANG": "en"}
@@ -158,10 +158,10 @@ def f(path, outside):
     class Number(str):
         __class__ = int
     class Twice:
-        asked = 0
+        calls = 0
         def __fspath__(self):
-            self.asked += 1
-            return path if self.asked == 1 else "/usr"
+            self.calls += 1
+            return path if self.calls == 1 else "/usr"
     def lying(): return open(Lying(path.encode()))
     def number(): return open(Number(path))
     def twice(): return io.FileIO(Twice())
@@ -183,7 +183,7 @@ def f(path, outside):
 """
 
 
-def test_what_no_audit_event_tells_of_is_refused_where_the_kernel_refuses_nothing(tmp_path: Path) -> None:
+def test_file_openers_without_audit_events_are_refused_without_kernel_rules(tmp_path: Path) -> None:
     answer, outside = tmp_path / "answer.py", tmp_path / "outside"
     outside.mkdir()
     answer.write_text(f"{UNSEEN}\ndef softmax(x, axis): raise ValueError(f({str(SOLUTION)!r}, {str(outside)!r}))\n")
@@ -198,7 +198,7 @@ def test_what_no_audit_event_tells_of_is_refused_where_the_kernel_refuses_nothin
         Path("/dev/shm/regard-hostile").unlink(missing_ok=True)
 
 
-def test_its_own_folders_can_be_used_as_ever() -> None:
+def test_its_own_folder_stays_usable() -> None:
     source = (
         "import os, shutil, tempfile\ndef f():\n    with tempfile.TemporaryDirectory() as folder:\n"
         "        os.makedirs(folder + '/a/b'); os.symlink('c', folder + '/a/b/d')\n"
@@ -219,8 +219,8 @@ def f(*numbers):
 """
 
 
-def test_memory_queues_and_semaphores_of_others_are_out_of_reach(fenced: str) -> None:
-    """They belong to a user, and are found by numbers that anybody can guess."""
+def test_ipc_objects_of_other_processes_are_unreachable(isolated: str) -> None:
+    """IPC objects belong to a user and have guessable keys."""
     libc = ctypes.CDLL(None)
     shared, messages, semaphores = libc.shmget(0, 4096, 0o600), libc.msgget(0, 0o600), libc.semget(0, 1, 0o600)
     try:
@@ -231,7 +231,7 @@ def test_memory_queues_and_semaphores_of_others_are_out_of_reach(fenced: str) ->
     assert ended == (0, 0, 0)
 
 
-def test_what_is_readable_leaves_out_what_is_hidden(tmp_path: Path) -> None:
+def test_readable_paths_exclude_hidden_folders(tmp_path: Path) -> None:
     for name in ("a/hidden/answer", "a/shown/file", "b/file"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
@@ -251,7 +251,7 @@ found = [libc.chmod(path, 0), libc.fchmod(libc.open(path, 0), 0), libc.utimes(pa
 """
 
 
-def test_files_elsewhere_keep_their_content_permissions_and_times(fenced: str, tmp_path: Path) -> None:
+def test_files_elsewhere_keep_their_content_permissions_and_times(isolated: str, tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.write_text("kept")
     before = kept.stat()
@@ -277,27 +277,29 @@ def f():
 """
 
 
-def test_all_files_together_stay_below_the_limit(fenced: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_limit_applies_to_all_files_together(
+    isolated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
     outcome = run("import os\n" + DISK, [call("f")], "numpy", Limits(file=4 << 20))
-    if fenced == "none":  # seen by the guard, a moment later
+    if isolated == "none":  # detected by the supervisor shortly afterwards
         assert (outcome.ended, outcome.details) == ("refused", {"what": "files"})
     else:
         assert outcome.answers[0].value <= 4 << 20
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_written_is_counted(tmp_path: Path) -> None:
+def test_written_bytes_are_counted(tmp_path: Path) -> None:
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     (inner / "file").write_bytes(bytes(100_000))
     (tmp_path / "link").symlink_to("/")
     (inner.parent).chmod(0)
-    assert 100_000 <= supervisor.written(str(tmp_path), -1) < 200_000
-    assert supervisor.written(str(tmp_path / "missing"), -1) == 0
+    assert 100_000 <= supervisor.bytes_written(str(tmp_path), -1) < 200_000
+    assert supervisor.bytes_written(str(tmp_path / "missing"), -1) == 0
     for place in range(supervisor.MOST_FILES):
         (inner / str(place)).touch()
-    assert supervisor.written(str(tmp_path), -1) == sys.maxsize
+    assert supervisor.bytes_written(str(tmp_path), -1) == sys.maxsize
 
 
 NESTS = {
@@ -308,10 +310,12 @@ NESTS = {
 
 
 @pytest.mark.parametrize("nest", NESTS)
-def test_deep_folders_lose_no_verdict(fenced: str, nest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deep_folders_still_get_a_verdict(
+    isolated: str, nest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
     outcome = run(f"{NATIVE}\n{NESTS[nest]}\ndef f(): return 1", [call("f")], "numpy")
-    if fenced == "none" and nest == "without permission":  # where other files could be meant, too
+    if isolated == "none" and nest == "without permission":  # refused: other files could be affected
         assert (outcome.ended, outcome.raised) == ("raises", "PermissionError")
     elif outcome.ended:
         assert (outcome.ended, outcome.details["what"]) == ("refused", "files")
@@ -345,7 +349,7 @@ SLEEPS = "import time\ndef softmax(x, axis): time.sleep(1000)\n"
 
 
 def alive(pids: set[int]) -> list[int]:
-    """Those that run; one that has ended and waits for its parent to ask does not."""
+    """Running processes, without zombies."""
     found = []
     for pid in pids:
         try:
@@ -367,7 +371,7 @@ def until(wanted: Any, seconds: float = 30.0) -> bool:
 
 @pytest.mark.usefixtures("our_orphans", "signals_at_default")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT", "SIGKILL", "SIGQUIT"])
-def test_a_check_that_is_ended_leaves_nothing(name: str, tmp_path: Path) -> None:
+def test_an_interrupted_check_leaves_no_process_and_no_file(name: str, tmp_path: Path) -> None:
     number, temporary, answer = getattr(signal, name), tmp_path / "temporary", tmp_path / "answer.py"
     temporary.mkdir()
     answer.write_text(SLEEPS)
@@ -384,12 +388,12 @@ def test_a_check_that_is_ended_leaves_nothing(name: str, tmp_path: Path) -> None
     assert time.monotonic() - began < 4
     if in_order:
         assert list(temporary.iterdir()) == []
-    assert until(lambda: not any(temporary.iterdir()), 5)  # a killed one cannot do it itself: its guard does
+    assert until(lambda: not any(temporary.iterdir()), 5)  # a killed grader cannot do it: its supervisor does
     assert until(lambda: not alive(set(supervisor.descendants(os.getpid())) - before), 5)
 
 
-def test_a_guard_that_comes_too_late_starts_nothing(tmp_path: Path) -> None:
-    """The grader was killed between making the folder and the guard's first line."""
+def test_a_supervisor_of_a_dead_grader_starts_nothing(tmp_path: Path) -> None:
+    """The grader was killed after creating the folder and before the supervisor started."""
     folder, trace = tmp_path / "run", tmp_path / "trace"
     (folder / supervisor.WORK).mkdir(parents=True)
     with subprocess.Popen([sys.executable, "-c", ""]) as grader:
@@ -412,22 +416,24 @@ def test_a_guard_that_comes_too_late_starts_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_dead_guard_leaves_nobody_whatever_is_in_the_environment(fenced: str) -> None:
-    """The mark in the environment can be written over; what the grader holds cannot."""
+def test_a_killed_supervisor_leaves_no_process_even_without_the_mark(isolated: str) -> None:
+    """The mark in the environment can be overwritten; the pidfds of the grader cannot."""
     source = NATIVE + (
         "native('''\nwords = ctypes.POINTER(ctypes.c_char_p).in_dll(libc, \"environ\")\nplace = 0\n"
         "while words[place]:\n    ctypes.memset(words[place], 0, len(words[place])); place += 1\n''')\n"
         "import time\ndef f():\n    while True: time.sleep(1)\n"
     )
     before = set(supervisor.descendants(os.getpid()))
-    asked = sandbox._request(source, [sandbox._plain_call(call("f"), "numpy")], "numpy", Limits(wall=1.0))
-    with process.Process(sandbox.wire.encode(asked), Limits(wall=1.0), fenced=fenced == "namespaces") as running:
+    request = sandbox._request(source, [sandbox._plain_call(call("f"), "numpy")], "numpy", Limits(wall=1.0))
+    with process.Process(
+        sandbox.serialisation.encode(request), Limits(wall=1.0), isolated=isolated == "namespaces"
+    ) as running:
         messages = running.messages()
         next(messages)
         next(messages)
         left = set(supervisor.descendants(os.getpid())) - before
-        os.kill(running._guard.pid, signal.SIGKILL)
+        os.kill(running._supervisor.pid, signal.SIGKILL)
         assert next(messages, None) is None
         running.stop()
-        assert len(left) == (4 if fenced == "namespaces" else 2)
+        assert len(left) == (4 if isolated == "namespaces" else 2)
         assert until(lambda: not alive(left), 1)

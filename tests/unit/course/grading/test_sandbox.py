@@ -1,4 +1,4 @@
-"""A learner's program in its own process: answers, limits, and nothing left behind whatever is killed."""
+"""A learner's program in its own process: answers, limits, and complete cleanup."""
 
 import os
 import signal
@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from regard.course.exercise import Call, Made, call
+from regard.course.exercise import Call, Instance, call
 from regard.course.grading import process, sandbox, serialisation, supervisor
-from regard.course.grading.process import NUMPY, TORCH, Limits, holding, limits_for
+from regard.course.grading.process import NUMPY, TORCH, Limits, enforced_limits, limits_for
 from regard.course.grading.sandbox import in_process, run
 from regard.errors import MissingPackageError, RunError
-from regard.messages import speaking
+from regard.messages import use_language
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 QUICK = Limits(wall=2.0)
@@ -37,7 +37,7 @@ def rows(cache, k=None):
 
 
 @pytest.mark.parametrize("runner", [in_process, run])
-def test_both_ways_to_run_say_the_same(runner: Callable[..., Any]) -> None:
+def test_the_sandbox_and_this_process_give_the_same_answers(runner: Callable[..., Any]) -> None:
     x = np.array([[0.0, 1.0], [2.0, 2.0]])
     calls = [call("softmax", x), call("rows", [x, x], k=3), call("softmax", "text"), call("sofmax")]
     outcome = runner(SOFTMAX, calls, "numpy")
@@ -52,45 +52,45 @@ def test_both_ways_to_run_say_the_same(runner: Callable[..., Any]) -> None:
     assert x[0, 0] == 0
 
 
-def test_what_is_printed_is_told() -> None:
+def test_printed_output_is_returned() -> None:
     outcome = run(SOFTMAX + "print('\\x1b[31mred\\x07', end='')", [], "numpy")
     assert outcome.printed == "loaded\n␛[31mred␇"
     assert 0 < outcome.seconds < 60
 
 
-def test_the_text_does_not_load() -> None:
+def test_a_source_that_does_not_load() -> None:
     for runner in (run, in_process):
         outcome = runner("x = 1\n1 / 0", [call("f")], "numpy")
         assert (outcome.ended, outcome.raised, outcome.line, outcome.answers) == ("raises", "ZeroDivisionError", 2, ())
         outcome = runner("def f（x): pass", [call("f")], "numpy")
         assert (outcome.ended, outcome.raised, outcome.line) == ("syntax", "SyntaxError", 1)
-        assert "type ( instead" in outcome.details["hint"]
+        assert "English and type (" in outcome.details["hint"]
 
 
-def test_refusals_speak_the_learners_language() -> None:
-    with speaking("zh"):
+def test_refusals_use_the_learners_language() -> None:
+    with use_language("zh"):
         (answer,) = run("def f():\n    import regard", [call("f")], "numpy").answers
     assert (answer.fault, answer.line, answer.raised) == ("refused", 2, "PermissionError")
     assert answer.message.startswith("答案不能使用 regard")
 
 
-def test_a_program_that_goes_away_leaves_its_earlier_answers() -> None:
+def test_earlier_answers_of_a_crashed_program_are_kept() -> None:
     outcome = run("import os\ndef f(n): return n if n < 2 else os._exit(0)", [call("f", n) for n in range(4)], "numpy")
     assert [answer.value for answer in outcome.answers] == [0, 1]
     assert outcome.ended == "killed"
 
 
-def test_a_loop_ends_at_the_clock() -> None:
+def test_an_infinite_loop_ends_at_the_time_limit() -> None:
     began = time.monotonic()
     outcome = run("def f():\n    while True: pass", [call("f")], "numpy", Limits(wall=1.0))
     assert outcome.ended == "too-slow"
-    assert time.monotonic() - began < 5  # a second, NumPy's own loading on a busy machine, and the end
+    assert time.monotonic() - began < 5  # one second, loading NumPy on a busy machine, and the end
 
 
 @pytest.mark.parametrize("task", ["_collect", "_listen"])
-def test_too_much_is_told_before_the_pipe_is_closed(task: str) -> None:
-    """Else the program might complain about a broken pipe, and be heard first."""
-    told: list[str] = []
+def test_too_much_output_is_reported_before_the_pipe_closes(task: str) -> None:
+    """Otherwise the program's broken-pipe error might arrive first."""
+    events: list[str] = []
 
     class Pipe:
         def __enter__(self) -> None:
@@ -98,12 +98,12 @@ def test_too_much_is_told_before_the_pipe_is_closed(task: str) -> None:
 
         def __exit__(self, *_: object) -> None:
             while not running._events.empty():
-                told.append(running._events.get()[0])
+                events.append(running._events.get()[0])
 
         def fileno(self) -> int:
             return end
 
-    running = process.Process(b"", Limits(output=3, answers=3), fenced=False)
+    running = process.Process(b"", Limits(output=3, answers=3), isolated=False)
     end, other = os.pipe()
     try:
         os.write(other, b"four")
@@ -111,10 +111,10 @@ def test_too_much_is_told_before_the_pipe_is_closed(task: str) -> None:
     finally:
         os.close(end)
         os.close(other)
-    assert told[-1] == "flood"
+    assert events[-1] == "flood"
 
 
-def test_calculating_in_threads_ends_by_cpu_time() -> None:
+def test_threads_end_by_cpu_time() -> None:
     source = "import hashlib, threading\ndef f():\n    while True: hashlib.sha256(bytes(1 << 20))\n"
     outcome = run(source, [call("f")], "numpy", Limits(wall=30.0, cpu=0.5))
     assert outcome.ended == "too-slow"
@@ -126,7 +126,7 @@ def test_torch_modules_in_their_own_process() -> None:
     source += "        self.W = nn.Linear(n, 1, bias=False)\n    def forward(self, x): return self.W(x)\n"
     source += "def array(x): return x.numpy()\n"
     weight, x = np.array([[2.0, 3.0]]), np.array([[1.0, 1.0]])
-    calls = [Call("M", (x,), made=Made((2,), state={"W.weight": weight}), gradients=True), call("array", x)]
+    calls = [Call("M", (x,), instance=Instance((2,), state={"W.weight": weight}), gradients=True), call("array", x)]
     for runner in (run, in_process):
         first, second = runner(source, calls, "torch").answers
         assert first.value.tolist() == [[5.0]]
@@ -134,10 +134,10 @@ def test_torch_modules_in_their_own_process() -> None:
         assert first.mutated == ()
         assert first.gradients is not None
         assert np.allclose(first.gradients["W.weight"], np.sin(1.0) * x)
-        assert second.value.type == "numpy.ndarray"  # a bare array is no tensor
+        assert second.value.type == "numpy.ndarray"  # a NumPy array is not a tensor
 
 
-def test_chance_is_left_alone_in_our_own_process() -> None:
+def test_the_random_state_of_the_caller_is_restored() -> None:
     np.random.seed(1)
     first = np.random.random()
     np.random.seed(1)
@@ -145,19 +145,19 @@ def test_chance_is_left_alone_in_our_own_process() -> None:
     assert np.random.random() == first
 
 
-def test_without_torch_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_torch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPackageError):
         run("x = 1", [], "torch")
 
 
-def test_a_python_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_copy_ours", lambda code: None)
+def test_a_python_that_does_not_start_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_copy_child_modules", lambda code: None)
     with pytest.raises(RunError, match="could not be run"):
         run("x = 1", [], "numpy")
 
 
-def test_the_environment_is_nearly_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_is_minimal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_TOKEN", "x")
     source = "import os, sys\ndef f(): return sorted(os.environ), os.listdir('.'), sys.flags.isolated, sys.stdin.read()"
     (answer,) = run(source, [call("f")], "numpy").answers
@@ -172,15 +172,15 @@ FIELDS = ("value", "after", "gradients", "raised", "message", "line", "fault", "
 
 
 @given(ODD | st.dictionaries(st.sampled_from(FIELDS), ODD))
-def test_whatever_a_program_forges_is_read_without_harm(told: Any) -> None:
-    asked = {"args": (np.ones(2),), "kwargs": {"x": 1}}
-    for plain_call in (asked, None):
-        answer = sandbox._answer(told, plain_call, "x = 1")
+def test_forged_messages_are_read_safely(message: Any) -> None:
+    plain_request = {"args": (np.ones(2),), "kwargs": {"x": 1}}
+    for plain_call in (plain_request, None):
+        answer = sandbox._answer(message, plain_call, "x = 1")
         assert answer.fault in ("", *sandbox.FAULTS)
         assert isinstance(answer.raised + answer.message, str)
-    if isinstance(told, dict):
-        told = {**told, "raised": "SyntaxError", "details": {"column": "x", "what": "y"}}
-        assert sandbox._not_loaded(told, "x = 1").ended == "syntax"
+    if isinstance(message, dict):
+        message = {**message, "raised": "SyntaxError", "details": {"column": "x", "what": "y"}}
+        assert sandbox._not_loaded(message, "x = 1").ended == "syntax"
 
 
 # --- what is killed, and what is left ------------------------------------------------------------------------
@@ -198,7 +198,7 @@ def children(pid: int) -> list[int]:
 
 
 def running(source: str) -> tuple[threading.Thread, list[Any], int]:
-    """A run in a thread, its outcome to come, and its guard's number."""
+    """A run in a thread, its future outcome, and the pid of its supervisor."""
     outcomes: list[Any] = []
     thread = threading.Thread(target=lambda: outcomes.append(run(source, [call("f")], "numpy", QUICK)))
     before = set(children(os.getpid()))
@@ -209,12 +209,12 @@ def running(source: str) -> tuple[threading.Thread, list[Any], int]:
             if children(pid):
                 return thread, outcomes, pid
         time.sleep(0.01)
-    raise AssertionError("no guard was started")
+    raise AssertionError("no supervisor was started")
 
 
 @LINUX
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_guard_that_is_killed_or_stopped_leaves_nobody(number: int) -> None:
+def test_a_killed_or_stopped_supervisor_leaves_no_process(number: int) -> None:
     thread, outcomes, pid = running("import time\ndef f(): time.sleep(1000)")
     time.sleep(0.5)
     os.kill(pid, number)
@@ -224,8 +224,8 @@ def test_a_guard_that_is_killed_or_stopped_leaves_nobody(number: int) -> None:
 
 
 @LINUX
-def test_a_guard_catches_what_left_its_parent_and_its_group(tmp_path: Path) -> None:
-    """The guard alone, with a program that nothing else holds back: a daemon of the old kind."""
+def test_the_supervisor_kills_daemons(tmp_path: Path) -> None:
+    """Only the supervisor, with a program that becomes a daemon."""
     daemon = tmp_path / "daemon.py"
     daemon.write_text(
         "import os, signal, time\n"
@@ -245,7 +245,7 @@ def test_a_guard_catches_what_left_its_parent_and_its_group(tmp_path: Path) -> N
 
 
 @LINUX
-def test_what_a_dead_guard_left_is_found_by_its_mark() -> None:
+def test_processes_of_a_dead_supervisor_are_found_by_their_mark() -> None:
     mark = f"{os.getpid()}-left"
     left = process.subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], env={process.MARK: mark})
     while left.pid not in process.marked(mark):
@@ -255,15 +255,28 @@ def test_what_a_dead_guard_left_is_found_by_its_mark() -> None:
 
 
 @LINUX
-def test_the_guards_own_clock() -> None:
+def test_the_supervisor_enforces_the_time_limit() -> None:
     sleeper = [sys.executable, "-c", "import time; time.sleep(1000)"]
-    command = [sys.executable, "-I", "-S", "-B", supervisor.__file__, str(os.getpid()), "0.5", "0", "0", "", "", *sleeper]
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-B",
+        supervisor.__file__,
+        str(os.getpid()),
+        "0.5",
+        "0",
+        "0",
+        "",
+        "",
+        *sleeper,
+    ]
     assert process.subprocess.run(command, check=False).returncode == supervisor.OUT_OF_TIME
     missing = [*command[:-3], "/no/such/program"]
     assert process.subprocess.run(missing, check=False, stderr=-3).returncode == supervisor.NOT_STARTED
 
 
-def test_folders_are_removed_whatever_is_in_them(tmp_path: Path) -> None:
+def test_folders_are_removed_with_any_content(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.mkdir()
     (kept / "file").touch()
@@ -279,4 +292,4 @@ def test_folders_are_removed_whatever_is_in_them(tmp_path: Path) -> None:
 
 def test_limits_of_the_tracks() -> None:
     assert (limits_for("numpy"), limits_for("torch")) == (NUMPY, TORCH)
-    assert {"wall", "output"} <= set(holding())
+    assert {"wall", "output"} <= set(enforced_limits())

@@ -1,4 +1,4 @@
-"""The softmax that an answer may import: the real one's numbers in the learner's process, and nothing beside it."""
+"""The softmax that an answer may import: equal to ours, and the only module available."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from deep_learning.activations import softmax
 from regard.course.catalogue import exercise
 from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import SOFTMAX
-from regard.messages import speaking
+from regard.messages import use_language
 
 SPACE: dict[str, Any] = {}
 exec(SOFTMAX, SPACE)
@@ -22,13 +22,13 @@ SHAPES = arrays.array_shapes(min_dims=1, max_dims=3, max_side=4)
 
 
 @given(arrays.arrays(float, SHAPES, elements=NUMBERS), st.data())
-def test_it_gives_what_ours_gives(x: np.ndarray, data: st.DataObject) -> None:
+def test_the_provided_softmax_equals_ours(x: np.ndarray, data: st.DataObject) -> None:
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
     np.testing.assert_allclose(SPACE["softmax"](x, axis), softmax(x, axis), rtol=1e-12, atol=1e-300)
     np.testing.assert_allclose(SPACE["softmax"](x.tolist()), softmax(x), rtol=1e-12, atol=1e-300)
 
 
-def test_an_axis_that_is_not_there_is_refused_by_both() -> None:
+def test_both_refuse_an_axis_out_of_range() -> None:
     for each in (softmax, SPACE["softmax"]):
         with pytest.raises(ValueError, match="axis"):
             each(np.zeros((2, 3)), 2)
@@ -63,14 +63,14 @@ def test_answers_that_import_it_pass(above: str, inside: str) -> None:
         ("import regard", "return regard.attend(Q, K, V)"),
     ],
 )
-def test_everything_else_of_ours_is_refused(above: str, inside: str) -> None:
+def test_all_other_own_modules_are_refused(above: str, inside: str) -> None:
     verdict = grade(exercise("simple-attention"), WHOLE.format(above, inside))
     assert (verdict.passed, verdict.slip) == (False, "refused")
-    assert "deep_learning.activations" in str(verdict.diagnosis)  # what may be used is named
-    with speaking("zh"):
+    assert "deep_learning.activations" in str(verdict.diagnosis)  # the allowed module is named
+    with use_language("zh"):
         assert "softmax" in str(grade(exercise("simple-attention"), WHOLE.format(above, inside)).diagnosis)
 
 
-def test_an_exercise_about_softmax_does_not_give_it_away() -> None:
+def test_the_softmax_exercise_does_not_provide_softmax() -> None:
     verdict = grade(exercise("softmax"), "from deep_learning.activations import softmax")
     assert (verdict.passed, verdict.slip) == (False, "refused")

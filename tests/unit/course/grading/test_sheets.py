@@ -1,14 +1,14 @@
-"""Answer sheets typed by hand: read with patience, judged in order."""
+"""Hand-typed answer sheets: lenient reading, grading in order."""
 
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from regard.course.exercise import Exercise, Field, Sheet, SheetSlip
+from regard.course.exercise import Exercise, Field, Sheet, SheetMistake
 from regard.course.grading.grader import grade
 from regard.course.grading.sheets import UnreadableError, agrees, read
-from regard.messages import Words, speaking
+from regard.messages import Message, use_language
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ from regard.messages import Words, speaking
         ("a =   # fill me in", []),
     ],
 )
-def test_what_people_type_is_read(typed: str, value: Any) -> None:
+def test_hand_typed_answers_are_read(typed: str, value: Any) -> None:
     assert read(typed) == {"a": value}
 
 
@@ -53,7 +53,7 @@ def test_what_people_type_is_read(typed: str, value: Any) -> None:
         ("[", 1),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_line(typed: str, line: int) -> None:
+def test_an_unreadable_line_is_reported(typed: str, line: int) -> None:
     with pytest.raises(UnreadableError) as caught:
         read(typed)
     assert caught.value.line == line
@@ -85,13 +85,13 @@ def test_what_cannot_be_read_is_told_with_its_line(typed: str, line: int) -> Non
         (1.0, float("nan"), False),
     ],
 )
-def test_what_agrees(expected: Any, typed: Any, right: bool) -> None:
+def test_answers_that_agree(expected: Any, typed: Any, right: bool) -> None:
     assert agrees(Field("a", expected, 0.005), expected, typed) == right
 
 
 @pytest.fixture
 def sums(shift: Exercise) -> Exercise:
-    """Two steps whose right answers follow from the seed."""
+    """Two steps whose expected answers depend on the seed."""
 
     def answers(seed: int, offset: float = 0) -> dict[str, Any]:
         return {"sum": seed + 1.0, "first.mean": [(seed + 1.0) / 2 + offset]}
@@ -99,18 +99,18 @@ def sums(shift: Exercise) -> Exercise:
     sheet = Sheet(
         make=lambda seed, lang: f"seed = {seed}\nsum = \n[first]\nmean = []\n",
         fields=lambda seed: [Field(name, value, 0.01, "by") for name, value in answers(seed).items()],
-        slips=(
-            SheetSlip("over-rows", lambda seed: {"sum": seed * 1.0, "first.mean": [seed / 2]}),
-            SheetSlip("not-shifted", lambda seed: {"sum": seed * 1.0, "first.mean": [7.0]}),
-            SheetSlip("not-centred", lambda seed: {"first.mean": [seed + 1.0]}),
+        mistakes=(
+            SheetMistake("over-rows", lambda seed: {"sum": seed * 1.0, "first.mean": [seed / 2]}),
+            SheetMistake("not-shifted", lambda seed: {"sum": seed * 1.0, "first.mean": [7.0]}),
+            SheetMistake("not-centred", lambda seed: {"first.mean": [seed + 1.0]}),
         ),
     )
-    words = Words(en="a step", zh="一步")
+    words = Message(en="a step", zh="一步")
     return replace(shift, kind="sheet", grader=None, sheet=sheet, cases={"by": words})
 
 
 @pytest.mark.parametrize(
-    ("typed", "slip"),
+    ("typed", "mistake"),
     [
         ("seed = 4\nsum = 5\n[first]\nmean = [2.5]", None),
         ("seed = 4\nsum = 5\nfirst.mean = 2.5", None),
@@ -127,25 +127,25 @@ def sums(shift: Exercise) -> Exercise:
         ("seed = -1\nsum = 5", "no-seed"),
     ],
 )
-def test_the_first_wrong_step_is_named(sums: Exercise, typed: str, slip: str | None) -> None:
+def test_the_first_wrong_step_is_named(sums: Exercise, typed: str, mistake: str | None) -> None:
     verdict = grade(sums, typed)
-    assert (verdict.passed, verdict.slip) == (slip is None, slip)
-    assert bool(verdict.diagnosis) == (slip is not None)
-    if slip == "no-seed":
+    assert (verdict.passed, verdict.slip) == (mistake is None, mistake)
+    assert bool(verdict.diagnosis) == (mistake is not None)
+    if mistake == "no-seed":
         assert f"regard learn reset {sums.id}" in str(verdict.diagnosis), "`start` would find the file already there"
-    with speaking("zh"):
-        assert grade(sums, typed).slip == slip
+    with use_language("zh"):
+        assert grade(sums, typed).slip == mistake
 
 
-def test_no_right_answer_is_given_away(sums: Exercise) -> None:
+def test_the_right_answer_is_not_shown(sums: Exercise) -> None:
     verdict = grade(sums, "seed = 4\nsum = 9\nfirst.mean = 9.1234567")
     assert [(test.expected, test.got) for test in verdict.tests] == [("", "9"), ("", "9.1234567")]
-    assert "The first that is not right: sum" in str(verdict)
+    assert "The first wrong answer: sum" in str(verdict)
     assert "  you typed\n    9\n  allowed: ± 0.01\n" in str(verdict)
     assert "5" not in str(verdict)
     assert "--seed" not in str(verdict), "the sheet carries it"
     assert verdict.seed == 4
-    with speaking("zh"):
+    with use_language("zh"):
         assert "  你填的是\n    9\n  允许的误差：± 0.01\n" in str(grade(sums, "seed = 4\nsum = 9"))
 
 
@@ -154,14 +154,14 @@ def test_no_right_answer_is_given_away(sums: Exercise) -> None:
     [
         (
             "first.mean = [1, 2]",
-            "the count of numbers in first.mean should be 1, not 2",
+            "the number of values in first.mean should be 1, not 2",
             "first.mean 需要 1 个数；现在有 2 个",
         ),
-        ("first.mean = 'two'", "first.mean is not right", "first.mean 不对"),
-        ("first.mean = [[1], [2, 3]]", "first.mean is not right", "first.mean 不对"),
+        ("first.mean = 'two'", "first.mean is wrong", "first.mean 不正确"),
+        ("first.mean = [[1], [2, 3]]", "first.mean is wrong", "first.mean 不正确"),
     ],
 )
-def test_too_many_or_too_few_are_counted(sums: Exercise, typed: str, en: str, zh: str) -> None:
+def test_wrong_numbers_of_values_are_reported(sums: Exercise, typed: str, en: str, zh: str) -> None:
     assert str(grade(sums, f"seed = 4\nsum = 5\n{typed}").diagnosis).startswith(en)
-    with speaking("zh"):
+    with use_language("zh"):
         assert str(grade(sums, f"seed = 4\nsum = 5\n{typed}").diagnosis).startswith(zh)

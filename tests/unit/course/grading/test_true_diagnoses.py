@@ -1,22 +1,22 @@
-"""Diagnoses of real exercises that were once untrue, empty or unreadable."""
+"""Regression tests for diagnoses that were wrong, empty or unreadable."""
 
 import re
 
 import pytest
 
 from regard.course.catalogue import entries, exercise
-from regard.course.exercise import Slip
+from regard.course.exercise import Mistake
 from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
 from regard.course.grading.verdict import Verdict
-from regard.messages import LANGUAGES, speaking
+from regard.messages import LANGUAGES, use_language
 
 CODE = [row.id for row in entries() if row.kind != "sheet"]
 
 
 def checked(name: str, *swaps: tuple[str, str], source: str | None = None) -> Verdict:
     tried = exercise(name)
-    return grade(tried, Slip("wrong", swaps, source).text(tried.solution), seed=1, run=in_process)
+    return grade(tried, Mistake("wrong", swaps, source).text(tried.solution), seed=1, run=in_process)
 
 
 HIDE = "scores = np.where(mask, scores, -np.inf)"
@@ -24,14 +24,14 @@ FILL = "scores = scores.masked_fill(mask == 0, -math.inf)"
 
 
 @pytest.mark.parametrize("fill", ["-20", "-100", "-1e4"])
-def test_a_fill_that_is_too_high_is_told_as_that(fill: str) -> None:
+def test_a_mask_fill_that_is_too_high_is_diagnosed(fill: str) -> None:
     assert checked("scaled-dot-product", (HIDE, f"scores = np.where(mask, scores, {fill})")).slip == "fill-too-high"
     wrong = FILL.replace("-math.inf", fill)
     assert checked("masked-self-attention-module", (FILL, wrong)).slip == "fill-too-high"
 
 
 @pytest.mark.parametrize("fill", ["-37.0", "-123.0", "-7e3"])
-def test_a_fill_that_nobody_foresaw_gets_nothing_untrue(fill: str) -> None:
+def test_an_unknown_mask_fill_gets_no_false_diagnosis(fill: str) -> None:
     for name, swap in {
         "scaled-dot-product": (HIDE, f"scores = np.where(mask, scores, {fill})"),
         "masked-self-attention-module": (FILL, FILL.replace("-math.inf", fill)),
@@ -39,7 +39,7 @@ def test_a_fill_that_nobody_foresaw_gets_nothing_untrue(fill: str) -> None:
         assert checked(name, swap).slip in ("fill-too-high", "unknown")
 
 
-def test_a_score_of_0_is_told_with_the_mistake_of_the_tutorial() -> None:
+def test_a_score_of_0_with_weight_0_is_diagnosed() -> None:
     powers = "np.exp(scores - scores.max(axis=-1, keepdims=True))"
     for name in ("simple-attention", "self-attention", "cross-attention", "multi-head-attention", "gqa", "kv-cache"):
         verdict = checked(name, (powers, f"np.where(scores == 0, 0, {powers})"))
@@ -47,22 +47,22 @@ def test_a_score_of_0_is_told_with_the_mistake_of_the_tutorial() -> None:
         assert "exp(0) is 1" in str(verdict.diagnosis)
 
 
-def test_a_number_in_the_denominator_is_not_called_a_matter_of_float64() -> None:
+def test_a_number_in_the_denominator_is_not_diagnosed_as_low_precision() -> None:
     divide = "powers.sum(axis=axis, keepdims=True)"
     assert checked("softmax", (divide, f"({divide} + 1e-3)")).slip == "eps-added"
     verdict = checked("softmax", (divide, f"({divide} + 7e-4)"))
     assert verdict.slip == "near"
     assert "Possible causes" in str(verdict.diagnosis)
-    assert re.search(r"off by up to 0\.000\d", str(verdict.diagnosis))
+    assert re.search(r"error is up to 0\.000\d", str(verdict.diagnosis))
 
 
-def test_half_precision_is_told_only_where_float16_holds_all_numbers() -> None:
+def test_half_precision_is_diagnosed_only_if_all_numbers_fit_float16() -> None:
     divide = "powers / powers.sum(axis=axis, keepdims=True)"
     assert checked("softmax", (divide, f"({divide}).astype(np.float16)")).slip == "low-precision"
     assert checked("softmax", (divide, f"({divide}).astype(np.float16).astype(float) * 1.0001")).slip == "near"
 
 
-def test_a_mean_over_padding_in_the_program_as_it_came_gets_one_statement() -> None:
+def test_a_mean_over_padding_in_the_original_program_gets_one_message() -> None:
     pooled = "(out * real[:, :, None]).sum(axis=1) / real.sum(axis=1, keepdims=True)"
     stub = exercise("bug-padded-queries").stub
     verdict = checked("bug-padded-queries", source=stub.replace(pooled, "out.mean(1)"))
@@ -70,7 +70,7 @@ def test_a_mean_over_padding_in_the_program_as_it_came_gets_one_statement() -> N
     assert "mended" not in str(verdict.diagnosis)
 
 
-def test_a_bug_that_is_still_there_beside_another_mistake_is_told_without_contradiction() -> None:
+def test_the_original_bug_and_another_mistake_are_reported_consistently() -> None:
     stub = exercise("bug-mask-polarity").stub
     verdict = checked(
         "bug-mask-polarity", source=stub.replace("embedding[ids]", "embedding[ids] * padding_mask(ids)[..., None]")
@@ -78,7 +78,7 @@ def test_a_bug_that_is_still_there_beside_another_mistake_is_told_without_contra
     assert verdict.slip in ("unknown", "not-finite") or str(verdict.diagnosis).startswith("the bug that came")
 
 
-def test_a_causal_mask_where_none_is_asked_for_is_told() -> None:
+def test_an_unrequested_causal_mask_is_diagnosed() -> None:
     scores = "scores = Q @ K.T / np.sqrt(K.shape[-1])"
     for name in ("simple-attention", "self-attention", "cross-attention"):
         causal = "scores = np.where(np.tril(np.ones(scores.shape)) == 1, scores, -1e9)"
@@ -109,18 +109,18 @@ class ScaledDotProductAttention(nn.Module):
 """
 
 
-def test_the_causal_mask_of_the_notes_is_told_in_the_readers_language() -> None:
+def test_the_causal_mask_of_the_notes_is_diagnosed_in_both_languages() -> None:
     verdict = checked("scaled-dot-product-module", source=NOTES)
     assert verdict.slip == "causal-square"
     assert "(S, S)" in str(verdict.diagnosis)
-    with speaking("zh"):
+    with use_language("zh"):
         assert "你的因果掩码是 (S, S)" in str(checked("scaled-dot-product-module", source=NOTES).diagnosis)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_changed_arguments_are_listed_in_words(language: str) -> None:
     wrong = "def simple_attention(Q, K, V):\n    Q /= 2\n    K /= 2\n    return V\n"
-    with speaking("zh" if language == "zh" else "en"):
+    with use_language("zh" if language == "zh" else "en"):
         source = exercise("simple-attention").solution.replace("scores = Q", "Q *= 1\n    Q += 1e-12\n    scores = Q")
         verdict = grade(exercise("simple-attention"), source, seed=1, run=in_process)
         assert verdict.slip == "mutates-input"
@@ -129,8 +129,8 @@ def test_changed_arguments_are_listed_in_words(language: str) -> None:
         assert ("（第 1 个参数）" if language == "zh" else "(argument 1)") in str(verdict.diagnosis)
 
 
-def test_numbers_are_called_right_only_where_they_are() -> None:
-    """A gradient that differs in the first call says nothing of the values of the others."""
+def test_gradients_are_diagnosed_only_if_all_values_are_right() -> None:
+    """A wrong gradient in the first call does not mean that the other values are right."""
     late = (
         "weights = torch.softmax(scores, dim=-1)\n        if mask is not None:\n            weights = weights * mask\n"
         "            weights = weights / (weights.sum(-1, keepdim=True) + 1e-9)"
@@ -139,7 +139,7 @@ def test_numbers_are_called_right_only_where_they_are() -> None:
     assert "numbers are right" not in str(verdict.diagnosis)
 
 
-def test_rows_that_do_not_sum_to_1_are_told_their_sum() -> None:
+def test_rows_with_a_wrong_sum_are_reported() -> None:
     verdict = checked("scaled-dot-product", ("return weights @ V, weights", "return weights @ V, weights * 1.7"))
     assert (verdict.slip, verdict.diagnosis) == ("not-shares", "every row should sum to 1; one of yours sums to 1.7")
 
@@ -151,43 +151,43 @@ CLAIMS = re.compile(
 
 
 @pytest.mark.parametrize("name", CODE)
-def test_a_sentence_that_calls_the_rest_right_is_never_told_beside_another(name: str) -> None:
+def test_exclusive_messages_are_never_combined(name: str) -> None:
     tried = exercise(name)
-    assert {id for id, words in tried.slips.items() if CLAIMS.search(words.en)} <= tried.alone
+    assert {id for id, words in tried.mistakes.items() if CLAIMS.search(words.en)} <= tried.exclusive
 
 
 @pytest.mark.parametrize("name", ["simple-attention", "self-attention", "multi-head-attention"])
-def test_transposed_weights_are_one_slip_and_not_two_others(name: str) -> None:
+def test_transposed_weights_are_diagnosed_as_one_mistake(name: str) -> None:
     values, turned = ("weights @ v", "weights.swapaxes(-1, -2) @ v")
     swap = (values, turned) if name == "multi-head-attention" else (values.replace("v", "V"), turned.replace("v", "V"))
     assert checked(name, swap).slip == "weights-transposed"
 
 
-def test_a_minimum_is_not_called_a_mean() -> None:
+def test_a_minimum_is_not_diagnosed_as_a_mean() -> None:
     powers = "np.exp(scores - scores.max(axis=-1, keepdims=True))"
     verdict = checked("simple-attention", (powers, powers.replace("max", "min")))
     assert verdict.slip == "mean-for-maximum"
     assert "such as its mean or its minimum" in str(verdict.diagnosis)
 
 
-def test_an_exponent_without_brackets_is_not_called_two_other_slips() -> None:
+def test_a_missing_bracket_is_not_diagnosed_as_two_mistakes() -> None:
     verdict = checked("positional-encoding", ("10000 ** (2 * i / d_model)", "10000 ** 2 * i / d_model"))
     assert verdict.slip == "no-brackets"
 
 
-def test_nan_in_the_place_of_an_infinity_is_not_told_to_be_finite() -> None:
+def test_nan_in_place_of_infinity_gets_its_own_message() -> None:
     verdict = checked("causal-mask", ("-np.inf, 0.0", "np.nan, 0.0"))
     assert verdict.slip == "not-finite"
-    assert "nan where -inf is right" in str(verdict.diagnosis).lower()
+    assert "nan where -inf is expected" in str(verdict.diagnosis).lower()
 
 
 @pytest.mark.parametrize(("values", "dtype"), [("'-inf'", "str"), ("None", "object")])
-def test_an_array_of_something_else_is_still_called_an_array(values: str, dtype: str) -> None:
+def test_an_object_array_is_reported_as_a_dtype_error(values: str, dtype: str) -> None:
     verdict = checked("causal-mask", ("-np.inf, 0.0", f"{values}, '0.0'"))
     assert verdict.slip == "wrong-dtype"
     assert f"not {dtype}" in str(verdict.diagnosis)
 
 
-def test_a_forgotten_argument_of_torch_is_named() -> None:
+def test_a_missing_torch_argument_is_named() -> None:
     verdict = checked("single-head-manual", ("torch.softmax(scores, dim=-1)", "torch.softmax(scores)"))
     assert "dim" in str(verdict.diagnosis)

@@ -1,4 +1,4 @@
-"""What a learner reads, and what a program reads."""
+"""Verdicts as text and as JSON."""
 
 import json
 from dataclasses import replace
@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from regard.course.catalogue import exercise
-from regard.course.exercise import Call, Exercise, Made
+from regard.course.exercise import Call, Exercise, Instance
 from regard.course.grading.grader import grade
 from regard.course.grading.python_source import pair, written, written_call
 from regard.course.grading.sandbox import in_process
 from regard.course.grading.verdict import Test, Verdict, plain
 
 
-def test_a_failure_shows_the_call_both_results_the_place_and_the_slip(shift: Exercise) -> None:
+def test_a_failure_shows_call_results_place_and_mistake(shift: Exercise) -> None:
     verdict = grade(shift, shift.solution.replace("axis=-1", "axis=0"), seed=1, run=in_process)
     assert str(verdict) == (
         "✗ Shift: 1 of 4 tests pass\n"
@@ -41,43 +41,43 @@ def test_a_failure_shows_the_call_both_results_the_place_and_the_slip(shift: Exe
         "  first difference at result[0, 0]: expected 0.85, got 1.825; 6 of 6 numbers differ\n"
         "  allowed: |got - expected| ≤ 1e-08 + 1e-06 · |expected|\n"
         "\n"
-        "Diagnosis: slip over-rows\n"
+        "Diagnosis: mistake over-rows\n"
         "\n"
         "A hint: regard learn hint shift\n"
         'The same data once more: check("shift", …, seed=1)'
     )
 
 
-def test_json_holds_what_scripts_ask_for(shift: Exercise) -> None:
+def test_json_contains_the_documented_fields(shift: Exercise) -> None:
     read = json.loads(json.dumps(grade(shift, shift.stub, seed=1, run=in_process).as_json()))
     assert list(read) == ["id", "passed", "diagnosis", "slip", "tests", "seed", "printed"]
     assert (read["id"], read["passed"], read["slip"], read["seed"]) == ("shift", False, "not-written", 1)
     assert list(read["tests"][0]) == ["name", "passed", "call", "expected", "got", "where", "message", "allowed"]
 
 
-@pytest.mark.parametrize(("end", "told"), [("[0]", False), (".tolist()", False), (" * 2", True)])
-def test_the_tolerance_is_told_where_numbers_were_compared(shift: Exercise, end: str, told: bool) -> None:
+@pytest.mark.parametrize(("end", "is_shown"), [("[0]", False), (".tolist()", False), (" * 2", True)])
+def test_the_tolerance_is_shown_for_wrong_numbers(shift: Exercise, end: str, is_shown: bool) -> None:
     wrong = shift.solution.replace("centred + by", f"(centred + by){end}")
-    assert ("allowed: " in str(grade(shift, wrong, seed=1, run=in_process))) is told
+    assert ("allowed: " in str(grade(shift, wrong, seed=1, run=in_process))) is is_shown
 
 
-def test_the_same_data_are_asked_for_with_the_file_that_was_checked(shift: Exercise) -> None:
+def test_the_repeat_command_names_the_checked_file(shift: Exercise) -> None:
     verdict = grade(shift, shift.stub, seed=1, run=in_process)
     assert verdict.text("mine.py").endswith("regard learn check shift mine.py --seed 1")
     assert str(verdict).endswith('check("shift", …, seed=1)')
 
 
-def test_what_a_program_prints_and_warns_of_stands_under_one_heading() -> None:
+def test_output_and_warnings_share_one_heading() -> None:
     verdict = Verdict("a", False, diagnosis="x", printed="RuntimeWarning: overflow", title="A")
-    assert "Your program said (output and warnings):\n  RuntimeWarning" in str(verdict)
+    assert "Output and warnings of your program:\n  RuntimeWarning" in str(verdict)
     assert "程序的输出和警告：\n  RuntimeWarning" in str(replace(verdict, language="zh"))
 
 
-def test_a_pass_is_short() -> None:
+def test_a_passing_verdict_is_short() -> None:
     assert str(Verdict("a", True, tests=(Test("one", True),), title="A")) == "✓ A: all 1 tests pass\n  ✓ one"
 
 
-def test_where_nothing_could_be_run_no_test_is_listed(shift: Exercise) -> None:
+def test_no_test_is_listed_if_none_could_run(shift: Exercise) -> None:
     verdict = grade(shift, "def shift(:\n", run=in_process)
     assert len(verdict.tests) == 4
     assert str(verdict).startswith("✗ Shift: no test could be run\n\nDiagnosis: ")
@@ -98,12 +98,12 @@ def test_where_nothing_could_be_run_no_test_is_listed(shift: Exercise) -> None:
         ("\ud800", "⟨D800⟩"),
     ],
 )
-def test_nothing_that_steers_a_terminal_is_left(typed: str, shown: str) -> None:
+def test_no_terminal_control_character_is_left(typed: str, shown: str) -> None:
     assert plain(typed) == shown
 
 
 @given(st.text(st.characters(max_codepoint=0x2100), max_size=30))
-def test_whatever_is_printed_is_plain(text: str) -> None:
+def test_printed_output_has_no_control_characters(text: str) -> None:
     assert all(mark.isprintable() or mark in "\n\t" or mark.isspace() or mark > "\x9f" for mark in plain(text))
 
 
@@ -132,7 +132,7 @@ def test_long_output_is_cut() -> None:
         float("inf"),
     ],
 )
-def test_what_is_written_can_be_pasted(value: object) -> None:
+def test_shown_values_can_be_pasted(value: object) -> None:
     again = eval(written(value), {"np": np, "inf": np.inf, "nan": np.nan})
     assert repr(again) == repr(value)
 
@@ -149,27 +149,27 @@ def test_what_is_written_can_be_pasted(value: object) -> None:
         np.array(0.1, dtype=np.float32),
     ],
 )
-def test_tensors_are_pasted_as_tensors(value: np.ndarray) -> None:
+def test_tensors_are_shown_as_tensors(value: np.ndarray) -> None:
     (again,) = eval(written([value], track="torch"), {"torch": torch})
     assert repr(again) == repr(torch.from_numpy(value))
 
 
-def test_a_torch_exercise_speaks_of_tensors_alone() -> None:
+def test_a_torch_exercise_mentions_only_tensors() -> None:
     tried = exercise("scaled-dot-product-module")
     assert tried.grader is not None
-    for wrong in (tried.stub, tried.grader.slips[0].text(tried.solution)):
+    for wrong in (tried.stub, tried.grader.mistakes[0].text(tried.solution)):
         text = str(grade(tried, wrong, seed=1, run=in_process))
         assert "torch.tensor([" in text
         assert "np." not in text
 
 
-def test_a_call_is_written_as_it_is_typed() -> None:
-    made = Call("Layer", (np.zeros(2),), {"mask": None}, made=Made((4,), {"n_heads": 2}))
+def test_a_call_is_shown_as_python_source() -> None:
+    made = Call("Layer", (np.zeros(2),), {"mask": None}, instance=Instance((4,), {"n_heads": 2}))
     assert written_call(made, "numpy") == "Layer(4, n_heads=2)(np.array([0.0, 0.0]), mask=None)"
     assert written_call(made, "torch") == "Layer(4, n_heads=2)(torch.tensor([0.0, 0.0]), mask=None)"
 
 
-def test_large_arrays_are_told_by_their_shape() -> None:
+def test_large_arrays_are_shown_by_their_shape() -> None:
     assert written(np.zeros((20, 30))) == "<array (20, 30), float64>"
 
 
@@ -182,5 +182,5 @@ def test_large_arrays_are_told_by_their_shape() -> None:
         (float("nan"), 1.0, ("nan", "1.0")),
     ],
 )
-def test_as_many_digits_as_it_takes(left: float, right: float, shown: tuple[str, str]) -> None:
+def test_enough_digits_are_shown(left: float, right: float, shown: tuple[str, str]) -> None:
     assert pair(left, right) == shown

@@ -1,4 +1,4 @@
-"""004's four classes: mask 0 or False = hidden; the document's parameters, draws and numbers."""
+"""The four classes of 004: mask 0 or False = masked; the document's parameters, random draws and numbers."""
 
 import inspect
 
@@ -61,7 +61,7 @@ def check_own_parameters(module: torch.nn.Module, d_model: int) -> None:
             assert 0.9 * bound < parameter.abs().max() <= bound
 
 
-def test_linear_starts_otherwise_than_xavier() -> None:
+def test_linear_initialisation_is_not_xavier() -> None:
     # Erratum 4: Kaiming-uniform with a = √5 is U(±1/√8) = ±.354, Xavier ±.612; nn.Linear's bias is random.
     linear = SingleHeadSelfAttention(8)
     assert [name for name, _ in linear.named_children()] == ["W_Q", "W_K", "W_V", "fc_out"]
@@ -75,7 +75,7 @@ def test_linear_starts_otherwise_than_xavier() -> None:
 
 
 @pytest.mark.parametrize("randn_first", [True, False])
-def test_the_draws_of_the_document(randn_first: bool) -> None:
+def test_random_draws_equal_the_document(randn_first: bool) -> None:
     kind = SingleHeadSelfAttention_Manual if randn_first else SingleHeadSelfAttentionWithMask
     torch.manual_seed(3)
     ours = kind(8)
@@ -88,7 +88,7 @@ def test_the_draws_of_the_document(randn_first: bool) -> None:
         assert torch.equal(getattr(ours, name), expected)
 
 
-def test_many_heads_draw_as_manual_does() -> None:
+def test_multi_head_draws_equal_manual() -> None:
     torch.manual_seed(3)
     one = SingleHeadSelfAttention_Manual(8).state_dict()
     torch.manual_seed(3)
@@ -96,7 +96,7 @@ def test_many_heads_draw_as_manual_does() -> None:
     assert all(torch.equal(one[name], many[name]) for name in PARAMETERS)
 
 
-def test_what_the_documents_seeds_really_print() -> None:
+def test_the_numbers_that_the_documents_seeds_give() -> None:
     torch.manual_seed(42)
     x = torch.randn(2, 4, 8)
     _, weights = SingleHeadSelfAttention_Manual(8)(x, torch.ones(2, 4, 4).bool())
@@ -120,11 +120,11 @@ def test_what_the_documents_seeds_really_print() -> None:
     assert weights.shape == (2, 4, 5, 5)
 
 
-# --- meaning ---------------------------------------------------------------------------------------------
+# --- computation ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", OWN_PARAMETERS)
-def test_it_is_the_reference(kind: type[torch.nn.Module]) -> None:
+def test_it_equals_the_reference(kind: type[torch.nn.Module]) -> None:
     # Erratum 15: Q is x W + b; `torch.matmul(x, W_Q)` alone leaves the bias out.
     module, x = kind(8).double(), normal(2, 4, 8).double()
     with torch.no_grad():
@@ -138,7 +138,7 @@ def test_it_is_the_reference(kind: type[torch.nn.Module]) -> None:
     assert_close(out.detach(), attended @ p["W_O"] + p["b_O"])
 
 
-def test_linear_keeps_the_transpose() -> None:
+def test_linear_stores_the_transpose() -> None:
     # Erratum 15: copying from nn.Parameter to nn.Linear needs a transpose.
     manual, linear, x = SingleHeadSelfAttention_Manual(8), SingleHeadSelfAttention(8), normal(2, 4, 8)
     with torch.no_grad():
@@ -148,7 +148,7 @@ def test_linear_keeps_the_transpose() -> None:
     assert_close(linear(x)[0].detach(), manual(x)[0].detach())
 
 
-def test_columns_belong_to_one_head_alone() -> None:
+def test_columns_belong_to_one_head() -> None:
     # Erratum 8.
     mha, x = MultiHeadSelfAttention(8, 2), normal(2, 4, 8)
     _, before = mha(x)
@@ -162,7 +162,7 @@ def test_columns_belong_to_one_head_alone() -> None:
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32])
 @pytest.mark.parametrize("shape", [(2, 4, 4), (1, 4, 4), (4, 4), (2, 1, 4), (4,), (2, 1, 4, 4)])
 @pytest.mark.parametrize("kind", SINGLE)
-def test_zero_means_hidden(kind: type[torch.nn.Module], shape: tuple[int, ...], dtype: torch.dtype) -> None:
+def test_zero_means_masked(kind: type[torch.nn.Module], shape: tuple[int, ...], dtype: torch.dtype) -> None:
     visible = normal(*shape, seed=3) > 0
     out, weights = kind(8)(normal(2, 4, 8), visible.to(dtype))
     whole = visible[:, 0] if visible.ndim == 4 else visible
@@ -173,16 +173,16 @@ def test_zero_means_hidden(kind: type[torch.nn.Module], shape: tuple[int, ...], 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.float32])
 @pytest.mark.parametrize("shape", [(2, 1, 4, 4), (1, 1, 4, 4), (2, 2, 4, 4), (2, 4, 4), (2, 1, 4), (4, 4), (4,)])
-def test_zero_means_hidden_beside_heads(shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    # Erratum 14: (2, 4, 4) beside (2, 2, 4, 4) is one mask per sample.
+def test_zero_means_masked_with_heads(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    # Erratum 14: (2, 4, 4) for scores (2, 2, 4, 4) is one mask per sample.
     visible = normal(*shape, seed=3) > 0
     _, weights = MultiHeadSelfAttention(8, 2)(normal(2, 4, 8), visible.to(dtype))
     whole = visible[:, None] if visible.ndim == 3 else visible
     assert ((weights > 0) == whole.expand(2, 2, 4, 4)).all()
 
 
-def test_only_padding_makes_whole_columns_zero() -> None:
-    # Erratum 16: a causal mask zeroes what is above the diagonal and nothing else.
+def test_only_a_padding_mask_zeroes_whole_columns() -> None:
+    # Erratum 16: a causal mask zeroes only weights above the diagonal.
     x, attention = normal(1, 4, 8), SingleHeadSelfAttentionWithMask(8)
     _, padded = attention(x, torch.tensor([1, 1, 1, 0]).expand(1, 4, 4))
     assert (padded[0] == 0).all(0).tolist() == [False, False, False, True]
@@ -191,23 +191,23 @@ def test_only_padding_makes_whole_columns_zero() -> None:
     assert not (causal[0] == 0).all(0).any()
 
 
-# --- refusals --------------------------------------------------------------------------------------------
+# --- errors --------------------------------------------------------------------------------------------
 
 
-def test_an_indivisible_width_is_both_kinds_of_error() -> None:
+def test_an_indivisible_width_is_a_shape_and_a_value_error() -> None:
     for kind in (IndivisibleError, ValueError, AssertionError):
         with pytest.raises(kind, match="num_heads=3 must divide d_model=16; nearest widths are 15 and 18"):
             MultiHeadSelfAttention(16, 3)
 
 
 @pytest.mark.parametrize("kind", SINGLE)
-def test_a_width_that_is_none_is_refused(kind: type[torch.nn.Module]) -> None:
+def test_a_width_of_zero_is_refused(kind: type[torch.nn.Module]) -> None:
     with pytest.raises(ArgumentError, match="d_model must be a whole number of at least 1; found 0"):
         kind(0)
 
 
 @pytest.mark.parametrize("module", [*(kind(8) for kind in SINGLE), MultiHeadSelfAttention(8, 2)])
-def test_what_every_class_refuses(module: torch.nn.Module) -> None:
+def test_errors_of_every_class(module: torch.nn.Module) -> None:
     x = normal(2, 4, 8)
     with pytest.raises(ShapeError, match=r"x must have shape \(B, T, 8\); found \(4, 8\)"):
         module(x[0])
@@ -217,7 +217,7 @@ def test_what_every_class_refuses(module: torch.nn.Module) -> None:
         module(x.numpy())
     with pytest.raises(ShapeError, match="does not fit the scores"):
         module(x, torch.ones(3, 3))
-    with pytest.raises(ArgumentError, match=r"1 = visible and 0 = hidden.*found -inf.*Mask\.from_additive"):
+    with pytest.raises(ArgumentError, match=r"1 = visible and 0 = masked.*found -inf.*Mask\.from_additive"):
         module(x, torch.zeros(4, 4).masked_fill(torch.ones(4, 4).triu(1).bool(), -torch.inf))
     with pytest.raises(DtypeError, match="complex64"):
         module(x, torch.ones(4, 4, dtype=torch.complex64))

@@ -1,4 +1,4 @@
-"""What holds for every PyTorch class alike: blind queries, hidden garbage, dtypes, mask conventions."""
+"""Properties of every PyTorch class: fully masked queries, masked NaN, dtypes, mask conventions."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def named(module: torch.nn.Module) -> str:
 
 
 @pytest.mark.parametrize("module", SELF, ids=named)
-def test_a_query_that_sees_nothing_gives_zeros_and_finite_gradients(module: torch.nn.Module) -> None:
+def test_a_fully_masked_query_gives_zeros_and_finite_gradients(module: torch.nn.Module) -> None:
     module.zero_grad()
     x = normal(2, 4, 8).requires_grad_()
     visible = torch.ones(2, 4, 4)
@@ -57,7 +57,7 @@ def test_a_query_that_sees_nothing_gives_zeros_and_finite_gradients(module: torc
 
 
 @pytest.mark.parametrize("module", CROSS, ids=named)
-def test_when_nobody_sees_anything_every_gradient_is_zero(module: torch.nn.Module) -> None:
+def test_if_every_query_is_fully_masked_every_gradient_is_zero(module: torch.nn.Module) -> None:
     module.zero_grad()
     Q, K, V = (normal(2, length, 8).requires_grad_() for length in (3, 5, 5))
     out, weights = module(Q, K, V, torch.ones(3, 5))
@@ -69,14 +69,14 @@ def test_when_nobody_sees_anything_every_gradient_is_zero(module: torch.nn.Modul
         assert (leaf.grad == 0).all()
 
 
-@pytest.mark.parametrize("garbage", [torch.nan, torch.inf, -torch.inf, 1e38])
+@pytest.mark.parametrize("masked_value", [torch.nan, torch.inf, -torch.inf, 1e38])
 @pytest.mark.parametrize("module", CROSS, ids=named)
-def test_hidden_keys_and_values_never_leak(module: torch.nn.Module, garbage: float) -> None:
+def test_masked_keys_and_values_have_no_effect(module: torch.nn.Module, masked_value: float) -> None:
     Q, memory = normal(2, 3, 8), normal(2, 4, 8, seed=1)
     hidden = (VISIBLE == 0)[:, None]
-    spoilt = memory.masked_fill((VISIBLE == 0)[..., None], garbage)
+    changed = memory.masked_fill((VISIBLE == 0)[..., None], masked_value)
     gradients = []
-    for keys in (memory, spoilt):
+    for keys in (memory, changed):
         query = Q.clone().requires_grad_()
         out, weights = module(query, keys, keys, hidden)
         out.sum().backward()
@@ -86,23 +86,23 @@ def test_hidden_keys_and_values_never_leak(module: torch.nn.Module, garbage: flo
 
 
 @pytest.mark.parametrize("module", SELF, ids=named)
-def test_hidden_positions_never_leak_into_the_others(module: torch.nn.Module) -> None:
+def test_masked_positions_do_not_affect_others(module: torch.nn.Module) -> None:
     x = normal(2, 4, 8)
-    spoilt = x.masked_fill((VISIBLE == 0)[..., None], torch.nan)
+    changed = x.masked_fill((VISIBLE == 0)[..., None], torch.nan)
     seen = VISIBLE.bool()
-    expected, found = (module(each, VISIBLE[:, None])[0].detach() for each in (x, spoilt))
+    expected, found = (module(each, VISIBLE[:, None])[0].detach() for each in (x, changed))
     assert_same_bits(found[seen], expected[seen])
-    assert found[~seen].isnan().all()  # a query that is NaN itself has no better answer
+    assert found[~seen].isnan().all()  # a NaN query gives NaN
 
 
-def test_a_key_that_is_seen_is_not_cleaned() -> None:
+def test_a_visible_nan_key_gives_nan() -> None:
     x = normal(1, 3, 8)
     x[0, 0] = torch.nan
     assert ScaledDotProductAttention()(x, x, x)[0].isnan().all()
 
 
 def test_one_mask_in_three_conventions() -> None:
-    # Erratum 7: added 0/-inf, 1 = hide, 0 = hide, and ours; all four mean the same.
+    # Erratum 7: added 0/-inf, 1 = masked, 0 = masked, and regard.Mask; all four mean the same.
     x = normal(2, 4, 8).double()
     visible = (torch.ones(4, 4).tril() * VISIBLE[:, None]).bool()
     added = np.where(visible, 0.0, -np.inf)
@@ -133,7 +133,7 @@ def test_output_and_weights_have_the_dtype_of_the_input(module: torch.nn.Module,
 
 
 @pytest.mark.parametrize("module", [*SELF, *CROSS], ids=named)
-def test_a_numpy_mask_and_a_list_are_masks_too(module: torch.nn.Module) -> None:
+def test_numpy_and_list_masks(module: torch.nn.Module) -> None:
     x = normal(2, 4, 8)
     given = (x,) if module in SELF else (x, x, x)
     mask = np.tri(4, dtype=int) if module in SELF else 1 - np.tri(4, dtype=int)
@@ -143,7 +143,7 @@ def test_a_numpy_mask_and_a_list_are_masks_too(module: torch.nn.Module) -> None:
 
 
 @pytest.mark.parametrize("module", [*SELF, *CROSS], ids=named)
-def test_a_regard_mask_keeps_its_own_meaning(module: torch.nn.Module) -> None:
+def test_a_regard_mask_is_not_inverted(module: torch.nn.Module) -> None:
     x = normal(2, 4, 8)
     given = (x,) if module in SELF else (x, x, x)
     _, weights = module(*given, Mask.causal() & Mask.padding(VISIBLE))
@@ -160,7 +160,7 @@ def test_short_sequences(module: torch.nn.Module, length: int) -> None:
 
 
 @pytest.mark.parametrize("module", [*SELF, *CROSS], ids=named)
-def test_it_works_under_autocast(module: torch.nn.Module) -> None:
+def test_autocast(module: torch.nn.Module) -> None:
     x = normal(1, 3, 8)
     given = (x,) if module in SELF else (x, x, x)
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -169,10 +169,10 @@ def test_it_works_under_autocast(module: torch.nn.Module) -> None:
     np.testing.assert_allclose(weights.detach().float().sum(-1), 1, atol=0.02)
 
 
-def test_a_mask_is_converted_without_a_copy_of_what_it_broadcasts_to() -> None:
-    from deep_learning.masks import from_hidden
+def test_a_mask_is_not_expanded() -> None:
+    from deep_learning.masks import from_masked
 
-    mask = from_hidden(torch.zeros(2, 1, 5), axes=4)
+    mask = from_masked(torch.zeros(2, 1, 5), axes=4)
     assert mask is not None
     assert mask.rule.allowed.shape == (2, 1, 1, 5)  # type: ignore[attr-defined]
 

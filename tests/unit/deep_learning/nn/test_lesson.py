@@ -1,4 +1,4 @@
-"""002's SelfAttention with its two open methods written: mask 0 or False = hidden."""
+"""SelfAttention of 002: mask 0 or False = masked."""
 
 import inspect
 
@@ -39,12 +39,12 @@ def test_its_scaled_dot_product(lead: tuple[int, ...]) -> None:
     assert_close(weights, expected[1], "weights")
 
 
-def test_forward_is_multi_head_attention_of_x_with_itself() -> None:
+def test_forward_equals_multi_head_attention() -> None:
     lesson, notes, x = SelfAttention(8, 2), MultiHeadAttention(8, 2), normal(2, 5, 8)
     notes.load_state_dict(lesson.state_dict())
     visible = torch.ones(5, 5).tril()
     out, weights = lesson(x, visible)
-    expected, expected_weights = notes(x, x, x, 1 - visible)  # the notes' polarity is the other one
+    expected, expected_weights = notes(x, x, x, 1 - visible)  # the notes use 1 = masked
     assert out.shape == (2, 5, 8)
     assert weights.shape == (2, 2, 5, 5)
     assert_close(out.detach(), expected.detach())
@@ -53,22 +53,22 @@ def test_forward_is_multi_head_attention_of_x_with_itself() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int32, torch.float32])
 @pytest.mark.parametrize("shape", [(4,), (4, 4), (2, 1, 4), (2, 4, 4), (2, 1, 1, 4), (2, 1, 4, 4)])
-def test_zero_means_hidden(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+def test_zero_means_masked(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     visible = normal(*shape, seed=3) > 0
     _, weights = SelfAttention(8, 2)(normal(2, 4, 8), visible.to(dtype))
     whole = visible[:, None] if visible.ndim == 3 else visible
     assert ((weights > 0) == whole.expand(2, 2, 4, 4)).all()
 
 
-def test_an_indivisible_width_is_refused_at_once() -> None:
+def test_an_indivisible_width_is_refused() -> None:
     # Erratum 12: the template does not check, and 10 with 3 fails later, in `view`.
     with pytest.raises(IndivisibleError, match="n_heads=3 must divide d_model=10"):
         SelfAttention(10, 3)
 
 
-def test_scaling_keeps_softmax_alive_for_independent_entries() -> None:
-    # Erratum 23: variance 1 and mean 0, independent, d_k = 512, 16 keys. Unscaled, one key takes all, and the
-    # Jacobian of softmax, diag(w) - w wᵀ, all but vanishes.
+def test_scaling_keeps_the_softmax_gradient_for_independent_entries() -> None:
+    # Erratum 23: variance 1 and mean 0, independent, d_k = 512, 16 keys. Unscaled, one key gets nearly all
+    # weight, and the Jacobian of softmax, diag(w) - w wᵀ, nearly vanishes.
     Q, K = normal(2000, 1, 512), normal(2000, 16, 512, seed=1)
     attend = SelfAttention(8, 2).scaled_dot_product_attention
     for stretch, top, gradient in ((512**0.5, 1.00, 0.0), (1.0, 0.22, 0.30)):

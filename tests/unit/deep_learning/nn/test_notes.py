@@ -1,4 +1,4 @@
-"""The classes of 000 and 001: mask 1 or True = hidden; causal and padding masks together."""
+"""The classes of 000 and 001: mask 1 or True = masked; causal and padding masks combined."""
 
 import inspect
 import math
@@ -45,7 +45,7 @@ def test_names_and_defaults() -> None:
 
 
 @given(calls(axes=(3, 4), biased=False, scaled=False, softcapped=False, grouped=False, dtypes=("float64",)))
-def test_it_is_the_reference_with_the_mask_converted(call: Call) -> None:
+def test_it_equals_the_reference_with_the_converted_mask(call: Call) -> None:
     tensors = call.as_torch()
     hidden = torch.from_numpy(~call.allowed)
     found = ScaledDotProductAttention()(tensors.q, tensors.k, tensors.v, hidden)
@@ -64,7 +64,7 @@ def test_three_or_four_axes(lead: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int64, torch.uint8, torch.float32, torch.float16])
 @pytest.mark.parametrize("shape", [(3, 5), (2, 1, 5), (2, 3, 5), (2, 1, 1, 5), (5,)])
 @pytest.mark.parametrize("lead", [(2,), (2, 2)])
-def test_one_means_hidden(lead: tuple[int, ...], shape: tuple[int, ...], dtype: torch.dtype) -> None:
+def test_one_means_masked(lead: tuple[int, ...], shape: tuple[int, ...], dtype: torch.dtype) -> None:
     hidden = normal(*shape, seed=3) > 0
     _, weights = ScaledDotProductAttention()(
         normal(*lead, 3, 4), normal(*lead, 5, 4), normal(*lead, 5, 4), hidden.to(dtype)
@@ -74,7 +74,7 @@ def test_one_means_hidden(lead: tuple[int, ...], shape: tuple[int, ...], dtype: 
     assert ((weights == 0) == whole.broadcast_to(weights.shape)).all()
 
 
-def test_causal_and_padding_masks_together() -> None:
+def test_causal_and_padding_masks_combined() -> None:
     x = normal(2, 5, 4)
     attention = ScaledDotProductAttention(causal=True)
     assert attention.causal is True
@@ -84,8 +84,8 @@ def test_causal_and_padding_masks_together() -> None:
     assert ((weights == 0) == hidden).all()
 
 
-def test_the_notes_example_hides_a_key_and_a_causal_mask_hides_the_future() -> None:
-    # Erratum 9: their example stands under causal code but hides key 3 in every row.
+def test_the_notes_example_masks_a_key_and_a_causal_mask_masks_later_keys() -> None:
+    # Erratum 9: their example is shown with causal code but masks key 3 in every row.
     scores = torch.tensor([[1.2, 0.8, 0.5], [0.9, 1.1, 0.7], [0.6, 0.4, 1.0]])
     Q, K = scores[None] * math.sqrt(3), torch.eye(3)[None]
     _, padded = ScaledDotProductAttention()(Q, K, K, [[0, 0, 1], [0, 0, 1], [0, 0, 1]])
@@ -102,8 +102,8 @@ def test_causal_with_more_keys_than_queries_is_aligned_at_the_end() -> None:
     assert ((weights[0] > 0) == torch.tensor([[1, 1, 1, 1, 0], [1, 1, 1, 1, 1]]).bool()).all()
 
 
-def test_strictly_before_leaves_the_first_row_empty_and_zero() -> None:
-    # Erratum 10: "only the words before it", and not itself, leaves row 0 nothing; the notes' code gives NaN.
+def test_a_strictly_causal_mask_makes_the_first_row_zero() -> None:
+    # Erratum 10: "only the words before it", without itself, masks row 0 fully; the notes' code gives NaN.
     x = normal(1, 3, 4)
     out, weights = ScaledDotProductAttention()(x, x, x, torch.ones(3, 3).triu(0))
     assert (out[0, 0] == 0).all()
@@ -121,7 +121,7 @@ def test_d_k_is_the_width_of_one_head() -> None:
         ScaledDotProductAttention(0)
 
 
-def test_a_regard_mask_keeps_its_own_meaning() -> None:
+def test_a_regard_mask_is_not_inverted() -> None:
     x = normal(2, 5, 4)
     _, weights = ScaledDotProductAttention()(x, x, x, Mask.padding(SEQ))
     assert ((weights == 0) == (SEQ == 0)[:, None]).all()
@@ -132,7 +132,7 @@ def test_a_regard_mask_keeps_its_own_meaning() -> None:
 # --- MultiHeadAttention ----------------------------------------------------------------------------------
 
 
-def test_its_attributes() -> None:
+def test_multi_head_attributes() -> None:
     mha = MultiHeadAttention(8, 2, causal=True)
     assert (mha.num_heads, mha.d_k) == (2, 4)
     assert isinstance(mha.attention, ScaledDotProductAttention)
@@ -141,14 +141,14 @@ def test_its_attributes() -> None:
     assert list(dict(mha.named_children())) == ["W_q", "W_k", "W_v", "W_o", "attention"]
 
 
-def test_its_shapes() -> None:
+def test_multi_head_shapes() -> None:
     out, weights = MultiHeadAttention(8, 2)(normal(2, 3, 8), normal(2, 5, 8), normal(2, 5, 8))
     assert out.shape == (2, 3, 8)
     assert weights.shape == (2, 2, 3, 5)
 
 
-def test_weights_per_head_where_pytorchs_are_their_mean() -> None:
-    # Erratum 3: nn.MultiheadAttention averages over the heads unless told otherwise.
+def test_weights_are_per_head_where_pytorch_averages() -> None:
+    # Erratum 3: nn.MultiheadAttention averages over the heads by default.
     x, ours = normal(2, 5, 8), MultiHeadAttention(8, 2)
     theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True)
     with torch.no_grad():
@@ -166,27 +166,27 @@ def test_weights_per_head_where_pytorchs_are_their_mean() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 5), (2, 5, 5), (2, 1, 1, 5), (2, 1, 5, 5), (2, 2, 5, 5)])
-def test_its_masks_are_one_per_sample(shape: tuple[int, ...]) -> None:
+def test_multi_head_masks_are_one_per_sample(shape: tuple[int, ...]) -> None:
     hidden = (SEQ == 0)[:, None] if len(shape) == 3 else (SEQ == 0)[:, None, None]
     x = normal(2, 5, 8)
     _, weights = MultiHeadAttention(8, 2)(x, x, x, hidden.expand(shape))
     assert ((weights == 0) == (SEQ == 0)[:, None, None]).all()
 
 
-def test_its_causal_and_padding_masks_together() -> None:
+def test_multi_head_causal_and_padding_masks_combined() -> None:
     x = normal(2, 5, 8)
     _, weights = MultiHeadAttention(8, 2, causal=True)(x, x, x, (SEQ == 0)[:, None])
     hidden = torch.ones(5, 5).triu(1).bool() | (SEQ == 0)[:, None, None]
     assert ((weights == 0) == hidden.expand(2, 2, 5, 5)).all()
 
 
-def test_an_indivisible_width_is_both_kinds_of_error() -> None:
+def test_an_indivisible_width_is_a_shape_and_a_value_error() -> None:
     for kind in (IndivisibleError, ValueError, AssertionError):
         with pytest.raises(kind, match="num_heads=3 must divide d_model=8; nearest widths are 6 and 9"):
             MultiHeadAttention(8, 3)
 
 
-def test_view_with_minus_one_can_hide_what_we_refuse() -> None:
+def test_view_with_minus_one_hides_an_indivisible_width() -> None:
     # Erratum 12: four positions out of three, silently.
     assert normal(2, 3, 8).view(2, -1, 3, 2).shape == (2, 4, 3, 2)
     with pytest.raises(IndivisibleError):
@@ -196,7 +196,7 @@ def test_view_with_minus_one_can_hide_what_we_refuse() -> None:
 # --- PositionalEncoding ----------------------------------------------------------------------------------
 
 
-def test_it_adds_sines_and_cosines() -> None:
+def test_positional_encoding_adds_sines_and_cosines() -> None:
     x, encoding = normal(2, 7, 8), PositionalEncoding(8)
     assert_close(encoding(x), x + torch.from_numpy(sinusoidal_positions(7, 8)).float())
     assert encoding.pe.shape == (1, 5000, 8)
@@ -204,8 +204,8 @@ def test_it_adds_sines_and_cosines() -> None:
     assert list(encoding.parameters()) == []
 
 
-def test_the_first_columns_are_the_fast_waves() -> None:
-    # Erratum 5: a factor near 1 is the fast one; the slowest is .001 at width 8 and .0001 at 512.
+def test_the_first_columns_have_the_highest_frequency() -> None:
+    # Erratum 5: a factor near 1 is the highest frequency; the lowest is .001 at width 8 and .0001 at 512.
     for width, slowest in ((8, 1e-3), (512, 1e-4)):
         step = PositionalEncoding(width, max_len=2).pe[0, 1]
         assert step[0].item() == pytest.approx(math.sin(1))
@@ -232,7 +232,7 @@ def test_more_positions_than_max_len_are_refused() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
-def test_it_keeps_the_dtype_of_x(dtype: torch.dtype) -> None:
+def test_the_output_has_the_dtype_of_x(dtype: torch.dtype) -> None:
     assert PositionalEncoding(4)(torch.zeros(1, 3, 4, dtype=dtype)).dtype == dtype
 
 
@@ -248,7 +248,7 @@ def test_linear_relu_linear() -> None:
     assert FeedForward(8, d_ff=5)(normal(4, 8)).shape == (4, 8)
 
 
-def test_what_it_refuses() -> None:
+def test_feed_forward_errors() -> None:
     with pytest.raises(ShapeError, match=r"\(…, 8\)"):
         FeedForward(8)(normal(2, 3, 4))
     with pytest.raises(DtypeError, match="x must be a torch tensor here; found ndarray"):

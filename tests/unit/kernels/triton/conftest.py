@@ -1,4 +1,4 @@
-"""The kernels' own tests: under Triton's interpreter, as test_triton.py beside this folder starts them, or on a GPU.
+"""Setup of the tests of the Triton kernels: under Triton's interpreter, started by test_triton.py, or on a GPU.
 
 TRITON_INTERPRET=1 pytest tests/unit/kernels/triton
 """
@@ -16,14 +16,14 @@ if not INTERPRETED and not torch.cuda.is_available():
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """On a GPU the logarithm of 0 is -inf, which the kernels count on; NumPy, which interprets, also warns."""
+    """On a GPU the logarithm of 0 is -inf, which the kernels rely on; NumPy, used by the interpreter, also warns."""
     config.addinivalue_line("filterwarnings", "ignore:divide by zero encountered in log2:RuntimeWarning")
     if INTERPRETED:
         _multiply_bfloat16()
 
 
 def _multiply_bfloat16() -> None:
-    """The interpreter keeps bfloat16 as whole numbers, and multiplies them as such."""
+    """The interpreter stores bfloat16 as integers, and multiplies them as such."""
     import numpy as np
     import triton.language as tl
     from triton.runtime.interpreter import InterpreterBuilder, TensorHandle

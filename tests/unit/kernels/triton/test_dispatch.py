@@ -1,4 +1,4 @@
-"""`attend`, `backends`, what is observed and `watch` on the kernels of this room: the rules hold here as elsewhere."""
+"""`attend`, `backends`, observed records and `watch` with the Triton backend: the same rules hold as for the others."""
 
 from typing import Any
 
@@ -39,10 +39,10 @@ def assert_same_record(found: Any, right: Any, fields: tuple[str, ...] = FIELDS)
         assert_close(getattr(found, name), getattr(right, name), "statistic", "float32")
 
 
-# --- who is chosen ---------------------------------------------------------------------------------------
+# --- choice of the backend -------------------------------------------------------------------------------
 
 
-def test_it_is_chosen_where_something_is_to_be_seen(device: str) -> None:
+def test_triton_is_chosen_for_statistics(device: str) -> None:
     q, k, v = tensors(device=device)
     assert list(backends(q, k, v)) == ["sdpa", "triton", "chunked", "eager"]
     assert backends(q, k, v).chosen == "sdpa"
@@ -56,7 +56,7 @@ def test_it_is_chosen_where_something_is_to_be_seen(device: str) -> None:
     assert "bands" in backends(q, k, v, mask=~Mask.causal())["triton"]
 
 
-def test_by_name_it_raises_with_its_reason(device: str) -> None:
+def test_triton_by_name_raises_with_its_reason(device: str) -> None:
     q, k, v = tensors(device=device)
     with pytest.raises(BackendError, match=r"'triton' cannot .* no bias here.*'auto' would take sdpa"):
         attend(q, k, v, bias=torch.zeros(11, 11), backend="triton")
@@ -64,7 +64,7 @@ def test_by_name_it_raises_with_its_reason(device: str) -> None:
         attend(q.double(), k.double(), v.double(), backend="triton")
 
 
-# --- what it gives ---------------------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -95,15 +95,15 @@ def test_half_precision_does_not_overflow(dtype: torch.dtype, device: str) -> No
     assert_close(out, attend(q.double(), k.double(), v.double(), backend="eager"))
 
 
-# --- what nobody may look at -----------------------------------------------------------------------------
+# --- masked inputs ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")  # NumPy's, who interprets
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered:RuntimeWarning")  # NumPy's, interpreting
 @pytest.mark.parametrize("garbage", [torch.nan, torch.inf, 1e38])
-def test_hidden_garbage_changes_nothing(garbage: float, device: str) -> None:
-    """Neither what comes out, nor what is seen, nor what flows back."""
+def test_masked_garbage_changes_nothing(garbage: float, device: str) -> None:
+    """Neither outputs nor statistics nor gradients."""
     mask, see = Mask.causal(), See(map=11, entropy=True)
-    blind = torch.arange(11, device=device) < 6
+    masked = torch.arange(11, device=device) < 6
 
     def everything(last: float | None) -> list[Tensor]:
         xs = leaves(tensors(device=device))
@@ -114,22 +114,22 @@ def test_hidden_garbage_changes_nothing(garbage: float, device: str) -> None:
         if last is not None and not torch.isfinite(torch.tensor(last)):
             assert out[:, :, 6:].isnan().all()
             assert record.map[:, :, 6:].isnan().all()
-        out[:, :, blind].square().sum().backward()
-        seen = [x[:, :, blind] for x in (out.detach(), record.map, record.lse, record.entropy)]
-        return [*seen, *(x.grad for x in xs)]
+        out[:, :, masked].square().sum().backward()
+        visible = [x[:, :, masked] for x in (out.detach(), record.map, record.lse, record.entropy)]
+        return [*visible, *(x.grad for x in xs)]
 
-    for spoilt, clean in zip(everything(garbage), everything(None), strict=True):
-        assert_same_bits(spoilt, clean)
+    for changed, clean in zip(everything(garbage), everything(None), strict=True):
+        assert_same_bits(changed, clean)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_query_that_may_look_nowhere_gets_zero_and_gives_zero(dtype: torch.dtype, device: str) -> None:
+def test_a_fully_masked_query_has_zero_output_and_zero_gradient(dtype: torch.dtype, device: str) -> None:
     xs = leaves(tensors(device=device, dtype=dtype))
     see = See(map=4, entropy=True, differentiable=True)
     out, record = attend(*xs, mask=Mask.causal() & KEEP, see=see, backend="triton")
-    seeing = record.lse > -torch.inf
-    (out.float().sum() + record.map.square().sum() + record.lse[seeing].sum() + record.entropy.sum()).backward()
-    assert not seeing[1, :, :3].any()
+    attending = record.lse > -torch.inf
+    (out.float().sum() + record.map.square().sum() + record.lse[attending].sum() + record.entropy.sum()).backward()
+    assert not attending[1, :, :3].any()
     assert (out[1, :, :3] == 0).all()
     assert (record.entropy[1, :, :3] == 0).all()
     assert all(x.grad.isfinite().all() for x in xs)
@@ -141,12 +141,12 @@ def test_a_query_that_may_look_nowhere_gets_zero_and_gives_zero(dtype: torch.dty
 
 
 def loss(out: Tensor, record: Any, everything: bool) -> Tensor:
-    weigh = torch.linspace(-1, 1, 64, device=out.device, dtype=out.dtype)
-    total = (out * weigh[: out.shape[-1]]).sum()
+    factors = torch.linspace(-1, 1, 64, device=out.device, dtype=out.dtype)
+    total = (out * factors[: out.shape[-1]]).sum()
     if everything:
-        seeing = record.lse > -torch.inf
-        total = total + (record.map * weigh[: record.map.shape[-1]]).sum() + record.lse[seeing].square().sum()
-        total = total + (record.entropy * weigh[: out.shape[-2]]).sum()
+        attending = record.lse > -torch.inf
+        total = total + (record.map * factors[: record.map.shape[-1]]).sum() + record.lse[attending].square().sum()
+        total = total + (record.entropy * factors[: out.shape[-2]]).sum()
     return total
 
 
@@ -165,7 +165,7 @@ def test_gradients_are_those_of_eager(name: str, differentiable: bool, device: s
         assert_close(one.grad, other.grad, "gradient")
 
 
-def test_what_is_done_to_a_record_does_not_change_the_gradients(device: str) -> None:
+def test_changing_a_record_does_not_change_the_gradients(device: str) -> None:
     once, again = leaves(tensors(device=device)), leaves(tensors(device=device))
     for xs in (once, again):
         out, record = attend(*xs, see=See(map=4, entropy=True))
@@ -183,27 +183,29 @@ def test_gradients_of_gradients_are_refused(device: str) -> None:
         torch.autograd.grad(attend(*xs, backend="triton").sum(), xs[0], create_graph=True)
 
 
-# --- what others have computed ---------------------------------------------------------------------------
+# --- observed attention of other kernels -----------------------------------------------------------------
 
 
 @pytest.fixture
-def nothing_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observation, "FEW", 0)
+def always_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(observation, "SMALL", 0)
 
 
-@pytest.mark.usefixtures("nothing_is_little")
-@pytest.mark.parametrize("told", ["right", "0", "inf", "no"])
+@pytest.mark.usefixtures("always_in_blocks")
+@pytest.mark.parametrize("lse_kind", ["right", "0", "inf", "no"])
 @pytest.mark.parametrize("see", [EVERYTHING, See(map=4, entropy=True), See(map=None, sink=False)], ids=str)
-def test_records_of_others_are_those_of_eager(see: See, told: str, device: str) -> None:
-    """Whatever their kernel says of queries that see nothing, if it says anything."""
+def test_records_of_other_kernels_are_those_of_eager(see: See, lse_kind: str, device: str) -> None:
+    """Whatever LSE the other kernel returns for fully masked queries, if it returns one."""
     q, k, v = tensors(device=device)
     mask = MASKS["causal and padding"]
     _, right = attend(*(x.double() for x in (q, k, v)), mask=mask, see=see, backend="eager")
     lse = right.lse.float()
-    blind = lse == -torch.inf
-    assert blind.any()
-    lse = {"right": lse, "0": lse.masked_fill(blind, 0), "inf": lse.masked_fill(blind, torch.inf), "no": None}[told]
-    record = observation.observed(q, k, v, lse=lse, mask=mask, scale=8**-0.5, see=see, padding=right.padding)
+    masked = lse == -torch.inf
+    assert masked.any()
+    lse = {"right": lse, "0": lse.masked_fill(masked, 0), "inf": lse.masked_fill(masked, torch.inf), "no": None}[
+        lse_kind
+    ]
+    record = observation.observe_attention(q, k, v, lse=lse, mask=mask, scale=8**-0.5, see=see, padding=right.padding)
     for name in FIELDS:
         if getattr(right, name) is not None:
             assert_close(getattr(record, name), getattr(right, name), "statistic", "float32")
@@ -211,31 +213,31 @@ def test_records_of_others_are_those_of_eager(see: See, told: str, device: str) 
         assert_close(record.weights(), right.weights(), "weights")
 
 
-@pytest.mark.usefixtures("nothing_is_little")
-def test_what_is_not_for_us_is_left_to_others() -> None:
-    """A bias, or an LSE of none: float64 is what chunked has."""
+@pytest.mark.usefixtures("always_in_blocks")
+def test_unsupported_calls_are_observed_by_another_backend() -> None:
+    """A bias, or no LSE; float64 is computed by chunked."""
     q, k, v = (x.double() for x in tensors())
     bias = torch.randn(1, 1, 11, 11, dtype=torch.float64)
     _, right = attend(q, k, v, bias=bias, see=EVERYTHING, backend="eager")
-    assert_same_record(observation.observed(q, k, v, bias=bias, scale=8**-0.5, see=EVERYTHING), right)
+    assert_same_record(observation.observe_attention(q, k, v, bias=bias, scale=8**-0.5, see=EVERYTHING), right)
 
 
 # --- watching --------------------------------------------------------------------------------------------
 
 
 class Layer(nn.Module):
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None) -> Tensor:
-        return F.scaled_dot_product_attention(q, k, v, seen, is_causal=seen is None)
+    def forward(self, q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None = None) -> Tensor:
+        return F.scaled_dot_product_attention(q, k, v, visible, is_causal=visible is None)
 
 
 def heads(device: str) -> list[Tensor]:
-    """As wide as PyTorch's kernels like it on every device."""
+    """A width that PyTorch's kernels accept on every device."""
     make = torch.Generator().manual_seed(0)
     return [torch.randn(1, 2, 21, 64, generator=make).to(device) for _ in range(3)]
 
 
-@pytest.mark.usefixtures("nothing_is_little")
-def test_watching_changes_nothing_unless_allowed_to(device: str) -> None:
+@pytest.mark.usefixtures("always_in_blocks")
+def test_watch_changes_nothing_unless_fused(device: str) -> None:
     layer, xs = Layer(), heads(device)
     plain = layer(*xs)
     with watch(layer, see=See(map=5, entropy=True, qk=True)) as trace:
@@ -249,8 +251,8 @@ def test_watching_changes_nothing_unless_allowed_to(device: str) -> None:
     assert_close(fused[0].weights(), trace[0].weights(), "weights")
 
 
-@pytest.mark.usefixtures("nothing_is_little")
-def test_a_model_that_wants_gradients_keeps_its_own_attention(device: str) -> None:
+@pytest.mark.usefixtures("always_in_blocks")
+def test_a_model_with_gradients_keeps_its_own_attention(device: str) -> None:
     layer, xs = Layer(), leaves(heads(device))
     plain = layer(*xs)
     with watch(layer, see=See(fused=True)) as trace:
@@ -260,14 +262,14 @@ def test_a_model_that_wants_gradients_keeps_its_own_attention(device: str) -> No
     assert not trace[0].fused
 
 
-@pytest.mark.usefixtures("nothing_is_little")
-def test_a_mask_that_is_not_ours_keeps_the_models_own_attention(device: str) -> None:
+@pytest.mark.usefixtures("always_in_blocks")
+def test_an_unsupported_mask_keeps_the_models_own_attention(device: str) -> None:
     layer, xs = Layer(), heads(device)
-    seen = (torch.rand(21, 21, generator=torch.Generator().manual_seed(0)) < 0.7).to(device)
+    visible = (torch.rand(21, 21, generator=torch.Generator().manual_seed(0)) < 0.7).to(device)
     with watch(layer, see=See(map=21, fused=True)) as trace:
-        assert_same_bits(layer(*xs, seen), F.scaled_dot_product_attention(*xs, seen))
+        assert_same_bits(layer(*xs, visible), F.scaled_dot_product_attention(*xs, visible))
     assert not trace[0].fused
-    _, right = attend(*xs, mask=seen, see=See(map=21), backend="eager")
+    _, right = attend(*xs, mask=visible, see=See(map=21), backend="eager")
     assert_close(trace[0].map, right.map, "weights")
 
 
@@ -285,13 +287,13 @@ def test_a_mask_that_is_not_ours_keeps_the_models_own_attention(device: str) -> 
     ],
 )
 def test_padding_is_in_no_statistic(device: str, see: See, side: str, band: Mask | None, kind: str) -> None:
-    """As chunked has it, which is held against texts alone in tests/parity/test_padding.py."""
+    """As with chunked, which is compared with single texts in tests/parity/test_padding.py."""
     q, k, v = tensors(device=device)
     shorter = [0] * 4 + [1] * 7 if side == "left" else [1] * 6 + [0] * 5
     keep = Mask.from_keep(torch.tensor([[1] * 11, shorter]))
-    asked: dict[str, Any] = {"mask": keep if band is None else band & keep, "see": see, "kind": kind}
-    out, found = attend(q, k, v, **asked, backend="triton")
-    right, expected = attend(q, k, v, **asked, backend="chunked")
+    request: dict[str, Any] = {"mask": keep if band is None else band & keep, "see": see, "kind": kind}
+    out, found = attend(q, k, v, **request, backend="triton")
+    right, expected = attend(q, k, v, **request, backend="chunked")
     assert_close(out, right, "output", "float32")
     fields = tuple(name for name in FIELDS if getattr(expected, name) is not None)
     assert_same_record(found, expected, fields)
@@ -300,23 +302,23 @@ def test_padding_is_in_no_statistic(device: str, see: See, side: str, band: Mask
         assert (found.top.indices == expected.top.indices)[~(found.lse == -torch.inf)].all()
 
 
-def test_what_is_observed_leaves_padding_out(device: str) -> None:
+def test_observed_statistics_exclude_padding(device: str) -> None:
     q, k, v = tensors(device=device)
     mask = Mask.from_keep(torch.tensor([[1] * 11, [1] * 7 + [0] * 4])) & Mask.causal()
     given: dict[str, Any] = {"mask": mask, "see": EVERYTHING}
     right = attend(q, k, v, **given, backend="chunked")[1]
     true = attend(q, k, v, mask=mask, see=See(map=None), backend="chunked", kind="cross")[1].lse
-    few, observation.FEW = observation.FEW, 0
+    few, observation.SMALL = observation.SMALL, 0
     try:
         for lse in (None, true):
-            found = observation.observed(q, k, v, lse=lse, scale=8**-0.5, padding=right.padding, **given)
+            found = observation.observe_attention(q, k, v, lse=lse, scale=8**-0.5, padding=right.padding, **given)
             assert_same_record(found, right)
     finally:
-        observation.FEW = few
+        observation.SMALL = few
 
 
-def test_gradients_beside_segments_and_padding_are_left_to_eager(device: str) -> None:
+def test_gradients_with_segments_and_padding_use_eager(device: str) -> None:
     q, k, v = leaves(tensors(device=device))
-    asked: dict[str, Any] = {"mask": MASKS["segments"] & KEEP, "see": See(map=4, entropy=True, differentiable=True)}
-    assert "segments and padding" in backends(q, k, v, **asked)["triton"]
-    assert backends(q, k, v, **asked).chosen == "eager"
+    request: dict[str, Any] = {"mask": MASKS["segments"] & KEEP, "see": See(map=4, entropy=True, differentiable=True)}
+    assert "segments and padding" in backends(q, k, v, **request)["triton"]
+    assert backends(q, k, v, **request).chosen == "eager"

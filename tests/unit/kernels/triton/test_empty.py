@@ -1,4 +1,4 @@
-"""Calls without samples, queries, keys or values: the results are as large as they should be."""
+"""Calls without samples, queries, keys or values: the results have the right shapes."""
 
 import torch
 from tolerances import assert_close
@@ -8,7 +8,7 @@ from regard import Mask, See, attend
 EVERYTHING = See(map=2, entropy=True, received=True, top=2, distance=True, values=True, qk=True)
 
 
-def test_empty_calls_are_what_eager_gives(device: str) -> None:
+def test_empty_calls_equal_eager(device: str) -> None:
     for B, H, G, T, S, Ev in ((0, 4, 2, 1, 3, 2), (1, 2, 2, 0, 3, 2), (1, 4, 2, 3, 0, 2), (1, 2, 1, 1, 3, 0)):
         q, k, v = (torch.ones(shape, device=device) for shape in ((B, H, T, 2), (B, G, S, 2), (B, G, S, Ev)))
         for mask in (None, Mask.causal() & Mask.padding(torch.arange(S) - 1, pad=0)):

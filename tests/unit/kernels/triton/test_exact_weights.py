@@ -44,7 +44,7 @@ def check(
 def test_masks(mask: Mask | None, device: str) -> None:
     found = check(*pair(20, 30), device, *WHOLE, mask)
     total = found.sum(-1)
-    assert ((total - 1).abs() < 1e-5).logical_or(total == 0).all(), "a row sums to 1, or sees nothing"
+    assert ((total - 1).abs() < 1e-5).logical_or(total == 0).all(), "a row sums to 1, or is fully masked"
     check(*pair(20, 30), device, slice(3, 19), slice(11, 30), mask)
 
 
@@ -78,6 +78,6 @@ def test_any_layout(device: str) -> None:
     check(q.transpose(1, 2).contiguous().transpose(1, 2), k.mT.contiguous().mT, device, *WHOLE, Mask.causal())
 
 
-def test_who_sees_nothing_has_no_weights(device: str) -> None:
+def test_fully_masked_queries_have_no_weights(device: str) -> None:
     found = check(*pair(20, 6), device, slice(0, 20), slice(0, 6), Mask.causal())
     assert (found[:, :, :14] == 0).all()

@@ -1,4 +1,4 @@
-"""The forward that also yields the map, against float64: masks, tiles that do not fit, bins of every kind, dtypes."""
+"""The forward with the map, against float64: masks, partial tiles, all alignments of bins, dtypes."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from regard.kernels.tiles import Bins
 from regard.kernels.triton import forward_launch, support
 from regard.kernels.triton.attention import attention
 from regard.kernels.triton.forward_launch import forward
-from regard.kernels.triton.mask_bands import Sight, reach_of, sight_of
-from regard.kernels.triton.support import Asked, Told
+from regard.kernels.triton.mask_bands import MaskBands, bands_of, visible_ranges
+from regard.kernels.triton.support import ForwardRequest, ForwardResult
 from regard.kernels.triton.tile_sizes import BLOCKS, Blocks, blocks_for
 
 SMALL = Blocks(rows=32, keys=16, warps=4, stages=2)
@@ -31,27 +31,27 @@ def weights_of(
     if softcap is not None:
         scores = softcap * (scores / softcap).tanh()
     if mask is not None:
-        seen = mask.dense(q.shape[2], k.shape[2], like=q)
-        scores = scores.masked_fill(~seen, -torch.inf)
+        visible = mask.dense(q.shape[2], k.shape[2], like=q)
+        scores = scores.masked_fill(~visible, -torch.inf)
     return scores, scores.softmax(-1).nan_to_num(0)
 
 
-def told(
+def forward_result(
     q: Tensor, k: Tensor, v: Tensor, device: str, mask: Mask | None = None, bins: int | None = 4, **options: Any
-) -> Told:
+) -> ForwardResult:
     T, S = q.shape[2], k.shape[2]
     bound = None if mask is None else mask.bind(q.shape[:2], T, S, q.to(device))
-    asked = Asked(lse=True, maximum=True, entropy=True, bins=Bins.of(T, S, See(map=bins)))
-    options = {"scale": q.shape[-1] ** -0.5, "blocks": SMALL, "asked": asked} | options
-    found = forward(*(x.to(device) for x in (q, k, v)), sight_of(bound), **options)
-    return Told(*(None if x is None else x.cpu() for x in found))
+    request = ForwardRequest(lse=True, maximum=True, entropy=True, bins=Bins.of(T, S, See(map=bins)))
+    options = {"scale": q.shape[-1] ** -0.5, "blocks": SMALL, "request": request} | options
+    found = forward(*(x.to(device) for x in (q, k, v)), bands_of(bound), **options)
+    return ForwardResult(*(None if x is None else x.cpu() for x in found))
 
 
 def check(
     q: Tensor, k: Tensor, v: Tensor, device: str, mask: Mask | None = None, bins: int = 4, **options: Any
 ) -> None:
-    """Everything that the pass can tell is what float64 says."""
-    found = told(q, k, v, device, mask, bins, **options)
+    """Every result of the pass equals that of float64."""
+    found = forward_result(q, k, v, device, mask, bins, **options)
     scale, softcap = options.get("scale", q.shape[-1] ** -0.5), options.get("softcap")
     scores, weights = weights_of(q, k, mask, scale, softcap)
     right = weights @ v.double().repeat_interleave(q.shape[1] // v.shape[1], 1)
@@ -61,10 +61,10 @@ def check(
     assert_close(found.entropy, entropy(weights), "statistic")
     one = Bins.of(q.shape[2], k.shape[2], See(map=bins))
     assert one is not None
-    padded = torch.nn.functional.pad(weights, (0, 0, 0, one.R * one.high - q.shape[2]))
-    rows = padded.unflatten(2, (one.R, one.high)).sum(3)
-    padded = torch.nn.functional.pad(rows, (0, one.C * one.wide - k.shape[2]))
-    assert_close(found.sums, padded.unflatten(3, (one.C, one.wide)).sum(4), "statistic")
+    padded = torch.nn.functional.pad(weights, (0, 0, 0, one.R * one.height - q.shape[2]))
+    rows = padded.unflatten(2, (one.R, one.height)).sum(3)
+    padded = torch.nn.functional.pad(rows, (0, one.C * one.width - k.shape[2]))
+    assert_close(found.sums, padded.unflatten(3, (one.C, one.width)).sum(4), "statistic")
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -74,19 +74,19 @@ def test_every_mask(name: str, device: str) -> None:
 
 @pytest.mark.parametrize("bins", [1, 3, 4, 5, 8, 11, 16, 64])
 def test_bins_of_every_width(bins: int, device: str) -> None:
-    """Whole tiles, shares of a tile, and all that fits neither; the last one ragged."""
+    """Whole tiles, fractions of a tile, and unaligned bins; the last one partial."""
     check(*tensors(64, 64), device, Mask.causal(), bins=bins)
     check(*tensors(37, 45, H=1), device, Mask.window(20, 5), bins=bins)
 
 
 @pytest.mark.parametrize("far", [2**31 - 1, 2**31 + 5, 2**63 - 1])
-def test_a_window_as_far_as_numbers_go(far: int, device: str) -> None:
+def test_a_window_beyond_32_bits(far: int, device: str) -> None:
     for mask in (Mask.window(far, 0), Mask.window(None, far), Mask.window(far, far)):
         check(*tensors(20, 24), device, mask)
 
 
 @pytest.mark.parametrize("softcap", [50.0, 1e3, 1e4, 1e6])
-def test_a_softcap_far_away_costs_no_digits(softcap: float, device: str) -> None:
+def test_a_large_softcap_keeps_precision(softcap: float, device: str) -> None:
     check(*tensors(20, 24), device, softcap=softcap)
 
 
@@ -110,8 +110,12 @@ def test_grouped_heads_and_any_layout(device: str) -> None:
     q, k, v = tensors(20, 24, B=2, H=2)
     check(*tensors(20, 24, H=4, G=2), device)
     check(q, k, v, device, Mask.window(7, 0))
-    apart = (q.transpose(1, 2).contiguous().transpose(1, 2), k.mT.contiguous().mT, v.repeat_interleave(2, -1)[..., ::2])
-    plain, other = told(q, k, v, device), told(*apart, device)
+    other_layout = (
+        q.transpose(1, 2).contiguous().transpose(1, 2),
+        k.mT.contiguous().mT,
+        v.repeat_interleave(2, -1)[..., ::2],
+    )
+    plain, other = forward_result(q, k, v, device), forward_result(*other_layout, device)
     assert_close(other.out, plain.out)
     assert_close(other.sums, plain.sums, "statistic")
 
@@ -124,25 +128,25 @@ def test_scale_and_softcap(scale: float, softcap: float, device: str) -> None:
 
 
 def test_large_scores(device: str) -> None:
-    """|scores| around 150: nothing overflows, and entropy keeps its digits."""
+    """|scores| around 150: nothing overflows, and entropy keeps its precision."""
     q, k, v = tensors(20, 48, 32)
-    found = told(q * 30, k, v, device)
+    found = forward_result(q * 30, k, v, device)
     scores, weights = weights_of(q * 30, k, None, 32**-0.5)
     assert scores.abs().max() > 90
     torch.testing.assert_close(found.lse, scores.logsumexp(-1).float(), rtol=1e-6, atol=1e-4)
     torch.testing.assert_close(found.entropy, entropy(weights).float(), rtol=0, atol=1e-4)
 
 
-def test_equal_keys_and_a_single_one(device: str) -> None:
+def test_equal_keys_and_one_visible_key(device: str) -> None:
     q, k, v = tensors(40, 40)
-    found = told(q, k[:, :, :1].expand_as(k), v, device)
+    found = forward_result(q, k[:, :, :1].expand_as(k), v, device)
     torch.testing.assert_close(found.entropy, torch.full((1, 2, 40), 40.0).log(), rtol=1e-6, atol=0)
-    assert_same_bits(told(q, k, v, device, Mask.window(0, 0)).entropy, torch.zeros(1, 2, 40))
+    assert_same_bits(forward_result(q, k, v, device, Mask.window(0, 0)).entropy, torch.zeros(1, 2, 40))
 
 
-def test_who_sees_nothing_gets_zeros(device: str) -> None:
+def test_fully_masked_queries_get_zeros(device: str) -> None:
     q, k, v = tensors(40, 20)
-    found = told(q, k, v, device, Mask.causal(), bins=3)
+    found = forward_result(q, k, v, device, Mask.causal(), bins=3)
     assert found.lse is not None
     assert found.sums is not None
     assert (found.out[:, :, :20] == 0).all()
@@ -152,30 +156,33 @@ def test_who_sees_nothing_gets_zeros(device: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:All-NaN slice", "ignore:invalid value encountered")
-def test_of_a_query_that_is_no_number_nothing_is_told_as_one(device: str) -> None:
+def test_a_nan_query_gives_nan(device: str) -> None:
     q, k, v = tensors(40, 20)
     q[:, :, 3] = torch.nan
-    found = told(q, k, v, device)
+    found = forward_result(q, k, v, device)
     for x in (found.out, found.lse, found.entropy):
         assert x is not None
         assert x[:, :, 3].isnan().all()
         assert x[:, :, :3].isfinite().all()
 
 
-def test_what_is_not_asked_for_is_not_there_and_changes_nothing(device: str) -> None:
+def test_statistics_that_are_not_requested_are_none(device: str) -> None:
     q, k, v = tensors(33, 40)
-    plain, full = told(q, k, v, device, Mask.causal(), asked=Asked()), told(q, k, v, device, Mask.causal())
+    plain, full = (
+        forward_result(q, k, v, device, Mask.causal(), request=ForwardRequest()),
+        forward_result(q, k, v, device, Mask.causal()),
+    )
     assert all(x is None for x in plain[1:])
     assert_same_bits(plain.out, full.out)
 
 
-def test_the_same_bits_whoever_computes_them(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many programs as you like, heads in as many groups: no number has two writers."""
+def test_results_do_not_depend_on_programs_and_groups(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any number of programs, heads in any number of groups: no number has two writers."""
     q, k, v = tensors(40, 40, H=3)
-    whole = told(q, k, v, device, Mask.causal(), bins=7)
+    whole = forward_result(q, k, v, device, Mask.causal(), bins=7)
     monkeypatch.setattr(forward_launch, "programs", lambda _: 5)
-    monkeypatch.setattr(forward_launch, "ROOM", 1)
-    parts = told(q, k, v, device, Mask.causal(), bins=7)
+    monkeypatch.setattr(forward_launch, "BUFFER_LIMIT", 1)
+    parts = forward_result(q, k, v, device, Mask.causal(), bins=7)
     for one, other in zip(whole, parts, strict=True):
         assert_same_bits(one, other)
 
@@ -187,12 +194,12 @@ def test_the_same_bits_whoever_computes_them(device: str, monkeypatch: pytest.Mo
     bins=st.integers(1, 60),
     **ANY_MASK,
 )
-def test_anything(T: int, S: int, bins: int, left: int | None, right: int | None, ids: list[int] | None) -> None:
+def test_random_calls(T: int, S: int, bins: int, left: int | None, right: int | None, ids: list[int] | None) -> None:
     mask = any_mask(T, S, left, right, ids)
     check(*tensors(T, S, H=1), "cuda" if torch.cuda.is_available() else "cpu", mask, bins)
 
 
-def test_attention_tells_everything_that_is_asked(device: str) -> None:
+def test_attention_returns_every_requested_statistic(device: str) -> None:
     q, k, v = (x.to(device) for x in tensors(24, 30, H=4, G=2))
     see = See(map=5, entropy=True, received=True, top=3, distance=True)
     mask = Mask.window(6, 2)
@@ -212,7 +219,7 @@ def test_attention_tells_everything_that_is_asked(device: str) -> None:
 
 
 @pytest.mark.parametrize(("T", "S"), [(0, 5), (5, 0), (0, 0)])
-def test_nothing_to_look_at(T: int, S: int, device: str) -> None:
+def test_without_queries_or_keys(T: int, S: int, device: str) -> None:
     q, k, v = (x.to(device) for x in tensors(T, S))
     out, found = attention(q, k, v, scale=1.0, see=See(entropy=True))
     assert out.shape == q.shape
@@ -222,14 +229,14 @@ def test_nothing_to_look_at(T: int, S: int, device: str) -> None:
     assert (found.entropy == 0).all()
 
 
-def test_segments_say_which_tiles_there_are_to_see() -> None:
-    sight = Sight(queries=torch.tensor([[0, 0, 1, 1, 2, 5]]), keys=torch.tensor([[0, 0, 1, 0, 1, 2, 2]]))
-    assert reach_of(sight, 2).tolist() == [[[0, 4, 7, 7], [2, 5, 7, 7], [5, 7, 7, 7]]]
-    assert reach_of(sight.swapped(), 4).shape == (1, 2, 4)
+def test_visible_ranges_of_segments() -> None:
+    bands = MaskBands(queries=torch.tensor([[0, 0, 1, 1, 2, 5]]), keys=torch.tensor([[0, 0, 1, 0, 1, 2, 2]]))
+    assert visible_ranges(bands, 2).tolist() == [[[0, 4, 7, 7], [2, 5, 7, 7], [5, 7, 7, 7]]]
+    assert visible_ranges(bands.swapped(), 4).shape == (1, 2, 4)
 
 
 def test_there_are_blocks_for_every_width() -> None:
     for dtype in support.DTYPES:
         for E in range(1, 257):
             assert blocks_for(dtype, E, 10**6, 10**6) in BLOCKS.values()
-    assert blocks_for(torch.bfloat16, 128, 4096, 4096, wide=16).keys == 64
+    assert blocks_for(torch.bfloat16, 128, 4096, 4096, bin_width=16).keys == 64

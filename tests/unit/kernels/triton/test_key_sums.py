@@ -1,4 +1,4 @@
-"""The sums that a map is made of, from q, k and the LSE alone, against float64: masks, bins, odd sizes, invariants."""
+"""Sums over bins, columns and distances from q, k and the LSE, against float64: masks, bins, odd sizes, invariants."""
 
 from typing import Any
 
@@ -16,8 +16,8 @@ from regard import Mask, See
 from regard.functional.attention import attention_scores, attention_weights
 from regard.functional.statistics import distance
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.key_sums import Sums, sums
-from regard.kernels.triton.mask_bands import Sight, sight_of
+from regard.kernels.triton.key_sums import KeySums, sum_over_queries
+from regard.kernels.triton.mask_bands import MaskBands, bands_of
 from regard.kernels.triton.tile_sizes import Blocks
 
 SMALL = Blocks(rows=16, keys=16, warps=4, stages=2)
@@ -33,30 +33,30 @@ def weights_of(q: Tensor, k: Tensor, mask: Mask | None, **options: Any) -> tuple
 
 def in_bins(weights: Tensor, bins: Bins) -> Tensor:
     T, S = weights.shape[-2:]
-    padded = pad(weights, (0, bins.C * bins.wide - S, 0, bins.R * bins.high - T))
-    return padded.unflatten(-1, (bins.C, bins.wide)).sum(-1).unflatten(-2, (bins.R, bins.high)).sum(-2)
+    padded = pad(weights, (0, bins.C * bins.width - S, 0, bins.R * bins.height - T))
+    return padded.unflatten(-1, (bins.C, bins.width)).sum(-1).unflatten(-2, (bins.R, bins.height)).sum(-2)
 
 
-def check(q: Tensor, k: Tensor, device: str, mask: Mask | None = None, bins: int | None = 4, **options: Any) -> Sums:
-    """Every sum is what float64 says."""
+def check(q: Tensor, k: Tensor, device: str, mask: Mask | None = None, bins: int | None = 4, **options: Any) -> KeySums:
+    """Every sum equals that of float64."""
     T, S = q.shape[2], k.shape[2]
     options = {"scale": q.shape[-1] ** -0.5, "blocks": SMALL} | options
     weights, lse = weights_of(q, k, mask, **options)
     one = Bins.of(T, S, See(map=bins))
     q, k = q.to(device), k.to(device)
     bound = None if mask is None else mask.bind(q.shape[:2], T, S, q)
-    found = sums(q, k, lse.float().to(device), sight_of(bound), bins=one, **options)
-    found = Sums(*(None if x is None else x.cpu() for x in found))
+    found = sum_over_queries(q, k, lse.float().to(device), bands_of(bound), bins=one, **options)
+    found = KeySums(*(None if x is None else x.cpu() for x in found))
     assert_close(found.received, weights.sum(-2), "statistic")
-    looking = (lse > -torch.inf).sum(-1, keepdim=True)
+    attending = (lse > -torch.inf).sum(-1, keepdim=True)
     if found.distance is not None:
-        assert_close(found.distance, distance(weights) * looking.clamp(min=1), "statistic")
-    assert_close(found.received.sum(-1, keepdim=True), looking, "statistic", "float32")
+        assert_close(found.distance, distance(weights) * attending.clamp(min=1), "statistic")
+    assert_close(found.received.sum(-1, keepdim=True), attending, "statistic", "float32")
     if one is not None:
         assert found.map is not None
         assert_close(found.map, in_bins(weights, one), "statistic")
-        # Two ways to the same number: bins added up over queries, columns added up in bins.
-        columns = pad(found.received, (0, one.C * one.wide - S)).unflatten(-1, (one.C, one.wide)).sum(-1)
+        # Two ways to compute the same number: bins summed over queries, columns summed in bins.
+        columns = pad(found.received, (0, one.C * one.width - S)).unflatten(-1, (one.C, one.width)).sum(-1)
         assert_close(found.map.sum(-2), columns, "statistic", "float32")
     return found
 
@@ -68,7 +68,7 @@ def test_every_mask(name: str, device: str) -> None:
 
 @pytest.mark.parametrize("bins", [None, 1, 3, 8, 64])
 def test_bins_of_every_size(bins: int | None, device: str) -> None:
-    """Wider than a tile, as wide, narrower, in step with tiles or not; the last one ragged."""
+    """Wider than a tile, equal, narrower, aligned with tiles or not; the last one partial."""
     check(*pair(32, 48, H=1), device, bins=bins)
     check(*pair(35, 37, H=1), device, Mask.window(20, 5), bins=bins)
 
@@ -86,8 +86,8 @@ def test_half_precision(dtype: torch.dtype, device: str) -> None:
 def test_grouped_heads_in_any_layout(device: str) -> None:
     q, k = pair(18, 16, H=4, G=2)
     plain = check(q, k, device)
-    apart = check(q.transpose(1, 2).contiguous().transpose(1, 2), k.mT.contiguous().mT, device)
-    for one, other in zip(plain[:2], apart[:2], strict=True):
+    other_layout = check(q.transpose(1, 2).contiguous().transpose(1, 2), k.mT.contiguous().mT, device)
+    for one, other in zip(plain[:2], other_layout[:2], strict=True):
         assert_same_bits(one, other)
 
 
@@ -99,17 +99,17 @@ def test_scale_and_softcap(options: dict[str, float], device: str) -> None:
 
 
 def test_large_scores(device: str) -> None:
-    """|scores| around 150, where float32 holds an LSE to 8e-6: the weights have that error, and no other."""
+    """|scores| around 150, where float32 has an LSE to 8e-6: the weights have that error, and no other."""
     q, k = (x.to(device) for x in pair(16, 32, 32))
     weights, lse = weights_of(q.cpu() * 40, k.cpu(), None, scale=32**-0.5)
     assert lse.abs().max() > 120
-    found = sums(
-        q * 40, k, lse.float().to(device), Sight(), scale=32**-0.5, bins=Bins.of(16, 32, See(map=5)), blocks=SMALL
+    found = sum_over_queries(
+        q * 40, k, lse.float().to(device), MaskBands(), scale=32**-0.5, bins=Bins.of(16, 32, See(map=5)), blocks=SMALL
     )
     torch.testing.assert_close(found.received.cpu(), weights.sum(-2).float(), rtol=5e-5, atol=1e-6)
 
 
-def test_equal_keys_and_a_single_one(device: str) -> None:
+def test_equal_keys_and_one_visible_key(device: str) -> None:
     q, k = pair(20, 20)
     found = check(q, k[:, :, :1].expand_as(k), device)
     torch.testing.assert_close(found.received, torch.ones(1, 2, 20), rtol=2e-6, atol=0)
@@ -117,21 +117,21 @@ def test_equal_keys_and_a_single_one(device: str) -> None:
     torch.testing.assert_close(found.received, torch.ones(1, 2, 20), rtol=2e-6, atol=0)
 
 
-@pytest.mark.parametrize("lse_of_nothing", [-torch.inf, torch.inf, 0.0])
-def test_who_sees_nothing_gives_nothing(lse_of_nothing: float, device: str) -> None:
-    """Kernels do not agree on the LSE of a query that sees nothing; its weights are 0 all the same."""
+@pytest.mark.parametrize("masked_lse", [-torch.inf, torch.inf, 0.0])
+def test_fully_masked_queries_add_nothing(masked_lse: float, device: str) -> None:
+    """Kernels return different LSEs for fully masked queries; the weights must be 0 in every case."""
     q, k = pair(40, 20)
     mask = Mask.causal()
     weights, lse = weights_of(q, k, mask, scale=0.25)
-    q, k, lse = (x.to(device) for x in (q, k, lse.float().nan_to_num(neginf=lse_of_nothing)))
-    sight, bins = sight_of(mask.bind((1, 2), 40, 20, q)), Bins.of(40, 20, See(map=3))
-    found = sums(q, k, lse, sight, scale=0.25, bins=bins, blocks=SMALL)
+    q, k, lse = (x.to(device) for x in (q, k, lse.float().nan_to_num(neginf=masked_lse)))
+    bands, bins = bands_of(mask.bind((1, 2), 40, 20, q)), Bins.of(40, 20, See(map=3))
+    found = sum_over_queries(q, k, lse, bands, scale=0.25, bins=bins, blocks=SMALL)
     assert_close(found.received, weights.sum(-2), "statistic")
     assert found.map is not None
     assert (found.map[..., 0, :] == 0).all()
 
 
-def test_the_same_bits_alone_and_among_others(device: str) -> None:
+def test_a_head_has_the_same_bits_alone_and_among_others(device: str) -> None:
     q, k = pair(33, 33, H=2, G=2)
     together = check(q, k, device, Mask.causal(), bins=7)
     for h in range(2):
@@ -148,15 +148,15 @@ def test_the_same_bits_alone_and_among_others(device: str) -> None:
     bins=st.integers(1, 50),
     **ANY_MASK,
 )
-def test_anything(T: int, S: int, bins: int, left: int | None, right: int | None, ids: list[int] | None) -> None:
+def test_random_calls(T: int, S: int, bins: int, left: int | None, right: int | None, ids: list[int] | None) -> None:
     mask = any_mask(T, S, left, right, ids)
     check(*pair(T, S, H=1), "cuda" if torch.cuda.is_available() else "cpu", mask, bins)
 
 
 @pytest.mark.parametrize(("T", "S"), [(0, 5), (5, 0)])
-def test_nothing_to_look_at(T: int, S: int, device: str) -> None:
+def test_without_queries_or_keys(T: int, S: int, device: str) -> None:
     q, k = (x.to(device) for x in pair(T, S))
     lse, bins = q.new_full((1, 2, T), -torch.inf), Bins.of(T, S, See(map=3))
-    found = sums(q, k, lse, Sight(), scale=1.0, bins=bins, distance=True)
+    found = sum_over_queries(q, k, lse, MaskBands(), scale=1.0, bins=bins, distance=True)
     assert found.received.shape == (1, 2, S)
     assert not any(x.any() for x in found if x is not None)

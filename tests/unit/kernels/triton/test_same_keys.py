@@ -1,4 +1,4 @@
-"""The kernels name the same strongest keys as the definition: of equal ones the earlier, hidden ones last."""
+"""The kernels return the same top keys as the reference: the earlier of equal ones, masked ones last."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from regard import Mask, See, attend
 from regard.arrays import to_numpy
 
 
-@pytest.mark.parametrize("scale", [0.5, 64.0], ids=["telling", "weights of 0"])
+@pytest.mark.parametrize("scale", [0.5, 64.0], ids=["different weights", "weights of 0"])
 @pytest.mark.parametrize("top", [3, 30])
 @pytest.mark.parametrize("mask", [None, Mask.causal(), Mask.window(2, 1)], ids=["full", "causal", "window"])
 def test_the_same_keys_as_the_reference(mask: Mask | None, top: int, scale: float, device: str) -> None:

@@ -1,9 +1,9 @@
-"""What the passes after an output are given."""
+"""The inputs of the passes that follow an output."""
 
 import pytest
 import torch
 
-from regard.kernels.triton.second_pass import in_whole_tiles
+from regard.kernels.triton.second_pass import padded_shifts
 from tests.tolerances import assert_close
 
 
@@ -11,9 +11,9 @@ from tests.tolerances import assert_close
 def test_shifts_fill_whole_tiles(T: int, device: str) -> None:
     lse = torch.randn(2, 3, T, device=device)
     lse[1, 2, 0] = -torch.inf
-    found = in_whole_tiles(lse, 16).cpu()
+    found = padded_shifts(lse, 16).cpu()
     assert found.shape == (2, 3, -(-T // 16) * 16)
     assert (found[:, :, T:] == torch.inf).all()
     assert found[1, 2, 0] == torch.inf
-    seen = lse.cpu() != -torch.inf
-    assert_close(found[:, :, :T][seen], lse.cpu()[seen] / torch.log(torch.tensor(2.0)))
+    visible = lse.cpu() != -torch.inf
+    assert_close(found[:, :, :T][visible], lse.cpu()[visible] / torch.log(torch.tensor(2.0)))

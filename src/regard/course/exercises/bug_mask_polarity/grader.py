@@ -1,10 +1,10 @@
-"""Calls and known slips of `bug-mask-polarity`. Only `encode` is called: the mask may be mended at either end."""
+"""Calls and known mistakes of `bug-mask-polarity`. Only `encode` is called: either end may be fixed."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.edge_inputs import MASKED, SCORES, with_scores
 from regard.course.exercises.random_inputs import numbers
 from regard.course.exercises.shared_slips import FILLS
@@ -23,7 +23,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         return call("encode", ids, numbers(rng, VOCABULARY, D_MODEL), *weights, about=about)
 
     def one_hot(scores: np.ndarray, about: str) -> Call:
-        """Four tokens; `scores` is of a token that asks (row) and one that is asked (column), PAD = 0 among them."""
+        """Four tokens, PAD = 0 among them; `scores` of a query token (row) and a key token (column)."""
         ids = np.array([[1, 2, 3, 0], [3, 1, 0, 0]])
         return call("encode", ids, np.eye(4), *with_scores(rng, scores), numbers(rng, 4, 3), about=about)
 
@@ -50,25 +50,27 @@ ALONE = f"weights = np.nan_to_num(softmax(scores))\n    {LAST.replace('softmax(s
 
 LATE = "weights = softmax(scores) * mask[:, None, :]\n    weights = weights / weights.sum(axis=-1, keepdims=True)"
 
-SLIPS = (
-    *(Slip("fill-too-high", ((FILL, FILL.replace("-1e9", fill).replace("-np.inf", fill)),)) for fill in FILLS),
-    Slip("untouched", ((FILL, "np.where(mask[:, None, :], -np.inf, scores)"),)),
-    Slip("nan-swept-away", ((FILL, "np.where(mask[:, None, :], -np.inf, scores)"), (LAST, ALONE))),
-    Slip("reversed-with-big-number", ((FILL, "np.where(mask[:, None, :], -1e9, scores)"),)),
-    Slip("reversed-with-big-number", ((FILL, "scores - 1e9 * mask[:, None, :]"),)),
-    Slip("no-mask", ((FILL, "scores"),)),
-    Slip("zero-for-infinity", ((FILL, "np.where(mask[:, None, :], scores, 0)"),)),
-    Slip("mask-added", ((FILL, "scores + mask[:, None, :]"),)),
-    Slip("mask-multiplied", ((FILL, "scores"), (LAST, "return softmax(scores) * mask[:, None, :] @ V"))),
-    Slip("masked-too-late", ((FILL, "scores"), (LAST, f"{LATE}\n    return weights @ V"))),
-    Slip("by-length", ((FILL, COUNTED),)),
-    Slip("embeddings-zeroed", ((FILL, "scores"), ("embedding[ids]", "embedding[ids] * padding_mask(ids)[..., None]"))),
-    Slip("queries-hidden", ((FILL, "np.where(mask[:, :, None], scores, -np.inf)"),)),
-    Slip("queries-hidden", ((FILL, "np.where(mask[:, :, None], scores, -1e9)"),)),
-    Slip("queries-too", ((LAST, "return softmax(scores) @ V * mask[:, :, None]"),)),
-    Slip("queries-as-well", ((FILL, "np.where(mask[:, None, :] & mask[:, :, None], scores, -np.inf)"),)),
-    Slip("queries-as-well", ((FILL, "np.where(mask[:, None, :] & mask[:, :, None], scores, -1e9)"),)),
-    Slip("first-sentence", ((FILL, "np.where(mask[0], scores, -np.inf)"),)),
+MISTAKES = (
+    *(Mistake("fill-too-high", ((FILL, FILL.replace("-1e9", fill).replace("-np.inf", fill)),)) for fill in FILLS),
+    Mistake("untouched", ((FILL, "np.where(mask[:, None, :], -np.inf, scores)"),)),
+    Mistake("nan-swept-away", ((FILL, "np.where(mask[:, None, :], -np.inf, scores)"), (LAST, ALONE))),
+    Mistake("reversed-with-big-number", ((FILL, "np.where(mask[:, None, :], -1e9, scores)"),)),
+    Mistake("reversed-with-big-number", ((FILL, "scores - 1e9 * mask[:, None, :]"),)),
+    Mistake("no-mask", ((FILL, "scores"),)),
+    Mistake("zero-for-infinity", ((FILL, "np.where(mask[:, None, :], scores, 0)"),)),
+    Mistake("mask-added", ((FILL, "scores + mask[:, None, :]"),)),
+    Mistake("mask-multiplied", ((FILL, "scores"), (LAST, "return softmax(scores) * mask[:, None, :] @ V"))),
+    Mistake("masked-too-late", ((FILL, "scores"), (LAST, f"{LATE}\n    return weights @ V"))),
+    Mistake("by-length", ((FILL, COUNTED),)),
+    Mistake(
+        "embeddings-zeroed", ((FILL, "scores"), ("embedding[ids]", "embedding[ids] * padding_mask(ids)[..., None]"))
+    ),
+    Mistake("queries-hidden", ((FILL, "np.where(mask[:, :, None], scores, -np.inf)"),)),
+    Mistake("queries-hidden", ((FILL, "np.where(mask[:, :, None], scores, -1e9)"),)),
+    Mistake("queries-too", ((LAST, "return softmax(scores) @ V * mask[:, :, None]"),)),
+    Mistake("queries-as-well", ((FILL, "np.where(mask[:, None, :] & mask[:, :, None], scores, -np.inf)"),)),
+    Mistake("queries-as-well", ((FILL, "np.where(mask[:, None, :] & mask[:, :, None], scores, -1e9)"),)),
+    Mistake("first-sentence", ((FILL, "np.where(mask[0], scores, -np.inf)"),)),
 )
 
-GRADER = Grader(cases, SLIPS)
+GRADER = Grader(cases, MISTAKES)

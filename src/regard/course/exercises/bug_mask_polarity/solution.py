@@ -16,7 +16,7 @@ def softmax(x: np.ndarray) -> np.ndarray:
 def attention(Q: np.ndarray, K: np.ndarray, V: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """Q (B, T, d_k), K (B, S, d_k), V (B, S, d_v), mask (B, S) -> (B, T, d_v)"""
     scores = Q @ K.swapaxes(-1, -2) / np.sqrt(Q.shape[-1])  # (B, T, S)
-    scores = np.where(mask[:, None, :], scores, -np.inf)  # True = may look
+    scores = np.where(mask[:, None, :], scores, -np.inf)  # True = visible
     return softmax(scores) @ V
 
 

@@ -1,4 +1,4 @@
-"""Sentences of different lengths, padded with PAD, through one self-attention. Something in here is wrong.
+"""Sentences of different lengths, padded with PAD, through one self-attention. It contains one mistake.
 
 长短不一的句子，用 PAD 补齐，经过一次自注意力。这里面有一处错误。
 """

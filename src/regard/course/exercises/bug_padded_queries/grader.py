@@ -1,13 +1,13 @@
-"""Calls and known slips of `bug-padded-queries`.
+"""Calls and known mistakes of `bug-padded-queries`.
 
-Rows of padding never reach the result: whoever hides them as well is right, and hiding only them is as good as no mask.
+Rows of padding never reach the result: masking them as well is right, and masking only them equals no mask.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.edge_inputs import MASKED, SCORES, merged, with_scores
 from regard.course.exercises.random_inputs import numbers
 from regard.course.exercises.shared_slips import FILLS
@@ -25,7 +25,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         return call("sentence_vectors", ids, numbers(rng, VOCABULARY, D_MODEL), *weights, n_heads, about=about)
 
     def one_hot(about: str, *scores: np.ndarray) -> Call:
-        """Four tokens, PAD = 0 among them; `scores` of a token that asks and one that is asked, for two heads."""
+        """Four tokens, PAD = 0 among them; `scores` of a query token and a key token, for two heads."""
         ids = np.array([[1, 2, 3, 0], [3, 1, 0, 0]])
         W_q, W_k = (merged(np.stack(parts)) for parts in zip(*(with_scores(rng, each) for each in scores), strict=True))
         return call("sentence_vectors", ids, np.eye(4), W_q, W_k, numbers(rng, 4, 8), 2, about=about)
@@ -53,24 +53,24 @@ BOTH = "real[:, None, None, :] & real[:, None, :, None]"
 
 LATE = "weights = softmax(scores) * real[:, None, None, :]\n    weights = weights / weights.sum(axis=-1, keepdims=True)"
 
-SLIPS = (
-    *(Slip("fill-too-high", ((KEYS, KEYS.replace("-1e9", fill).replace("-np.inf", fill)),)) for fill in FILLS),
-    Slip("untouched", ((KEYS, "np.where(real[:, None, :, None], scores, -1e9)"),)),
-    Slip("reversed", ((KEYS, "np.where(real[:, None, None, :], -1e9, scores)"),)),
-    Slip("zero-for-infinity", ((KEYS, "np.where(real[:, None, None, :], scores, 0)"),)),
-    Slip("mask-added", ((KEYS, "scores + real[:, None, None, :]"),)),
-    Slip("weights-missing", ((KEYS, "scores"), (WEIGHTED, "(softmax(scores) * real[:, None, None, :]) @ V"))),
-    Slip("embeddings-zeroed", ((KEYS, "scores"), ("embedding[ids]", "embedding[ids] * real[:, :, None]"))),
-    Slip("masked-too-late", ((KEYS, "scores"), ("out = (softmax(scores) @ V)", f"{LATE}\n    out = (weights @ V)"))),
-    Slip(
+MISTAKES = (
+    *(Mistake("fill-too-high", ((KEYS, KEYS.replace("-1e9", fill).replace("-np.inf", fill)),)) for fill in FILLS),
+    Mistake("untouched", ((KEYS, "np.where(real[:, None, :, None], scores, -1e9)"),)),
+    Mistake("reversed", ((KEYS, "np.where(real[:, None, None, :], -1e9, scores)"),)),
+    Mistake("zero-for-infinity", ((KEYS, "np.where(real[:, None, None, :], scores, 0)"),)),
+    Mistake("mask-added", ((KEYS, "scores + real[:, None, None, :]"),)),
+    Mistake("weights-missing", ((KEYS, "scores"), (WEIGHTED, "(softmax(scores) * real[:, None, None, :]) @ V"))),
+    Mistake("embeddings-zeroed", ((KEYS, "scores"), ("embedding[ids]", "embedding[ids] * real[:, :, None]"))),
+    Mistake("masked-too-late", ((KEYS, "scores"), ("out = (softmax(scores) @ V)", f"{LATE}\n    out = (weights @ V)"))),
+    Mistake(
         "mean-and-untouched",
         ((KEYS, "np.where(real[:, None, :, None], scores, -1e9)"), (POOLED, "out.mean(axis=1)")),
     ),
-    Slip("by-length", ((KEYS, COUNTED),)),
-    Slip("empty-rows", ((KEYS, f"np.where({BOTH}, scores, -np.inf)"),)),
-    Slip("mean-of-everything", ((POOLED, "out.mean(axis=1)"),)),
-    Slip("divided-by-all", ((POOLED, "(out * real[:, :, None]).mean(axis=1)"),)),
-    Slip("first-sentence", ((KEYS, "np.where(real[0], scores, -1e9)"),)),
+    Mistake("by-length", ((KEYS, COUNTED),)),
+    Mistake("empty-rows", ((KEYS, f"np.where({BOTH}, scores, -np.inf)"),)),
+    Mistake("mean-of-everything", ((POOLED, "out.mean(axis=1)"),)),
+    Mistake("divided-by-all", ((POOLED, "(out * real[:, :, None]).mean(axis=1)"),)),
+    Mistake("first-sentence", ((KEYS, "np.where(real[0], scores, -1e9)"),)),
 )
 
-GRADER = Grader(cases, SLIPS)
+GRADER = Grader(cases, MISTAKES)

@@ -1,10 +1,10 @@
-"""Calls and known slips of `bug-residual`. Only `block` is called; gamma and beta are far from one and zero."""
+"""Calls and known mistakes of `bug-residual`. Only `block` is called; gamma and beta differ from one and zero."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.random_inputs import numbers
 
 
@@ -46,30 +46,32 @@ AFTER = (
     (f"    normed = {NORM_2}\n{SECOND}", f"    return x + {NORM_2.replace('(x', '(feed_forward(x, p)')}\n"),
 )
 
-SLIPS = (
-    Slip("untouched", (("x = x + self", "x = normed + self"), ("return x + feed", "return normed + feed"))),
-    Slip("attention-still-wrong", (("x = x + self", "x = normed + self"),)),
-    Slip("feed-forward-still-wrong", (("return x + feed", "return normed + feed"),)),
-    Slip(
+MISTAKES = (
+    Mistake("untouched", (("x = x + self", "x = normed + self"), ("return x + feed", "return normed + feed"))),
+    Mistake("attention-still-wrong", (("x = x + self", "x = normed + self"),)),
+    Mistake("feed-forward-still-wrong", (("return x + feed", "return normed + feed"),)),
+    Mistake(
         "post-norm",
         (
             (f"    normed = {NORM_1}\n{FIRST}", f"    x = x + self_attention(x, p)\n    x = {NORM_1}\n"),
             (f"    normed = {NORM_2}\n{SECOND}", f"    x = x + feed_forward(x, p)\n    return {NORM_2}\n"),
         ),
     ),
-    Slip("normed-twice", ((SECOND, f"    x = x + feed_forward(normed, p)\n    return {NORM_2}\n"),)),
-    Slip("norm-after-sublayer", AFTER),
-    Slip("norm-lost", (("self_attention(normed", "self_attention(x"), ("feed_forward(normed", "feed_forward(x"))),
-    Slip("attention-not-normed", (("self_attention(normed", "self_attention(x"),)),
-    Slip("feed-forward-not-normed", (("feed_forward(normed", "feed_forward(x"),)),
-    Slip("residual-lost", (("x = x + self", "x = self"), ("return x + feed", "return feed"))),
-    Slip("last-residual-lost", (("return x + feed", "return feed"),)),
-    Slip("first-residual-lost", (("x = x + self", "x = self"),)),
-    Slip("from-the-start", (ORIGIN, ("return x + feed", "return start + feed"))),
-    Slip("side-by-side", (ORIGIN, (NORM_2, NORM_2.replace("(x", "(start")))),
-    Slip("added-twice", (("return x + feed", "return normed + x + feed"), ("x = x + self", "x = normed + x + self"))),
-    Slip("norms-exchanged", ((NORM_1, "N1"), (NORM_2, NORM_1), ("N1", NORM_2))),
-    Slip("one-norm-for-both", (('_2"], p["beta_2', '_1"], p["beta_1'),)),
+    Mistake("normed-twice", ((SECOND, f"    x = x + feed_forward(normed, p)\n    return {NORM_2}\n"),)),
+    Mistake("norm-after-sublayer", AFTER),
+    Mistake("norm-lost", (("self_attention(normed", "self_attention(x"), ("feed_forward(normed", "feed_forward(x"))),
+    Mistake("attention-not-normed", (("self_attention(normed", "self_attention(x"),)),
+    Mistake("feed-forward-not-normed", (("feed_forward(normed", "feed_forward(x"),)),
+    Mistake("residual-lost", (("x = x + self", "x = self"), ("return x + feed", "return feed"))),
+    Mistake("last-residual-lost", (("return x + feed", "return feed"),)),
+    Mistake("first-residual-lost", (("x = x + self", "x = self"),)),
+    Mistake("from-the-start", (ORIGIN, ("return x + feed", "return start + feed"))),
+    Mistake("side-by-side", (ORIGIN, (NORM_2, NORM_2.replace("(x", "(start")))),
+    Mistake(
+        "added-twice", (("return x + feed", "return normed + x + feed"), ("x = x + self", "x = normed + x + self"))
+    ),
+    Mistake("norms-exchanged", ((NORM_1, "N1"), (NORM_2, NORM_1), ("N1", NORM_2))),
+    Mistake("one-norm-for-both", (('_2"], p["beta_2', '_1"], p["beta_1'),)),
 )
 
-GRADER = Grader(cases, SLIPS)
+GRADER = Grader(cases, MISTAKES)

@@ -1,4 +1,4 @@
-"""A pre-norm block, as GPT-2 and Llama have them (one head, no mask). Something in here is wrong.
+"""A pre-norm block, as GPT-2 and Llama have them (one head, no mask). It contains one mistake.
 
 GPT-2、Llama 里的那种 pre-norm 块（一个头，没有掩码）。这里面有错误。
 """

@@ -1,10 +1,10 @@
-"""Calls and known slips of `bug-target-leak`. Only `training_loss` is called; one call has a token twice."""
+"""Calls and known mistakes of `bug-target-leak`. Only `training_loss` is called; one call repeats a token."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.random_inputs import numbers
 
 SHAPES = {"embedding": (6, 3), "W_q": (3, 2), "W_k": (3, 2), "W_v": (3, 5), "W_o": (5, 3)}
@@ -42,25 +42,25 @@ START = "inputs, targets = np.concatenate([np.zeros_like(ids[:, :1]), ids[:, :-1
 AS_IT_CAME = (PAIR, "inputs, targets = ids, ids")
 STRICT = (TRIANGLE, "np.tril(np.ones(scores.shape[-2:], dtype=bool), k=-1)")
 
-SLIPS = (
-    Slip("untouched", (AS_IT_CAME,)),
-    Slip("cut-not-shifted", ((PAIR, "inputs, targets = ids[:, :-1], ids[:, :-1]"),)),
-    Slip("cut-in-front", ((PAIR, "inputs, targets = ids[:, 1:], ids[:, 1:]"),)),
-    Slip("cut-in-front", ((RETURN, "return cross_entropy(logits_of(ids, p)[:, 1:], targets)"),)),
-    Slip("shifted-the-wrong-way", ((PAIR, "inputs, targets = ids[:, 1:], ids[:, :-1]"),)),
-    Slip("shifted-the-wrong-way", ((RETURN, "return cross_entropy(logits_of(ids, p)[:, 1:], ids[:, :-1])"),)),
-    Slip("two-ahead", ((PAIR, "inputs, targets = ids[:, :-2], ids[:, 2:]"),)),
-    Slip("wrapped-round", ((PAIR, "inputs, targets = ids, np.roll(ids, -1, axis=1)"),)),
-    Slip("start-token", ((PAIR, START),)),
-    Slip("sentences-shifted", ((PAIR, "inputs, targets = ids[:-1], ids[1:]"),)),
-    Slip("residual-removed", (AS_IT_CAME, ("x = x + causal", "x = causal"))),
-    Slip("hidden-from-itself", (AS_IT_CAME, STRICT, ("-np.inf", "-1e9"))),
-    Slip("mask-lost", ((TRIANGLE, "np.ones(scores.shape[-2:], dtype=bool)"),)),
-    Slip("mask-one-too-far", ((TRIANGLE, "np.tril(np.ones(scores.shape[-2:], dtype=bool), k=1)"),)),
-    Slip("mask-upside-down", ((TRIANGLE, "np.triu(np.ones(scores.shape[-2:], dtype=bool))"),)),
-    Slip("not-itself", (STRICT,)),
-    Slip("last-token-only", ((RETURN, "return cross_entropy(logits_of(inputs, p)[:, -1:], targets[:, -1:])"),)),
-    Slip("summed", ((RETURN, f"{RETURN} * targets.size"),)),
+MISTAKES = (
+    Mistake("untouched", (AS_IT_CAME,)),
+    Mistake("cut-not-shifted", ((PAIR, "inputs, targets = ids[:, :-1], ids[:, :-1]"),)),
+    Mistake("cut-in-front", ((PAIR, "inputs, targets = ids[:, 1:], ids[:, 1:]"),)),
+    Mistake("cut-in-front", ((RETURN, "return cross_entropy(logits_of(ids, p)[:, 1:], targets)"),)),
+    Mistake("shifted-the-wrong-way", ((PAIR, "inputs, targets = ids[:, 1:], ids[:, :-1]"),)),
+    Mistake("shifted-the-wrong-way", ((RETURN, "return cross_entropy(logits_of(ids, p)[:, 1:], ids[:, :-1])"),)),
+    Mistake("two-ahead", ((PAIR, "inputs, targets = ids[:, :-2], ids[:, 2:]"),)),
+    Mistake("wrapped-round", ((PAIR, "inputs, targets = ids, np.roll(ids, -1, axis=1)"),)),
+    Mistake("start-token", ((PAIR, START),)),
+    Mistake("sentences-shifted", ((PAIR, "inputs, targets = ids[:-1], ids[1:]"),)),
+    Mistake("residual-removed", (AS_IT_CAME, ("x = x + causal", "x = causal"))),
+    Mistake("hidden-from-itself", (AS_IT_CAME, STRICT, ("-np.inf", "-1e9"))),
+    Mistake("mask-lost", ((TRIANGLE, "np.ones(scores.shape[-2:], dtype=bool)"),)),
+    Mistake("mask-one-too-far", ((TRIANGLE, "np.tril(np.ones(scores.shape[-2:], dtype=bool), k=1)"),)),
+    Mistake("mask-upside-down", ((TRIANGLE, "np.triu(np.ones(scores.shape[-2:], dtype=bool))"),)),
+    Mistake("not-itself", (STRICT,)),
+    Mistake("last-token-only", ((RETURN, "return cross_entropy(logits_of(inputs, p)[:, -1:], targets[:, -1:])"),)),
+    Mistake("summed", ((RETURN, f"{RETURN} * targets.size"),)),
 )
 
-GRADER = Grader(cases, SLIPS)
+GRADER = Grader(cases, MISTAKES)

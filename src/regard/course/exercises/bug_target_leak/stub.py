@@ -1,4 +1,4 @@
-"""The training loss of a small language model. Something in here is wrong.
+"""The training loss of a small language model. It contains one mistake.
 
 一个小语言模型的训练损失。这里面有一处错误。
 """

@@ -1,7 +1,7 @@
-"""The sheet of `by-hand`: three calculations, step by step, and where people go wrong.
+"""The answer sheet of `by-hand`: three calculations, step by step, and common mistakes.
 
-The first is the tutorials' own; the other two are drawn from the seed, since the lesson prints those of the tutorials.
-Every right number is calculated here; the wrong ones are calculated the wrong way, so that each can be told by name.
+The first calculation is from the tutorials; the other two depend on the seed, since the lesson prints those of the
+tutorials. Right and wrong answers are both computed here, so that each mistake can be recognised.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from regard.course.exercise import Field, Sheet, SheetSlip
-from regard.messages import Language, Words
+from regard.course.exercise import Field, Sheet, SheetMistake
+from regard.messages import Language, Message
 
 STEPS = ("scores", "scaled", "weights", "output")
 TOLERANCES = {"scores": 0.001, "scaled": 0.005, "weights": 0.005, "output": 0.01}
 
 
-class Given(NamedTuple):
+class HandInputs(NamedTuple):
     """One query, its keys and values."""
 
     q: np.ndarray
@@ -27,28 +27,30 @@ class Given(NamedTuple):
 
 
 TUTORIALS = {
-    "first": Given(np.array([1.0, 0]), np.array([[1.0, 0], [0, 1], [1, 0]]), np.array([[10.0, 0], [0, 20], [30, 0]])),
-    "second": Given(np.array([1.0]), np.array([[1], [2], [0.5]]), np.array([[10.0], [20], [5]])),
-    "third": Given(np.array([1.0, 0]), np.eye(2), np.array([[5.0, 0], [0, 10]])),
+    "first": HandInputs(
+        np.array([1.0, 0]), np.array([[1.0, 0], [0, 1], [1, 0]]), np.array([[10.0, 0], [0, 20], [30, 0]])
+    ),
+    "second": HandInputs(np.array([1.0]), np.array([[1], [2], [0.5]]), np.array([[10.0], [20], [5]])),
+    "third": HandInputs(np.array([1.0, 0]), np.eye(2), np.array([[5.0, 0], [0, 10]])),
 }
 """Seed 0."""
 
-HEAD = Words(
-    en="# Fill in the numbers between the brackets: [0.40, 0.20, 0.40]. Keep four decimals on the way, and round\n"
-    "# at the end only. Weights count to ±0.005, outputs to ±0.01.\n",
+HEAD = Message(
+    en="# Fill in the numbers between the brackets: [0.40, 0.20, 0.40]. Keep four decimals in between, and round\n"
+    "# at the end only. Tolerance: ±0.005 for weights, ±0.01 for outputs.\n",
     zh="# 把数字填进方括号：[0.40, 0.20, 0.40]。中间步骤保留四位小数，只在最后四舍五入。\n"
     "# 权重允许 ±0.005 的误差，输出允许 ±0.01。\n",
 )
 ABOUT = {
-    "scores": Words(en="q · each key", zh="q 和每个键的点积"),
-    "scaled": Words(en="scores / √d_k", zh="得分 / √d_k"),
-    "weights": Words(en="softmax(scaled)", zh="softmax(scaled)"),
-    "output": Words(en="weights · V", zh="权重 · V"),
+    "scores": Message(en="q · each key", zh="q 和每个键的点积"),
+    "scaled": Message(en="scores / √d_k", zh="得分 / √d_k"),
+    "weights": Message(en="softmax(scaled)", zh="softmax(scaled)"),
+    "output": Message(en="weights · V", zh="权重 · V"),
 }
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
-    """As it is done by hand: these scores are small."""
+    """The plain formula, as by hand: these scores are small."""
     return np.exp(x) / np.exp(x).sum()
 
 
@@ -62,24 +64,24 @@ def make(seed: int, lang: Language) -> str:
 
 
 def _plain(array: np.ndarray) -> str:
-    """Numbers as people write them: 10 and 0.5."""
+    """Numbers without trailing zeros: 10 and 0.5."""
     inner = ", ".join(_plain(part) if array.ndim > 1 else f"{part:g}" for part in array)
     return f"[{inner}]"
 
 
-# --- right, and wrong in known ways ------------------------------------------------------------------------
+# --- right answers and known mistakes ----------------------------------------------------------------------
 
-Way = Callable[[Given, np.ndarray], np.ndarray]
-"""One step: what is given, and what the step before left."""
+StepFunction = Callable[[HandInputs, np.ndarray], np.ndarray]
+"""One step of the calculation, from the inputs and the result of the previous step."""
 
 
 def calculated(
-    given: Given,
-    scale: Way = lambda given, scores: scores / np.sqrt(len(given.q)),
-    normalise: Way = lambda given, scaled: softmax(scaled),
-    gather: Way = lambda given, weights: weights @ given.V,
+    given: HandInputs,
+    scale: StepFunction = lambda given, scores: scores / np.sqrt(len(given.q)),
+    normalise: StepFunction = lambda given, scaled: softmax(scaled),
+    gather: StepFunction = lambda given, weights: weights @ given.V,
 ) -> dict[str, np.ndarray]:
-    """The four steps, each of which may be done another way; a wrong step goes on into those after it."""
+    """The results of the four steps, each of which can be replaced; a wrong step affects the later ones."""
     scores = given.K @ given.q
     scaled = scale(given, scores)
     weights = normalise(given, scaled)
@@ -87,7 +89,7 @@ def calculated(
 
 
 def fields(seed: int) -> Sequence[Field]:
-    """Four a calculation."""
+    """Four fields per calculation."""
     return [
         Field(
             f"{name}.{step}", value.round(6).tolist(), TOLERANCES[step], step, total=1.0 if step == "weights" else None
@@ -97,8 +99,8 @@ def fields(seed: int) -> Sequence[Field]:
     ]
 
 
-def changed(given: Given, ways: Mapping[str, Way]) -> dict[str, list[float]]:
-    """The answers of a calculation that come out otherwise when a step is done another way."""
+def changed(given: HandInputs, ways: Mapping[str, StepFunction]) -> dict[str, list[float]]:
+    """The answers that change when steps are replaced."""
     right = calculated(given)
     return {
         step: value.round(6).tolist()
@@ -107,15 +109,15 @@ def changed(given: Given, ways: Mapping[str, Way]) -> dict[str, list[float]]:
     }
 
 
-def shared(parts: np.ndarray) -> np.ndarray:
-    """Parts of 1."""
+def normalised(parts: np.ndarray) -> np.ndarray:
+    """Divide by the sum."""
     return parts / parts.sum()
 
 
-SLIPS: Sequence[tuple[str, Mapping[str, Way]]] = (
+MISTAKES: Sequence[tuple[str, Mapping[str, StepFunction]]] = (
     (
         "zero-score-zero-weight",
-        {"normalise": lambda given, scaled: shared(np.where(scaled == 0, 0, np.exp(scaled)))},
+        {"normalise": lambda given, scaled: normalised(np.where(scaled == 0, 0, np.exp(scaled)))},
     ),
     ("rounded-early", {"gather": lambda given, weights: np.floor(weights * 1000) / 1000 @ given.V}),
     ("rounded-early", {"gather": lambda given, weights: weights.round(2) @ given.V}),
@@ -126,9 +128,9 @@ SLIPS: Sequence[tuple[str, Mapping[str, Way]]] = (
     ("scaling-not-used", {"normalise": lambda given, scaled: softmax(scaled * np.sqrt(len(given.q)))}),
     ("no-softmax", {"normalise": lambda given, scaled: scaled}),
     ("not-normalised", {"normalise": lambda given, scaled: np.exp(scaled)}),
-    ("proportional", {"normalise": lambda given, scaled: shared(scaled)}),
-    ("winner-takes-all", {"normalise": lambda given, scaled: shared((scaled == scaled.max()).astype(float))}),
-    ("base-2", {"normalise": lambda given, scaled: shared(2**scaled)}),
+    ("proportional", {"normalise": lambda given, scaled: normalised(scaled)}),
+    ("winner-takes-all", {"normalise": lambda given, scaled: normalised((scaled == scaled.max()).astype(float))}),
+    ("base-2", {"normalise": lambda given, scaled: normalised(2**scaled)}),
     ("keys-for-values", {"gather": lambda given, weights: weights @ given.K}),
     ("plain-mean", {"gather": lambda given, weights: given.V.mean(0)}),
     ("plain-sum", {"gather": lambda given, weights: given.V.sum(0)}),
@@ -139,40 +141,40 @@ SLIPS: Sequence[tuple[str, Mapping[str, Way]]] = (
 
 
 @cache
-def inputs(seed: int) -> Mapping[str, Given]:
-    """What stands on the sheet of a seed."""
+def inputs(seed: int) -> Mapping[str, HandInputs]:
+    """The inputs on the sheet of a seed."""
     if seed == 0:
         return TUTORIALS
     rng = np.random.default_rng(seed)
     return {"first": TUTORIALS["first"], "second": _drawn(rng, 3, 4, 1), "third": _drawn(rng, 2, 2, 2)}
 
 
-def _drawn(rng: np.random.Generator, keys: int, d_k: int, d_v: int) -> Given:
-    """Small whole numbers, again and again until every slip can be told from the others."""
+def _drawn(rng: np.random.Generator, keys: int, d_k: int, d_v: int) -> HandInputs:
+    """Small integers, drawn until every mistake can be distinguished from the others."""
     while True:
         q, K = rng.integers(0, 3, d_k), rng.integers(0, 3, (keys, d_k))
-        given = Given(q.astype(float), K.astype(float), 5.0 * rng.integers(0, 7, (keys, d_v)))
-        if _telling(given):
+        given = HandInputs(q.astype(float), K.astype(float), 5.0 * rng.integers(0, 7, (keys, d_v)))
+        if _is_distinctive(given):
             return given
 
 
-def _telling(given: Given) -> bool:
-    """Small scores, one of them the largest; values of which the weights matter; no two slips with the same answers."""
+def _is_distinctive(given: HandInputs) -> bool:
+    """Small scores with a unique maximum, distinct values, and no two mistakes with the same answers."""
     scores = np.sort(given.K @ given.q)
     if not scores[-2] < scores[-1] <= 6 or len(np.unique(given.V, axis=0)) < len(given.V):
         return False
-    wrong = [(id, answers) for id, ways in SLIPS if (answers := changed(given, ways))]
+    wrong = [(id, answers) for id, ways in MISTAKES if (answers := changed(given, ways))]
     return not any(one != other and _alike(a, b) for (one, a), (other, b) in combinations(wrong, 2))
 
 
 def _alike(one: Mapping[str, list[float]], other: Mapping[str, list[float]]) -> bool:
-    """Whether one sheet of wrong answers could be taken for the other."""
+    """Whether two mistakes give indistinguishable answers."""
     return one.keys() == other.keys() and all(
         np.allclose(one[step], other[step], rtol=0, atol=2 * TOLERANCES[step]) for step in one
     )
 
 
-def _slip(id: str, ways: Mapping[str, Way]) -> SheetSlip:
+def _mistake(id: str, ways: Mapping[str, StepFunction]) -> SheetMistake:
     def answers(seed: int) -> dict[str, list[float]]:
         return {
             f"{name}.{step}": value
@@ -180,7 +182,7 @@ def _slip(id: str, ways: Mapping[str, Way]) -> SheetSlip:
             for step, value in changed(given, ways).items()
         }
 
-    return SheetSlip(id, answers)
+    return SheetMistake(id, answers)
 
 
-SHEET = Sheet(make, fields, [_slip(id, ways) for id, ways in SLIPS])
+SHEET = Sheet(make, fields, [_mistake(id, ways) for id, ways in MISTAKES])

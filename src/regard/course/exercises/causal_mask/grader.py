@@ -1,10 +1,10 @@
-"""Calls and known slips of `causal-mask`: the diagonal, the direction, and -inf rather than something like it."""
+"""Calls and known mistakes of `causal-mask`: the diagonal, the direction, and -inf instead of a substitute."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercise import Call, Grader, Mistake, call
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -21,7 +21,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
 
 CHOICE = "np.where(key > query, -np.inf, 0.0)"
 
-# Every constant that people write for "minus infinity".
+# Common substitutes for minus infinity.
 LARGE = (
     "-1e2",
     "-1e3",
@@ -44,26 +44,26 @@ LARGE = (
     "np.finfo(float).min",
 )
 
-SLIPS = (
-    Slip("zero-times-infinity", ((CHOICE, "(key > query) * -np.inf"),)),
-    Slip("wrong-side", (("key > query", "key < query"),)),
-    Slip("polarity", ((CHOICE, "np.where(key > query, 0.0, -np.inf)"),)),
-    Slip("strictly-before", (("key > query", "key >= query"),)),
-    Slip("one-ahead", (("key > query", "key > query + 1"),)),
-    Slip("itself-only", (("key > query", "key != query"),)),
-    Slip("nothing-hidden", ((CHOICE, "np.zeros((n, n))"),)),
-    Slip("anti-diagonal", (("key > query", "key > n - 1 - query"),)),
-    Slip("ones-and-zeros", ((CHOICE, "np.where(key > query, 0.0, 1.0)"),)),
-    Slip("ones-and-zeros", ((CHOICE, "np.where(key > query, 0, 1)"),)),
-    Slip("one-hides", ((CHOICE, "np.where(key > query, 1.0, 0.0)"),)),
-    Slip("one-hides", ((CHOICE, "np.where(key > query, 1, 0)"),)),
-    Slip("one-beside-infinity", ((CHOICE, "np.where(key > query, -np.inf, 1.0)"),)),
-    Slip("boolean", ((CHOICE, "key <= query"),)),
-    Slip("boolean-hides", ((CHOICE, "key > query"),)),
-    *(Slip("large-number", (("-np.inf", number),)) for number in LARGE),
-    Slip("plus-infinity", (("-np.inf", "np.inf"),)),
-    Slip("extra-axis", ((CHOICE, f"{CHOICE}[None]"),)),
-    Slip("hard-coded", (("query = ", "n = 4\n    query = "),)),
+MISTAKES = (
+    Mistake("zero-times-infinity", ((CHOICE, "(key > query) * -np.inf"),)),
+    Mistake("wrong-side", (("key > query", "key < query"),)),
+    Mistake("polarity", ((CHOICE, "np.where(key > query, 0.0, -np.inf)"),)),
+    Mistake("strictly-before", (("key > query", "key >= query"),)),
+    Mistake("one-ahead", (("key > query", "key > query + 1"),)),
+    Mistake("itself-only", (("key > query", "key != query"),)),
+    Mistake("nothing-hidden", ((CHOICE, "np.zeros((n, n))"),)),
+    Mistake("anti-diagonal", (("key > query", "key > n - 1 - query"),)),
+    Mistake("ones-and-zeros", ((CHOICE, "np.where(key > query, 0.0, 1.0)"),)),
+    Mistake("ones-and-zeros", ((CHOICE, "np.where(key > query, 0, 1)"),)),
+    Mistake("one-hides", ((CHOICE, "np.where(key > query, 1.0, 0.0)"),)),
+    Mistake("one-hides", ((CHOICE, "np.where(key > query, 1, 0)"),)),
+    Mistake("one-beside-infinity", ((CHOICE, "np.where(key > query, -np.inf, 1.0)"),)),
+    Mistake("boolean", ((CHOICE, "key <= query"),)),
+    Mistake("boolean-hides", ((CHOICE, "key > query"),)),
+    *(Mistake("large-number", (("-np.inf", number),)) for number in LARGE),
+    Mistake("plus-infinity", (("-np.inf", "np.inf"),)),
+    Mistake("extra-axis", ((CHOICE, f"{CHOICE}[None]"),)),
+    Mistake("hard-coded", (("query = ", "n = 4\n    query = "),)),
 )
 
-GRADER = Grader(cases, SLIPS)
+GRADER = Grader(cases, MISTAKES)

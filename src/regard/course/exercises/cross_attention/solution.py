@@ -2,7 +2,7 @@ import numpy as np
 
 
 def cross_attention(x: np.ndarray, memory: np.ndarray, W_q: np.ndarray, W_k: np.ndarray, W_v: np.ndarray) -> np.ndarray:
-    # Who asks: x. Who is asked, and who answers: memory. 提问的是 x；被问的、回答的都是 memory。
+    # Queries come from x, keys and values from memory. 查询来自 x，键和值来自 memory。
     Q = x @ W_q  # T d_k
     K = memory @ W_k  # S d_k
     V = memory @ W_v  # S d_v

@@ -1,14 +1,14 @@
-"""Calls and known slips of `decoder-layer`: causal self-attention, cross-attention, feed-forward, post-norm."""
+"""Calls and known mistakes of `decoder-layer`: causal self-attention, cross-attention, feed-forward, post-norm."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercise import Call, Grader, Instance, Mistake
 from regard.course.exercises.edge_inputs import MASKED, SCORES, Embedded, embedded_edges, masked_embedded, with_scores
 from regard.course.exercises.encoder_layer.grader import Sizes
 from regard.course.exercises.random_inputs import State, linear, norm, numbers, projections
-from regard.course.exercises.shared_slips import HEADS_FOR_WIDTH, TORCH_MASK_SLIPS, TORCH_SLIPS
+from regard.course.exercises.shared_slips import HEADS_FOR_WIDTH, TORCH_MASK_MISTAKES, TORCH_MISTAKES
 
 
 def weights(rng: np.random.Generator, sizes: Sizes) -> State:
@@ -20,15 +20,15 @@ def weights(rng: np.random.Generator, sizes: Sizes) -> State:
     return attention | feed_forward | norms
 
 
-def looking_back(edge: Embedded) -> State:
-    """A self-attention that gives the scores of an edge."""
+def self_attention_state(edge: Embedded) -> State:
+    """Self-attention parameters that give the scores of an edge case."""
     zeros, name = np.zeros(len(edge.W_q)), "self_attention"
     weights = {f"{name}.W_q.weight": edge.W_q.T, f"{name}.W_k.weight": edge.W_k.T}
     return weights | {f"{name}.W_q.bias": zeros, f"{name}.W_k.bias": zeros}
 
 
-def looking_across(q: np.ndarray, k: np.ndarray) -> State:
-    """A cross-attention in which every query is q (4,) in every head, and one-hot rows of memory pick their keys."""
+def cross_attention_state(q: np.ndarray, k: np.ndarray) -> State:
+    """Cross-attention parameters: every query is q (4,) in every head, and one-hot rows of memory select their keys."""
     (keys, width), name = k.shape, "cross_attention"
     W_k = np.zeros((2 * width, 2 * width))
     W_k[:keys, :width] = W_k[:keys, width:] = k
@@ -46,26 +46,26 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         gradients: bool = False,
         sizes: Sizes = (6, 2, 5),
     ) -> Call:
-        made = Made(sizes, state=weights(rng, sizes))
+        instance = Instance(sizes, state=weights(rng, sizes))
         args: tuple[np.ndarray, ...] = (numbers(rng, B, T, sizes[0]), numbers(rng, B, S, sizes[0]))
         if mask is not None:
             args += (mask,)
-        return Call("DecoderLayer", args, about=about, made=made, gradients=gradients)
+        return Call("DecoderLayer", args, about=about, instance=instance, gradients=gradients)
 
     def one_hot(about: str, given: State, x: np.ndarray, memory: np.ndarray, *mask: np.ndarray) -> Call:
-        made = Made((8, 2, 5), state=weights(rng, (8, 2, 5)) | given)
-        return Call("DecoderLayer", (x, memory, *mask), about=about, made=made)
+        instance = Instance((8, 2, 5), state=weights(rng, (8, 2, 5)) | given)
+        return Call("DecoderLayer", (x, memory, *mask), about=about, instance=instance)
 
     def across(about: str, scores: np.ndarray, *mask: np.ndarray) -> Call:
-        """Scores (1, 4) of the keys, for every query alike."""
+        """Scores (1, 4) of the keys, the same for every query."""
         q, k = with_scores(rng, scores)
-        return one_hot(about, looking_across(q[0], k), numbers(rng, 1, 3, 8), np.eye(8)[None, :4], *mask)
+        return one_hot(about, cross_attention_state(q[0], k), numbers(rng, 1, 3, 8), np.eye(8)[None, :4], *mask)
 
     def back(about: str, edge: Embedded) -> Call:
-        return one_hot(about, looking_back(edge), edge.x, numbers(rng, len(edge.x), 3, 8))
+        return one_hot(about, self_attention_state(edge), edge.x, numbers(rng, len(edge.x), 3, 8))
 
     real = np.array([[True, True, False, True]])
-    before = np.tri(4, dtype=bool)[None].repeat(2, axis=0)  # B T T: what a position may see of x
+    before = np.tri(4, dtype=bool)[None].repeat(2, axis=0)  # B T T: the visible positions of x
     return [
         decode("plain", 1, 3, 2, gradients=True),
         decode("as-long", 3, 3, 3),
@@ -96,30 +96,30 @@ TRIL = "torch.ones(T, T).tril()"
 ACTIVATE = "self.linear2(torch.relu(self.linear1(x)))"
 
 
-def body(slip: str, *lines: str) -> Slip:
-    """A slip that does the three sub-layers in lines of its own."""
+def body(mistake: str, *lines: str) -> Mistake:
+    """A mistake that replaces the lines of all three sub-layers."""
     indent = "\n        "
-    return Slip(slip, ((indent.join((BACK, FIRST, ACROSS, SECOND, THIRD)), indent.join(lines)),))
+    return Mistake(mistake, ((indent.join((BACK, FIRST, ACROSS, SECOND, THIRD)), indent.join(lines)),))
 
 
-SLIPS = (
-    Slip("causal-missing", (("(x, x, causal)", "(x, x, None)"),)),
-    Slip("causal-strict", ((TRIL, "torch.ones(T, T).tril(-1)"),)),
-    Slip("causal-upside-down", ((TRIL, "torch.ones(T, T).triu()"),)),
-    Slip("causal-other-way", ((TRIL, "torch.ones(T, T).triu(1)"),)),
-    Slip("one-too-far", ((TRIL, "torch.ones(T, T).tril(1)"),)),
-    Slip("causal-across", (("(x, memory, memory_mask)", "(x, memory, torch.ones(T, memory.shape[1]).tril())"),)),
-    Slip("looks-at-itself", (("(x, memory, memory_mask)", "(x, x, None)"),)),
-    Slip("memory-asks", (("(x, memory, memory_mask)", "(memory, x, None)"),)),
-    Slip("keys-from-x", (("self.W_k(memory)", "self.W_k(x)"),)),
+MISTAKES = (
+    Mistake("causal-missing", (("(x, x, causal)", "(x, x, None)"),)),
+    Mistake("causal-strict", ((TRIL, "torch.ones(T, T).tril(-1)"),)),
+    Mistake("causal-upside-down", ((TRIL, "torch.ones(T, T).triu()"),)),
+    Mistake("causal-other-way", ((TRIL, "torch.ones(T, T).triu(1)"),)),
+    Mistake("one-too-far", ((TRIL, "torch.ones(T, T).tril(1)"),)),
+    Mistake("causal-across", (("(x, memory, memory_mask)", "(x, memory, torch.ones(T, memory.shape[1]).tril())"),)),
+    Mistake("looks-at-itself", (("(x, memory, memory_mask)", "(x, x, None)"),)),
+    Mistake("memory-asks", (("(x, memory, memory_mask)", "(memory, x, None)"),)),
+    Mistake("keys-from-x", (("self.W_k(memory)", "self.W_k(x)"),)),
     body("asks-with-the-input", "start = x", BACK, FIRST, ACROSS.replace("(x, m", "(start, m"), SECOND, THIRD),
-    Slip("one-attention", (("self.cross_attention(x, memory", "self.self_attention(x, memory"),)),
+    Mistake("one-attention", (("self.cross_attention(x, memory", "self.self_attention(x, memory"),)),
     body("cross-first", ACROSS, "x = self.norm1(x + looked_across)", BACK, "x = self.norm2(x + looked_back)", THIRD),
     body(
         "feed-forward-second",
         *(BACK, FIRST, "x = self.norm2(x + self.feed_forward(x))", ACROSS, "x = self.norm3(x + looked_across)"),
     ),
-    Slip("no-cross-attention", ((SECOND, "x = self.norm2(x)"),)),
+    Mistake("no-cross-attention", ((SECOND, "x = self.norm2(x)"),)),
     body(
         "pre-norm",
         *("normed = self.norm1(x)", BACK.replace("(x, x", "(normed, normed"), "x = x + looked_back"),
@@ -131,29 +131,29 @@ SLIPS = (
         *("x = self.norm1(x)", BACK, "x = self.norm2(x + looked_back)"),
         *(ACROSS, "x = self.norm3(x + looked_across)", "x = x + self.feed_forward(x)"),
     ),
-    Slip("shared-norm", (("self.norm2(x +", "self.norm1(x +"), ("self.norm3(x +", "self.norm1(x +"))),
-    Slip("no-norm", ((FIRST, "x = x + looked_back"), (SECOND, "x = x + looked_across"), ("self.norm3(x +", "(x +"))),
-    Slip(
+    Mistake("shared-norm", (("self.norm2(x +", "self.norm1(x +"), ("self.norm3(x +", "self.norm1(x +"))),
+    Mistake("no-norm", ((FIRST, "x = x + looked_back"), (SECOND, "x = x + looked_across"), ("self.norm3(x +", "(x +"))),
+    Mistake(
         "no-residual",
         ((FIRST, "x = self.norm1(looked_back)"), (SECOND, "x = self.norm2(looked_across)"), ("norm3(x + ", "norm3(")),
     ),
-    Slip("no-residual-back", ((FIRST, "x = self.norm1(looked_back)"),)),
-    Slip("no-residual-across", ((SECOND, "x = self.norm2(looked_across)"),)),
-    Slip("no-residual-around-feed-forward", (("norm3(x + ", "norm3("),)),
-    Slip("no-relu", ((ACTIVATE, "self.linear2(self.linear1(x))"),)),
-    Slip("gelu", (("torch.relu", "nn.functional.gelu"),)),
-    Slip("no-scale", ((" / math.sqrt(self.d_k)", ""),)),
-    Slip("mask-ignored", ((KEYS, "memory_mask = None"),)),
-    Slip("polarity", ((KEYS, "memory_mask = memory_mask[:, None, None, :] == 0"),)),
-    Slip("memory-zeroed", ((KEYS, "memory, memory_mask = memory * memory_mask[:, :, None], None"),)),
-    Slip("mask-beside-heads", ((KEYS, "memory_mask = memory_mask[:, None, :]"),)),
+    Mistake("no-residual-back", ((FIRST, "x = self.norm1(looked_back)"),)),
+    Mistake("no-residual-across", ((SECOND, "x = self.norm2(looked_across)"),)),
+    Mistake("no-residual-around-feed-forward", (("norm3(x + ", "norm3("),)),
+    Mistake("no-relu", ((ACTIVATE, "self.linear2(self.linear1(x))"),)),
+    Mistake("gelu", (("torch.relu", "nn.functional.gelu"),)),
+    Mistake("no-scale", ((" / math.sqrt(self.d_k)", ""),)),
+    Mistake("mask-ignored", ((KEYS, "memory_mask = None"),)),
+    Mistake("polarity", ((KEYS, "memory_mask = memory_mask[:, None, None, :] == 0"),)),
+    Mistake("memory-zeroed", ((KEYS, "memory, memory_mask = memory * memory_mask[:, :, None], None"),)),
+    Mistake("mask-beside-heads", ((KEYS, "memory_mask = memory_mask[:, None, :]"),)),
     HEADS_FOR_WIDTH,
-    *(slip for slip in TORCH_SLIPS if slip.id != "causal-not-asked"),  # that is `causal-across`
-    *TORCH_MASK_SLIPS,
-    Slip(
+    *(mistake for mistake in TORCH_MISTAKES if mistake.id != "causal-not-asked"),  # that is `causal-across`
+    *TORCH_MASK_MISTAKES,
+    Mistake(
         "weights-of-self-attention", (("looked_back, _", "looked_back, back"), ("return x, weights", "return x, back"))
     ),
-    Slip("detached", ((FIRST, "x = self.norm1(x + looked_back.detach())"),)),
+    Mistake("detached", ((FIRST, "x = self.norm1(x + looked_back.detach())"),)),
 )
 
-GRADER = Grader(cases, SLIPS, weights_too=True)
+GRADER = Grader(cases, MISTAKES, weights_optional=True)

@@ -1,16 +1,16 @@
-"""Calls and known slips of `encoder-layer`: post-norm as in the paper of 2017, padding hidden as keys."""
+"""Calls and known mistakes of `encoder-layer`: post-norm as in the paper of 2017, padding hidden as keys."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercise import Call, Grader, Instance, Mistake
 from regard.course.exercises.edge_inputs import Embedded, embedded_edges, masked_embedded
 from regard.course.exercises.random_inputs import State, linear, norm, numbers, projections
-from regard.course.exercises.shared_slips import HEADS_FOR_WIDTH, TORCH_MASK_SLIPS, TORCH_SLIPS
+from regard.course.exercises.shared_slips import HEADS_FOR_WIDTH, TORCH_MASK_MISTAKES, TORCH_MISTAKES
 
 Sizes = tuple[int, int, int]
-"""d_model, n_heads, d_ff. The number of heads is never the width of a head, so one cannot stand for the other."""
+"""d_model, n_heads, d_ff. The number of heads never equals the width of a head, so that mixing them up is detected."""
 
 
 def weights(rng: np.random.Generator, sizes: Sizes) -> State:
@@ -30,18 +30,18 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         gradients: bool = False,
         sizes: Sizes = (6, 2, 5),
     ) -> Call:
-        made = Made(sizes, state=weights(rng, sizes))
+        instance = Instance(sizes, state=weights(rng, sizes))
         args = (numbers(rng, B, T, sizes[0]),) if mask is None else (numbers(rng, B, T, sizes[0]), mask)
-        return Call("EncoderLayer", args, about=about, made=made, gradients=gradients)
+        return Call("EncoderLayer", args, about=about, instance=instance, gradients=gradients)
 
     def one_hot(about: str, edge: Embedded, mask: np.ndarray | None = None) -> Call:
         given = {"W_q.weight": edge.W_q.T, "W_k.weight": edge.W_k.T, "W_q.bias": np.zeros(8), "W_k.bias": np.zeros(8)}
         state = weights(rng, (8, 2, 5)) | {f"attention.{name}": value for name, value in given.items()}
         args = (edge.x,) if mask is None else (edge.x, mask)
-        return Call("EncoderLayer", args, about=about, made=Made((8, 2, 5), state=state))
+        return Call("EncoderLayer", args, about=about, instance=Instance((8, 2, 5), state=state))
 
     real = np.array([[True, True, True, False], [True, True, False, False]])
-    keys = np.repeat(real[:, None], 4, axis=1)  # B T S: padding hides keys, from every query alike
+    keys = np.repeat(real[:, None], 4, axis=1)  # B T S: padding hides keys, for every query
     return [
         encode("plain", 1, 3, gradients=True),
         encode("longer", 3, 5),
@@ -67,12 +67,12 @@ ACTIVATE = "self.linear2(torch.relu(self.linear1(x)))"
 ZEROED = f"{SECOND}\n        x = x if mask is None else x * seen"
 NORMED = "normed = self.norm1(x)\n        attended, weights = self.attention(normed, normed, mask)"
 
-SLIPS = (
-    Slip(
+MISTAKES = (
+    Mistake(
         "pre-norm",
         ((ATTEND, NORMED), (FIRST, "x = x + attended"), (SECOND, "x = x + self.feed_forward(self.norm2(x))")),
     ),
-    Slip(
+    Mistake(
         "residual-from-normed",
         (
             (ATTEND, NORMED),
@@ -80,21 +80,21 @@ SLIPS = (
             (SECOND, "normed = self.norm2(x)\n        x = normed + self.feed_forward(normed)"),
         ),
     ),
-    Slip("shared-norm", (("self.norm2(x +", "self.norm1(x +"),)),
-    Slip("norms-swapped", ((FIRST, "x = self.norm2(x + attended)"), (SECOND, SECOND.replace("norm2", "norm1")))),
-    Slip(
+    Mistake("shared-norm", (("self.norm2(x +", "self.norm1(x +"),)),
+    Mistake("norms-swapped", ((FIRST, "x = self.norm2(x + attended)"), (SECOND, SECOND.replace("norm2", "norm1")))),
+    Mistake(
         "norm-inside", ((FIRST, "x = x + self.norm1(attended)"), (SECOND, "x = x + self.norm2(self.feed_forward(x))"))
     ),
-    Slip("no-norm", ((FIRST, "x = x + attended"), (SECOND, "x = x + self.feed_forward(x)"))),
-    Slip("one-norm-only", ((FIRST, "x = x + attended"),)),
-    Slip("no-residual", ((FIRST, "x = self.norm1(attended)"), (SECOND, "x = self.norm2(self.feed_forward(x))"))),
-    Slip("no-residual-around-attention", ((FIRST, "x = self.norm1(attended)"),)),
-    Slip("no-residual-around-feed-forward", ((SECOND, "x = self.norm2(self.feed_forward(x))"),)),
-    Slip(
+    Mistake("no-norm", ((FIRST, "x = x + attended"), (SECOND, "x = x + self.feed_forward(x)"))),
+    Mistake("one-norm-only", ((FIRST, "x = x + attended"),)),
+    Mistake("no-residual", ((FIRST, "x = self.norm1(attended)"), (SECOND, "x = self.norm2(self.feed_forward(x))"))),
+    Mistake("no-residual-around-attention", ((FIRST, "x = self.norm1(attended)"),)),
+    Mistake("no-residual-around-feed-forward", ((SECOND, "x = self.norm2(self.feed_forward(x))"),)),
+    Mistake(
         "residual-from-the-start",
         ((ATTEND, f"start = x\n        {ATTEND}"), (SECOND, SECOND.replace("x +", "start +"))),
     ),
-    Slip(
+    Mistake(
         "feed-forward-first",
         (
             (ATTEND, f"x = self.norm1(x + self.feed_forward(x))\n        {ATTEND}"),
@@ -102,25 +102,25 @@ SLIPS = (
             (f"        {SECOND}\n", ""),
         ),
     ),
-    Slip(
+    Mistake(
         "feed-forward-of-input",
         ((ATTEND, f"start = x\n        {ATTEND}"), (SECOND, SECOND.replace("d(x)", "d(start)"))),
     ),
-    Slip("no-relu", ((ACTIVATE, "self.linear2(self.linear1(x))"),)),
-    Slip("gelu", (("torch.relu", "nn.functional.gelu"),)),
-    Slip("relu-too-late", ((ACTIVATE, "torch.relu(self.linear2(self.linear1(x)))"),)),
-    Slip("no-scale", ((" / math.sqrt(self.d_k)", ""),)),
-    Slip("mask-ignored", ((KEYS, "mask = None"),)),
-    Slip("polarity", ((KEYS, "mask = mask[:, None, None, :] == 0"),)),
-    Slip("padded-queries", ((KEYS, "mask = mask[:, None, :, None]"),)),
-    Slip("padded-both", ((KEYS, "mask = mask[:, None, :, None] * mask[:, None, None, :]"),)),
-    Slip("padded-rows-zeroed", ((KEYS, f"seen = mask[:, :, None]\n            {KEYS}"), (SECOND, ZEROED))),
-    Slip("mask-beside-heads", ((KEYS, "mask = mask[:, None, :]"),)),
-    Slip("mask-beside-queries", ((KEYS, "mask = mask"),)),
+    Mistake("no-relu", ((ACTIVATE, "self.linear2(self.linear1(x))"),)),
+    Mistake("gelu", (("torch.relu", "nn.functional.gelu"),)),
+    Mistake("relu-too-late", ((ACTIVATE, "torch.relu(self.linear2(self.linear1(x)))"),)),
+    Mistake("no-scale", ((" / math.sqrt(self.d_k)", ""),)),
+    Mistake("mask-ignored", ((KEYS, "mask = None"),)),
+    Mistake("polarity", ((KEYS, "mask = mask[:, None, None, :] == 0"),)),
+    Mistake("padded-queries", ((KEYS, "mask = mask[:, None, :, None]"),)),
+    Mistake("padded-both", ((KEYS, "mask = mask[:, None, :, None] * mask[:, None, None, :]"),)),
+    Mistake("padded-rows-zeroed", ((KEYS, f"seen = mask[:, :, None]\n            {KEYS}"), (SECOND, ZEROED))),
+    Mistake("mask-beside-heads", ((KEYS, "mask = mask[:, None, :]"),)),
+    Mistake("mask-beside-queries", ((KEYS, "mask = mask"),)),
     HEADS_FOR_WIDTH,
-    *TORCH_SLIPS,
-    *TORCH_MASK_SLIPS,
-    Slip("detached", ((ATTEND, f"{ATTEND}\n        attended = attended.detach()"),)),
+    *TORCH_MISTAKES,
+    *TORCH_MASK_MISTAKES,
+    Mistake("detached", ((ATTEND, f"{ATTEND}\n        attended = attended.detach()"),)),
 )
 
-GRADER = Grader(cases, SLIPS, weights_too=True)
+GRADER = Grader(cases, MISTAKES, weights_optional=True)

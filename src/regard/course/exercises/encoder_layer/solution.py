@@ -14,7 +14,7 @@ class MultiHeadAttention(nn.Module):
         self.W_o = nn.Linear(d_model, d_model)
 
     def forward(self, x: Tensor, memory: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        # x (B, T, d_model) looks at memory (B, S, d_model); mask fits (B, n_heads, T, S), 0 or False = hidden
+        # x (B, T, d_model) attends to memory (B, S, d_model); mask fits (B, n_heads, T, S), 0 or False = hidden
         Q, K, V = self.split(self.W_q(x)), self.split(self.W_k(memory)), self.split(self.W_v(memory))
         scores = Q @ K.transpose(-2, -1) / math.sqrt(self.d_k)
         if mask is not None:

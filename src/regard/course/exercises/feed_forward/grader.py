@@ -1,10 +1,10 @@
-"""Calls and known slips of `feed-forward`: where the bend and the biases stand, for one text and for a batch."""
+"""Calls and known mistakes of `feed-forward`: position of the activation and the biases, with and without a batch."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercise import Call, Grader, Mistake, Tolerance, call
 from regard.course.exercises.random_inputs import numbers
 
 
@@ -20,7 +20,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
     return [
         drawn((3,), 2, 5),
         drawn((2, 4), 3, 5, about="batch"),
-        drawn((4,), 3, 3, about="square-weights"),  # here a transposed or swapped weight gives numbers, not an error
+        drawn((4,), 3, 3, about="square-weights"),  # here a transposed or swapped weight raises no error
         drawn((1,), 4, 6, about="one-position"),
         drawn((5,), 4, 2, about="narrow"),
         call("feed_forward", 10 * whole((3, 2)), whole((2, 4)), whole((4,)), whole((4, 2)), whole((2,)), about="large"),
@@ -32,7 +32,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
 
 
 FIRST = "x @ W_1 + b_1"
-BEND = "np.maximum(hidden, 0)"
+ACTIVATION = "np.maximum(hidden, 0)"
 RETURN = "return hidden @ W_2 + b_2"
 EXACT_GELU = """import math
 
@@ -41,37 +41,42 @@ import numpy as np
 gelu = np.vectorize(lambda h: h * (1 + math.erf(h / math.sqrt(2))) / 2)
 """
 
-SLIPS = (
-    Slip("no-bend", ((BEND, "hidden"),)),
-    Slip("bend-at-the-end", ((BEND, "hidden"), (RETURN, "return np.maximum(hidden @ W_2 + b_2, 0)"))),
-    Slip("bend-twice", ((RETURN, "return np.maximum(hidden @ W_2 + b_2, 0)"),)),
-    Slip("bend-on-input", ((FIRST, "np.maximum(x, 0) @ W_1 + b_1"), (BEND, "hidden"))),
-    Slip("bend-before-bias", ((FIRST, "np.maximum(x @ W_1, 0) + b_1"), (BEND, "hidden"))),
-    Slip("minimum", ((BEND, "np.minimum(hidden, 0)"),)),
-    Slip("absolute", ((BEND, "np.abs(hidden)"),)),
-    *(Slip("leaky", ((BEND, f"np.where(hidden > 0, hidden, {slope} * hidden)"),)) for slope in (0.01, 0.05, 0.1, 0.2)),
-    Slip("elu", ((BEND, "np.where(hidden > 0, hidden, np.exp(hidden) - 1)"),)),
-    Slip("clipped", ((BEND, "np.clip(hidden, 0, 6)"),)),
-    Slip("gelu", ((BEND, "0.5 * hidden * (1 + np.tanh(np.sqrt(2 / np.pi) * (hidden + 0.044715 * hidden**3)))"),)),
-    Slip("gelu", (("import numpy as np", EXACT_GELU), (BEND, "gelu(hidden)"))),
-    Slip("gelu", ((BEND, "hidden / (1 + np.exp(-1.702 * hidden))"),)),
-    Slip("squared", ((BEND, "np.maximum(hidden, 0) ** 2"),)),
-    Slip("silu", ((BEND, "hidden / (1 + np.exp(-hidden))"),)),
-    Slip("softplus", ((BEND, "np.log1p(np.exp(hidden))"),)),
-    Slip("sigmoid", ((BEND, "1 / (1 + np.exp(-hidden))"),)),
-    Slip("tanh", ((BEND, "np.tanh(hidden)"),)),
-    Slip("step", ((BEND, "(hidden > 0) * 1.0"),)),
-    Slip("no-first-bias", ((FIRST, "x @ W_1"),)),
-    Slip("no-second-bias", ((RETURN, "return hidden @ W_2"),)),
-    Slip("no-biases", ((FIRST, "x @ W_1"), (RETURN, "return hidden @ W_2"))),
-    Slip("transposed-weights", (("W_1 +", "W_1.T +"), ("W_2 +", "W_2.T +"))),
-    Slip("weights-swapped", ((FIRST, "x @ W_2 + b_2"), (RETURN, "return hidden @ W_1 + b_1"))),
-    Slip("residual", ((RETURN, "return x + hidden @ W_2 + b_2"),)),
-    Slip("first-half", ((RETURN, "return hidden"),)),
-    Slip("returns-input", ((RETURN, "return x"),)),
-    Slip("rounded", ((RETURN, "return np.round(hidden @ W_2 + b_2, 2)"),)),
-    Slip("mutates-input", ((RETURN, "out = hidden @ W_2 + b_2\n    x[:] = 0\n    return out"),)),
-    Slip("hard-coded", ((RETURN, "return np.array([[11.5, 0.5]])"),)),
+MISTAKES = (
+    Mistake("no-bend", ((ACTIVATION, "hidden"),)),
+    Mistake("bend-at-the-end", ((ACTIVATION, "hidden"), (RETURN, "return np.maximum(hidden @ W_2 + b_2, 0)"))),
+    Mistake("bend-twice", ((RETURN, "return np.maximum(hidden @ W_2 + b_2, 0)"),)),
+    Mistake("bend-on-input", ((FIRST, "np.maximum(x, 0) @ W_1 + b_1"), (ACTIVATION, "hidden"))),
+    Mistake("bend-before-bias", ((FIRST, "np.maximum(x @ W_1, 0) + b_1"), (ACTIVATION, "hidden"))),
+    Mistake("minimum", ((ACTIVATION, "np.minimum(hidden, 0)"),)),
+    Mistake("absolute", ((ACTIVATION, "np.abs(hidden)"),)),
+    *(
+        Mistake("leaky", ((ACTIVATION, f"np.where(hidden > 0, hidden, {slope} * hidden)"),))
+        for slope in (0.01, 0.05, 0.1, 0.2)
+    ),
+    Mistake("elu", ((ACTIVATION, "np.where(hidden > 0, hidden, np.exp(hidden) - 1)"),)),
+    Mistake("clipped", ((ACTIVATION, "np.clip(hidden, 0, 6)"),)),
+    Mistake(
+        "gelu", ((ACTIVATION, "0.5 * hidden * (1 + np.tanh(np.sqrt(2 / np.pi) * (hidden + 0.044715 * hidden**3)))"),)
+    ),
+    Mistake("gelu", (("import numpy as np", EXACT_GELU), (ACTIVATION, "gelu(hidden)"))),
+    Mistake("gelu", ((ACTIVATION, "hidden / (1 + np.exp(-1.702 * hidden))"),)),
+    Mistake("squared", ((ACTIVATION, "np.maximum(hidden, 0) ** 2"),)),
+    Mistake("silu", ((ACTIVATION, "hidden / (1 + np.exp(-hidden))"),)),
+    Mistake("softplus", ((ACTIVATION, "np.log1p(np.exp(hidden))"),)),
+    Mistake("sigmoid", ((ACTIVATION, "1 / (1 + np.exp(-hidden))"),)),
+    Mistake("tanh", ((ACTIVATION, "np.tanh(hidden)"),)),
+    Mistake("step", ((ACTIVATION, "(hidden > 0) * 1.0"),)),
+    Mistake("no-first-bias", ((FIRST, "x @ W_1"),)),
+    Mistake("no-second-bias", ((RETURN, "return hidden @ W_2"),)),
+    Mistake("no-biases", ((FIRST, "x @ W_1"), (RETURN, "return hidden @ W_2"))),
+    Mistake("transposed-weights", (("W_1 +", "W_1.T +"), ("W_2 +", "W_2.T +"))),
+    Mistake("weights-swapped", ((FIRST, "x @ W_2 + b_2"), (RETURN, "return hidden @ W_1 + b_1"))),
+    Mistake("residual", ((RETURN, "return x + hidden @ W_2 + b_2"),)),
+    Mistake("first-half", ((RETURN, "return hidden"),)),
+    Mistake("returns-input", ((RETURN, "return x"),)),
+    Mistake("rounded", ((RETURN, "return np.round(hidden @ W_2 + b_2, 2)"),)),
+    Mistake("mutates-input", ((RETURN, "out = hidden @ W_2 + b_2\n    x[:] = 0\n    return out"),)),
+    Mistake("hard-coded", ((RETURN, "return np.array([[11.5, 0.5]])"),)),
 )
 
-GRADER = Grader(cases, SLIPS, tolerance=Tolerance(rtol=1e-5, atol=1e-6))
+GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

@@ -1,12 +1,12 @@
-"""Calls and known slips of `gqa`: several groupings, both ends (one group, one head a group), large scores."""
+"""Calls and known mistakes of `gqa`: several groupings, both extremes (one group, one head per group), large scores."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.edge_inputs import heads
-from regard.course.exercises.random_inputs import numbers, towering
+from regard.course.exercises.random_inputs import large_scores, numbers
 from regard.course.exercises.shared_slips import EPS, zero_scores_lost
 
 
@@ -14,12 +14,12 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
     def grouped(H: int, G: int, about: str, T: int = 2, S: int = 5, d_k: int = 3, d_v: int = 4) -> Call:
         Q, K, V = numbers(rng, H, T, d_k), numbers(rng, G, S, d_k), numbers(rng, G, S, d_v)
         if about == "large":
-            high = [towering(rng, T, S) for _ in range(H)]
+            high = [large_scores(rng, T, S) for _ in range(H)]
             Q, K = np.stack([q for q, _ in high]), np.stack([k for _, k in high[:G]])
         return call("grouped_query_attention", Q, K, V, about=about)
 
     def shared(about: str, q: np.ndarray, k: np.ndarray) -> Call:
-        """Two query heads a group: q (G, 2 T, 4) becomes (2 G, T, 4)."""
+        """Two query heads per group: q (G, 2 T, 4) becomes (2 G, T, 4)."""
         return call("grouped_query_attention", q.reshape(4, -1, 4), k, numbers(rng, 2, 4, 5), about=about)
 
     return [
@@ -46,41 +46,41 @@ GROUPED = ".reshape(-1, shared_by, Q.shape[1], {}.shape[-1])"
 EXP = "np.exp(scores - scores.max(axis=-1, keepdims=True))"
 DIVIDE = "weights / weights.sum(axis=-1, keepdims=True)"
 
-SLIPS = (
-    Slip("tiled", ((K_SHARED, K_TILED), (V_SHARED, V_TILED))),
-    Slip("values-tiled", ((V_SHARED, V_TILED),)),
-    Slip("keys-tiled", ((K_SHARED, K_TILED),)),
-    Slip("first-group", ((K_SHARED, "K[:1]"), (V_SHARED, "V[:1]"))),
-    Slip("groups-averaged", ((K_SHARED, "K.mean(axis=0)"), (V_SHARED, "V.mean(axis=0)"))),
-    Slip(
+MISTAKES = (
+    Mistake("tiled", ((K_SHARED, K_TILED), (V_SHARED, V_TILED))),
+    Mistake("values-tiled", ((V_SHARED, V_TILED),)),
+    Mistake("keys-tiled", ((K_SHARED, K_TILED),)),
+    Mistake("first-group", ((K_SHARED, "K[:1]"), (V_SHARED, "V[:1]"))),
+    Mistake("groups-averaged", ((K_SHARED, "K.mean(axis=0)"), (V_SHARED, "V.mean(axis=0)"))),
+    Mistake(
         "queries-averaged",
         ((SHARE, f"{SHARE}\n    Q = np.repeat(Q{GROUPED.format('Q')}.mean(1), shared_by, axis=0)"),),
     ),
-    Slip("one-head-a-group", ((LAST, f"return (weights @ V){GROUPED.format('V')}.mean(axis=1)"),)),
-    Slip(
+    Mistake("one-head-a-group", ((LAST, f"return (weights @ V){GROUPED.format('V')}.mean(axis=1)"),)),
+    Mistake(
         "heads-reordered",
         ((LAST, f"return (weights @ V){GROUPED.format('V')}.swapaxes(0, 1).reshape(len(Q), -1, V.shape[-1])"),),
     ),
-    Slip("no-scale", ((" / np.sqrt(Q.shape[-1])", ""),)),
-    Slip("sqrt-group", (("np.sqrt(Q.shape[-1])", "np.sqrt(Q.shape[-1] * shared_by)"),)),
-    Slip("sqrt-all-heads", (("np.sqrt(Q.shape[-1])", "np.sqrt(Q.shape[-1] * len(Q))"),)),
-    Slip("sqrt-length", (("np.sqrt(Q.shape[-1])", "np.sqrt(K.shape[-2])"),)),
-    Slip("divided-by-d-k", (("np.sqrt(Q.shape[-1])", "Q.shape[-1]"),)),
-    Slip("over-queries", (("axis=-1", "axis=-2"),)),
-    Slip("over-everything", (("axis=-1", "axis=(-2, -1)"),)),
-    Slip(
+    Mistake("no-scale", ((" / np.sqrt(Q.shape[-1])", ""),)),
+    Mistake("sqrt-group", (("np.sqrt(Q.shape[-1])", "np.sqrt(Q.shape[-1] * shared_by)"),)),
+    Mistake("sqrt-all-heads", (("np.sqrt(Q.shape[-1])", "np.sqrt(Q.shape[-1] * len(Q))"),)),
+    Mistake("sqrt-length", (("np.sqrt(Q.shape[-1])", "np.sqrt(K.shape[-2])"),)),
+    Mistake("divided-by-d-k", (("np.sqrt(Q.shape[-1])", "Q.shape[-1]"),)),
+    Mistake("over-queries", (("axis=-1", "axis=-2"),)),
+    Mistake("over-everything", (("axis=-1", "axis=(-2, -1)"),)),
+    Mistake(
         "not-weighted",
         ((LAST, "return np.broadcast_to(V.mean(1, keepdims=True), (*Q.shape[:2], V.shape[-1])).copy()"),),
     ),
-    Slip("no-softmax", (("weights / weights.sum(axis=-1, keepdims=True)", "scores"),)),
-    Slip("one-maximum", ((".max(axis=-1, keepdims=True)", ".max()"),)),
-    Slip("one-maximum", ((".max(axis=-1, keepdims=True)", ".max(axis=(-2, -1), keepdims=True)"),)),
-    Slip(
+    Mistake("no-softmax", (("weights / weights.sum(axis=-1, keepdims=True)", "scores"),)),
+    Mistake("one-maximum", ((".max(axis=-1, keepdims=True)", ".max()"),)),
+    Mistake("one-maximum", ((".max(axis=-1, keepdims=True)", ".max(axis=(-2, -1), keepdims=True)"),)),
+    Mistake(
         "causal-not-asked", ((EXP, EXP.replace("scores", "np.where(np.tri(*scores.shape[1:]) > 0, scores, -np.inf)")),)
     ),
-    Slip("zero-score-zero-weight", ((EXP, zero_scores_lost(EXP)),)),
-    *(Slip("eps-added", ((DIVIDE, f"weights / (weights.sum(axis=-1, keepdims=True) + {eps})"),)) for eps in EPS),
-    Slip("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
+    Mistake("zero-score-zero-weight", ((EXP, zero_scores_lost(EXP)),)),
+    *(Mistake("eps-added", ((DIVIDE, f"weights / (weights.sum(axis=-1, keepdims=True) + {eps})"),)) for eps in EPS),
+    Mistake("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
 )
 
-GRADER = Grader(cases, SLIPS)
+GRADER = Grader(cases, MISTAKES)

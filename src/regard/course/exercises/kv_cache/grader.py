@@ -1,12 +1,12 @@
-"""Calls and known slips of `kv-cache`: a prompt, single steps, and chunks that follow what is already there."""
+"""Calls and known mistakes of `kv-cache`: a prompt, single steps, and chunks after a filled cache."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.edge_inputs import MASKED, edges, with_scores
-from regard.course.exercises.random_inputs import numbers, towering
+from regard.course.exercises.random_inputs import large_scores, numbers
 from regard.course.exercises.shared_slips import EPS, FILLS, zero_scores_lost
 
 D_K, D_V = 4, 6
@@ -25,7 +25,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         return call("attend_with_cache", q, k[1:], numbers(rng, 3, D_V), cache, about=about)
 
     visible = np.tri(3, 4, 1, dtype=bool)
-    q, k = towering(rng, 2, 5)  # four numbers wide, as D_K
+    q, k = large_scores(rng, 2, 5)  # width 4, as D_K
     return [
         call("attend_with_cache", *new(1), about="first"),
         call("attend_with_cache", *new(3), None, about="prompt"),
@@ -48,38 +48,40 @@ HIDDEN = "np.arange(S) > query_at"
 EXP = "np.exp(scores - scores.max(axis=-1, keepdims=True))"
 DIVIDE = "weights / weights.sum(axis=-1, keepdims=True)"
 
-SLIPS = (
-    Slip("cache-unused", (("if cache is not None:", "if False:"),)),
-    Slip(
+MISTAKES = (
+    Mistake("cache-unused", (("if cache is not None:", "if False:"),)),
+    Mistake(
         "only-new-keys",
         ((LENGTHS, f"grown = (K, V)\n    K, V = k, v\n    {LENGTHS}"), (RETURN, "return weights @ V, grown")),
     ),
-    Slip("not-grown", ((RETURN, "return weights @ V, (cache or (k, v))"),)),
-    Slip("only-new-kept", ((RETURN, "return weights @ V, (k, v)"),)),
-    Slip("new-before-old", ((JOINED, "np.concatenate([k, cache[0]]), np.concatenate([v, cache[1]])"),)),
-    Slip("cache-swapped", ((RETURN, "return weights @ V, (V, K)"),)),
-    Slip("from-the-left", (("np.arange(S - T, S)", "np.arange(T)"),)),
-    Slip("sees-the-future", ((HIDDEN, "np.zeros((T, S), dtype=bool)"),)),
-    Slip("one-too-far", ((HIDDEN, "np.arange(S) > query_at + 1"),)),
-    Slip("chunk-hidden", ((HIDDEN, "np.arange(S) > np.minimum(query_at, max(S - T - 1, 0))"),)),
-    Slip("not-itself", ((HIDDEN, "np.arange(S) >= query_at"),)),
-    Slip("not-itself", ((HIDDEN, "np.arange(S) >= query_at"), ("-np.inf", "-1e9"))),
-    Slip("future-only", ((HIDDEN, "np.arange(S) < query_at"),)),
-    Slip("mask-after-softmax", ((HIDE, ""), (NORMALISE, f"{NORMALISE}\n    weights = np.where(hidden, 0, weights)"))),
-    Slip("zero-for-infinity", ((HIDE, "scores = np.where(hidden, 0, scores)"),)),
-    Slip("not-weighted", (("np.exp(scores - scores.max(axis=-1, keepdims=True))", "np.where(hidden, 0.0, 1.0)"),)),
-    Slip("values-returned", ((RETURN, "return v.copy(), (K, V)"),)),
-    Slip("no-softmax", ((NORMALISE, "weights = np.where(hidden, 0, scores)"),)),
-    Slip("no-scale", ((" / np.sqrt(q.shape[-1])", ""),)),
-    Slip("divided-by-d-k", (("np.sqrt(q.shape[-1])", "q.shape[-1]"),)),
-    Slip("sqrt-length", (("np.sqrt(q.shape[-1])", "np.sqrt(len(K))"),)),
-    Slip("over-queries", (("axis=-1", "axis=0"),)),
-    Slip("one-maximum", ((".max(axis=-1, keepdims=True)", ".max()"),)),
-    Slip("zero-score-zero-weight", ((EXP, zero_scores_lost(EXP)),)),
-    *(Slip("eps-added", ((DIVIDE, f"weights / (weights.sum(axis=-1, keepdims=True) + {eps})"),)) for eps in EPS),
-    *(Slip("fill-too-high", (("-np.inf", fill),)) for fill in FILLS),
-    Slip("masked-too-late", ((HIDE, ""), (EXP, f"{EXP} * ~hidden"))),
-    Slip("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
+    Mistake("not-grown", ((RETURN, "return weights @ V, (cache or (k, v))"),)),
+    Mistake("only-new-kept", ((RETURN, "return weights @ V, (k, v)"),)),
+    Mistake("new-before-old", ((JOINED, "np.concatenate([k, cache[0]]), np.concatenate([v, cache[1]])"),)),
+    Mistake("cache-swapped", ((RETURN, "return weights @ V, (V, K)"),)),
+    Mistake("from-the-left", (("np.arange(S - T, S)", "np.arange(T)"),)),
+    Mistake("sees-the-future", ((HIDDEN, "np.zeros((T, S), dtype=bool)"),)),
+    Mistake("one-too-far", ((HIDDEN, "np.arange(S) > query_at + 1"),)),
+    Mistake("chunk-hidden", ((HIDDEN, "np.arange(S) > np.minimum(query_at, max(S - T - 1, 0))"),)),
+    Mistake("not-itself", ((HIDDEN, "np.arange(S) >= query_at"),)),
+    Mistake("not-itself", ((HIDDEN, "np.arange(S) >= query_at"), ("-np.inf", "-1e9"))),
+    Mistake("future-only", ((HIDDEN, "np.arange(S) < query_at"),)),
+    Mistake(
+        "mask-after-softmax", ((HIDE, ""), (NORMALISE, f"{NORMALISE}\n    weights = np.where(hidden, 0, weights)"))
+    ),
+    Mistake("zero-for-infinity", ((HIDE, "scores = np.where(hidden, 0, scores)"),)),
+    Mistake("not-weighted", (("np.exp(scores - scores.max(axis=-1, keepdims=True))", "np.where(hidden, 0.0, 1.0)"),)),
+    Mistake("values-returned", ((RETURN, "return v.copy(), (K, V)"),)),
+    Mistake("no-softmax", ((NORMALISE, "weights = np.where(hidden, 0, scores)"),)),
+    Mistake("no-scale", ((" / np.sqrt(q.shape[-1])", ""),)),
+    Mistake("divided-by-d-k", (("np.sqrt(q.shape[-1])", "q.shape[-1]"),)),
+    Mistake("sqrt-length", (("np.sqrt(q.shape[-1])", "np.sqrt(len(K))"),)),
+    Mistake("over-queries", (("axis=-1", "axis=0"),)),
+    Mistake("one-maximum", ((".max(axis=-1, keepdims=True)", ".max()"),)),
+    Mistake("zero-score-zero-weight", ((EXP, zero_scores_lost(EXP)),)),
+    *(Mistake("eps-added", ((DIVIDE, f"weights / (weights.sum(axis=-1, keepdims=True) + {eps})"),)) for eps in EPS),
+    *(Mistake("fill-too-high", (("-np.inf", fill),)) for fill in FILLS),
+    Mistake("masked-too-late", ((HIDE, ""), (EXP, f"{EXP} * ~hidden"))),
+    Mistake("unstable", ((" - scores.max(axis=-1, keepdims=True)", ""),)),
 )
 
-GRADER = Grader(cases, SLIPS)
+GRADER = Grader(cases, MISTAKES)

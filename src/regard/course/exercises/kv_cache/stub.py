@@ -6,7 +6,7 @@ Cache = tuple[np.ndarray, np.ndarray]
 def attend_with_cache(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, cache: Cache | None = None
 ) -> tuple[np.ndarray, Cache]:
-    """Causal attention of T new positions over all positions so far; also the cache, grown by the new keys and values.
+    """Causal attention of T new positions over all positions so far; also the cache with the new keys and values.
 
     T 个新位置对目前为止所有位置做因果注意力；同时返回加上了新的键和值的缓存。
     """

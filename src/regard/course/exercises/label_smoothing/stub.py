@@ -6,5 +6,5 @@ def label_smoothing_loss(logits: np.ndarray, targets: np.ndarray, smoothing: flo
 
     对平滑后的目标求交叉熵，在计入的词元上取平均。
     """
-    # logits (N, V), targets (N,) whole numbers -> one number
+    # logits (N, V), targets (N,) integers -> one number
     raise NotImplementedError

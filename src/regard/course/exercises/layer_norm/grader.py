@@ -1,16 +1,16 @@
-"""Calls and known slips of `layer-norm`: which axis, which variance, and an eps that can be seen in the numbers."""
+"""Calls and known mistakes of `layer-norm`: the axis, the variance, and an eps large enough to matter."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercise import Call, Grader, Mistake, Tolerance, call
 from regard.course.exercises.random_inputs import numbers
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
     def drawn(*shape: int) -> tuple[np.ndarray, ...]:
-        # So wide that the default eps cannot be seen: where it matters, a call says so.
+        # A spread so large that the default eps has no visible effect; the calls about eps use other inputs.
         gamma = np.round(numbers(rng, shape[-1], spread=0.5) + 1, 2)
         return np.round(numbers(rng, *shape, spread=5.0) + 1, 2), gamma, numbers(rng, shape[-1])
 
@@ -36,35 +36,35 @@ CENTRED = "(x - mean) / np.sqrt(variance + eps)"
 RETURN = "return gamma * normal + beta"
 OTHER = ("1e-1", "1e-2", "1e-3", "1e-4", "1e-6", "1e-7", "1e-8", "1e-9", "1e-10", "1e-12")
 
-SLIPS = (
-    Slip("first-axis", (("axis=-1", "axis=0"),)),
-    Slip("axis-one", (("axis=-1", "axis=1"),)),
-    Slip("last-two-axes", (("axis=-1", "axis=(-2, -1)"),)),
-    Slip("whole-array", (("axis=-1, keepdims=True", ""),)),
-    Slip(
+MISTAKES = (
+    Mistake("first-axis", (("axis=-1", "axis=0"),)),
+    Mistake("axis-one", (("axis=-1", "axis=1"),)),
+    Mistake("last-two-axes", (("axis=-1", "axis=(-2, -1)"),)),
+    Mistake("whole-array", (("axis=-1, keepdims=True", ""),)),
+    Mistake(
         "sample-variance",
         ((".mean(axis=-1, keepdims=True)  #", ".sum(axis=-1, keepdims=True) / (x.shape[-1] - 1)  #"),),
     ),
-    Slip("eps-outside", ((CENTRED, "(x - mean) / (np.sqrt(variance) + eps)"),)),
-    Slip("no-eps", ((" + eps", ""),)),
-    Slip("eps-fixed", ((" + eps", " + 1e-5"),)),
-    *(Slip("eps-other", (("eps: float = 1e-5", f"eps: float = {eps}"),)) for eps in OTHER),
-    Slip("by-variance", ((CENTRED, "(x - mean) / (variance + eps)"),)),
-    Slip("not-divided", ((CENTRED, "x - mean"),)),
-    Slip("not-centred", ((CENTRED, "x / np.sqrt(variance + eps)"),)),
-    Slip("rms-norm", ((CENTRED, "x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)"),)),
-    Slip("min-max", ((CENTRED, "(x - x.min(-1, keepdims=True)) / (np.ptp(x, -1)[..., None] + eps)"),)),
-    Slip("no-gamma-beta", ((RETURN, "return normal"),)),
-    Slip("no-beta", ((RETURN, "return gamma * normal"),)),
-    Slip("no-gamma", ((RETURN, "return normal + beta"),)),
-    Slip("gamma-beta-swapped", ((RETURN, "return beta * normal + gamma"),)),
-    Slip("beta-first", ((RETURN, "return gamma * (normal + beta)"),)),
-    Slip("gamma-plus-one", ((RETURN, "return (1 + gamma) * normal + beta"),)),
-    Slip("residual", ((RETURN, "return x + gamma * normal + beta"),)),
-    Slip("returns-input", ((RETURN, "return x"),)),
-    Slip("rounded", ((RETURN, "return np.round(gamma * normal + beta, 3)"),)),
-    Slip("mutates-input", ((f"normal = {CENTRED}", "x -= mean\n    normal = x / np.sqrt(variance + eps)"),)),
-    Slip("hard-coded", ((RETURN, "return np.array([[-1.2247, 0.0, 1.2247]])"),)),
+    Mistake("eps-outside", ((CENTRED, "(x - mean) / (np.sqrt(variance) + eps)"),)),
+    Mistake("no-eps", ((" + eps", ""),)),
+    Mistake("eps-fixed", ((" + eps", " + 1e-5"),)),
+    *(Mistake("eps-other", (("eps: float = 1e-5", f"eps: float = {eps}"),)) for eps in OTHER),
+    Mistake("by-variance", ((CENTRED, "(x - mean) / (variance + eps)"),)),
+    Mistake("not-divided", ((CENTRED, "x - mean"),)),
+    Mistake("not-centred", ((CENTRED, "x / np.sqrt(variance + eps)"),)),
+    Mistake("rms-norm", ((CENTRED, "x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)"),)),
+    Mistake("min-max", ((CENTRED, "(x - x.min(-1, keepdims=True)) / (np.ptp(x, -1)[..., None] + eps)"),)),
+    Mistake("no-gamma-beta", ((RETURN, "return normal"),)),
+    Mistake("no-beta", ((RETURN, "return gamma * normal"),)),
+    Mistake("no-gamma", ((RETURN, "return normal + beta"),)),
+    Mistake("gamma-beta-swapped", ((RETURN, "return beta * normal + gamma"),)),
+    Mistake("beta-first", ((RETURN, "return gamma * (normal + beta)"),)),
+    Mistake("gamma-plus-one", ((RETURN, "return (1 + gamma) * normal + beta"),)),
+    Mistake("residual", ((RETURN, "return x + gamma * normal + beta"),)),
+    Mistake("returns-input", ((RETURN, "return x"),)),
+    Mistake("rounded", ((RETURN, "return np.round(gamma * normal + beta, 3)"),)),
+    Mistake("mutates-input", ((f"normal = {CENTRED}", "x -= mean\n    normal = x / np.sqrt(variance + eps)"),)),
+    Mistake("hard-coded", ((RETURN, "return np.array([[-1.2247, 0.0, 1.2247]])"),)),
 )
 
-GRADER = Grader(cases, SLIPS, tolerance=Tolerance(rtol=1e-5, atol=1e-5))
+GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-5))

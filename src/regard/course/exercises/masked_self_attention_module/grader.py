@@ -1,30 +1,30 @@
-"""Calls and known slips of `masked-self-attention-module`: one head, masks of three kinds of number."""
+"""Calls and known mistakes of `masked-self-attention-module`: one head, masks of three dtypes."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercise import Call, Grader, Instance, Mistake
 from regard.course.exercises.edge_inputs import Embedded, embedded_edges, masked_embedded, some_visible
 from regard.course.exercises.random_inputs import matrices, numbers, visible
-from regard.course.exercises.shared_slips import BIAS_SLIPS, TORCH_MASK_SLIPS, TORCH_SLIPS
+from regard.course.exercises.shared_slips import BIAS_MISTAKES, TORCH_MASK_MISTAKES, TORCH_MISTAKES
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
     def attend(about: str, B: int, T: int, d_model: int, mask: np.ndarray | None, gradients: bool = False) -> Call:
-        made = Made((d_model,), state=matrices(rng, d_model))
+        instance = Instance((d_model,), state=matrices(rng, d_model))
         args = (numbers(rng, B, T, d_model),) if mask is None else (numbers(rng, B, T, d_model), mask)
-        return Call("SingleHeadSelfAttentionWithMask", args, about=about, made=made, gradients=gradients)
+        return Call("SingleHeadSelfAttentionWithMask", args, about=about, instance=instance, gradients=gradients)
 
-    def one_hot(about: str, made: Embedded, mask: np.ndarray | None = None) -> Call:
-        state = matrices(rng, 4) | {"W_Q": made.W_q, "W_K": made.W_k, "b_Q": np.zeros(4), "b_K": np.zeros(4)}
-        args = (made.x,) if mask is None else (made.x, mask)
-        return Call("SingleHeadSelfAttentionWithMask", args, about=about, made=Made((4,), state=state))
+    def one_hot(about: str, edge: Embedded, mask: np.ndarray | None = None) -> Call:
+        state = matrices(rng, 4) | {"W_Q": edge.W_q, "W_K": edge.W_k, "b_Q": np.zeros(4), "b_K": np.zeros(4)}
+        args = (edge.x,) if mask is None else (edge.x, mask)
+        return Call("SingleHeadSelfAttentionWithMask", args, about=about, instance=Instance((4,), state=state))
 
     some = some_visible(rng, 4, 4)[None]
     padding = np.ones((2, 4, 4), dtype=np.int64)
     padding[0, :, 3:] = padding[1, :, 2:] = 0
-    window = np.tril(np.triu(np.ones((1, 4, 4)), -2))  # itself and two before; turned round, no row is empty
+    window = np.tril(np.triu(np.ones((1, 4, 4)), -2))  # itself and two before; inverted, no row is empty
     return [
         attend("plain", 1, 2, 3, None),
         attend("mask", 2, 3, 4, visible(rng, 2, 3), gradients=True),
@@ -47,29 +47,29 @@ HIDE_LATE = "\n        weights = weights if mask is None else weights.masked_fil
 ROOT = "math.sqrt(self.d_model)"
 BIASES = (" + self.b_Q", " + self.b_K", " + self.b_V", " + self.b_O")
 
-SLIPS = (
-    Slip("polarity", (("mask == 0", "mask != 0"),)),
-    Slip("mask-after-softmax", ((FILL, "pass"), (WEIGHTS, WEIGHTS + HIDE_LATE))),
-    Slip("zero-for-infinity", ((FILL, "scores = scores.masked_fill(mask == 0, 0.0)"),)),
-    Slip("mask-added", ((FILL, "scores = scores + mask"),)),
-    Slip("mask-ignored", ((FILL, "pass"),)),
-    Slip("mask-transposed", (("mask == 0", "mask.transpose(-2, -1) == 0"),)),
-    Slip("first-mask-for-all", (("mask == 0", "mask[:1] == 0"),)),
-    Slip("values-hidden-only", ((FILL, "V = V * mask[:, -1].unsqueeze(-1)"),)),
-    Slip("no-scale", ((f" / {ROOT}", ""),)),
-    Slip("divided-by-d-k", ((ROOT, "self.d_model"),)),
-    Slip("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=1)"),)),
+MISTAKES = (
+    Mistake("polarity", (("mask == 0", "mask != 0"),)),
+    Mistake("mask-after-softmax", ((FILL, "pass"), (WEIGHTS, WEIGHTS + HIDE_LATE))),
+    Mistake("zero-for-infinity", ((FILL, "scores = scores.masked_fill(mask == 0, 0.0)"),)),
+    Mistake("mask-added", ((FILL, "scores = scores + mask"),)),
+    Mistake("mask-ignored", ((FILL, "pass"),)),
+    Mistake("mask-transposed", (("mask == 0", "mask.transpose(-2, -1) == 0"),)),
+    Mistake("first-mask-for-all", (("mask == 0", "mask[:1] == 0"),)),
+    Mistake("values-hidden-only", ((FILL, "V = V * mask[:, -1].unsqueeze(-1)"),)),
+    Mistake("no-scale", ((f" / {ROOT}", ""),)),
+    Mistake("divided-by-d-k", ((ROOT, "self.d_model"),)),
+    Mistake("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=1)"),)),
     # A column of padding, softmaxed, is NaN with -inf and even with a very small number.
-    Slip("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=1)"), ("-math.inf", "-1e9"))),
-    Slip("bias-forgotten", tuple((bias, "") for bias in BIASES)),
-    Slip("input-biases-forgotten", tuple((bias, "") for bias in BIASES[:3])),
-    *BIAS_SLIPS,
-    Slip("output-bias-forgotten", ((BIASES[3], ""),)),
-    Slip("weight-transposed", tuple((f" @ self.W_{letter}", f" @ self.W_{letter}.T") for letter in "QKVO")),
-    Slip("no-output-matrix", (("out @ self.W_O + self.b_O", "out"),)),
-    *TORCH_SLIPS,
-    *TORCH_MASK_SLIPS,
-    Slip("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),
+    Mistake("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=1)"), ("-math.inf", "-1e9"))),
+    Mistake("bias-forgotten", tuple((bias, "") for bias in BIASES)),
+    Mistake("input-biases-forgotten", tuple((bias, "") for bias in BIASES[:3])),
+    *BIAS_MISTAKES,
+    Mistake("output-bias-forgotten", ((BIASES[3], ""),)),
+    Mistake("weight-transposed", tuple((f" @ self.W_{letter}", f" @ self.W_{letter}.T") for letter in "QKVO")),
+    Mistake("no-output-matrix", (("out @ self.W_O + self.b_O", "out"),)),
+    *TORCH_MISTAKES,
+    *TORCH_MASK_MISTAKES,
+    Mistake("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),
 )
 
-GRADER = Grader(cases, SLIPS, weights_too=True)
+GRADER = Grader(cases, MISTAKES, weights_optional=True)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 class SingleHeadSelfAttentionWithMask(nn.Module):
     """One head with a mask, in which 0 or False means hidden.
 
-    带掩码的单头自注意力，掩码里 0 或 False 表示遮住。
+    带掩码的单头自注意力，掩码里 0 或 False 表示屏蔽。
     """
 
     def __init__(self, d_model: int) -> None:

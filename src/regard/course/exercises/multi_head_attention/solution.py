@@ -14,5 +14,5 @@ def multi_head_attention(Q: np.ndarray, K: np.ndarray, V: np.ndarray, n_heads: i
     powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
     weights = powers / powers.sum(axis=-1, keepdims=True)
     heads = weights @ v  # H T E
-    # Side by side again, in the order of the heads. 再按头的顺序并排拼回去。
+    # Concatenate the heads in order. 再按顺序拼接各个头。
     return heads.transpose(1, 0, 2).reshape(T, d_model)

@@ -5,9 +5,9 @@ from torch import Tensor, nn
 
 
 class MultiHeadSelfAttention(nn.Module):
-    """Many heads with parameters of their own, used as x @ W + b. In the mask, 0 or False means hidden.
+    """Several heads with their own parameters, used as x @ W + b. In the mask, 0 or False means hidden.
 
-    多头自注意力，自己管理参数：x @ W + b。掩码里 0 或 False 表示遮住。
+    多头自注意力，自己管理参数：x @ W + b。掩码里 0 或 False 表示屏蔽。
     """
 
     def __init__(self, d_model: int, num_heads: int) -> None:

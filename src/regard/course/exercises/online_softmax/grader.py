@@ -1,10 +1,10 @@
-"""Calls and known slips of `online-softmax`: ragged and whole blocks, and scores that rise, fall or are huge."""
+"""Calls and known mistakes of `online-softmax`: partial and full blocks; rising, falling and large scores."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.edge_inputs import edges
 from regard.course.exercises.random_inputs import numbers
 from regard.course.exercises.shared_slips import EPS, zero_scores_lost
@@ -14,10 +14,10 @@ T, S, D_K, D_V = 2, 5, 3, 4
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
     def blocks(block: int, about: str, shift: Sequence[float] | float = 0.0, keys: int = S) -> Call:
-        """`shift` moves the scores of a key by as much, and by four times as much for the second query."""
+        """`shift` is added to the scores of a key, four times as much for the second query."""
         Q, K, V = numbers(rng, T, D_K), numbers(rng, keys, D_K), numbers(rng, keys, D_V)
         if np.any(shift):
-            # Whole numbers, and four of them, √4 = 2: float32 holds every score exactly, so only overflow is tried.
+            # Integers and d_k = 4, √4 = 2: float32 represents every score exactly, so only overflow is tested.
             Q, K = (rng.integers(-1, 2, (size, 4)).astype(float) for size in (T, keys))
             Q[:, 0], K[:, 0] = [2, 8], shift
         return call("online_softmax_attention", Q, K, V, block, about=about)
@@ -65,33 +65,38 @@ NAIVE = """    scores = Q @ K.T / np.sqrt(Q.shape[-1])
 """
 HEAD = "import numpy as np\n\n\ndef online_softmax_attention(Q, K, V, block):\n"
 
-SLIPS = (
-    Slip("output-not-rescaled", ((OUTPUT, "output"),)),
-    Slip("total-not-rescaled", ((TOTAL, "total"),)),
-    Slip("nothing-rescaled", ((OUTPUT, "output"), (TOTAL, "total"))),
-    Slip("rescaled-the-wrong-way", (("np.exp(top - new_top)", "np.exp(np.where(top > -np.inf, new_top - top, 0))"),)),
-    Slip("blocks-averaged", source=HEAD + EACH_ALONE),
-    Slip("rest-dropped", ((KEYS, "range(0, len(K) // block * block, block)"),)),
-    Slip("last-block-only", (("total * rescale + ", ""), ("output * rescale[:, None] + ", ""))),
-    Slip("latest-top", ((TOP, "scores.max(axis=-1)"),)),
-    Slip("top-from-zero", ((START, "np.zeros(len(Q))"),)),
-    Slip("one-top-for-all", ((TOP, "np.full(len(Q), max(top.max(), scores.max()))"),)),
-    Slip("unstable", ((TOP, "np.zeros(len(Q))"), (START, "np.zeros(len(Q))"))),
-    Slip("one-top-for-all", source=HEAD + WHOLE),
-    Slip("zero-score-zero-weight", ((EACH, zero_scores_lost(EACH)),)),
-    *(Slip("eps-added", ((RETURN, f"return output / (total[:, None] + {eps}), top + np.log(total)"),)) for eps in EPS),
-    Slip("unstable", source=HEAD + NAIVE),
-    Slip("over-queries", source=HEAD + OVER_QUERIES),
-    Slip("not-divided", ((RETURN, "return output, top + np.log(total)"),)),
-    Slip("lse-without-top", ((RETURN, "return output / total[:, None], np.log(total)"),)),
-    Slip("lse-without-log", ((RETURN, "return output / total[:, None], top + total"),)),
-    Slip("sum-for-lse", ((RETURN, "return output / total[:, None], total"),)),
-    Slip("top-for-lse", ((RETURN, "return output / total[:, None], top"),)),
-    Slip("lse-not-scaled", ((RETURN, "return output / total[:, None], np.logaddexp.reduce(Q @ K.T, axis=-1)"),)),
-    Slip("no-scale", ((" / np.sqrt(Q.shape[-1])", ""),)),
-    Slip("divided-by-d-k", (("np.sqrt(Q.shape[-1])", "Q.shape[-1]"),)),
-    Slip("sqrt-length", (("np.sqrt(Q.shape[-1])", "np.sqrt(len(K))"),)),
-    Slip("sqrt-block", (("np.sqrt(Q.shape[-1])", "np.sqrt(len(keys))"),)),
+MISTAKES = (
+    Mistake("output-not-rescaled", ((OUTPUT, "output"),)),
+    Mistake("total-not-rescaled", ((TOTAL, "total"),)),
+    Mistake("nothing-rescaled", ((OUTPUT, "output"), (TOTAL, "total"))),
+    Mistake(
+        "rescaled-the-wrong-way", (("np.exp(top - new_top)", "np.exp(np.where(top > -np.inf, new_top - top, 0))"),)
+    ),
+    Mistake("blocks-averaged", source=HEAD + EACH_ALONE),
+    Mistake("rest-dropped", ((KEYS, "range(0, len(K) // block * block, block)"),)),
+    Mistake("last-block-only", (("total * rescale + ", ""), ("output * rescale[:, None] + ", ""))),
+    Mistake("latest-top", ((TOP, "scores.max(axis=-1)"),)),
+    Mistake("top-from-zero", ((START, "np.zeros(len(Q))"),)),
+    Mistake("one-top-for-all", ((TOP, "np.full(len(Q), max(top.max(), scores.max()))"),)),
+    Mistake("unstable", ((TOP, "np.zeros(len(Q))"), (START, "np.zeros(len(Q))"))),
+    Mistake("one-top-for-all", source=HEAD + WHOLE),
+    Mistake("zero-score-zero-weight", ((EACH, zero_scores_lost(EACH)),)),
+    *(
+        Mistake("eps-added", ((RETURN, f"return output / (total[:, None] + {eps}), top + np.log(total)"),))
+        for eps in EPS
+    ),
+    Mistake("unstable", source=HEAD + NAIVE),
+    Mistake("over-queries", source=HEAD + OVER_QUERIES),
+    Mistake("not-divided", ((RETURN, "return output, top + np.log(total)"),)),
+    Mistake("lse-without-top", ((RETURN, "return output / total[:, None], np.log(total)"),)),
+    Mistake("lse-without-log", ((RETURN, "return output / total[:, None], top + total"),)),
+    Mistake("sum-for-lse", ((RETURN, "return output / total[:, None], total"),)),
+    Mistake("top-for-lse", ((RETURN, "return output / total[:, None], top"),)),
+    Mistake("lse-not-scaled", ((RETURN, "return output / total[:, None], np.logaddexp.reduce(Q @ K.T, axis=-1)"),)),
+    Mistake("no-scale", ((" / np.sqrt(Q.shape[-1])", ""),)),
+    Mistake("divided-by-d-k", (("np.sqrt(Q.shape[-1])", "Q.shape[-1]"),)),
+    Mistake("sqrt-length", (("np.sqrt(Q.shape[-1])", "np.sqrt(len(K))"),)),
+    Mistake("sqrt-block", (("np.sqrt(Q.shape[-1])", "np.sqrt(len(keys))"),)),
 )
 
-GRADER = Grader(cases, SLIPS)
+GRADER = Grader(cases, MISTAKES)

@@ -1,6 +1,6 @@
-"""The sheet of `order-the-flow`: nine boxes of the flow chart under shuffled letters, to be put in order.
+"""The answer sheet of `order-the-flow`: nine boxes of the flow chart with shuffled letters, to be sorted.
 
-Scaling and masking may change places (-inf divided by √d_k is -inf); every other step needs the one before it.
+Scaling and masking may be exchanged (-inf divided by √d_k is -inf); every other step needs the one before it.
 """
 
 from collections.abc import Callable, Sequence
@@ -8,54 +8,54 @@ from itertools import pairwise
 
 import numpy as np
 
-from regard.course.exercise import Field, Sheet, SheetSlip
-from regard.messages import Language, Words
+from regard.course.exercise import Field, Sheet, SheetMistake
+from regard.messages import Language, Message
 
 STEPS = {
-    "project": Words(en="X W_q, X W_k, X W_v: Q, K and V", zh="X W_q、X W_k、X W_v：得到 Q、K、V"),
-    "split": Words(en="cut the features into heads", zh="把特征拆成多头"),
-    "score": Words(en="Q Kᵀ in each head: the scores", zh="每个头算 Q Kᵀ：得分"),
-    "scale": Words(en="divide the scores by √d_k", zh="得分除以 √d_k"),
-    "mask": Words(en="write -inf where nobody may look", zh="在不许看的地方写上 -inf"),
-    "softmax": Words(en="softmax over the keys: the weights", zh="沿着键做 softmax：权重"),
-    "gather": Words(en="weights times V", zh="权重乘 V"),
-    "merge": Words(en="set the heads side by side again", zh="把各个头重新拼起来"),
-    "output": Words(en="times W_o: the output", zh="乘 W_o：输出"),
+    "project": Message(en="X W_q, X W_k, X W_v: Q, K and V", zh="X W_q、X W_k、X W_v：得到 Q、K、V"),
+    "split": Message(en="split the features into heads", zh="把特征拆成多头"),
+    "score": Message(en="Q Kᵀ in each head: the scores", zh="每个头算 Q Kᵀ：得分"),
+    "scale": Message(en="divide the scores by √d_k", zh="得分除以 √d_k"),
+    "mask": Message(en="write -inf at the masked positions", zh="在被屏蔽的位置写入 -inf"),
+    "softmax": Message(en="softmax over the keys: the weights", zh="沿着键做 softmax：权重"),
+    "gather": Message(en="weights times V", zh="权重乘 V"),
+    "merge": Message(en="concatenate the heads", zh="拼接各个头"),
+    "output": Message(en="times W_o: the output", zh="乘 W_o：输出"),
 }
 RIGHT = tuple(STEPS)
-"""In order, as the formula is written."""
+"""The right order, as in the formula."""
 NEEDS = {after: (before,) for before, after in pairwise(RIGHT)} | {"mask": ("score",), "softmax": ("scale", "mask")}
-"""Whose results a step uses."""
-TOO_EARLY = Words(
-    en="{step} uses what {needed} makes, so it cannot stand before {needed}",
+"""The steps whose results each step uses."""
+TOO_EARLY = Message(
+    en="{step} uses the result of {needed}, so it cannot come before {needed}",
     zh="{step} 要用到 {needed} 的结果，不能排在 {needed} 前面",
 )
 
-HEAD = Words(
+HEAD = Message(
     en='# Multi-head self-attention in nine steps, shuffled. Type the letters in order: order = "ABCDEFGHI".\n',
     zh='# 多头自注意力的九个步骤，顺序已打乱。请按顺序填字母，比如 order = "ABCDEFGHI"。\n',
 )
 
 
 def letters(seed: int) -> dict[str, str]:
-    """The letter of each step; never already in order."""
+    """The letter of each step; never alphabetical already."""
     rng = np.random.default_rng(seed)
     while True:
         places = rng.permutation(len(STEPS))
         found = {step: "ABCDEFGHI"[place] for step, place in zip(STEPS, places, strict=True)}
-        if "ABCDEFGHI" not in ("".join(spelled(found, order)) for order in both(RIGHT)):
+        if "ABCDEFGHI" not in ("".join(as_letters(found, order)) for order in equivalent_orders(RIGHT)):
             return found
 
 
-def spelled(letter: dict[str, str], order: Sequence[str]) -> tuple[str, ...]:
+def as_letters(letter: dict[str, str], order: Sequence[str]) -> tuple[str, ...]:
     """Steps as letters."""
     return tuple(letter[step] for step in order)
 
 
-def both(order: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """An order, and the same with scaling and masking changed about."""
-    turned = {"scale": "mask", "mask": "scale"}
-    return tuple(order), tuple(turned.get(step, step) for step in order)
+def equivalent_orders(order: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """An order, and the same with scaling and masking exchanged."""
+    exchanged = {"scale": "mask", "mask": "scale"}
+    return tuple(order), tuple(exchanged.get(step, step) for step in order)
 
 
 def make(seed: int, lang: Language) -> str:
@@ -66,14 +66,14 @@ def make(seed: int, lang: Language) -> str:
 
 
 def fields(seed: int) -> Sequence[Field]:
-    """One answer, right in two ways."""
+    """One answer, with two accepted orders."""
     letter = letters(seed)
-    expected, other = ("".join(spelled(letter, order)) for order in both(RIGHT))
-    return [Field("order", expected, step="order", also=(other,))]
+    expected, other = ("".join(as_letters(letter, order)) for order in equivalent_orders(RIGHT))
+    return [Field("order", expected, step="order", alternatives=(other,))]
 
 
 def moved(step: str, after: str | None) -> tuple[str, ...]:
-    """The right order with one step moved behind another; None: to the front."""
+    """The right order with one step moved after another; None: to the front."""
     rest = [each for each in RIGHT if each != step]
     place = 0 if after is None else rest.index(after) + 1
     return (*rest[:place], step, *rest[place:])
@@ -96,18 +96,18 @@ WRONG: Sequence[tuple[str, tuple[str, ...]]] = (
 )
 
 
-def slips(id: str, order: tuple[str, ...]) -> list[SheetSlip]:
-    """With scaling and masking as they stand, and changed about where they stand side by side."""
-    beside = abs(order.index("scale") - order.index("mask")) == 1
+def mistakes(id: str, order: tuple[str, ...]) -> list[SheetMistake]:
+    """With scaling and masking in this order, and exchanged if they are adjacent."""
+    adjacent = abs(order.index("scale") - order.index("mask")) == 1
 
     def typing(order: tuple[str, ...]) -> Callable[[int], dict[str, str]]:
-        return lambda seed: {"order": "".join(spelled(letters(seed), order))}
+        return lambda seed: {"order": "".join(as_letters(letters(seed), order))}
 
-    return [SheetSlip(id, typing(each)) for each in (both(order) if beside else [order])]
+    return [SheetMistake(id, typing(each)) for each in (equivalent_orders(order) if adjacent else [order])]
 
 
 def too_early(seed: int, name: str, typed: str, lang: Language) -> str | None:
-    """The first step that stands before one it needs; None where there is none, or a letter is not a box's."""
+    """A message about the first step that precedes one it needs; None if there is none, or a letter is wrong."""
     letter = letters(seed)
     if sorted(typed) != sorted(letter.values()):
         return None
@@ -119,4 +119,4 @@ def too_early(seed: int, name: str, typed: str, lang: Language) -> str | None:
     return None
 
 
-SHEET = Sheet(make, fields, [slip for id, order in WRONG for slip in slips(id, order)], remark=too_early)
+SHEET = Sheet(make, fields, [mistake for id, order in WRONG for mistake in mistakes(id, order)], remark=too_early)

@@ -1,21 +1,21 @@
-"""Calls and known slips of `padding-mask`: which token pads, which axis is hidden, and -inf rather than 1."""
+"""Calls and known mistakes of `padding-mask`: the padding token, the masked axis, and -inf instead of 1."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.causal_mask.grader import LARGE
 
 
 def padded(rng: np.random.Generator, lengths: Sequence[int], S: int, pad: int) -> np.ndarray:
-    """Tokens 0 … 9 without `pad`, B S; each row is filled up with `pad` after its length."""
+    """Tokens 0 … 9 except `pad`, B S; each row is padded after its length."""
     tokens = rng.choice([token for token in range(10) if token != pad], (len(lengths), S))
     return np.where(np.arange(S) < np.array(lengths)[:, None], tokens, pad)
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
-    # Real tokens on both sides of the one that pads, 0 among them: only "is it equal?" is right.
+    # Real tokens below and above the padding token, also 0: only a test for equality is right.
     pad = int(rng.integers(3, 7))
     other = padded(rng, rng.permutation([1, 3, 4]).tolist(), 4, pad)
     other[:, 0] = rng.permutation([0, 1, 9])
@@ -37,30 +37,32 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
 CHOICE = "np.where(seq == pad_token, -np.inf, 0.0)"
 RETURN = "mask[:, None, :]"
 
-SLIPS = (
-    Slip("polarity", ((CHOICE, "np.where(seq == pad_token, 0.0, -np.inf)"),)),
-    Slip("only-zero", (("seq == pad_token", "seq == 0"),)),
-    Slip("smaller-too", (("seq == pad_token", "seq <= pad_token"),)),
-    Slip("rest-of-row", (("seq == pad_token", "np.cumsum(seq == pad_token, axis=1) > 0"),)),
-    Slip("end-only", (("seq == pad_token", "np.cumprod((seq == pad_token)[:, ::-1], axis=1)[:, ::-1] > 0"),)),
-    Slip("by-length", (("seq == pad_token", "np.arange(seq.shape[1]) >= (seq != pad_token).sum(axis=1)[:, None]"),)),
-    Slip("first-row", (("seq == pad_token", "np.ones(seq.shape) * seq[0] == pad_token"),)),
-    Slip("zero-times-infinity", ((CHOICE, "(seq == pad_token) * -np.inf"),)),
-    Slip("two-axes", ((RETURN, "mask"),)),
-    Slip("four-axes", ((RETURN, "mask[:, None, None, :]"),)),
-    Slip("queries-hidden", ((RETURN, "mask[:, :, None]"),)),
-    Slip("square", ((RETURN, "np.repeat(mask[:, None, :], seq.shape[1], axis=1)"),)),
-    Slip("axis-in-front", ((RETURN, "mask[None]"),)),
-    Slip("one-keeps", ((CHOICE, "np.where(seq == pad_token, 0.0, 1.0)"),)),
-    Slip("one-keeps", ((CHOICE, "np.where(seq == pad_token, 0, 1)"),)),
-    Slip("one-hides", ((CHOICE, "np.where(seq == pad_token, 1.0, 0.0)"),)),
-    Slip("one-hides", ((CHOICE, "np.where(seq == pad_token, 1, 0)"),)),
-    Slip("boolean", ((CHOICE, "seq != pad_token"),)),
-    Slip("boolean-hides", ((CHOICE, "seq == pad_token"),)),
-    *(Slip("large-number", (("-np.inf", number),)) for number in LARGE),
-    Slip("plus-infinity", (("-np.inf", "np.inf"),)),
-    Slip("nothing-hidden", ((CHOICE, "np.zeros(seq.shape)"),)),
-    Slip("hard-coded", ((RETURN, "np.array([[[0, 0, 0, -np.inf, -np.inf]], [[0, 0, -np.inf, -np.inf, -np.inf]]])"),)),
+MISTAKES = (
+    Mistake("polarity", ((CHOICE, "np.where(seq == pad_token, 0.0, -np.inf)"),)),
+    Mistake("only-zero", (("seq == pad_token", "seq == 0"),)),
+    Mistake("smaller-too", (("seq == pad_token", "seq <= pad_token"),)),
+    Mistake("rest-of-row", (("seq == pad_token", "np.cumsum(seq == pad_token, axis=1) > 0"),)),
+    Mistake("end-only", (("seq == pad_token", "np.cumprod((seq == pad_token)[:, ::-1], axis=1)[:, ::-1] > 0"),)),
+    Mistake("by-length", (("seq == pad_token", "np.arange(seq.shape[1]) >= (seq != pad_token).sum(axis=1)[:, None]"),)),
+    Mistake("first-row", (("seq == pad_token", "np.ones(seq.shape) * seq[0] == pad_token"),)),
+    Mistake("zero-times-infinity", ((CHOICE, "(seq == pad_token) * -np.inf"),)),
+    Mistake("two-axes", ((RETURN, "mask"),)),
+    Mistake("four-axes", ((RETURN, "mask[:, None, None, :]"),)),
+    Mistake("queries-hidden", ((RETURN, "mask[:, :, None]"),)),
+    Mistake("square", ((RETURN, "np.repeat(mask[:, None, :], seq.shape[1], axis=1)"),)),
+    Mistake("axis-in-front", ((RETURN, "mask[None]"),)),
+    Mistake("one-keeps", ((CHOICE, "np.where(seq == pad_token, 0.0, 1.0)"),)),
+    Mistake("one-keeps", ((CHOICE, "np.where(seq == pad_token, 0, 1)"),)),
+    Mistake("one-hides", ((CHOICE, "np.where(seq == pad_token, 1.0, 0.0)"),)),
+    Mistake("one-hides", ((CHOICE, "np.where(seq == pad_token, 1, 0)"),)),
+    Mistake("boolean", ((CHOICE, "seq != pad_token"),)),
+    Mistake("boolean-hides", ((CHOICE, "seq == pad_token"),)),
+    *(Mistake("large-number", (("-np.inf", number),)) for number in LARGE),
+    Mistake("plus-infinity", (("-np.inf", "np.inf"),)),
+    Mistake("nothing-hidden", ((CHOICE, "np.zeros(seq.shape)"),)),
+    Mistake(
+        "hard-coded", ((RETURN, "np.array([[[0, 0, 0, -np.inf, -np.inf]], [[0, 0, -np.inf, -np.inf, -np.inf]]])"),)
+    ),
 )
 
-GRADER = Grader(cases, SLIPS)
+GRADER = Grader(cases, MISTAKES)

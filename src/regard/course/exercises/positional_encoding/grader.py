@@ -1,10 +1,10 @@
-"""Calls and known slips of `positional-encoding`: what i counts, where it starts, how sine and cosine alternate."""
+"""Calls and known mistakes of `positional-encoding`: the meaning of i, its start, the order of sine and cosine."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercise import Call, Grader, Mistake, Tolerance, call
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -26,34 +26,34 @@ EXPONENT = "(2 * i / d_model)"
 ANGLE = f"position / 10000 ** {EXPONENT}"
 COLUMNS = "table[:, 0::2] = np.sin(angle)\n    table[:, 1::2] = np.cos(angle)"
 
-SLIPS = (
-    Slip("halves", ((COLUMNS, "table[:] = np.concatenate([np.sin(angle), np.cos(angle)], axis=1)"),)),
-    Slip("cosine-first", (("np.sin", "np.tan"), ("np.cos", "np.sin"), ("np.tan", "np.cos"))),
-    Slip("sine-only", (("np.cos", "np.sin"),)),
-    Slip("no-two", ((EXPONENT, "(i / d_model)"),)),
-    Slip("column-for-pair", ((EXPONENT, "(4 * i / d_model)"),)),
-    Slip(
+MISTAKES = (
+    Mistake("halves", ((COLUMNS, "table[:] = np.concatenate([np.sin(angle), np.cos(angle)], axis=1)"),)),
+    Mistake("cosine-first", (("np.sin", "np.tan"), ("np.cos", "np.sin"), ("np.tan", "np.cos"))),
+    Mistake("sine-only", (("np.cos", "np.sin"),)),
+    Mistake("no-two", ((EXPONENT, "(i / d_model)"),)),
+    Mistake("column-for-pair", ((EXPONENT, "(4 * i / d_model)"),)),
+    Mistake(
         "column-for-pair",
         ((EXPONENT, "(4 * i / d_model)"), ("np.cos(angle)", "np.cos(angle / 10000 ** (2 / d_model))")),
     ),
-    Slip(
+    Mistake(
         "odd-columns-faster",
         (("np.cos(angle)", "np.cos(position / 10000 ** ((2 * i + 1) / d_model))"),),
     ),
-    Slip("last-is-full", ((EXPONENT, "(2 * i / max(d_model - 2, 1))"),)),
-    Slip("from-one", (("np.arange(length)", "np.arange(1, length + 1)"),)),
-    Slip("pairs-from-one", (("np.arange(d_model // 2)", "np.arange(1, d_model // 2 + 1)"),)),
-    *(Slip("other-base", (("10000", base),)) for base in ("1000", "1e5", "1e6", "np.e")),
-    Slip("times", ((ANGLE, f"position * 10000 ** {EXPONENT}"),)),
-    Slip("no-brackets", ((ANGLE, "position / 10000**2 * i / d_model"),)),
-    Slip("no-width", ((EXPONENT, "(2.0 * i)"),)),
-    Slip("one-speed", ((ANGLE, "position * np.ones(d_model // 2)"),)),
-    Slip("whole-turns", ((ANGLE, f"2 * np.pi * {ANGLE}"),)),
-    Slip("angles-only", ((COLUMNS, "table[:, 0::2] = angle\n    table[:, 1::2] = angle"),)),
-    Slip("columns-first", (("return table", "return table.T"),)),
-    Slip("rounded", (("return table", "return np.round(table, 4)"),)),
-    Slip("low-precision", (("return table", "return table.astype(np.float16)"),)),
-    Slip("hard-coded", (("return table", "return np.array([[0.0, 1.0, 0.0, 1.0], [0.8415, 0.5403, 0.01, 1.0]])"),)),
+    Mistake("last-is-full", ((EXPONENT, "(2 * i / max(d_model - 2, 1))"),)),
+    Mistake("from-one", (("np.arange(length)", "np.arange(1, length + 1)"),)),
+    Mistake("pairs-from-one", (("np.arange(d_model // 2)", "np.arange(1, d_model // 2 + 1)"),)),
+    *(Mistake("other-base", (("10000", base),)) for base in ("1000", "1e5", "1e6", "np.e")),
+    Mistake("times", ((ANGLE, f"position * 10000 ** {EXPONENT}"),)),
+    Mistake("no-brackets", ((ANGLE, "position / 10000**2 * i / d_model"),)),
+    Mistake("no-width", ((EXPONENT, "(2.0 * i)"),)),
+    Mistake("one-speed", ((ANGLE, "position * np.ones(d_model // 2)"),)),
+    Mistake("whole-turns", ((ANGLE, f"2 * np.pi * {ANGLE}"),)),
+    Mistake("angles-only", ((COLUMNS, "table[:, 0::2] = angle\n    table[:, 1::2] = angle"),)),
+    Mistake("columns-first", (("return table", "return table.T"),)),
+    Mistake("rounded", (("return table", "return np.round(table, 4)"),)),
+    Mistake("low-precision", (("return table", "return table.astype(np.float16)"),)),
+    Mistake("hard-coded", (("return table", "return np.array([[0.0, 1.0, 0.0, 1.0], [0.8415, 0.5403, 0.01, 1.0]])"),)),
 )
 
-GRADER = Grader(cases, SLIPS, tolerance=Tolerance(rtol=1e-5, atol=1e-6))
+GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

@@ -1,7 +1,7 @@
-"""The sheet of `predict-the-row`: a fresh query and four keys; which key wins, and roughly by how much?
+"""The answer sheet of `predict-the-row`: a random query and four keys; which key wins, and roughly by how much?
 
-Small whole numbers and d_k = 4, so that it can be done in the head. Drawn until every slip would be told from the
-truth and from the others: a foretelling counts to ±0.1.
+Small integers and d_k = 4, for mental arithmetic. Drawn until every mistake can be distinguished from the right answer
+and from the others: a prediction may be off by 0.1.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,21 +10,21 @@ from itertools import combinations
 
 import numpy as np
 
-from regard.course.exercise import Field, Sheet, SheetSlip
-from regard.messages import Language, Words
+from regard.course.exercise import Field, Sheet, SheetMistake
+from regard.messages import Language, Message
 
 NAMES = "ABCD"
 TOLERANCE = 0.1
 APART = 0.12
-"""How far slips are from each other, and from the truth, in some weight: more than the tolerance."""
+"""Minimum distance of mistakes from each other and from the right row in some weight; above the tolerance."""
 
-HEAD = Words(
-    en="# A query and four keys, d_k = 4. Before anything is calculated for you:\n"
+HEAD = Message(
+    en="# A query and four keys, d_k = 4. Predict before you check:\n"
     "# winner: the key that gets the most attention. weights: the whole row, to ±0.1, as [0.25, 0.25, 0.25, 0.25].\n",
     zh="# 一个查询，四个键，d_k = 4。先猜，再揭晓：\n"
     "# winner：得到注意力最多的键。weights：整行权重，允许 ±0.1 的误差，写成 [0.25, 0.25, 0.25, 0.25]。\n",
 )
-REVEALED = Words(en="The row, as it is (scores, scaled, weights):", zh="真正的这一行（得分、缩放后、权重）：")
+REVEALED = Message(en="The right row (scores, scaled, weights):", zh="真正的这一行（得分、缩放后、权重）：")
 
 
 def softmax(x: np.ndarray) -> np.ndarray:
@@ -32,10 +32,10 @@ def softmax(x: np.ndarray) -> np.ndarray:
     return exps / exps.sum()
 
 
-# --- wrong in known ways: scores and keys to a row ---------------------------------------------------------
+# --- known mistakes: functions from scores to a row --------------------------------------------------------
 
-Way = Callable[[np.ndarray], np.ndarray]
-ROWS: Mapping[str, Way] = {
+RowFunction = Callable[[np.ndarray], np.ndarray]
+ROWS: Mapping[str, RowFunction] = {
     "no-softmax": lambda scores: scores / 2,
     "winner-takes-all": lambda scores: (scores == scores.max()).astype(float),
     "no-scale": softmax,
@@ -51,12 +51,12 @@ def drawn(seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     while True:
         q, K = rng.integers(-1, 3, 4), rng.integers(-1, 3, (4, 4))
-        if _telling(K @ q, (K**2).sum(1)):
+        if _is_distinctive(K @ q, (K**2).sum(1)):
             return q, K
 
 
-def _telling(scores: np.ndarray, lengths: np.ndarray) -> bool:
-    """One clear winner, which is not the longest key, and every known way of going wrong apart from the others."""
+def _is_distinctive(scores: np.ndarray, lengths: np.ndarray) -> bool:
+    """One clear winner, which is not the longest key, and all known mistakes distinguishable."""
     ordered, longest = np.sort(scores), np.sort(lengths)
     if ordered[0] < 0 or ordered[-1] == ordered[-2] or ordered[0] == ordered[1] or longest[-1] == longest[-2]:
         return False
@@ -85,7 +85,7 @@ def fields(seed: int) -> Sequence[Field]:
 
 
 def reveal(seed: int, lang: Language) -> str:
-    """The true row, drawn."""
+    """The right row as a bar chart."""
     q, K = drawn(seed)
     scores = K @ q
     weights = softmax(scores / 2)
@@ -97,20 +97,20 @@ def reveal(seed: int, lang: Language) -> str:
     return "\n".join([getattr(REVEALED, lang), *bars])
 
 
-def _row(id: str, way: Way) -> SheetSlip:
+def _row(id: str, way: RowFunction) -> SheetMistake:
     def answers(seed: int) -> dict[str, object]:
         q, K = drawn(seed)
         scores = K @ q
         wrong: dict[str, object] = {"weights": way(scores).round(4).tolist()}
         return wrong | {"winner": NAMES[scores.argmin()]} if id == "smallest-wins" else wrong
 
-    return SheetSlip(id, answers)
+    return SheetMistake(id, answers)
 
 
 def _longest(seed: int) -> dict[str, object]:
     return {"winner": NAMES[(drawn(seed)[1] ** 2).sum(1).argmax()]}
 
 
-SLIPS = (*(_row(id, way) for id, way in ROWS.items()), SheetSlip("longest-key", _longest))
+MISTAKES = (*(_row(id, way) for id, way in ROWS.items()), SheetMistake("longest-key", _longest))
 
-SHEET = Sheet(make, fields, SLIPS, reveal)
+SHEET = Sheet(make, fields, MISTAKES, reveal)

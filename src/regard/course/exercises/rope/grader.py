@@ -1,10 +1,10 @@
-"""Calls and known slips of `rope`: several pairs, positions with gaps, another base, heads in front."""
+"""Calls and known mistakes of `rope`: several pairs, positions with gaps, another base, leading head axes."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.random_inputs import numbers
 
 
@@ -41,28 +41,28 @@ EACH_COLUMN = (
     (SPLIT, "x, x"),
 )
 
-SLIPS = (
-    Slip("interleaved", NEIGHBOURS),
-    Slip("mixed-pairings", ((TURNED, MIXED),)),
-    Slip("pairs-moved", ((SPLIT, "x[..., 0::2], x[..., 1::2]"),)),
-    Slip("backwards", ((TURNED, "np.concatenate([a * cos + b * sin, b * cos - a * sin], axis=-1)"),)),
-    Slip("mirrored", ((TURNED, "np.concatenate([a * cos - b * sin, b * cos - a * sin], axis=-1)"),)),
-    Slip("all-plus", ((TURNED, "np.concatenate([a * cos + b * sin, b * cos + a * sin], axis=-1)"),)),
-    Slip("sine-for-cosine", (("np.cos(angles), np.sin(angles)", "np.sin(angles), np.cos(angles)"),)),
-    Slip("cosine-only", ((TURNED, "np.concatenate([a * cos, b * cos], axis=-1)"),)),
-    Slip("halves-exchanged", ((TURNED, "np.concatenate([b * cos + a * sin, a * cos - b * sin], axis=-1)"),)),
-    Slip("overwritten", ((TURNED, OVERWRITTEN),)),
-    Slip("half-the-exponent", (("-2 * np.arange", "-np.arange"),)),
-    Slip("twice-the-exponent", (("-2 * np.arange", "-4 * np.arange"),)),
-    Slip("angle-for-each-column", ((FREQUENCIES, "base ** (-np.arange(d) / d)"), *EACH_COLUMN)),
-    Slip("angle-for-each-column", ((FREQUENCIES, "base ** (-2 * np.arange(d) / d)"), *EACH_COLUMN)),
-    Slip("one-frequency", ((FREQUENCIES, "np.ones(d // 2)"),)),
-    Slip("growing-frequencies", (("(-2 *", "(2 *"),)),
-    Slip("counts-itself", ((ANGLES, "np.arange(x.shape[-2])[:, None] * frequencies"),)),
-    Slip("starts-at-one", ((ANGLES, "(positions[:, None] + 1) * frequencies"),)),
-    Slip("base-fixed", (("base **", "10000.0 **"),)),
-    Slip("added", ((TURNED, SINUSOIDAL),)),
-    Slip("not-turned", ((TURNED, "x.copy()"),)),
+MISTAKES = (
+    Mistake("interleaved", NEIGHBOURS),
+    Mistake("mixed-pairings", ((TURNED, MIXED),)),
+    Mistake("pairs-moved", ((SPLIT, "x[..., 0::2], x[..., 1::2]"),)),
+    Mistake("backwards", ((TURNED, "np.concatenate([a * cos + b * sin, b * cos - a * sin], axis=-1)"),)),
+    Mistake("mirrored", ((TURNED, "np.concatenate([a * cos - b * sin, b * cos - a * sin], axis=-1)"),)),
+    Mistake("all-plus", ((TURNED, "np.concatenate([a * cos + b * sin, b * cos + a * sin], axis=-1)"),)),
+    Mistake("sine-for-cosine", (("np.cos(angles), np.sin(angles)", "np.sin(angles), np.cos(angles)"),)),
+    Mistake("cosine-only", ((TURNED, "np.concatenate([a * cos, b * cos], axis=-1)"),)),
+    Mistake("halves-exchanged", ((TURNED, "np.concatenate([b * cos + a * sin, a * cos - b * sin], axis=-1)"),)),
+    Mistake("overwritten", ((TURNED, OVERWRITTEN),)),
+    Mistake("half-the-exponent", (("-2 * np.arange", "-np.arange"),)),
+    Mistake("twice-the-exponent", (("-2 * np.arange", "-4 * np.arange"),)),
+    Mistake("angle-for-each-column", ((FREQUENCIES, "base ** (-np.arange(d) / d)"), *EACH_COLUMN)),
+    Mistake("angle-for-each-column", ((FREQUENCIES, "base ** (-2 * np.arange(d) / d)"), *EACH_COLUMN)),
+    Mistake("one-frequency", ((FREQUENCIES, "np.ones(d // 2)"),)),
+    Mistake("growing-frequencies", (("(-2 *", "(2 *"),)),
+    Mistake("counts-itself", ((ANGLES, "np.arange(x.shape[-2])[:, None] * frequencies"),)),
+    Mistake("starts-at-one", ((ANGLES, "(positions[:, None] + 1) * frequencies"),)),
+    Mistake("base-fixed", (("base **", "10000.0 **"),)),
+    Mistake("added", ((TURNED, SINUSOIDAL),)),
+    Mistake("not-turned", ((TURNED, "x.copy()"),)),
 )
 
-GRADER = Grader(cases, SLIPS)
+GRADER = Grader(cases, MISTAKES)

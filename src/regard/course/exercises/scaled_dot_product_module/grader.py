@@ -1,14 +1,14 @@
-"""Calls and known slips of `scaled-dot-product-module`. No parameters here: all the numbers are arguments."""
+"""Calls and known mistakes of `scaled-dot-product-module`. The module has no parameters."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercise import Call, Grader, Instance, Mistake
 from regard.course.exercises.edge_inputs import edges, heads, masked_edges
 from regard.course.exercises.random_inputs import numbers
-from regard.course.exercises.shared_slips import FILLS, TORCH_SLIPS
+from regard.course.exercises.shared_slips import FILLS, TORCH_MISTAKES
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -16,14 +16,14 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         return numbers(rng, *lead, T, d_k), numbers(rng, *lead, S, d_k), numbers(rng, *lead, S, d_v)
 
     def attention(*args: Any, about: str, causal: bool = False, gradients: bool = False, **kwargs: Any) -> Call:
-        made = Made(kwargs={"causal": causal})
-        return Call("ScaledDotProductAttention", args, kwargs, about, made, gradients)
+        instance = Instance(kwargs={"causal": causal})
+        return Call("ScaledDotProductAttention", args, kwargs, about, instance, gradients)
 
     hidden = np.zeros((3, 4), dtype=bool)
     hidden[[0, 1, 1, 2], [1, 0, 3, 2]] = True
     padding = np.array([[[False, False, False, True]], [[False, False, True, True]]])  # B 1 S
-    blind = hidden.copy()
-    blind[1] = True
+    fully_masked = hidden.copy()
+    fully_masked[1] = True
     two = np.eye(2)[None]
     return [
         attention(two, two, np.array([[[1.0], [2.0]]]), about="example", causal=True),
@@ -34,8 +34,8 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         attention(*qkv(2, T=4, S=4), about="both", causal=True, mask=padding),
         attention(*qkv(2, T=3, S=4), about="integers", mask=padding.astype(np.int64)),
         attention(*qkv(1, 2, T=3, S=4), about="heads", mask=hidden),
-        attention(*qkv(2, 1, T=3, S=4), about="heads", mask=hidden),  # as many heads as samples hides a lost axis
-        attention(*qkv(1, T=3, S=4), about="blind", mask=blind),
+        attention(*qkv(2, 1, T=3, S=4), about="heads", mask=hidden),  # B = H would hide a missing axis
+        attention(*qkv(1, T=3, S=4), about="blind", mask=fully_masked),
         attention(*qkv(2, 2, T=3, S=4), about="samples-as-heads", mask=padding),
         attention(*qkv(2, 2, T=4, S=4), about="samples-as-heads", mask=padding.astype(np.int64), causal=True),
         attention(*qkv(2, 3, T=5, S=4, d_k=6, d_v=7), about="all-different", mask=padding),
@@ -60,7 +60,7 @@ SOFTMAX = "torch.softmax(scores, dim=-1)"
 
 AGAIN = "weights = weights / weights.sum(-1, keepdim=True)"
 
-# As the day-one notes have it: the causal mask comes from the number of keys alone.
+# As in the notes of day one: the causal mask is built from the number of keys only.
 SQUARE = """import math
 
 import torch
@@ -90,41 +90,41 @@ SQUARES = [
     for clean in ("", ".nan_to_num(0.0)")
 ]
 
-SLIPS = (
-    Slip("no-scale", ((" / math.sqrt(d_k)", ""),)),
-    Slip("divided-by-d-k", (("math.sqrt(d_k)", "d_k"),)),
-    Slip("sqrt-length", (("d_k = Q.shape[-1]", "d_k = K.shape[-2]"),)),
-    Slip("over-queries", ((SOFTMAX, "torch.softmax(scores, dim=-2)"),)),
-    Slip("fixed-axes", (("K.transpose(-2, -1)", "K.transpose(1, 2)"),)),
-    Slip("polarity", (("mask.bool()", "(mask == 0)"),)),
-    Slip("mask-after-softmax", ((FILL, ""),)),
-    Slip("zero-for-infinity", ((FILL, "scores = scores.masked_fill(hidden, 0.0)"), (CLEAN, ""))),
-    Slip("mask-added", ((FILL, "scores = scores + hidden"), (CLEAN, ""))),
-    Slip("causal-missing", (("if self.causal:", "if False:"),)),
-    Slip("causal-strict", ((TRIU, "triu(S - T)"),)),
-    Slip("causal-upside-down", ((TRIU, "tril(S - T - 1)"),)),
-    Slip("causal-from-the-left", ((TRIU, "triu(1)"),)),
-    Slip("one-mask-only", (("hidden | mask.bool()", "mask.bool()"),)),
-    Slip("blind-is-nan", ((CLEAN, ""),)),
-    Slip("blind-is-mean", ((FILL, "scores = scores.masked_fill(hidden, -1e9)"), (CLEAN, ""))),
-    *(slip for slip in TORCH_SLIPS if slip.id != "causal-not-asked"),
-    *(Slip("fill-too-high", ((FILL, FILL.replace("-math.inf", fill)),)) for fill in FILLS[1::3]),
-    *(Slip("fill-too-high", ((FILL, FILL.replace("-math.inf", fill)), (CLEAN, ""))) for fill in FILLS[1::3]),
-    Slip("masked-too-late", ((FILL, ""), (CLEAN, f"{CLEAN}\n        {AGAIN}"))),
-    Slip(
+MISTAKES = (
+    Mistake("no-scale", ((" / math.sqrt(d_k)", ""),)),
+    Mistake("divided-by-d-k", (("math.sqrt(d_k)", "d_k"),)),
+    Mistake("sqrt-length", (("d_k = Q.shape[-1]", "d_k = K.shape[-2]"),)),
+    Mistake("over-queries", ((SOFTMAX, "torch.softmax(scores, dim=-2)"),)),
+    Mistake("fixed-axes", (("K.transpose(-2, -1)", "K.transpose(1, 2)"),)),
+    Mistake("polarity", (("mask.bool()", "(mask == 0)"),)),
+    Mistake("mask-after-softmax", ((FILL, ""),)),
+    Mistake("zero-for-infinity", ((FILL, "scores = scores.masked_fill(hidden, 0.0)"), (CLEAN, ""))),
+    Mistake("mask-added", ((FILL, "scores = scores + hidden"), (CLEAN, ""))),
+    Mistake("causal-missing", (("if self.causal:", "if False:"),)),
+    Mistake("causal-strict", ((TRIU, "triu(S - T)"),)),
+    Mistake("causal-upside-down", ((TRIU, "tril(S - T - 1)"),)),
+    Mistake("causal-from-the-left", ((TRIU, "triu(1)"),)),
+    Mistake("one-mask-only", (("hidden | mask.bool()", "mask.bool()"),)),
+    Mistake("blind-is-nan", ((CLEAN, ""),)),
+    Mistake("blind-is-mean", ((FILL, "scores = scores.masked_fill(hidden, -1e9)"), (CLEAN, ""))),
+    *(mistake for mistake in TORCH_MISTAKES if mistake.id != "causal-not-asked"),
+    *(Mistake("fill-too-high", ((FILL, FILL.replace("-math.inf", fill)),)) for fill in FILLS[1::3]),
+    *(Mistake("fill-too-high", ((FILL, FILL.replace("-math.inf", fill)), (CLEAN, ""))) for fill in FILLS[1::3]),
+    Mistake("masked-too-late", ((FILL, ""), (CLEAN, f"{CLEAN}\n        {AGAIN}"))),
+    Mistake(
         "masked-too-late",
         ((FILL, ""), (CLEAN, f"{CLEAN}\n        weights = (weights / weights.sum(-1, keepdim=True)).nan_to_num(0.0)")),
     ),
-    Slip("mask-beside-heads", (("if mask.ndim == 3 and scores.ndim == 4:", "if False:"),)),
-    Slip("mask-beside-heads", (("if mask.ndim == 3 and scores.ndim == 4:", "if False:"), (CLEAN, ""))),
-    Slip("mask-beside-heads", (("mask.ndim == 3 and scores.ndim == 4", "mask.ndim == 3 and len(mask) == 1"),)),
-    Slip(
+    Mistake("mask-beside-heads", (("if mask.ndim == 3 and scores.ndim == 4:", "if False:"),)),
+    Mistake("mask-beside-heads", (("if mask.ndim == 3 and scores.ndim == 4:", "if False:"), (CLEAN, ""))),
+    Mistake("mask-beside-heads", (("mask.ndim == 3 and scores.ndim == 4", "mask.ndim == 3 and len(mask) == 1"),)),
+    Mistake(
         "causal-square", ((f"torch.ones(T, S, dtype=torch.bool).{TRIU}", "torch.ones(S, S, dtype=torch.bool).triu(1)"),)
     ),
-    *(Slip("causal-square", source=SQUARE.format(**parts)) for parts in SQUARES),
-    Slip("scores-for-weights", (("return weights @ V, weights", "return weights @ V, scores"),)),
-    Slip("detached", ((SOFTMAX, f"{SOFTMAX}.detach()"),)),
-    Slip("not-weighted", (("weights @ V", "V.mean(-2, keepdim=True).expand(*Q.shape[:-1], V.shape[-1])"),)),
+    *(Mistake("causal-square", source=SQUARE.format(**parts)) for parts in SQUARES),
+    Mistake("scores-for-weights", (("return weights @ V, weights", "return weights @ V, scores"),)),
+    Mistake("detached", ((SOFTMAX, f"{SOFTMAX}.detach()"),)),
+    Mistake("not-weighted", (("weights @ V", "V.mean(-2, keepdim=True).expand(*Q.shape[:-1], V.shape[-1])"),)),
 )
 
-GRADER = Grader(cases, SLIPS, weights_too=True)
+GRADER = Grader(cases, MISTAKES, weights_optional=True)

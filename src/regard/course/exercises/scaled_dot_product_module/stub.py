@@ -7,7 +7,7 @@ from torch import Tensor, nn
 class ScaledDotProductAttention(nn.Module):
     """softmax(Q Kᵀ / √d_k) V. In the mask, 1 or True means hidden.
 
-    softmax(Q Kᵀ / √d_k) V。掩码里 1 或 True 表示遮住。
+    softmax(Q Kᵀ / √d_k) V。掩码里 1 或 True 表示屏蔽。
     """
 
     def __init__(self, d_k: int | None = None, causal: bool = False) -> None:

@@ -1,13 +1,13 @@
-"""Calls and known slips of `self-attention-module`: the weights are handed in, so no random start matters."""
+"""Calls and known mistakes of `self-attention-module`: the weights are given, not random."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Made, Slip
+from regard.course.exercise import Call, Grader, Instance, Mistake
 from regard.course.exercises.edge_inputs import Embedded, embedded_edges, masked_embedded, some_visible
 from regard.course.exercises.random_inputs import numbers, projections, visible
-from regard.course.exercises.shared_slips import HEADS_FOR_WIDTH, TORCH_MASK_SLIPS, TORCH_SLIPS
+from regard.course.exercises.shared_slips import HEADS_FOR_WIDTH, TORCH_MASK_MISTAKES, TORCH_MISTAKES
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
@@ -21,16 +21,16 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
         masked: type | None = None,
         grad: bool = False,
     ) -> Call:
-        made = Made((d_model, n_heads), state=projections(rng, d_model))
+        instance = Instance((d_model, n_heads), state=projections(rng, d_model))
         args: tuple[np.ndarray, ...] = (numbers(rng, B, T, d_model),)
         if masked:
             args += (visible(rng, B, T).astype(masked),)
-        return Call("SelfAttention", args, about=about, made=made, gradients=grad)
+        return Call("SelfAttention", args, about=about, instance=instance, gradients=grad)
 
-    def one_hot(about: str, made: Embedded, mask: np.ndarray | None = None) -> Call:
-        given = {"W_q.weight": made.W_q.T, "W_k.weight": made.W_k.T, "W_q.bias": np.zeros(8), "W_k.bias": np.zeros(8)}
-        args = (made.x,) if mask is None else (made.x, mask)
-        return Call("SelfAttention", args, about=about, made=Made((8, 2), state=projections(rng, 8) | given))
+    def one_hot(about: str, edge: Embedded, mask: np.ndarray | None = None) -> Call:
+        given = {"W_q.weight": edge.W_q.T, "W_k.weight": edge.W_k.T, "W_q.bias": np.zeros(8), "W_k.bias": np.zeros(8)}
+        args = (edge.x,) if mask is None else (edge.x, mask)
+        return Call("SelfAttention", args, about=about, instance=Instance((8, 2), state=projections(rng, 8) | given))
 
     some = np.stack([some_visible(rng, 4, 4), some_visible(rng, 4, 4)])
     return [
@@ -58,14 +58,14 @@ RETURN = "return weights @ V"
 HIDE_LATE = "weights = weights if mask is None else weights.masked_fill(mask == 0, 0.0)\n        "
 PROJECT = "self.W_q(x), self.W_k(x), self.W_v(x)"
 
-SLIPS = (
-    Slip("no-scale", ((SCALE, ""),)),
-    Slip("sqrt-d-model", ((SCALE, " / math.sqrt(self.d_model)"),)),
-    Slip("divided-by-d-k", ((SCALE, " / self.d_k"),)),
-    Slip("wrong-split", ((SPLIT, "x.view(B, self.n_heads, T, self.d_k)"),)),
-    Slip("wrong-merge", ((MERGE, "x.reshape(B, T, self.d_model)"),)),
-    Slip("view-only", ((SPLIT, "x.view(B, self.n_heads, T, self.d_k)"), (MERGE, "x.reshape(B, T, self.d_model)"))),
-    Slip(
+MISTAKES = (
+    Mistake("no-scale", ((SCALE, ""),)),
+    Mistake("sqrt-d-model", ((SCALE, " / math.sqrt(self.d_model)"),)),
+    Mistake("divided-by-d-k", ((SCALE, " / self.d_k"),)),
+    Mistake("wrong-split", ((SPLIT, "x.view(B, self.n_heads, T, self.d_k)"),)),
+    Mistake("wrong-merge", ((MERGE, "x.reshape(B, T, self.d_model)"),)),
+    Mistake("view-only", ((SPLIT, "x.view(B, self.n_heads, T, self.d_k)"), (MERGE, "x.reshape(B, T, self.d_model)"))),
+    Mistake(
         "between-heads",
         (
             (SPLIT, "x.view(B, T, self.n_heads, self.d_k)"),
@@ -73,32 +73,32 @@ SLIPS = (
             (MERGE, "x.reshape(B, T, self.d_model)"),
         ),
     ),
-    Slip(
+    Mistake(
         "interleaved",
         (
             (SPLIT, "x.view(B, T, self.d_k, self.n_heads).permute(0, 3, 1, 2)"),
             (MERGE, "x.permute(0, 2, 3, 1).reshape(B, T, self.d_model)"),
         ),
     ),
-    Slip("one-head-only", (("self.d_k = d_model // n_heads", "self.n_heads, self.d_k = 1, d_model"),)),
-    Slip("no-projection", ((PROJECT, "x, x, x"),)),
-    Slip("no-output-layer", (("self.W_o(self.merge(out))", "self.merge(out)"),)),
-    Slip("bias-forgotten", ((PROJECT, "x @ self.W_q.weight.T, x @ self.W_k.weight.T, x @ self.W_v.weight.T"),)),
-    Slip("weight-not-transposed", ((PROJECT, "*(x @ W.weight + W.bias for W in (self.W_q, self.W_k, self.W_v)),"),)),
-    Slip("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=-2)"),)),
-    Slip("over-heads", ((WEIGHTS, "weights = torch.softmax(scores, dim=1)"),)),
-    Slip("keys-ask", (("Q @ K.transpose(-2, -1)", "K @ Q.transpose(-2, -1)"),)),
-    Slip("one-projection", ((PROJECT, "self.W_q(x), self.W_q(x), self.W_v(x)"),)),
-    Slip("polarity", (("mask == 0", "mask != 0"),)),
-    Slip("mask-after-softmax", ((FILL, "pass"), (RETURN, HIDE_LATE + RETURN))),
-    Slip("zero-for-infinity", ((FILL, "scores = scores.masked_fill(mask == 0, 0.0)"),)),
-    Slip("mask-ignored", (("mask = mask.unsqueeze(1)", "mask = None"),)),
-    Slip("mask-beside-heads", (("mask = mask.unsqueeze(1)", "mask = mask"),)),
-    Slip("weights-averaged", (("self.merge(out)), weights", "self.merge(out)), weights.mean(1)"),)),
+    Mistake("one-head-only", (("self.d_k = d_model // n_heads", "self.n_heads, self.d_k = 1, d_model"),)),
+    Mistake("no-projection", ((PROJECT, "x, x, x"),)),
+    Mistake("no-output-layer", (("self.W_o(self.merge(out))", "self.merge(out)"),)),
+    Mistake("bias-forgotten", ((PROJECT, "x @ self.W_q.weight.T, x @ self.W_k.weight.T, x @ self.W_v.weight.T"),)),
+    Mistake("weight-not-transposed", ((PROJECT, "*(x @ W.weight + W.bias for W in (self.W_q, self.W_k, self.W_v)),"),)),
+    Mistake("over-queries", ((WEIGHTS, "weights = torch.softmax(scores, dim=-2)"),)),
+    Mistake("over-heads", ((WEIGHTS, "weights = torch.softmax(scores, dim=1)"),)),
+    Mistake("keys-ask", (("Q @ K.transpose(-2, -1)", "K @ Q.transpose(-2, -1)"),)),
+    Mistake("one-projection", ((PROJECT, "self.W_q(x), self.W_q(x), self.W_v(x)"),)),
+    Mistake("polarity", (("mask == 0", "mask != 0"),)),
+    Mistake("mask-after-softmax", ((FILL, "pass"), (RETURN, HIDE_LATE + RETURN))),
+    Mistake("zero-for-infinity", ((FILL, "scores = scores.masked_fill(mask == 0, 0.0)"),)),
+    Mistake("mask-ignored", (("mask = mask.unsqueeze(1)", "mask = None"),)),
+    Mistake("mask-beside-heads", (("mask = mask.unsqueeze(1)", "mask = mask"),)),
+    Mistake("weights-averaged", (("self.merge(out)), weights", "self.merge(out)), weights.mean(1)"),)),
     HEADS_FOR_WIDTH,
-    *TORCH_SLIPS,
-    *TORCH_MASK_SLIPS,
-    Slip("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),
+    *TORCH_MISTAKES,
+    *TORCH_MASK_MISTAKES,
+    Mistake("detached", ((WEIGHTS, f"{WEIGHTS}.detach()"),)),
 )
 
-GRADER = Grader(cases, SLIPS, weights_too=True)
+GRADER = Grader(cases, MISTAKES, weights_optional=True)

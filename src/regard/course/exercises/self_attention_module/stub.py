@@ -7,7 +7,7 @@ from torch import Tensor, nn
 class SelfAttention(nn.Module):
     """Multi-head self-attention. In the mask, 0 or False means hidden.
 
-    多头自注意力。掩码里 0 或 False 表示遮住。
+    多头自注意力。掩码里 0 或 False 表示屏蔽。
     """
 
     def __init__(self, d_model: int, n_heads: int) -> None:

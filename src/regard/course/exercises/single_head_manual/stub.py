@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 
 class SingleHeadSelfAttention_Manual(nn.Module):
-    """One head with parameters of its own, used as x @ W + b. No nn.Linear.
+    """One head with its own parameters, used as x @ W + b. No nn.Linear.
 
     单头自注意力，自己管理参数：x @ W + b。不用 nn.Linear。
     """

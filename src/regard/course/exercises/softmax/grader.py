@@ -1,17 +1,17 @@
-"""Calls and known slips of `softmax`: every axis, numbers that overflow, lines that are far apart, whole numbers."""
+"""Calls and known mistakes of `softmax`: every axis, overflow, rows of very different size, integers."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, Tolerance, call
+from regard.course.exercise import Call, Grader, Mistake, Tolerance, call
 from regard.course.exercises.edge_inputs import SCORES
 from regard.course.exercises.random_inputs import numbers
 from regard.course.exercises.shared_slips import EPS, zero_scores_lost
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:
-    # Halves near 1000 are exact even in float32: the corner tries overflow, not the last digits.
+    # Halves near 1000 are exact even in float32: this case tests overflow, not rounding.
     halves = rng.permuted(np.tile([-1.0, -0.5, 0.5, 1.0], (3, 1)), axis=1)
     hidden = numbers(rng, 3, 4)
     hidden[np.arange(3), rng.permutation(4)[:3]] = -np.inf
@@ -35,35 +35,35 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
 SHIFT = "x - x.max(axis=axis, keepdims=True)"
 DIVIDE = "powers / powers.sum(axis=axis, keepdims=True)"
 
-SLIPS = (
-    Slip("unstable", ((SHIFT, "x"),)),
-    Slip("nan-hidden", ((SHIFT, "x"), (DIVIDE, f"np.nan_to_num({DIVIDE})"))),
-    Slip("mean-for-maximum", (("x.max(", "x.mean("),)),
-    Slip("one-maximum", ((SHIFT, "x - x.max()"),)),
-    Slip("clipped", ((SHIFT, "np.clip(x, -500, 500)"),)),
-    Slip("clipped", ((SHIFT, "np.minimum(x, 700)"),)),
-    Slip("maximum-elsewhere", (("x.max(axis=axis", "x.max(axis=-1"),)),
-    Slip("last-axis", (("axis=axis", "axis=-1"),)),
-    Slip("first-axis", (("axis=axis", "axis=0"),)),
-    Slip("whole-sum", ((DIVIDE, "powers / powers.sum()"),)),
-    Slip("no-keepdims", ((", keepdims=True", ""),)),
-    Slip("not-divided", ((DIVIDE, "powers"),)),
-    Slip("no-exp", (("np.exp(shifted)", "x"),)),
-    Slip("logarithm", ((DIVIDE, "shifted - np.log(powers.sum(axis=axis, keepdims=True))"),)),
-    Slip("upside-down", ((SHIFT, "x.min(axis=axis, keepdims=True) - x"),)),
-    Slip("powers-of-two", (("np.exp(", "np.exp2("),)),
-    Slip("sigmoid", ((DIVIDE, "1 / (1 + np.exp(-x))"),)),
-    Slip("winner-takes-all", (("np.exp(shifted)", "(shifted == 0).astype(float)"),)),
-    Slip("zero-score-zero-weight", (("np.exp(shifted)", zero_scores_lost("np.exp(shifted)", "x")),)),
-    *(Slip("eps-added", ((DIVIDE, f"powers / (powers.sum(axis=axis, keepdims=True) + {eps})"),)) for eps in EPS),
-    Slip("truncated", ((DIVIDE, f"({DIVIDE}).astype(x.dtype)"),)),
-    Slip("returns-input", ((DIVIDE, "x"),)),
-    Slip("rounded", ((DIVIDE, f"np.round({DIVIDE}, 3)"),)),
-    Slip("mutates-input", ((f"shifted = {SHIFT}", "x -= x.max(axis=axis, keepdims=True)\n    shifted = x"),)),
-    Slip(
+MISTAKES = (
+    Mistake("unstable", ((SHIFT, "x"),)),
+    Mistake("nan-hidden", ((SHIFT, "x"), (DIVIDE, f"np.nan_to_num({DIVIDE})"))),
+    Mistake("mean-for-maximum", (("x.max(", "x.mean("),)),
+    Mistake("one-maximum", ((SHIFT, "x - x.max()"),)),
+    Mistake("clipped", ((SHIFT, "np.clip(x, -500, 500)"),)),
+    Mistake("clipped", ((SHIFT, "np.minimum(x, 700)"),)),
+    Mistake("maximum-elsewhere", (("x.max(axis=axis", "x.max(axis=-1"),)),
+    Mistake("last-axis", (("axis=axis", "axis=-1"),)),
+    Mistake("first-axis", (("axis=axis", "axis=0"),)),
+    Mistake("whole-sum", ((DIVIDE, "powers / powers.sum()"),)),
+    Mistake("no-keepdims", ((", keepdims=True", ""),)),
+    Mistake("not-divided", ((DIVIDE, "powers"),)),
+    Mistake("no-exp", (("np.exp(shifted)", "x"),)),
+    Mistake("logarithm", ((DIVIDE, "shifted - np.log(powers.sum(axis=axis, keepdims=True))"),)),
+    Mistake("upside-down", ((SHIFT, "x.min(axis=axis, keepdims=True) - x"),)),
+    Mistake("powers-of-two", (("np.exp(", "np.exp2("),)),
+    Mistake("sigmoid", ((DIVIDE, "1 / (1 + np.exp(-x))"),)),
+    Mistake("winner-takes-all", (("np.exp(shifted)", "(shifted == 0).astype(float)"),)),
+    Mistake("zero-score-zero-weight", (("np.exp(shifted)", zero_scores_lost("np.exp(shifted)", "x")),)),
+    *(Mistake("eps-added", ((DIVIDE, f"powers / (powers.sum(axis=axis, keepdims=True) + {eps})"),)) for eps in EPS),
+    Mistake("truncated", ((DIVIDE, f"({DIVIDE}).astype(x.dtype)"),)),
+    Mistake("returns-input", ((DIVIDE, "x"),)),
+    Mistake("rounded", ((DIVIDE, f"np.round({DIVIDE}, 3)"),)),
+    Mistake("mutates-input", ((f"shifted = {SHIFT}", "x -= x.max(axis=axis, keepdims=True)\n    shifted = x"),)),
+    Mistake(
         "hard-coded",
         source="import numpy as np\n\n\ndef softmax(x, axis):\n    return np.array([0.40111, 0.19778, 0.40111])\n",
     ),
 )
 
-GRADER = Grader(cases, SLIPS, tolerance=Tolerance(rtol=1e-5, atol=1e-6))
+GRADER = Grader(cases, MISTAKES, tolerance=Tolerance(rtol=1e-5, atol=1e-6))

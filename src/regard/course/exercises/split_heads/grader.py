@@ -1,10 +1,10 @@
-"""Calls and known slips of `split-heads`: sizes all different, so that no other order of the axes fits."""
+"""Calls and known mistakes of `split-heads`: all sizes differ, so that no other axis order fits."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from regard.course.exercise import Call, Grader, Slip, call
+from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.random_inputs import numbers
 
 
@@ -15,7 +15,7 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
     return [
         drawn(2, 4, 6, 2),
         drawn(1, 5, 6, 3, about="one-sample"),
-        drawn(2, 3, 9, 3, about="same-sizes"),  # the wrong order of the axes has the right shape here
+        drawn(2, 3, 9, 3, about="same-sizes"),  # a wrong axis order has the right shape here
         drawn(3, 2, 4, 1, about="one-head"),
         drawn(2, 3, 4, 4, about="one-wide"),
         drawn(2, 1, 6, 3, about="one-position"),
@@ -27,25 +27,25 @@ def cases(rng: np.random.Generator) -> Sequence[Call]:
 PARTS = "x.reshape(B, T, n_heads, d_model // n_heads)"
 RETURN = "parts.transpose(0, 2, 1, 3)"
 
-SLIPS = (
-    Slip("by-reshape", ((RETURN, "x.reshape(B, n_heads, T, d_model // n_heads)"),)),
-    Slip(
+MISTAKES = (
+    Mistake("by-reshape", ((RETURN, "x.reshape(B, n_heads, T, d_model // n_heads)"),)),
+    Mistake(
         "interleaved",
         ((PARTS, "x.reshape(B, T, d_model // n_heads, n_heads)"), (RETURN, "parts.transpose(0, 3, 1, 2)")),
     ),
-    Slip("heads-behind", ((RETURN, "parts"),)),
-    Slip("heads-first", ((RETURN, "parts.transpose(2, 0, 1, 3)"),)),
-    Slip("positions-last", ((RETURN, "parts.transpose(0, 2, 3, 1)"),)),
-    Slip("width-for-heads", ((PARTS, "x.reshape(B, T, d_model // n_heads, n_heads)"),)),
-    Slip("heads-in-batch", ((RETURN, f"{RETURN}.reshape(B * n_heads, T, d_model // n_heads)"),)),
-    Slip("batch-and-positions", ((RETURN, "parts.transpose(1, 2, 0, 3)"),)),
-    Slip("heads-reversed", ((RETURN, f"{RETURN}[:, ::-1]"),)),
-    Slip("every-head-first", ((RETURN, f"np.repeat({RETURN}[:, :1], n_heads, axis=1)"),)),
-    Slip("every-head-all", ((RETURN, "np.repeat(x[:, None], n_heads, axis=1)"),)),
-    Slip("not-split", ((RETURN, "x"),)),
-    Slip("rounded", ((RETURN, f"np.round({RETURN}, 1)"),)),
-    Slip("mutates-input", ((PARTS, f"{PARTS}.copy()\n    x[:] = 0"),)),
-    Slip("hard-coded", ((RETURN, "np.array([[[[0.0, 1.0], [4.0, 5.0]], [[2.0, 3.0], [6.0, 7.0]]]])"),)),
+    Mistake("heads-behind", ((RETURN, "parts"),)),
+    Mistake("heads-first", ((RETURN, "parts.transpose(2, 0, 1, 3)"),)),
+    Mistake("positions-last", ((RETURN, "parts.transpose(0, 2, 3, 1)"),)),
+    Mistake("width-for-heads", ((PARTS, "x.reshape(B, T, d_model // n_heads, n_heads)"),)),
+    Mistake("heads-in-batch", ((RETURN, f"{RETURN}.reshape(B * n_heads, T, d_model // n_heads)"),)),
+    Mistake("batch-and-positions", ((RETURN, "parts.transpose(1, 2, 0, 3)"),)),
+    Mistake("heads-reversed", ((RETURN, f"{RETURN}[:, ::-1]"),)),
+    Mistake("every-head-first", ((RETURN, f"np.repeat({RETURN}[:, :1], n_heads, axis=1)"),)),
+    Mistake("every-head-all", ((RETURN, "np.repeat(x[:, None], n_heads, axis=1)"),)),
+    Mistake("not-split", ((RETURN, "x"),)),
+    Mistake("rounded", ((RETURN, f"np.round({RETURN}, 1)"),)),
+    Mistake("mutates-input", ((PARTS, f"{PARTS}.copy()\n    x[:] = 0"),)),
+    Mistake("hard-coded", ((RETURN, "np.array([[[[0.0, 1.0], [4.0, 5.0]], [[2.0, 3.0], [6.0, 7.0]]]])"),)),
 )
 
-GRADER = Grader(cases, SLIPS)
+GRADER = Grader(cases, MISTAKES)

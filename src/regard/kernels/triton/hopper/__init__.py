@@ -1,4 +1,4 @@
-"""Forward and second passes on Hopper GPUs, where warps have different jobs: in Gluon, one level below Triton."""
+"""Forward and second passes for Hopper GPUs with warp specialisation, in Gluon, one level below Triton."""
 
 from functools import cache
 
@@ -6,12 +6,12 @@ import torch
 import triton
 
 VERSIONS = (3, 6), (3, 9)
-"""The first and the last Triton whose Gluon this was compiled with; it is still being renamed from one to the next."""
+"""The first and the last Triton version whose Gluon was tested; its names still change between versions."""
 
 
 @cache
-def is_at_hand(device: torch.device) -> bool:
-    """Whether there are such a GPU and such a Triton."""
+def is_available(device: torch.device) -> bool:
+    """Whether the device is a Hopper GPU and the installed Triton is supported."""
     if device.type != "cuda" or torch.version.hip or torch.cuda.get_device_capability(device) != (9, 0):
         return False
     major, minor = triton.__version__.split(".")[:2]

@@ -1,4 +1,4 @@
-"""Launches of the Hopper kernels: supported calls, tensor descriptors, number of programs, memory for a map."""
+"""Launch of the Hopper kernels: supported calls, tensor descriptors, number of programs, buffers of a map."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -12,287 +12,314 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from regard.kernels.tiles import Bins
-from regard.kernels.triton.candidates import FEW, ROOM, Survivors
-from regard.kernels.triton.hopper.bins import Pool
+from regard.kernels.triton.candidates import LIST_SIZE, MAX_LISTED_TOP, Candidates
+from regard.kernels.triton.hopper.bins import MapBuffers
 from regard.kernels.triton.hopper.config import (
-    CACHED,
+    HEADS_TOGETHER,
     KEYS,
+    L2_BYTES,
+    MAP_CONFIG,
+    MIN_WAVES,
     NARROWEST,
-    POOLING,
-    RECEIVING,
+    RECEIVED_CONFIG,
     ROWS,
-    SEARCHING,
-    TOGETHER,
-    TURNS,
+    SEARCH_CONFIG,
     WIDTHS,
-    Crew,
-    block_for,
-    crew_for,
-    share_edges,
+    KernelConfig,
+    block_size_for,
+    config_for,
+    is_aligned,
 )
 from regard.kernels.triton.hopper.forward import forward_kernel
-from regard.kernels.triton.hopper.scheduler import Task
-from regard.kernels.triton.hopper.second_pass import second_kernel
-from regard.kernels.triton.launch import FUSED, on_device
-from regard.kernels.triton.mask_bands import Sight
-from regard.kernels.triton.pooling import join, layout_of, strips_of_head
-from regard.kernels.triton.second_pass import in_whole_tiles
-from regard.kernels.triton.support import Asked, Told
-from regard.kernels.triton.tiles import LOG2E, can_be_described
+from regard.kernels.triton.hopper.scheduler import HopperArguments
+from regard.kernels.triton.hopper.second_pass import second_pass_kernel
+from regard.kernels.triton.launch import FP_FUSION, on_device
+from regard.kernels.triton.mask_bands import MaskBands
+from regard.kernels.triton.pooling import bin_layout, max_strips, sum_strips
+from regard.kernels.triton.second_pass import padded_shifts
+from regard.kernels.triton.support import ForwardRequest, ForwardResult
+from regard.kernels.triton.tiles import LOG2E, can_use_tma
 
 STRIP_LIMIT = 5 * 2**20
-"""Numbers in all strips: 20 MiB, or as much as the map itself, where that is more, or one head's."""
+"""Numbers in all strips: 20 MiB, or the size of the map if larger, or of one head if larger."""
 
-SCRATCH = 2**25
-"""Numbers in all scratch: 128 MiB, or as much as the map itself. Half of it lets a third of an H200 idle where a map is
-1024 wide.
-"""
+SCRATCH_LIMIT = 2**25
+"""Numbers in all scratch: 128 MiB, or the size of the map. With half, a map 1024 wide idles a third of an H200."""
 
 GLUON = {torch.bfloat16: gl.bfloat16, torch.float16: gl.float16}
 
 
 @cache
 def layout_for(dtype: torch.dtype, *block: int) -> Any:
-    """How the copy engine lays a tile down so that the tensor cores can read it."""
+    """The shared memory layout of a tile that TMA writes and the tensor cores read."""
     return gl.NVMMASharedLayout.get_default_for(list(block), GLUON[dtype])
 
 
-def described(x: Tensor, rows: int) -> TensorDescriptor:
-    """B H T E for the copy engine, in tiles of so many rows."""
+def descriptor(x: Tensor, rows: int) -> TensorDescriptor:
+    """A TMA descriptor of B H T E in tiles of `rows` rows."""
     block = [1, 1, rows, x.shape[3]]
     return TensorDescriptor(x, list(x.shape), list(x.stride()), block, layout_for(x.dtype, *block))
 
 
 def programs_for(tiles: int, device: torch.device) -> int:
-    """One to a processor: it fills it."""
+    """One program per processor: it occupies it fully."""
     return min(tiles, processors(device))
 
 
 @cache
 def processors(device: torch.device) -> int:
-    """How many the GPU has."""
+    """The number of processors (SMs) of the GPU."""
     return torch.cuda.get_device_properties(device).multi_processor_count
 
 
-def group_of(heads: int, most: int) -> int:
-    """How many of the heads go together, `most` if that is one at least: groups as even as can be, so that their sizes
-    are few: for one head, for sixteens of them and for others kernels are compiled apart.
+def heads_per_group(heads: int, max_heads: int) -> int:
+    """The number of heads launched together, at most `max_heads` and at least one. Groups are as even as possible, so
+    that there are few sizes: Triton compiles separate kernels for a size of 1, for multiples of 16 and for others.
 
-    >>> group_of(16, 15), group_of(16, 100), group_of(7, 0)
+    >>> heads_per_group(16, 15), heads_per_group(16, 100), heads_per_group(7, 0)
     (8, 16, 1)
     """
-    return -(-heads // -(-heads // max(1, most)))
+    return -(-heads // -(-heads // max(1, max_heads)))
 
 
-def bins_fit(bins: Bins) -> bool:
-    """Whether they are wide enough.
+def bins_supported(bins: Bins) -> bool:
+    """Whether the bins are large enough.
 
-    >>> bins_fit(Bins(high=256, wide=79, R=4, C=16)), bins_fit(Bins(high=256, wide=15, R=4, C=11))
+    >>> bins_supported(Bins(height=256, width=79, R=4, C=16)), bins_supported(Bins(height=256, width=15, R=4, C=11))
     (True, False)
     """
-    return min(bins.wide, bins.high) >= NARROWEST
+    return min(bins.width, bins.height) >= NARROWEST
 
 
-def with_map(
-    task: Task,
+def launch_with_map(
+    args: HopperArguments,
     bins: Bins,
     sums: Tensor,
     consumers: int,
-    launch: Callable[[Task, Pool, int, dict[str, Any]], None],
+    launch: Callable[[HopperArguments, MapBuffers, int, dict[str, Any]], None],
 ) -> None:
-    """Writes the sums, (B·H, R, C). Where bins of queries are a consumer's tile, or shares of one, it writes them
-    itself; else strips, for heads in groups so that they stay few, which are joined.
+    """Write the sums, (B·H, R, C). Where a bin of queries is a consumer's tile, or a fraction of one, consumers write
+    the map itself; otherwise strips, for heads in groups to limit their number, which are then added up.
     """
-    tiles = triton.cdiv(task.T, consumers * ROWS)
-    is_whole = ROWS % bins.high == 0  # then consumers write the map itself
-    of_head = bins.R if is_whole else strips_of_head(task.T, bins, ROWS)
-    group = task.heads if is_whole else group_of(task.heads, max(STRIP_LIMIT, sums.numel()) // (of_head * bins.C))
-    running = max(1, max(SCRATCH, sums.numel()) // (consumers * bins.C * ROWS))  # programs there is scratch for
-    scratch = sums.new_empty((min(running, programs_for(tiles * group, sums.device)), consumers, bins.C, ROWS))
-    strips = sums if is_whole else sums.new_empty((group, of_head, bins.C))
-    for first in range(0, task.heads, group):
-        some = task._replace(first=first, heads=min(group, task.heads - first))
-        programs = min(len(scratch), programs_for(tiles * some.heads, sums.device))
-        launch(some, Pool(scratch, strips, of_head, bins.high, bins.wide, bins.C), programs, _layout_for(bins))
-        if not is_whole:
-            join(strips[: some.heads], bins, ROWS, sums[first : first + some.heads])
+    tiles = triton.cdiv(args.T, consumers * ROWS)
+    writes_map = ROWS % bins.height == 0  # then consumers write the map itself
+    strips_per_head = bins.R if writes_map else max_strips(args.T, bins, ROWS)
+    group = (
+        args.heads
+        if writes_map
+        else heads_per_group(args.heads, max(STRIP_LIMIT, sums.numel()) // (strips_per_head * bins.C))
+    )
+    max_programs = max(1, max(SCRATCH_LIMIT, sums.numel()) // (consumers * bins.C * ROWS))  # with scratch for each
+    scratch = sums.new_empty((min(max_programs, programs_for(tiles * group, sums.device)), consumers, bins.C, ROWS))
+    strips = sums if writes_map else sums.new_empty((group, strips_per_head, bins.C))
+    for first in range(0, args.heads, group):
+        group_args = args._replace(first=first, heads=min(group, args.heads - first))
+        programs = min(len(scratch), programs_for(tiles * group_args.heads, sums.device))
+        launch(
+            group_args,
+            MapBuffers(scratch, strips, strips_per_head, bins.height, bins.width, bins.C),
+            programs,
+            _constants_for(bins),
+        )
+        if not writes_map:
+            sum_strips(strips[: group_args.heads], bins, ROWS, sums[first : first + group_args.heads])
 
 
-def _layout_for(bins: Bins) -> dict[str, Any]:
-    """BINS as in `pooling`; SHARE, how wide a bin or a block is; PIECES, see `pool_rows`.
+def _constants_for(bins: Bins) -> dict[str, Any]:
+    """BINS as in `pooling`; BIN_UNIT, the width of a bin or of a block; PIECES, see `sum_bin_rows`.
 
-    >>> _layout_for(Bins(high=32, wide=256, R=4, C=4))
-    {'BINS': 'wide', 'SHARE': 1, 'PIECES': 2}
-    >>> _layout_for(Bins(high=79, wide=79, R=4, C=4))
-    {'BINS': 'uneven', 'SHARE': 64, 'PIECES': 0}
+    >>> _constants_for(Bins(height=32, width=256, R=4, C=4))
+    {'BINS': 'wide', 'BIN_UNIT': 1, 'PIECES': 2}
+    >>> _constants_for(Bins(height=79, width=79, R=4, C=4))
+    {'BINS': 'uneven', 'BIN_UNIT': 64, 'PIECES': 0}
     """
-    layout = layout_of(bins, ROWS, KEYS)
-    share = layout["SHARE"] if share_edges(bins.wide) else block_for(bins.wide)
-    return {"BINS": layout["BINS"], "SHARE": share, "PIECES": 0 if ROWS % bins.high else ROWS // bins.high}
+    constants = bin_layout(bins, ROWS, KEYS)
+    bin_unit = constants["BIN_UNIT"] if is_aligned(bins.width) else block_size_for(bins.width)
+    return {"BINS": constants["BINS"], "BIN_UNIT": bin_unit, "PIECES": 0 if ROWS % bins.height else ROWS // bins.height}
 
 
-NO_BINS = {"BINS": "", "SHARE": 0, "PIECES": 1}
+NO_BINS = {"BINS": "", "BIN_UNIT": 0, "PIECES": 1}
 
-LISTED = 2**24
+LIST_LIMIT = 2**24
 """Keys in all lists: 64 MiB, or one head's."""
 
 
-def fits(*tensors: Tensor, sight: Sight, scale: float, softcap: float | None, bins: Bins | None) -> bool:
-    """Whether it can: half precision, heads 64 or 128 wide, all keys seen or those up to an edge, bins that fit."""
+def supports(*tensors: Tensor, bands: MaskBands, scale: float, softcap: float | None, bins: Bins | None) -> bool:
+    """Whether the kernels support the call: half precision, head width 64 or 128, no mask or causal with an offset,
+    bins that are large enough.
+    """
     q, *_ = tensors
     E = q.shape[3]
     return (
         E in WIDTHS
-        and all(x.shape[3] == E and can_be_described(x) for x in tensors)
+        and all(x.shape[3] == E and can_use_tma(x) for x in tensors)
         and q.dtype in GLUON
         and q.shape[2] >= ROWS
-        and sight.queries is None
-        and sight.left is None
+        and bands.queries is None
+        and bands.left is None
         and softcap is None
         and scale > 0
-        and (bins is None or bins_fit(bins))
+        and (bins is None or bins_supported(bins))
     )
 
 
-def forward(q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, *, scale: float, asked: Asked) -> Told:
-    """`told`, what was asked for written into it, with thresholds. q B H T E, k and v B G S E; a call that `fits`."""
-    if 0 < asked.top <= FEW:
-        told = told._replace(threshold=torch.empty(q.shape[:3], dtype=torch.float32, device=q.device))
-    crew = crew_for(q.shape[3], asked, is_causal=sight.right is not None)
-    fills_alone = triton.cdiv(q.shape[2], crew.rows) >= TURNS * processors(q.device)
-    if not fills_alone or k[0, 0].nbytes + v[0, 0].nbytes <= CACHED:
-        _forward(q, k, v, sight, told, crew, scale=scale, asked=asked)
-        return told
-    served = q.shape[1] // k.shape[1]
+def forward(
+    q: Tensor, k: Tensor, v: Tensor, bands: MaskBands, result: ForwardResult, *, scale: float, request: ForwardRequest
+) -> ForwardResult:
+    """Write the requested statistics and thresholds into `result` and return it. q is B H T E, k and v are B G S E; for
+    a call that is supported.
+    """
+    if 0 < request.top <= MAX_LISTED_TOP:
+        result = result._replace(threshold=torch.empty(q.shape[:3], dtype=torch.float32, device=q.device))
+    config = config_for(q.shape[3], request, is_causal=bands.right is not None)
+    fills_processors = triton.cdiv(q.shape[2], config.rows) >= MIN_WAVES * processors(q.device)
+    if not fills_processors or k[0, 0].nbytes + v[0, 0].nbytes <= L2_BYTES:
+        _forward(q, k, v, bands, result, config, scale=scale, request=request)
+        return result
+    group_size = q.shape[1] // k.shape[1]
     for sample, h in product(range(q.shape[0]), range(q.shape[1])):
-        of_queries = slice(sample, sample + 1), slice(h, h + 1)
-        of_keys = slice(sample, sample + 1), slice(h // served, h // served + 1)
-        one = told._replace(**{name: x[of_queries] for name, x in told._asdict().items() if x is not None})
-        _forward(q[of_queries], k[of_keys], v[of_keys], sight, one, crew, scale=scale, asked=asked)
-    return told
+        query_head = slice(sample, sample + 1), slice(h, h + 1)
+        key_head = slice(sample, sample + 1), slice(h // group_size, h // group_size + 1)
+        head_result = result._replace(**{name: x[query_head] for name, x in result._asdict().items() if x is not None})
+        _forward(q[query_head], k[key_head], v[key_head], bands, head_result, config, scale=scale, request=request)
+    return result
 
 
 def _forward(
-    q: Tensor, k: Tensor, v: Tensor, sight: Sight, told: Told, crew: Crew, *, scale: float, asked: Asked
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    bands: MaskBands,
+    result: ForwardResult,
+    config: KernelConfig,
+    *,
+    scale: float,
+    request: ForwardRequest,
 ) -> None:
-    task = _task(q, k, sight, scale, out=told.out, lse=told.lse, entropy=told.entropy, threshold=told.threshold)
+    args = _arguments(
+        q, k, bands, scale, out=result.out, lse=result.lse, entropy=result.entropy, threshold=result.threshold
+    )
     flags = {
-        "LSE": told.lse is not None,
-        "ENTROPY": told.entropy is not None,
-        "TOP": asked.top if told.threshold is not None else 0,
+        "LSE": result.lse is not None,
+        "ENTROPY": result.entropy is not None,
+        "TOP": request.top if result.threshold is not None else 0,
     }
 
-    def launch(task: Task, pool: Pool, programs: int, layout: dict[str, Any]) -> None:
+    def launch(args: HopperArguments, buffers: MapBuffers, programs: int, constants: dict[str, Any]) -> None:
         with on_device(q):
             forward_kernel[(programs,)](
-                task,
-                pool,
-                described(q, ROWS),
-                described(k, KEYS),
-                described(v, KEYS),
-                CONSUMERS=crew.consumers,
-                STAGES=crew.stages,
-                REGISTERS=crew.registers,
-                COUNTING=crew.counting,
-                HOLDING=crew.holding,
-                SCATTER=crew.scatter,
-                CAUSAL=sight.right is not None,
+                args,
+                buffers,
+                descriptor(q, ROWS),
+                descriptor(k, KEYS),
+                descriptor(v, KEYS),
+                CONSUMERS=config.consumers,
+                STAGES=config.stages,
+                REGISTERS=config.registers,
+                ACCUMULATE=config.accumulate,
+                SOFTMAX_FIRST=config.softmax_first,
+                SCATTER=config.scatter,
+                CAUSAL=bands.right is not None,
                 query_layout=layout_for(q.dtype, ROWS, q.shape[3]),
                 key_layout=layout_for(q.dtype, KEYS, q.shape[3]),
                 num_warps=4,
-                **FUSED,
+                **FP_FUSION,
                 **flags,
-                **layout,
+                **constants,
             )
 
-    if asked.bins is None or told.sums is None:
-        tiles = task.heads * triton.cdiv(task.T, crew.rows)
-        launch(task, _no_pool(told.out), programs_for(tiles, q.device), NO_BINS)
+    if request.bins is None or result.sums is None:
+        tiles = args.heads * triton.cdiv(args.T, config.rows)
+        launch(args, _no_buffers(result.out), programs_for(tiles, q.device), NO_BINS)
     else:
-        with_map(task, asked.bins, told.sums.flatten(0, 1), crew.consumers, launch)
+        launch_with_map(args, request.bins, result.sums.flatten(0, 1), config.consumers, launch)
 
 
-def map_of(q: Tensor, k: Tensor, lse: Tensor, sight: Sight, *, scale: float, bins: Bins) -> Tensor:
-    """Sums of weights over the bins, B H R C, from the LSE, B H T in nats; a call that `fits`."""
+def map_of(q: Tensor, k: Tensor, lse: Tensor, bands: MaskBands, *, scale: float, bins: Bins) -> Tensor:
+    """Sums of weights over the bins, B H R C, from the LSE, B H T in nats; for a call that is supported."""
     sums = lse.new_empty(*lse.shape[:2], bins.R, bins.C)
-    task = _task(q, k, sight, scale, out=sums, lse=lse.contiguous())
+    args = _arguments(q, k, bands, scale, out=sums, lse=lse.contiguous())
 
-    def launch(task: Task, pool: Pool, programs: int, layout: dict[str, Any]) -> None:
-        _second(task, pool, q, k, programs, sight, "map", POOLING, layout)
+    def launch(args: HopperArguments, buffers: MapBuffers, programs: int, constants: dict[str, Any]) -> None:
+        _launch_second_pass(args, buffers, q, k, programs, bands, "map", MAP_CONFIG, constants)
 
-    with_map(task, bins, sums.flatten(0, 1), POOLING.consumers, launch)
+    launch_with_map(args, bins, sums.flatten(0, 1), MAP_CONFIG.consumers, launch)
     return sums
 
 
-def received_of(q: Tensor, k: Tensor, lse: Tensor, sight: Sight, *, scale: float) -> Tensor:
-    """What each key received from all queries, B H S, from the LSE, B H T in nats; a call that `fits`."""
-    found = lse.new_empty(*lse.shape[:2], k.shape[2])
-    task = _task(q, k, sight, scale, out=found, lse=in_whole_tiles(lse, RECEIVING.passing))
-    programs = programs_for(task.heads * triton.cdiv(task.S, RECEIVING.rows), q.device)
-    _second(task, _no_pool(found), k, q, programs, sight, "received", RECEIVING, NO_BINS)
-    return found
+def received_of(q: Tensor, k: Tensor, lse: Tensor, bands: MaskBands, *, scale: float) -> Tensor:
+    """The weight received by each key, B H S, from the LSE, B H T in nats; for a call that is supported."""
+    sums = lse.new_empty(*lse.shape[:2], k.shape[2])
+    args = _arguments(q, k, bands, scale, out=sums, lse=padded_shifts(lse, RECEIVED_CONFIG.streamed))
+    programs = programs_for(args.heads * triton.cdiv(args.S, RECEIVED_CONFIG.rows), q.device)
+    _launch_second_pass(args, _no_buffers(sums), k, q, programs, bands, "received", RECEIVED_CONFIG, NO_BINS)
+    return sums
 
 
-def thresholds_of(q: Tensor, k: Tensor, sight: Sight, *, top: int) -> Tensor:
-    """A score that `top` keys of each query reach, `FEW` at most, where it sees so many: B H T, not scaled."""
-    found = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
-    task = _task(q, k, sight, 1.0, out=found, threshold=found)
-    programs = programs_for(task.heads * triton.cdiv(task.T, SEARCHING.rows), q.device)
-    _second(task, _no_pool(found), q, k, programs, sight, "thresholds", SEARCHING, NO_BINS, top=top)
-    return found
+def thresholds_of(q: Tensor, k: Tensor, bands: MaskBands, *, top: int) -> Tensor:
+    """An unscaled score, B H T, that `top` keys reach if that many are visible; `top` is at most MAX_LISTED_TOP."""
+    thresholds = torch.empty(q.shape[:3], dtype=torch.float32, device=q.device)
+    args = _arguments(q, k, bands, 1.0, out=thresholds, threshold=thresholds)
+    programs = programs_for(args.heads * triton.cdiv(args.T, SEARCH_CONFIG.rows), q.device)
+    _launch_second_pass(
+        args, _no_buffers(thresholds), q, k, programs, bands, "thresholds", SEARCH_CONFIG, NO_BINS, top=top
+    )
+    return thresholds
 
 
-def survivors_of(q: Tensor, k: Tensor, threshold: Tensor, sight: Sight) -> Iterator[tuple[int, Survivors]]:
-    """The keys of each query that reach its threshold, B H T, scores not scaled; heads in groups, by their first."""
+def candidates_of(q: Tensor, k: Tensor, threshold: Tensor, bands: MaskBands) -> Iterator[tuple[int, Candidates]]:
+    """The keys that reach the threshold, B H T, an unscaled score; for heads in groups, each with its first head."""
     T, heads = q.shape[2], q.shape[0] * q.shape[1]
-    group = group_of(heads, LISTED // (T * ROOM))
+    group = heads_per_group(heads, LIST_LIMIT // (T * LIST_SIZE))
     counts = torch.empty((group, T), dtype=torch.int32, device=q.device)
-    lists = torch.empty((group, T, ROOM), dtype=torch.int32, device=q.device)
-    task = _task(q, k, sight, 1.0, out=lists, threshold=threshold.contiguous(), counts=counts)
+    lists = torch.empty((group, T, LIST_SIZE), dtype=torch.int32, device=q.device)
+    args = _arguments(q, k, bands, 1.0, out=lists, threshold=threshold.contiguous(), counts=counts)
     for first in range(0, heads, group):
-        some = task._replace(first=first, heads=min(group, heads - first))
-        programs = programs_for(some.heads * triton.cdiv(T, SEARCHING.rows), q.device)
-        _second(some, _no_pool(threshold), q, k, programs, sight, "survivors", SEARCHING, NO_BINS)
-        yield first, Survivors(counts[: some.heads], lists[: some.heads])
+        group_args = args._replace(first=first, heads=min(group, heads - first))
+        programs = programs_for(group_args.heads * triton.cdiv(T, SEARCH_CONFIG.rows), q.device)
+        _launch_second_pass(
+            group_args, _no_buffers(threshold), q, k, programs, bands, "candidates", SEARCH_CONFIG, NO_BINS
+        )
+        yield first, Candidates(counts[: group_args.heads], lists[: group_args.heads])
 
 
-def _second(
-    task: Task,
-    pool: Pool,
+def _launch_second_pass(
+    args: HopperArguments,
+    buffers: MapBuffers,
     own: Tensor,
-    passing: Tensor,
+    streamed: Tensor,
     programs: int,
-    sight: Sight,
+    bands: MaskBands,
     work: str,
-    crew: Crew,
-    layout: dict[str, Any],
+    config: KernelConfig,
+    constants: dict[str, Any],
     *,
     top: int = 0,
 ) -> None:
     with on_device(own):
-        second_kernel[(programs,)](
-            task,
-            pool,
-            described(own, ROWS),
-            described(passing, crew.passing),
-            CONSUMERS=crew.consumers,
-            STAGES=crew.stages,
-            REGISTERS=crew.registers,
+        second_pass_kernel[(programs,)](
+            args,
+            buffers,
+            descriptor(own, ROWS),
+            descriptor(streamed, config.streamed),
+            CONSUMERS=config.consumers,
+            STAGES=config.stages,
+            REGISTERS=config.registers,
             WORK=work,
             TOP=top,
-            CAUSAL=sight.right is not None,
+            CAUSAL=bands.right is not None,
             own_layout=layout_for(own.dtype, ROWS, own.shape[3]),
-            passing_layout=layout_for(own.dtype, crew.passing, own.shape[3]),
+            streamed_layout=layout_for(own.dtype, config.streamed, own.shape[3]),
             num_warps=4,
-            **FUSED,
-            **layout,
+            **FP_FUSION,
+            **constants,
         )
 
 
-def _task(
+def _arguments(
     q: Tensor,
     k: Tensor,
-    sight: Sight,
+    bands: MaskBands,
     scale: float,
     *,
     out: Tensor,
@@ -300,17 +327,17 @@ def _task(
     entropy: Tensor | None = None,
     threshold: Tensor | None = None,
     counts: Tensor | None = None,
-) -> Task:
+) -> HopperArguments:
     (B, H, T, _), (G, S) = q.shape, k.shape[1:3]
-    return Task(
+    return HopperArguments(
         first=0,
         heads=B * H,
-        together=TOGETHER,
+        heads_together=HEADS_TOGETHER,
         H=H,
-        served=H // G,
+        group_size=H // G,
         T=T,
         S=S,
-        edge=0 if sight.right is None else sight.offset + sight.right,
+        edge=0 if bands.right is None else bands.offset + bands.right,
         scale=scale * LOG2E,
         out=out,
         lse=out if lse is None else lse,
@@ -320,5 +347,5 @@ def _task(
     )
 
 
-def _no_pool(x: Tensor) -> Pool:
-    return Pool(x, x, 1, 1, 1, 1)
+def _no_buffers(x: Tensor) -> MapBuffers:
+    return MapBuffers(x, x, 1, 1, 1, 1)

@@ -1,6 +1,6 @@
-"""Tiles on their way through shared memory: stages in a ring, each with a barrier that says full, one that says empty.
+"""Tiles in shared memory: a ring of stages, each with a "full" and an "empty" barrier.
 
-A barrier's two phases take turns: whoever waits says which one by the parity of how often the stage was used.
+A barrier alternates between two phases: a wait selects one by the parity of the number of uses of the stage.
 """
 
 from triton.experimental import gluon
@@ -12,7 +12,7 @@ from regard.kernels.triton.hopper.gluon_names import copy_in
 
 @gluon.jit
 def barriers_for(STAGES: gl.constexpr, CONSUMERS: gl.constexpr):
-    """Barriers that say of each stage that it is full, and that all consumers have emptied it."""
+    """Barriers for each stage: full, and emptied by all consumers."""
     full = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     empty = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     for i in gl.static_range(STAGES):
@@ -22,8 +22,8 @@ def barriers_for(STAGES: gl.constexpr, CONSUMERS: gl.constexpr):
 
 
 @gluon.jit
-def bring(x, stages, full, empty, n, sample, h, row, STAGES: gl.constexpr):
-    """The n-th tile, as soon as its stage is empty: rows `row` and on of one head of the descriptor `x`."""
+def load_stage(x, stages, full, empty, n, sample, h, row, STAGES: gl.constexpr):
+    """Load the n-th tile once its stage is empty: rows from `row` on of one head of the descriptor `x`."""
     i = n % STAGES
     mbarrier.wait(empty.index(i), (n // STAGES & 1) ^ 1)
     mbarrier.expect(full.index(i), x.block_type.nbytes)
@@ -31,8 +31,8 @@ def bring(x, stages, full, empty, n, sample, h, row, STAGES: gl.constexpr):
 
 
 @gluon.jit
-def wait_for(full, n, STAGES: gl.constexpr):
-    """Until the n-th tile is there; its stage."""
+def wait_stage(full, n, STAGES: gl.constexpr):
+    """Wait until the n-th tile is loaded; returns its stage."""
     i = n % STAGES
     mbarrier.wait(full.index(i), n // STAGES & 1)
     return i

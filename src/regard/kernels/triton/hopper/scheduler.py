@@ -1,7 +1,7 @@
-"""Which tile of queries a program takes at which turn, and which keys that tile sees.
+"""The schedule of query tiles over programs, and the keys visible to a tile.
 
-Programs stay, and take one tile after another. Where tiles are of different length the longest come first, and turns
-go to and fro, so that nobody gets the longest of each turn.
+Programs are persistent: each processes one tile per wave. Where tiles differ in length the longest come first, and
+waves alternate in direction, so that no program gets the longest tile of every wave.
 """
 
 from typing import Any, NamedTuple
@@ -10,22 +10,22 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
 
-class Task(NamedTuple):
-    """Sizes, what is given, and where what is found goes; what there is not is `out` once more.
+class HopperArguments(NamedTuple):
+    """Sizes, inputs and output tensors; absent ones are `out` again.
 
-    first     the first head of this launch, and `heads` how many, counted through the samples
-    together  so many heads are worked on at once, where attention is causal
-    served    query heads to a key head
-    edge      query i sees the keys up to i + edge, where attention is causal
-    scale     positive; holds the factor log2 e already
-    lse       found by a forward, given to a second pass, as is `threshold`; `counts` of survivors are found
+    first            the first head of this launch, and `heads` their number, counted over the samples
+    heads_together   heads processed together with a causal mask
+    group_size       query heads per key head
+    edge             with a causal mask, query i attends to the keys up to i + edge
+    scale            positive; includes the factor log2 e
+    lse              output of a forward, input of a second pass, as is `threshold`; `counts` of candidates are output
     """
 
     first: int
     heads: int
-    together: int
+    heads_together: int
     H: int
-    served: int
+    group_size: int
     T: int
     S: int
     edge: int
@@ -38,54 +38,56 @@ class Task(NamedTuple):
 
 
 @gluon.jit
-def turns_of(task, length, ROWS: gl.constexpr):
-    """How many turns there are, and how many tiles of a sequence so long."""
-    tiles = task.heads * gl.cdiv(length, ROWS)
+def wave_count(args, length, ROWS: gl.constexpr):
+    """The number of waves, and of tiles, for sequences of this length."""
+    tiles = args.heads * gl.cdiv(length, ROWS)
     return gl.cdiv(tiles, gl.num_programs(0)), tiles
 
 
 @gluon.jit
-def tile_at(turn, CAUSAL: gl.constexpr):
-    """Which tile this program takes; there may be no such tile at the last turn."""
-    own = gl.program_id(0)
+def tile_at(wave, CAUSAL: gl.constexpr):
+    """The tile of this program in a wave; in the last wave there may be no such tile."""
+    program = gl.program_id(0)
     if CAUSAL:
-        own = gl.where(turn % 2 == 1, gl.num_programs(0) - 1 - own, own)
-    return turn * gl.num_programs(0) + own
+        program = gl.where(wave % 2 == 1, gl.num_programs(0) - 1 - program, program)
+    return wave * gl.num_programs(0) + program
 
 
 @gluon.jit
-def place_of(task, at, length, ROWS: gl.constexpr, CAUSAL: gl.constexpr, BY_KEYS: gl.constexpr):
-    """Head and tile: whole heads one by one; or the longest tiles of some heads first, the last queries, first keys."""
+def head_and_tile(args, at, length, ROWS: gl.constexpr, CAUSAL: gl.constexpr, BY_KEYS: gl.constexpr):
+    """Head and tile: whole heads one by one; or, with a causal mask, the longest tiles of some heads first (the last
+    queries, or the first keys).
+    """
     tiles = gl.cdiv(length, ROWS)
     head, tile = at // tiles, at % tiles
     if CAUSAL:
-        first = at // (tiles * task.together) * task.together
-        together = gl.maximum(gl.minimum(task.together, task.heads - first), 1)  # behind the last tile there is none
-        within = at - first * tiles
-        head, tile = first + within % together, within // together
+        first = at // (tiles * args.heads_together) * args.heads_together
+        heads_together = gl.maximum(gl.minimum(args.heads_together, args.heads - first), 1)  # 0 beyond the last tile
+        in_group = at - first * tiles
+        head, tile = first + in_group % heads_together, in_group // heads_together
         if not BY_KEYS:
             tile = tiles - 1 - tile
-    return task.first + head, tile
+    return args.first + head, tile
 
 
 @gluon.jit
-def keys_of(task, tile, ROWS: gl.constexpr, KEYS: gl.constexpr, CAUSAL: gl.constexpr):
-    """How many tiles of keys are seen, and how many of them, counted from the last, not by all."""
-    seen, by_all = task.S, task.S
+def key_tiles(args, tile, ROWS: gl.constexpr, KEYS: gl.constexpr, CAUSAL: gl.constexpr):
+    """The number of key tiles visible to a tile of queries, and how many of them, the last ones, are partly masked."""
+    visible, full = args.S, args.S
     if CAUSAL:
-        seen = gl.minimum(task.S, (tile + 1) * ROWS + task.edge)
-        by_all = gl.minimum(task.S, gl.maximum(tile * ROWS + task.edge + 1, 0))
-    tiles = gl.maximum(gl.cdiv(seen, KEYS), 1)
-    return tiles, tiles - by_all // KEYS
+        visible = gl.minimum(args.S, (tile + 1) * ROWS + args.edge)
+        full = gl.minimum(args.S, gl.maximum(tile * ROWS + args.edge + 1, 0))
+    tiles = gl.maximum(gl.cdiv(visible, KEYS), 1)
+    return tiles, tiles - full // KEYS
 
 
 @gluon.jit
-def queries_of(task, tile, ROWS: gl.constexpr, QUERIES: gl.constexpr, CAUSAL: gl.constexpr):
-    """Where the tiles of queries begin that see a tile of keys, how many there are, and how many do so in part only."""
-    first, partly, tiles = 0, 0, gl.cdiv(task.T, QUERIES)
+def query_tiles(args, tile, ROWS: gl.constexpr, QUERIES: gl.constexpr, CAUSAL: gl.constexpr):
+    """The first tile of queries that attends to a tile of keys, the number of tiles, and how many are partly masked."""
+    first, n_masked, tiles = 0, 0, gl.cdiv(args.T, QUERIES)
     if CAUSAL:
-        # Key j is seen from query j − edge on.
-        skipped = gl.minimum(gl.maximum(tile * ROWS - task.edge, 0) // QUERIES, tiles)
-        from_here_all = gl.minimum(gl.cdiv(gl.maximum((tile + 1) * ROWS - 1 - task.edge, 0), QUERIES), tiles)
-        first, partly, tiles = skipped * QUERIES, from_here_all - skipped, tiles - skipped
-    return first, tiles, partly
+        # Key j is visible from query j − edge on.
+        n_skipped = gl.minimum(gl.maximum(tile * ROWS - args.edge, 0) // QUERIES, tiles)
+        n_until_full = gl.minimum(gl.cdiv(gl.maximum((tile + 1) * ROWS - 1 - args.edge, 0), QUERIES), tiles)
+        first, n_masked, tiles = n_skipped * QUERIES, n_until_full - n_skipped, tiles - n_skipped
+    return first, tiles, n_masked

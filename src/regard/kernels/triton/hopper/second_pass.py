@@ -1,14 +1,14 @@
-"""What can be told from q, k and the LSE alone, by a crew; whoever has computed the LSE, his output stays as it is.
+"""Statistics from q, k and the LSE with warp specialisation; the output that belongs to the LSE stays unchanged.
 
-WORK says what:
+WORK selects the statistic:
 "map"         sums of weights over bins; consumers own queries
 "received"    sums of weights over all queries; consumers own keys
-"thresholds"  a score that the strongest keys of each query reach; consumers own queries
-"survivors"   the keys of each query that reach its threshold; consumers own queries
+"thresholds"  a score that the top keys of each query reach; consumers own queries
+"candidates"  the keys of each query that reach its threshold; consumers own queries
 
-There is no maximum, nothing to rescale, no values, so that a consumer has room for two tiles: while the tensor cores
-multiply the one, it reads the other (`reading`). Where consumers own queries they walk from the last key to the first,
-where they own keys from the first query that sees them to the last: tiles that not everybody sees come first.
+There is no maximum, no rescaling, and there are no values, so that a consumer can hold two tiles: while the tensor
+cores multiply one, it reduces the other. Consumers that own queries process keys from the last to the first; consumers
+that own keys process queries from the first that attends to them to the last: partly masked tiles come first.
 """
 
 from triton.experimental import gluon
@@ -16,45 +16,56 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import mbarrier, warpgroup_mma, warpgroup_mma_wait
 
 from regard.kernels.triton.hopper.gluon_names import copy_in
-from regard.kernels.triton.hopper.pipeline import barriers_for, bring, wait_for
-from regard.kernels.triton.hopper.scheduler import keys_of, place_of, queries_of, tile_at, turns_of
-from regard.kernels.triton.hopper.second_pass_tiles import begin_with, bound_of, conclude, read
+from regard.kernels.triton.hopper.pipeline import barriers_for, load_stage, wait_stage
+from regard.kernels.triton.hopper.scheduler import head_and_tile, key_tiles, query_tiles, tile_at, wave_count
+from regard.kernels.triton.hopper.second_pass_tiles import bounds_for, initial_state, reduce_tile, store_results
 
 
 @gluon.jit
-def second_kernel(
-    task,
-    pool,
+def second_pass_kernel(
+    args,
+    buffers,
     own,
-    passing,
+    streamed,
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
     REGISTERS: gl.constexpr,
     WORK: gl.constexpr,
     CAUSAL: gl.constexpr,
     BINS: gl.constexpr,
-    SHARE: gl.constexpr,
+    BIN_UNIT: gl.constexpr,
     PIECES: gl.constexpr,
     TOP: gl.constexpr,
     own_layout: gl.constexpr,
-    passing_layout: gl.constexpr,
+    streamed_layout: gl.constexpr,
 ):
-    """own, passing: descriptors of the tiles that stay and that pass by; else as `forward_kernel`."""
+    """own, streamed: descriptors of the tiles that stay in shared memory and of those that are streamed; others as in
+    `forward_kernel`.
+    """
     ROWS: gl.constexpr = own.block_shape[2]
-    PASSING: gl.constexpr = passing.block_shape[2]
+    STREAMED: gl.constexpr = streamed.block_shape[2]
     E: gl.constexpr = own.block_shape[3]
-    stay = gl.allocate_shared_memory(own.dtype, [CONSUMERS, ROWS, E], own_layout)
-    ring = gl.allocate_shared_memory(passing.dtype, [STAGES, PASSING, E], passing_layout)
+    own_tiles = gl.allocate_shared_memory(own.dtype, [CONSUMERS, ROWS, E], own_layout)
+    stages = gl.allocate_shared_memory(streamed.dtype, [STAGES, STREAMED, E], streamed_layout)
     own_full, own_empty = barriers_for(1, CONSUMERS)
     full, empty = barriers_for(STAGES, CONSUMERS)
     barriers = (own_full, own_empty, full, empty)
     gl.static_assert(CONSUMERS == 3)
     gl.warp_specialize(
         [
-            (_consume, (task, pool, stay, ring, barriers, 0, 3, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES, TOP)),
-            (_consume, (task, pool, stay, ring, barriers, 1, 3, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES, TOP)),
-            (_consume, (task, pool, stay, ring, barriers, 2, 3, STAGES, WORK, CAUSAL, BINS, SHARE, PIECES, TOP)),
-            (_produce, (task, own, passing, stay, ring, barriers, CONSUMERS, STAGES, WORK, CAUSAL)),
+            (
+                _consume,
+                (args, buffers, own_tiles, stages, barriers, 0, 3, STAGES, WORK, CAUSAL, BINS, BIN_UNIT, PIECES, TOP),
+            ),
+            (
+                _consume,
+                (args, buffers, own_tiles, stages, barriers, 1, 3, STAGES, WORK, CAUSAL, BINS, BIN_UNIT, PIECES, TOP),
+            ),
+            (
+                _consume,
+                (args, buffers, own_tiles, stages, barriers, 2, 3, STAGES, WORK, CAUSAL, BINS, BIN_UNIT, PIECES, TOP),
+            ),
+            (_produce, (args, own, streamed, own_tiles, stages, barriers, CONSUMERS, STAGES, WORK, CAUSAL)),
         ],
         [4, 4, 1],
         [REGISTERS, REGISTERS, 24],
@@ -62,164 +73,166 @@ def second_kernel(
 
 
 @gluon.jit
-def _walk_of(task, turn, ROWS: gl.constexpr, PASSING: gl.constexpr, WORK: gl.constexpr, CAUSAL: gl.constexpr):
-    """Whether there is a tile at this turn, its head and its place; where the walk begins, how far a step goes, how
-    many there are, and how many of them not everybody sees.
+def _tile_loop(args, wave, ROWS: gl.constexpr, STREAMED: gl.constexpr, WORK: gl.constexpr, CAUSAL: gl.constexpr):
+    """Whether there is a tile in this wave, its head and index; where the loop begins, its step, the number of tiles,
+    and how many of them are partly masked.
     """
     BY_KEYS: gl.constexpr = WORK == "received"
-    length = task.S if BY_KEYS else task.T
-    at = tile_at(turn, CAUSAL)
-    head, tile = place_of(task, at, length, ROWS, CAUSAL, BY_KEYS)
+    length = args.S if BY_KEYS else args.T
+    at = tile_at(wave, CAUSAL)
+    head, tile = head_and_tile(args, at, length, ROWS, CAUSAL, BY_KEYS)
     if BY_KEYS:
-        first, tiles, partly = queries_of(task, tile, ROWS, PASSING, CAUSAL)
-        step = PASSING
+        first, tiles, n_masked = query_tiles(args, tile, ROWS, STREAMED, CAUSAL)
+        step = STREAMED
     else:
-        tiles, partly = keys_of(task, tile, ROWS, PASSING, CAUSAL)
-        first, step = (tiles - 1) * PASSING, -PASSING
-    return at < task.heads * gl.cdiv(length, ROWS), head, tile, first, step, tiles, partly
+        tiles, n_masked = key_tiles(args, tile, ROWS, STREAMED, CAUSAL)
+        first, step = (tiles - 1) * STREAMED, -STREAMED
+    return at < args.heads * gl.cdiv(length, ROWS), head, tile, first, step, tiles, n_masked
 
 
 @gluon.jit
 def _produce(
-    task,
+    args,
     own,
-    passing,
-    stay,
-    ring,
+    streamed,
+    own_tiles,
+    stages,
     barriers,
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
     WORK: gl.constexpr,
     CAUSAL: gl.constexpr,
 ):
-    """Bring what stays, then what passes by."""
+    """Load the own tiles, then the streamed ones."""
     own_full, own_empty, full, empty = barriers
     ROWS: gl.constexpr = own.block_shape[2]
-    PASSING: gl.constexpr = passing.block_shape[2]
+    STREAMED: gl.constexpr = streamed.block_shape[2]
     BYTES: gl.constexpr = CONSUMERS * own.block_type.nbytes
-    brought = 0
-    turns, _ = turns_of(task, task.S if WORK == "received" else task.T, CONSUMERS * ROWS)
-    for turn in range(turns):
-        there, head, tile, first, step, tiles, _ = _walk_of(task, turn, CONSUMERS * ROWS, PASSING, WORK, CAUSAL)
-        if there:
-            sample, h = head // task.H, head % task.H
-            g = h // task.served
+    n_loaded = 0
+    waves, _ = wave_count(args, args.S if WORK == "received" else args.T, CONSUMERS * ROWS)
+    for wave in range(waves):
+        has_tile, head, tile, first, step, tiles, _ = _tile_loop(args, wave, CONSUMERS * ROWS, STREAMED, WORK, CAUSAL)
+        if has_tile:
+            sample, h = head // args.H, head % args.H
+            g = h // args.group_size
             if WORK == "received":
                 h, g = g, h
-            mbarrier.wait(own_empty.index(0), (turn & 1) ^ 1)
+            mbarrier.wait(own_empty.index(0), (wave & 1) ^ 1)
             mbarrier.expect(own_full.index(0), BYTES)
             for i in gl.static_range(CONSUMERS):
-                copy_in(own, [sample, h, (tile * CONSUMERS + i) * ROWS, 0], own_full.index(0), stay.index(i))
+                copy_in(own, [sample, h, (tile * CONSUMERS + i) * ROWS, 0], own_full.index(0), own_tiles.index(i))
             for t in range(tiles):
-                bring(passing, ring, full, empty, brought + t, sample, g, first + t * step, STAGES)
-            brought += tiles
+                load_stage(streamed, stages, full, empty, n_loaded + t, sample, g, first + t * step, STAGES)
+            n_loaded += tiles
 
 
 @gluon.jit
 def _consume(
-    task,
-    pool,
-    stay,
-    ring,
+    args,
+    buffers,
+    own_tiles,
+    stages,
     barriers,
-    WHO: gl.constexpr,
+    CONSUMER: gl.constexpr,
     CONSUMERS: gl.constexpr,
     STAGES: gl.constexpr,
     WORK: gl.constexpr,
     CAUSAL: gl.constexpr,
     BINS: gl.constexpr,
-    SHARE: gl.constexpr,
+    BIN_UNIT: gl.constexpr,
     PIECES: gl.constexpr,
     TOP: gl.constexpr,
 ):
-    """What one consumer finds out about what it owns, tile by tile."""
+    """Compute the statistic for the tiles of one consumer, one after another."""
     own_full, own_empty, full, empty = barriers
-    ROWS: gl.constexpr = stay.shape[1]
-    PASSING: gl.constexpr = ring.shape[1]
-    scratch = pool.scratch + (gl.program_id(0) * CONSUMERS + WHO).to(gl.int64) * (pool.bins * ROWS)
-    own = stay.index(WHO)
-    used = 0
-    turns, _ = turns_of(task, task.S if WORK == "received" else task.T, CONSUMERS * ROWS)
-    for turn in range(turns):
-        there, head, tile, first, step, tiles, partly = _walk_of(task, turn, CONSUMERS * ROWS, PASSING, WORK, CAUSAL)
-        if there:
-            place = (head, (tile * CONSUMERS + WHO) * ROWS)
-            last = gl.minimum(first + PASSING, task.S) - 1
-            found = begin_with(pool, last, ROWS, PASSING, WORK)
-            mbarrier.wait(own_full.index(0), turn & 1)
-            for t in range(partly):
-                bound = bound_of(task, place, first + t * step, ROWS, PASSING, WORK)
-                s, i = _multiply(own, ring, full, used + t, STAGES)
+    ROWS: gl.constexpr = own_tiles.shape[1]
+    STREAMED: gl.constexpr = stages.shape[1]
+    scratch = buffers.scratch + (gl.program_id(0) * CONSUMERS + CONSUMER).to(gl.int64) * (buffers.bins * ROWS)
+    own = own_tiles.index(CONSUMER)
+    n_used = 0
+    waves, _ = wave_count(args, args.S if WORK == "received" else args.T, CONSUMERS * ROWS)
+    for wave in range(waves):
+        has_tile, head, tile, first, step, tiles, n_masked = _tile_loop(
+            args, wave, CONSUMERS * ROWS, STREAMED, WORK, CAUSAL
+        )
+        if has_tile:
+            place = (head, (tile * CONSUMERS + CONSUMER) * ROWS)
+            last = gl.minimum(first + STREAMED, args.S) - 1
+            state = initial_state(buffers, last, ROWS, STREAMED, WORK)
+            mbarrier.wait(own_full.index(0), wave & 1)
+            for t in range(n_masked):
+                bound = bounds_for(args, place, first + t * step, ROWS, STREAMED, WORK)
+                s, i = _multiply(own, stages, full, n_used + t, STAGES)
                 s = warpgroup_mma_wait(0, deps=(s,))
                 mbarrier.arrive(empty.index(i))
-                found = read(
-                    task, pool, found, s, bound, scratch, place, first + t * step, True, WORK, CAUSAL, BINS, SHARE
+                state = reduce_tile(
+                    args, buffers, state, s, bound, scratch, place, first + t * step, True, WORK, CAUSAL, BINS, BIN_UNIT
                 )
-            if partly < tiles:
-                found = _read_the_rest(
-                    task, pool, found, scratch, place, own, ring, full, empty, used, partly, tiles, first, step,
-                    STAGES, WORK, CAUSAL, BINS, SHARE,
+            if n_masked < tiles:
+                state = _reduce_visible_tiles(
+                    args, buffers, state, scratch, place, own, stages, full, empty, n_used, n_masked, tiles, first,
+                    step, STAGES, WORK, CAUSAL, BINS, BIN_UNIT,
                 )  # fmt: skip
             mbarrier.arrive(own_empty.index(0))
-            used += tiles
-            conclude(task, pool, found, scratch, place, tiles * PASSING, WORK, PIECES, TOP)
+            n_used += tiles
+            store_results(args, buffers, state, scratch, place, tiles * STREAMED, WORK, PIECES, TOP)
 
 
 @gluon.jit
-def _read_the_rest(
-    task, pool, found, scratch, place, own, ring, full, empty, used, begin, end, first, step,
+def _reduce_visible_tiles(
+    args, buffers, state, scratch, place, own, stages, full, empty, n_used, begin, end, first, step,
     STAGES: gl.constexpr, WORK: gl.constexpr, CAUSAL: gl.constexpr,
-    BINS: gl.constexpr, SHARE: gl.constexpr,
+    BINS: gl.constexpr, BIN_UNIT: gl.constexpr,
 ):  # fmt: skip
-    """Tiles that everybody sees, each multiplied while the one before is read: two at a time, that none be moved."""
+    """Fully visible tiles: each is multiplied while the one before is reduced; two per iteration, to avoid copies."""
     ROWS: gl.constexpr = own.shape[0]
-    PASSING: gl.constexpr = ring.shape[1]
-    bound = bound_of(task, place, first + begin * step, ROWS, PASSING, WORK)
-    s, i = _multiply(own, ring, full, used + begin, STAGES)
+    STREAMED: gl.constexpr = stages.shape[1]
+    bound = bounds_for(args, place, first + begin * step, ROWS, STREAMED, WORK)
+    s, i = _multiply(own, stages, full, n_used + begin, STAGES)
     s = warpgroup_mma_wait(0, deps=(s,))
     mbarrier.arrive(empty.index(i))
     # fmt: off
     for pair in range((end - begin - 1) // 2):
         t = begin + 2 * pair
-        found, other, bound = _read_and_multiply(
-            task, pool, found, s, bound, scratch, place, own, ring, full, empty, used, t, first, step,
-            STAGES, WORK, CAUSAL, BINS, SHARE)
-        found, s, bound = _read_and_multiply(
-            task, pool, found, other, bound, scratch, place, own, ring, full, empty, used, t + 1, first, step,
-            STAGES, WORK, CAUSAL, BINS, SHARE)
+        state, other_scores, bound = _reduce_and_multiply(
+            args, buffers, state, s, bound, scratch, place, own, stages, full, empty, n_used, t, first, step,
+            STAGES, WORK, CAUSAL, BINS, BIN_UNIT)
+        state, s, bound = _reduce_and_multiply(
+            args, buffers, state, other_scores, bound, scratch, place, own, stages, full, empty, n_used, t + 1,
+            first, step, STAGES, WORK, CAUSAL, BINS, BIN_UNIT)
     if (end - begin) % 2 == 0:
-        found, s, bound = _read_and_multiply(
-            task, pool, found, s, bound, scratch, place, own, ring, full, empty, used, end - 2, first, step,
-            STAGES, WORK, CAUSAL, BINS, SHARE)
+        state, s, bound = _reduce_and_multiply(
+            args, buffers, state, s, bound, scratch, place, own, stages, full, empty, n_used, end - 2, first, step,
+            STAGES, WORK, CAUSAL, BINS, BIN_UNIT)
     # fmt: on
     start = first + (end - 1) * step
-    return read(task, pool, found, s, bound, scratch, place, start, False, WORK, CAUSAL, BINS, SHARE)
+    return reduce_tile(args, buffers, state, s, bound, scratch, place, start, False, WORK, CAUSAL, BINS, BIN_UNIT)
 
 
 @gluon.jit
-def _read_and_multiply(
-    task, pool, found, s, bound, scratch, place, own, ring, full, empty, used, t, first, step,
+def _reduce_and_multiply(
+    args, buffers, state, s, bound, scratch, place, own, stages, full, empty, n_used, t, first, step,
     STAGES: gl.constexpr, WORK: gl.constexpr, CAUSAL: gl.constexpr,
-    BINS: gl.constexpr, SHARE: gl.constexpr,
+    BINS: gl.constexpr, BIN_UNIT: gl.constexpr,
 ):  # fmt: skip
-    """Read the t-th tile; meanwhile the next one's scores are multiplied, and its bounds come."""
+    """Reduce the t-th tile, while the next one's scores are multiplied and its bounds are loaded."""
     ROWS: gl.constexpr = own.shape[0]
-    PASSING: gl.constexpr = ring.shape[1]
+    STREAMED: gl.constexpr = stages.shape[1]
     start = first + t * step
-    following, i = _multiply(own, ring, full, used + t + 1, STAGES)
-    found = read(task, pool, found, s, bound, scratch, place, start, False, WORK, CAUSAL, BINS, SHARE)
+    next_scores, i = _multiply(own, stages, full, n_used + t + 1, STAGES)
+    state = reduce_tile(args, buffers, state, s, bound, scratch, place, start, False, WORK, CAUSAL, BINS, BIN_UNIT)
     if WORK == "received":
-        bound = bound_of(task, place, start + step, ROWS, PASSING, WORK)
-    following = warpgroup_mma_wait(0, deps=(following,))
+        bound = bounds_for(args, place, start + step, ROWS, STREAMED, WORK)
+    next_scores = warpgroup_mma_wait(0, deps=(next_scores,))
     mbarrier.arrive(empty.index(i))
-    return found, following, bound
+    return state, next_scores, bound
 
 
 @gluon.jit
-def _multiply(own, ring, full, n, STAGES: gl.constexpr):
-    """The scores of the n-th tile, under way, and its stage."""
+def _multiply(own, stages, full, n, STAGES: gl.constexpr):
+    """Start the product for the scores of the n-th tile; returns it and its stage."""
     ROWS: gl.constexpr = own.shape[0]
-    PASSING: gl.constexpr = ring.shape[1]
-    nothing = gl.zeros((ROWS, PASSING), gl.float32, gl.NVMMADistributedLayout([3, 0], [4, 1], [16, PASSING, 16]))
-    i = wait_for(full, n, STAGES)
-    return warpgroup_mma(own, ring.index(i).permute((1, 0)), nothing, use_acc=False, is_async=True), i
+    STREAMED: gl.constexpr = stages.shape[1]
+    zeros = gl.zeros((ROWS, STREAMED), gl.float32, gl.NVMMADistributedLayout([3, 0], [4, 1], [16, STREAMED, 16]))
+    i = wait_stage(full, n, STAGES)
+    return warpgroup_mma(own, stages.index(i).permute((1, 0)), zeros, use_acc=False, is_async=True), i

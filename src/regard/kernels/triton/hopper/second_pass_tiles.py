@@ -1,62 +1,62 @@
-"""What a second pass computes from a tile of scores: bin sums, column sums, thresholds, keys that reach them."""
+"""The reduction of a tile of scores in a second pass: bin sums, column sums, thresholds, keys that reach them."""
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from regard.kernels.triton.candidates import ROOM as ROOM_OF_A_LIST
-from regard.kernels.triton.hopper.bins import bins_of, pool_rows, store_bin, store_bins
+from regard.kernels.triton.candidates import LIST_SIZE as SLOTS_PER_LIST
+from regard.kernels.triton.hopper.bins import bin_indices, store_bin, store_bins, sum_bin_rows
 from regard.kernels.triton.hopper.gluon_names import sync
-from regard.kernels.triton.hopper.lanes import beside, by_lanes, group_maxima, least_of
-from regard.kernels.triton.hopper.unaligned_bins import close_bins, on_either_side
+from regard.kernels.triton.hopper.lanes import as_column, group_maxima, nth_largest, sum_by_lane
+from regard.kernels.triton.hopper.unaligned_bins import split_at_edges, store_finished_bins
 
-ROOM = gl.constexpr(ROOM_OF_A_LIST)
+LIST_SIZE = gl.constexpr(SLOTS_PER_LIST)
 
 
 @gluon.jit
 def _reaches(s, threshold):
-    """1 where a score is no less than its threshold, else 0: floating-point numbers."""
+    """1 where a score is at least its threshold, else 0: floating-point numbers."""
     return gl.inline_asm_elementwise(
         "set.ge.f32.f32 $0, $1, $2;", "=f,f,f", [s, threshold], dtype=gl.float32, is_pure=True, pack=1
     )
 
 
 @gluon.jit
-def append(task, s, threshold, survived, place, start):
-    """Write down the keys that reach their row's threshold, and count them.
+def append_candidates(args, s, threshold, n_listed, place, start):
+    """Write the keys that reach their row's threshold to the lists, and count them.
 
-    A row lies in four lanes: of each eight columns two in each lane, 32 of a tile. Lanes tell each other how many of
-    theirs there are, so that each knows where its own begin.
+    A row is in four lanes: two of each eight columns in each lane, 32 of a tile. Lanes exchange their counts, so that
+    each knows where its own keys go.
     """
     ROWS: gl.constexpr = s.shape[0]
     s = s.reshape([ROWS, 2, 8, 4, 2]).permute((0, 3, 1, 2, 4)).reshape([ROWS, 4, 2, 16])
     layout: gl.constexpr = s.type.layout
-    least = gl.convert_layout(threshold, gl.SliceLayout(1, gl.SliceLayout(2, gl.SliceLayout(3, layout))))
-    hits = _bits_of(_reaches(s, least[:, None, None, None]))
-    lanes = gl.arange(0, 4, gl.SliceLayout(0, hits.type.layout))[None, :]
-    counts = gl.inline_asm_elementwise(_POPULATION, "=r,r", [hits], dtype=gl.int32, is_pure=True, pack=1) << lanes * 8
-    up_to = gl.sum(counts, 1) * 0x01010101  # a byte for each lane: how many it has, and those before it
-    begin = beside(survived, hits) + (beside(up_to << 8, hits) >> lanes * 8 & 255)
+    row_threshold = gl.convert_layout(threshold, gl.SliceLayout(1, gl.SliceLayout(2, gl.SliceLayout(3, layout))))
+    bits = _pack_bits(_reaches(s, row_threshold[:, None, None, None]))
+    lanes = gl.arange(0, 4, gl.SliceLayout(0, bits.type.layout))[None, :]
+    counts = gl.inline_asm_elementwise(_POPCOUNT_ASM, "=r,r", [bits], dtype=gl.int32, is_pure=True, pack=1) << lanes * 8
+    running_counts = gl.sum(counts, 1) * 0x01010101  # one byte per lane: its count plus those of the lanes before
+    begin = as_column(n_listed, bits) + (as_column(running_counts << 8, bits) >> lanes * 8 & 255)
     head, row = place
-    rows = (head - task.first).to(gl.int64) * task.T + row + gl.arange(0, ROWS, gl.SliceLayout(1, hits.type.layout))
-    lists = (task.out + rows * ROOM).to(gl.int64)[:, None]
-    arguments = [hits, begin, start + lanes * 2, lists]
-    gl.inline_asm_elementwise(_WRITE, "=r,r,r,r,l", arguments, dtype=gl.int32, is_pure=False, pack=1)
-    return survived + gl.convert_layout(up_to >> 24 & 255, survived.type.layout)
+    rows = (head - args.first).to(gl.int64) * args.T + row + gl.arange(0, ROWS, gl.SliceLayout(1, bits.type.layout))
+    lists = (args.out + rows * LIST_SIZE).to(gl.int64)[:, None]
+    arguments = [bits, begin, start + lanes * 2, lists]
+    gl.inline_asm_elementwise(_WRITE_ASM, "=r,r,r,r,l", arguments, dtype=gl.int32, is_pure=False, pack=1)
+    return n_listed + gl.convert_layout(running_counts >> 24 & 255, n_listed.type.layout)
 
 
 @gluon.jit
-def _bits_of(reached):
-    """Of a tensor […, …, 2, 16] of ones and zeros the 32 bits; one lane has all of them."""
+def _pack_bits(reached):
+    """The 32 bits of a tensor […, …, 2, 16] of ones and zeros; one lane has all of them."""
     layout: gl.constexpr = reached.type.layout
-    # Added up as floating-point numbers: the unit for integers is busy enough.
-    bits = (1 << gl.arange(0, 16, gl.SliceLayout(0, gl.SliceLayout(1, gl.SliceLayout(2, layout))))).to(gl.float32)
-    halves = gl.sum(reached * bits[None, None, None, :], 3).to(gl.int32)
+    # Summed as floating-point numbers: the integer unit is busy enough.
+    powers = (1 << gl.arange(0, 16, gl.SliceLayout(0, gl.SliceLayout(1, gl.SliceLayout(2, layout))))).to(gl.float32)
+    halves = gl.sum(reached * powers[None, None, None, :], 3).to(gl.int32)
     shifts = gl.arange(0, 2, gl.SliceLayout(0, gl.SliceLayout(1, halves.type.layout))) * 16
     return gl.sum(halves << shifts[None, None, :], 2)
 
 
-_POPULATION = gl.constexpr("popc.b32 $0, $1;")
-_WRITE = gl.constexpr(
+_POPCOUNT_ASM = gl.constexpr("popc.b32 $0, $1;")
+_WRITE_ASM = gl.constexpr(
     """{
     .reg .pred none, fits; .reg .b32 rest, next, bit, key, at; .reg .b64 there;
     mov.b32 rest, $1;
@@ -73,59 +73,59 @@ _WRITE = gl.constexpr(
     and.b32 bit, bit, 1;
     add.s32 key, key, bit;
     add.s32 key, key, $3;
-    setp.lt.s32 fits, at, ROOM;
+    setp.lt.s32 fits, at, LIST_SIZE;
     mad.wide.s32 there, at, 4, $4;
     @fits st.global.b32 [there], key;
     add.s32 at, at, 1;
     bra more;
     done:
     mov.b32 $0, at;
-    }""".replace("ROOM", str(ROOM_OF_A_LIST))
+    }""".replace("LIST_SIZE", str(SLOTS_PER_LIST))
 )
-"""$0 where the list of a row ends then; $1 a bit for each key, $2 where they begin, $3 the first key, $4 the list."""
+"""$0 the new end of the list of a row; $1 one bit per key, $2 where to begin, $3 the first key, $4 the list."""
 
 
 @gluon.jit
-def begin_with(pool, last, ROWS: gl.constexpr, PASSING: gl.constexpr, WORK: gl.constexpr):
-    """Nothing found yet: sums by rows and lanes, or maxima of groups; how many survived of each row; for a map, the bin
-    of the last key.
+def initial_state(buffers, last, ROWS: gl.constexpr, STREAMED: gl.constexpr, WORK: gl.constexpr):
+    """The initial state: sums by rows and lanes, or group maxima; the number of listed keys of each row; for a map, the
+    bin of the last key.
     """
-    nothing = gl.zeros((ROWS, PASSING), gl.float32, gl.NVMMADistributedLayout([3, 0], [4, 1], [16, PASSING, 16]))
+    zeros = gl.zeros((ROWS, STREAMED), gl.float32, gl.NVMMADistributedLayout([3, 0], [4, 1], [16, STREAMED, 16]))
     if WORK == "thresholds":
-        sums = group_maxima(nothing) + float("-inf")
+        sums = group_maxima(zeros) + float("-inf")
     else:
-        sums = gl.zeros_like(gl.sum(by_lanes(nothing, 1), 1))
-    return sums, gl.zeros((ROWS,), gl.int32, gl.SliceLayout(1, sums.type.layout)), last // pool.wide
+        sums = gl.zeros_like(gl.sum(sum_by_lane(zeros, 1), 1))
+    return sums, gl.zeros((ROWS,), gl.int32, gl.SliceLayout(1, sums.type.layout)), last // buffers.bin_width
 
 
 @gluon.jit
-def bound_of(task, place, start, ROWS: gl.constexpr, PASSING: gl.constexpr, WORK: gl.constexpr):
-    """What scores are held against: the LSE of each query in base 2, of own rows or of a tile of columns; or the
-    threshold of each own row.
+def bounds_for(args, place, start, ROWS: gl.constexpr, STREAMED: gl.constexpr, WORK: gl.constexpr):
+    """The numbers that scores are compared with: the LSE of each query in base 2, of own rows or of a tile of columns;
+    or the threshold of each own row.
     """
-    scores: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, PASSING, 16])
+    scores: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [4, 1], [16, STREAMED, 16])
     head, row = place
     if WORK == "received":
-        lse = task.lse + head.to(gl.int64) * (gl.cdiv(task.T, PASSING) * PASSING)  # as `in_whole_tiles` has it
-        bound = gl.load(lse + start + gl.arange(0, PASSING, gl.SliceLayout(0, scores)))
+        lse = args.lse + head.to(gl.int64) * (gl.cdiv(args.T, STREAMED) * STREAMED)  # as in `padded_shifts`
+        bound = gl.load(lse + start + gl.arange(0, STREAMED, gl.SliceLayout(0, scores)))
     else:
         rows = row + gl.arange(0, ROWS, gl.SliceLayout(1, scores))
-        given = task.lse
-        if WORK == "survivors":
-            given = task.threshold
-        bound = gl.load(given + head.to(gl.int64) * task.T + rows, mask=rows < task.T, other=float("inf"))
-        if WORK == "survivors":
-            bound = gl.maximum(bound, -3.4028234e38)  # what is hidden never survives
+        values = args.lse
+        if WORK == "candidates":
+            values = args.threshold
+        bound = gl.load(values + head.to(gl.int64) * args.T + rows, mask=rows < args.T, other=float("inf"))
+        if WORK == "candidates":
+            bound = gl.maximum(bound, -3.4028234e38)  # masked keys are never candidates
         else:
             bound = gl.where(bound == float("-inf"), float("inf"), bound) * 1.4426950408889634
     return bound
 
 
 @gluon.jit
-def read(
-    task,
-    pool,
-    found,
+def reduce_tile(
+    args,
+    buffers,
+    state,
     s,
     bound,
     scratch,
@@ -135,69 +135,73 @@ def read(
     WORK: gl.constexpr,
     CAUSAL: gl.constexpr,
     BINS: gl.constexpr,
-    SHARE: gl.constexpr,
+    BIN_UNIT: gl.constexpr,
 ):
-    """What was found, with a tile of scores added that begins at column `start`. MASKED: not everybody sees it."""
-    sums, survived, bin = found
+    """Update the state with a tile of scores that begins at column `start`. MASKED: the tile is partly masked."""
+    sums, n_listed, bin = state
     if MASKED:
-        s = gl.where(_seen(task, s, place, start, WORK, CAUSAL), s, float("-inf"))
+        s = gl.where(_visible(args, s, place, start, WORK, CAUSAL), s, float("-inf"))
     if WORK == "thresholds":
         sums = gl.maximum(sums, group_maxima(s))
-    elif WORK == "survivors":
-        survived = append(task, s, bound, survived, place, start)
+    elif WORK == "candidates":
+        n_listed = append_candidates(args, s, bound, n_listed, place, start)
     else:
         if WORK == "received":
-            x = s * task.scale - bound[None, :]
+            x = s * args.scale - bound[None, :]
         else:
-            x = s * task.scale - bound[:, None]
+            x = s * args.scale - bound[:, None]
         p = gl.exp2(x)
         if BINS == "narrow":
-            parts = by_lanes(p, p.shape[1] // SHARE)
-            store_bins(pool, scratch, parts, bound, start // SHARE, bins_of(parts), False, False)
+            parts = sum_by_lane(p, p.shape[1] // BIN_UNIT)
+            store_bins(buffers, scratch, parts, bound, start // BIN_UNIT, bin_indices(parts), False, False)
         elif BINS == "uneven":
-            above, below, _ = on_either_side(p, bin * pool.wide, pool.wide, start, SHARE)
-            sums, bin = close_bins(pool, scratch, above, below, bound, sums, bin, start, SHARE, False, False)
+            above, below, _ = split_at_edges(p, bin * buffers.bin_width, buffers.bin_width, start, BIN_UNIT)
+            sums, bin = store_finished_bins(
+                buffers, scratch, above, below, bound, sums, bin, start, BIN_UNIT, False, False
+            )
         else:
-            sums += gl.convert_layout(gl.sum(by_lanes(p, 1), 1), sums.type.layout)
-        if BINS == "wide":  # noqa: SIM102 - known when it is compiled, unlike what follows
-            if start == bin * pool.wide:
+            sums += gl.convert_layout(gl.sum(sum_by_lane(p, 1), 1), sums.type.layout)
+        if BINS == "wide":  # noqa: SIM102 - known when compiled, unlike the next condition
+            if start == bin * buffers.bin_width:
                 store_bin(scratch, gl.sum(sums, 1), bound, bin, False)
                 sums = gl.zeros_like(sums)
                 bin -= 1
-    return sums, survived, bin
+    return sums, n_listed, bin
 
 
 @gluon.jit
-def _seen(task, s, place, start, WORK: gl.constexpr, CAUSAL: gl.constexpr):
-    """Which scores of a tile count."""
+def _visible(args, s, place, start, WORK: gl.constexpr, CAUSAL: gl.constexpr):
+    """Which scores of a tile are visible."""
     layout: gl.constexpr = s.type.layout
     rows = place[1] + gl.arange(0, s.shape[0], gl.SliceLayout(1, layout))[:, None]
     columns = start + gl.arange(0, s.shape[1], gl.SliceLayout(0, layout))[None, :]
     if WORK == "received":
-        return (rows <= columns + task.edge) & (columns < task.T)
-    seen = columns + rows * 0 < task.S
+        return (rows <= columns + args.edge) & (columns < args.T)
+    visible = columns + rows * 0 < args.S
     if CAUSAL:
-        seen = seen & (columns <= rows + task.edge)
-    return seen
+        visible = visible & (columns <= rows + args.edge)
+    return visible
 
 
 @gluon.jit
-def conclude(task, pool, found, scratch, place, end, WORK: gl.constexpr, PIECES: gl.constexpr, TOP: gl.constexpr):
-    """Store what was found. end: of the keys that were looked at."""
-    sums, survived, _ = found
+def store_results(
+    args, buffers, state, scratch, place, end, WORK: gl.constexpr, PIECES: gl.constexpr, TOP: gl.constexpr
+):
+    """Store the results. end: the end of the keys that were processed."""
+    sums, n_listed, _ = state
     ROWS: gl.constexpr = sums.shape[0]
     head, row = place
-    rows = row + gl.arange(0, ROWS, survived.type.layout)
-    if WORK == "survivors":
-        here = (head - task.first).to(gl.int64) * task.T
-        gl.store(task.counts + here + rows, survived, mask=rows < task.T)
+    rows = row + gl.arange(0, ROWS, n_listed.type.layout)
+    if WORK == "candidates":
+        first_row = (head - args.first).to(gl.int64) * args.T
+        gl.store(args.counts + first_row + rows, n_listed, mask=rows < args.T)
     elif WORK == "thresholds":
-        least = gl.convert_layout(least_of(sums, TOP), survived.type.layout)
-        gl.store(task.threshold + head.to(gl.int64) * task.T + rows, least, mask=rows < task.T)
+        row_threshold = gl.convert_layout(nth_largest(sums, TOP), n_listed.type.layout)
+        gl.store(args.threshold + head.to(gl.int64) * args.T + rows, row_threshold, mask=rows < args.T)
     elif WORK == "received":
-        total = gl.convert_layout(gl.sum(sums, 1), survived.type.layout)
-        gl.store(task.out + head.to(gl.int64) * task.S + rows, total, mask=rows < task.S)
+        total = gl.convert_layout(gl.sum(sums, 1), n_listed.type.layout)
+        gl.store(args.out + head.to(gl.int64) * args.S + rows, total, mask=rows < args.S)
     else:
-        sync()  # what one thread has stored another will load
-        pool_rows(pool, scratch, head - task.first, row, survived.to(gl.float32), end, task.T, False, PIECES)
-        sync()  # before the scratch is written again
+        sync()  # other threads load what this one stored
+        sum_bin_rows(buffers, scratch, head - args.first, row, n_listed.to(gl.float32), end, args.T, False, PIECES)
+        sync()  # before the scratch is overwritten

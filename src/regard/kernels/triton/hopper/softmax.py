@@ -1,23 +1,23 @@
-"""What becomes of a tile of scores: weights under the running maximum, and what is counted of them.
+"""Softmax of a tile of scores relative to the running maximum, and the sums of it.
 
-In two parts: `weigh` makes what the next product waits for, `count` what nobody waits for.
+In two parts: `softmax_tile` computes what the next product waits for, `accumulate` everything else.
 """
 
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from regard.kernels.triton.hopper.bins import bins_of, store_bin, store_bins
-from regard.kernels.triton.hopper.lanes import beside, by_lanes, group_maxima
-from regard.kernels.triton.hopper.unaligned_bins import close_bins, on_either_side
+from regard.kernels.triton.hopper.bins import bin_indices, store_bin, store_bins
+from regard.kernels.triton.hopper.lanes import as_column, group_maxima, sum_by_lane
+from regard.kernels.triton.hopper.unaligned_bins import split_at_edges, store_finished_bins
 
 
 @gluon.jit
-def weigh(
-    task,
-    pool,
+def softmax_tile(
+    args,
+    buffers,
     s,
     m,
-    best,
+    group_max,
     edge,
     row,
     start,
@@ -26,79 +26,82 @@ def weigh(
     ENTROPY: gl.constexpr,
     TOP: gl.constexpr,
     BINS: gl.constexpr,
-    SHARE: gl.constexpr,
+    BIN_UNIT: gl.constexpr,
 ):
-    """p = 2^(s − m), the new maximum, that of each group of keys, the edge behind the tile, and what is counted: see
-    `count`.
+    """p = 2^(s − m), the new maximum, that of each group of keys, the edge below the tile, the terms for `accumulate`.
 
     row, start  the first query and the first key of the tile
-    edge        see `on_either_side`; only where bins share none with tiles
+    edge        see `split_at_edges`; only for bins that are not aligned to tiles
     """
     scores: gl.constexpr = s.type.layout
     if MASKED:
         columns = start + gl.arange(0, s.shape[1], gl.SliceLayout(0, scores))
-        seen = (columns < task.S)[None, :]
+        visible = (columns < args.S)[None, :]
         if CAUSAL:
             rows = row + gl.arange(0, s.shape[0], gl.SliceLayout(1, scores))
-            seen = seen & (columns[None, :] <= rows[:, None] + task.edge)
-        s = gl.where(seen, s, float("-inf"))
-    maxima = group_maxima(s)  # not of all keys at once: a maximum waits for the one before
+            visible = visible & (columns[None, :] <= rows[:, None] + args.edge)
+        s = gl.where(visible, s, float("-inf"))
+    maxima = group_maxima(s)  # not of all keys at once: each maximum waits for the one before
     if TOP > 0:
-        best = gl.maximum(best, maxima)
-    highest = gl.maximum(m, gl.convert_layout(gl.max(maxima, 1), m.type.layout) * task.scale)
-    shift = highest
+        group_max = gl.maximum(group_max, maxima)
+    new_max = gl.maximum(m, gl.convert_layout(gl.max(maxima, 1), m.type.layout) * args.scale)
+    shift = new_max
     if MASKED:
-        shift = gl.where(highest == float("-inf"), 0.0, highest)  # -inf - -inf would be NaN
-    x = s * task.scale - shift[:, None]
+        shift = gl.where(new_max == float("-inf"), 0.0, new_max)  # -inf - -inf would be NaN
+    x = s * args.scale - shift[:, None]
     p = gl.exp2(x)
     if BINS == "uneven":
-        parts, below, edge = on_either_side(p, edge, pool.wide, start, SHARE)
+        parts, below, edge = split_at_edges(p, edge, buffers.bin_width, start, BIN_UNIT)
     else:
-        parts = by_lanes(p, s.shape[1] // SHARE if BINS == "narrow" else 1)
+        parts = sum_by_lane(p, s.shape[1] // BIN_UNIT if BINS == "narrow" else 1)
         below = parts
-    mean = parts
+    score_sum = parts
     if ENTROPY:
         if MASKED:
             x = gl.where(x == float("-inf"), 0.0, x)
-        mean = by_lanes(p * x, 1)
-    moved = m - shift
-    return p, highest, best, edge, (shift, moved, gl.exp2(moved), parts, below, mean)
+        score_sum = sum_by_lane(p * x, 1)
+    max_change = m - shift
+    return p, new_max, group_max, edge, (shift, max_change, gl.exp2(max_change), parts, below, score_sum)
 
 
 @gluon.jit
-def count(
-    pool,
-    so_far,
-    weighed,
+def accumulate(
+    buffers,
+    totals,
+    tile_terms,
     scratch,
     start,
     ENTROPY: gl.constexpr,
     BINS: gl.constexpr,
-    SHARE: gl.constexpr,
+    BIN_UNIT: gl.constexpr,
     SCATTER: gl.constexpr,
 ):
-    """Σ p, Σ p (s − m) and Σ p of the bin that is open, with a tile added; bins that are complete are stored.
+    """Σ p, Σ p (s − m) and Σ p of the current bin, with a tile added; complete bins are stored.
 
-    Keys come from the last to the first. BINS and SHARE are those of `pooling`.
-    weighed  what the tile's scores were shifted by, how far that moved, and the factor on sums so far; Σ p of each
-             part, where bins begin anywhere above that place and below it; Σ p (s − m)
+    Keys come from the last to the first. BINS and BIN_UNIT are those of `pooling`.
+    tile_terms  the shift of the tile's scores, its change, and the factor for earlier sums; Σ p of each part, for
+                unaligned bins above and below the edge; Σ p (s − m)
     """
-    shift, moved, fade, parts, below, of_tile = weighed
-    total, mean, mass, bin = so_far
-    fade = beside(fade, total)
-    of_lanes = gl.convert_layout(gl.sum(parts, 1), total.type.layout)
+    shift, max_change, rescale, parts, below, tile_score_sum = tile_terms
+    total, score_sum, bin_sum, bin = totals
+    rescale = as_column(rescale, total)
+    lane_sums = gl.convert_layout(gl.sum(parts, 1), total.type.layout)
     if BINS == "narrow":
-        store_bins(pool, scratch, parts, shift, start // SHARE, bins_of(parts), True, SCATTER)
+        store_bins(buffers, scratch, parts, shift, start // BIN_UNIT, bin_indices(parts), True, SCATTER)
     if BINS == "uneven":
-        of_lanes += gl.convert_layout(gl.sum(below, 1), total.type.layout)
-        mass, bin = close_bins(pool, scratch, parts, below, shift, mass * fade, bin, start, SHARE, True, SCATTER)
+        lane_sums += gl.convert_layout(gl.sum(below, 1), total.type.layout)
+        bin_sum, bin = store_finished_bins(
+            buffers, scratch, parts, below, shift, bin_sum * rescale, bin, start, BIN_UNIT, True, SCATTER
+        )
     if BINS == "wide":
-        mass = mass * fade + of_lanes
-        if start == bin * pool.wide:
-            store_bin(scratch, gl.sum(mass, 1), shift, bin, True)
-            mass = gl.zeros_like(mass)
+        bin_sum = bin_sum * rescale + lane_sums
+        if start == bin * buffers.bin_width:
+            store_bin(scratch, gl.sum(bin_sum, 1), shift, bin, True)
+            bin_sum = gl.zeros_like(bin_sum)
             bin -= 1
     if ENTROPY:
-        still = beside(gl.where(moved == float("-inf"), 0.0, moved), total)
-        mean = fade * (mean + total * still) + gl.convert_layout(gl.sum(of_tile, 1), total.type.layout)
-    return total * fade + of_lanes, mean, mass, bin
+        finite_change = as_column(gl.where(max_change == float("-inf"), 0.0, max_change), total)
+        score_sum = rescale * (score_sum + total * finite_change) + gl.convert_layout(
+            gl.sum(tile_score_sum, 1), total.type.layout
+        )
+    return total * rescale + lane_sums, score_sum, bin_sum, bin

@@ -1,22 +1,22 @@
-"""Bins that share no edges with tiles: a tile's columns in blocks, in each of which one bin begins at most.
+"""Bins that are not aligned to tiles: a tile's columns in blocks, in each of which at most one bin begins.
 
-Keys come from the last to the first, and so do blocks. What a block holds above the place where a bin begins is of that
-bin, which is open until then; what it holds below is of the one before.
+Keys come from the last to the first, and so do blocks. The part of a block above the beginning of a bin belongs to that
+bin, which is open until then; the part below belongs to the bin before.
 """
 
 from triton import constexpr_function
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
-from regard.kernels.triton.hopper.bins import bins_of, store_bins
+from regard.kernels.triton.hopper.bins import bin_indices, store_bins
 
 
 @gluon.jit
-def on_either_side(p, edge, wide, start, BLOCK: gl.constexpr):
-    """Of each block of a tile, [ROWS, blocks, lanes]: the sum above the place where a bin begins, and the one below it;
-    and the edge behind the tile. Where none begins all is above.
+def split_at_edges(p, edge, bin_width, start, BLOCK: gl.constexpr):
+    """For each block of a tile, [ROWS, blocks, lanes]: the sum above the beginning of a bin, and the sum below it; and
+    the edge below the tile. Where no bin begins all is above.
 
-    edge  the first key of the bin that the tile's last key is in: subtracting is quicker than multiplying each time
+    edge  the first key of the bin that contains the tile's last key: subtracting is faster than multiplying each time
     """
     ROWS: gl.constexpr = p.shape[0]
     BLOCKS: gl.constexpr = p.shape[1] // BLOCK
@@ -24,37 +24,39 @@ def on_either_side(p, edge, wide, start, BLOCK: gl.constexpr):
     layout: gl.constexpr = x.type.layout
     blocks = gl.arange(0, BLOCKS, gl.SliceLayout(0, gl.SliceLayout(2, gl.SliceLayout(3, layout))))[None, :, None, None]
     lanes = gl.arange(0, 4, gl.SliceLayout(0, gl.SliceLayout(1, gl.SliceLayout(3, layout))))[None, None, :, None]
-    begins = gl.zeros_like(blocks)
+    first_columns = gl.zeros_like(blocks)
     for i in gl.static_range(BLOCKS):
         column = edge - start - (BLOCKS - 1 - i) * BLOCK
-        begins = gl.where(blocks == BLOCKS - 1 - i, column, begins)
-        edge -= gl.where(column >= 0, wide, 0)
+        first_columns = gl.where(blocks == BLOCKS - 1 - i, column, first_columns)
+        edge -= gl.where(column >= 0, bin_width, 0)
     PACK: gl.constexpr = BLOCK // 2
-    arguments = [x, begins - lanes * 2]
-    sums = gl.inline_asm_elementwise(_add(PACK), _operands(PACK), arguments, gl.float32, is_pure=True, pack=PACK)
+    arguments = [x, first_columns - lanes * 2]
+    sums = gl.inline_asm_elementwise(
+        _split_sum_asm(PACK), _asm_operands(PACK), arguments, gl.float32, is_pure=True, pack=PACK
+    )
     each = gl.arange(0, BLOCK // 4, gl.SliceLayout(0, gl.SliceLayout(1, gl.SliceLayout(2, layout))))
     each = each[None, None, None, :]
-    # The first two of each lane, where `_add` leaves them: to add -0.0 is to do nothing.
+    # The first two of each lane, where the assembly leaves them: adding -0.0 changes nothing.
     above, below = gl.sum(gl.where(each == 0, sums, -0.0), 3), gl.sum(gl.where(each == 1, sums, -0.0), 3)
     return above, below, edge
 
 
 _SUMS = "a0", "b0", "a1", "b1"
-"""Above and below the place, of the one row and of the other."""
+"""Above and below the edge, of the first row and of the second."""
 
 
 @constexpr_function
-def _operands(pack):
-    """Of `_add`: its results, numbers, and places."""
+def _asm_operands(pack):
+    """The operands of the assembly: results, numbers, and positions."""
     return ",".join(["=f"] * pack + ["f"] * pack + ["r"] * pack)
 
 
 @constexpr_function
-def _add(pack):
-    """Adds up so many numbers of one lane, on either side of a place: of each eight columns two, of two rows each. Only
-    the first four results are set, `_SUMS`.
+def _split_sum_asm(pack):
+    """Assembly that adds up `pack` numbers of one lane on either side of a position: two of each eight columns, of two
+    rows each. Only the first four results, `_SUMS`, are set.
 
-    Each column is asked on which side it is, and its numbers are added there alone: half of what it takes to choose
+    For each column one comparison selects the side, and its numbers are added only there: half the cost of selecting
     between number and zero twice.
     """
     lines = [".reg .pred above; .reg .f32 a0, b0, a1, b1;", *(f"mov.f32 {sum}, 0f00000000;" for sum in _SUMS)]
@@ -69,35 +71,36 @@ def _add(pack):
 
 
 @gluon.jit
-def close_bins(
-    pool,
+def store_finished_bins(
+    buffers,
     scratch,
     above,
     below,
     shift,
-    mass,
+    bin_sum,
     bin,
     start,
     BLOCK: gl.constexpr,
-    RUNNING: gl.constexpr,
+    AS_LOG: gl.constexpr,
     SCATTER: gl.constexpr,
 ):
-    """Store the bins that begin in a tile, from the last key's `bin` on, of which there is `mass` already: the rest is
-    what `on_either_side` has found. Returns what there is of the bin that is open then, and which one that is.
+    """Store the bins that begin in a tile, from the last key's `bin` on, which already has `bin_sum`: the rest comes
+    from `split_at_edges`. Returns the sum of the bin that is open then, and its index.
     """
     BLOCKS: gl.constexpr = above.shape[1]
     layout: gl.constexpr = above.type.layout
-    blocks = bins_of(above)
-    rest = gl.convert_layout(mass, gl.SliceLayout(1, layout))
-    sums, which = above, gl.zeros_like(blocks)
+    blocks = bin_indices(above)
+    open_sum = gl.convert_layout(bin_sum, gl.SliceLayout(1, layout))
+    sums, bin_index = above, gl.zeros_like(blocks)
     for i in gl.static_range(BLOCKS):
-        here = blocks == BLOCKS - 1 - i
-        at = here[:, :, None]
-        whole = rest + gl.sum(gl.where(at, above, -0.0), 1)
-        begins_here = bin * pool.wide >= start + (BLOCKS - 1 - i) * BLOCK
-        sums = gl.where(at, whole[:, None, :], sums)
-        which = gl.where(here, gl.where(begins_here, bin, pool.bins), which)  # behind the last bin nothing is stored
-        rest = gl.where(begins_here, gl.sum(gl.where(at, below, -0.0), 1), whole)
+        is_block = blocks == BLOCKS - 1 - i
+        block_mask = is_block[:, :, None]
+        closed_sum = open_sum + gl.sum(gl.where(block_mask, above, -0.0), 1)
+        begins_here = bin * buffers.bin_width >= start + (BLOCKS - 1 - i) * BLOCK
+        sums = gl.where(block_mask, closed_sum[:, None, :], sums)
+        # Beyond the last bin nothing is stored.
+        bin_index = gl.where(is_block, gl.where(begins_here, bin, buffers.bins), bin_index)
+        open_sum = gl.where(begins_here, gl.sum(gl.where(block_mask, below, -0.0), 1), closed_sum)
         bin -= gl.where(begins_here, 1, 0)
-    store_bins(pool, scratch, sums, shift, 0, which, RUNNING, SCATTER)
-    return gl.convert_layout(rest, mass.type.layout), bin
+    store_bins(buffers, scratch, sums, shift, 0, bin_index, AS_LOG, SCATTER)
+    return gl.convert_layout(open_sum, bin_sum.type.layout), bin

@@ -6,16 +6,23 @@ export TEXT
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt
 
-.PHONY: see test test-slow test-long test-faults test-hostile test-minilm test-gpu check format bench bench-gpu clean
+.PHONY: see quick test test-web test-slow test-long test-faults test-hostile test-minilm test-gpu check format bench \
+        bench-gpu clean
 
 see: $(VENV)/.core                ## the small core, then the main job
 	@$(BIN)/regard see $(if $(TEXT),-- "$$TEXT")
 
 test: $(VENV)/.test               ## what the tests need, then all tests
-	$(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile"
+	$(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile and not web"
+
+quick: $(VENV)/.test              ## some tests of every package, in a minute
+	$(BIN)/python -m pytest -q -n auto -m "not gpu and not long and not hostile and not web" --quick tests/unit
+
+test-web: $(VENV)/.test           ## the page in a real browser: Chromium, a system package
+	$(BIN)/python -m pytest -m web tests
 
 test-slow: $(VENV)/.test          ## twenty times as many examples of everything
-	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile"
+	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile and not web"
 
 test-long: $(VENV)/.test          ## the tests that take minutes
 	$(BIN)/python -m pytest -m long
@@ -34,11 +41,12 @@ test-minilm: $(VENV)/.test        ## the test on MiniLM's real weights, without 
 test-gpu: $(VENV)/.test           ## on a machine with CUDA
 	$(BIN)/python -m pytest -m gpu
 
-check: $(VENV)/.test              ## what a reviewer would run: format, lint, types, tests, docs
+check: $(VENV)/.test              ## what decides whether a change lands: format, lint, types, tests, browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(MAKE) test
+	$(MAKE) test-web
 
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .

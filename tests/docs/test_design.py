@@ -6,7 +6,7 @@ import re
 import tomllib
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from types import ModuleType
 
 import pytest
 
@@ -23,72 +23,34 @@ def part(heading: str) -> str:
 # --- the map ----------------------------------------------------------------------------------------------
 
 
-class Line(NamedTuple):
-    """A file on the map: under which rank it stands, its path, and what is said of it."""
-
-    rank: int
-    path: str
-    words: str
-
-
-def mapped() -> list[Line]:
-    found, rank, room = [], -1, ""
-    for line in part("Rooms and files").splitlines():
-        if heading := re.match(r"### Rank (\d+)", line):
-            rank = int(heading[1])
-        elif folder := re.match(r"\*\*`(src/.*/)`\*\* ", line):
-            room = folder[1]
-        elif file := re.match(r"- `(\w+\.py)` (.*)", line):
-            found.append(Line(rank, room + file[1], file[2]))
-    return found
-
-
-EXERCISES = "src/regard/course/exercises/"
-
-
-def test_every_file_stands_on_the_map_once() -> None:
-    files = [path.relative_to(ROOT) for path in (ROOT / "src").rglob("*.py")]
-    # The catalogue lists the exercises; their folders are all alike, and the map says once what is in them.
-    there = {path.as_posix() for path in files if not path.match("course/exercises/*/*.py")}
-    listed = Counter(line.path for line in mapped())
-    assert not sorted(there - listed.keys()), "not on the map of DESIGN.md"
-    assert not sorted(listed.keys() - there), "on the map of DESIGN.md, but nowhere else"
-    assert not [path for path, times in listed.items() if times > 1]
-    assert all(len(line.words) > 4 for line in mapped())
-
-
-def test_what_the_map_says_of_an_exercise_holds_for_each() -> None:
-    (line,) = re.findall(rf"^\*\*`{EXERCISES}`\*\* (.*?)$", DESIGN, flags=re.MULTILINE)
-    known = set(re.findall(r"`(\w+\.\w+)`", line))
-    for folder in (ROOT / EXERCISES).iterdir():
-        if folder.is_dir() and folder.name != "__pycache__":
-            files = {path.name for path in folder.iterdir() if path.suffix != ".pyc" and path.name != "__pycache__"}
-            assert files in (known, known - {"stub.py", "solution.py"}), folder.name
-
-
-def test_every_file_stands_under_its_rank() -> None:
-    spec = importlib.util.spec_from_file_location("ranks", ROOT / "tests/unit/test_ranks.py")
+def design_map() -> ModuleType:
+    """docs/design_map.py, which writes the map."""
+    spec = importlib.util.spec_from_file_location("design_map", ROOT / "docs/design_map.py")
     assert spec is not None
     assert spec.loader is not None
-    ranks = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(ranks)
-    for line in mapped():
-        module = line.path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        assert line.rank == (10 if module == "regard" else int(ranks.rank(module))), line.path
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_what_needs_torch_is_marked() -> None:
-    """With a star, on the room or on the file."""
-    marked = re.findall(r"^\*\*`(src/.*/)`\*\* \* ", DESIGN, flags=re.MULTILINE)
-    for line in mapped():
-        if re.search(r"^(import|from) torch\b", (ROOT / line.path).read_text(encoding="utf-8"), flags=re.MULTILINE):
-            assert line.words.startswith("* ") or line.path.rpartition("/")[0] + "/" in marked, line.path
+def test_the_map_is_up_to_date() -> None:
+    """If this fails: `python docs/design_map.py`, then read the lines that changed."""
+    start = DESIGN.index("### Rank 0")
+    assert DESIGN[start : DESIGN.index("\n## ", start)] == design_map().written()
 
 
-def test_what_comes_next_has_no_file_yet() -> None:
-    (paragraph,) = re.findall(r"^Comes next.*?(?=\n\n)", DESIGN, flags=re.DOTALL | re.MULTILINE)
-    for room in re.findall(r"`(\w+)`", paragraph):
-        assert not list((ROOT / "src/regard").glob(f"{room}*")), f"{room} is here: give it its lines on the map"
+def test_every_file_has_a_docstring() -> None:
+    module = design_map()
+    assert not [path.relative_to(ROOT).as_posix() for path in module.files() if len(module.first_sentence(path)) < 8]
+
+
+def test_every_exercise_has_the_files_that_the_map_names() -> None:
+    folder = "src/regard/course/exercises/"
+    known = set(re.findall(r"`(\w+\.\w+)`", design_map().NOTES[folder]))
+    for exercise in (ROOT / folder).iterdir():
+        if exercise.is_dir() and exercise.name != "__pycache__":
+            files = {path.name for path in exercise.iterdir() if path.suffix != ".pyc" and path.name != "__pycache__"}
+            assert files in (known, known - {"stub.py", "solution.py"}), exercise.name
 
 
 # --- the rules --------------------------------------------------------------------------------------------

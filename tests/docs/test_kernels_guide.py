@@ -10,9 +10,9 @@ from pages import Page, spans
 
 from regard import Mask, See, backends
 from regard.axes import bin_width
-from regard.kernels.triton.support import DTYPES, MOST, OLDEST
-from regard.kernels.triton.tile_sizes import WIDEST
-from regard.messages import LANGUAGES, Language, speaking
+from regard.kernels.triton.support import DTYPES, MAX_TOP, MIN_CAPABILITY
+from regard.kernels.triton.tile_sizes import MAX_HEAD_WIDTH
+from regard.messages import LANGUAGES, Language, use_language
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "benchmarks/results"
@@ -71,7 +71,7 @@ def test_the_code_prints_what_it_says(lang: Language, monkeypatch: pytest.Monkey
 def test_the_table_is_what_backends_say_on_a_gpu(lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("regard.dispatch.torch_backends.refusal", lambda *_, **__: None)  # as if there were one
     q, k, v = torch.zeros(3, 1, 4, 2048, 64)
-    with speaking(lang):
+    with use_language(lang):
         assert GUIDE.blocks(lang, "text") == [f"{backends(q, k, v, mask=Mask.causal(), see=See(map=256))}\n"]
 
 
@@ -82,9 +82,9 @@ def test_numbers_in_the_prose_are_those_of_the_code(lang: Language) -> None:
         ("8.0", ""),
         ("", "8.0"),
     ]
-    assert OLDEST == (8, 0)
-    assert re.findall(r"(?:wider than|头宽超过) (\d+)", words) == [str(WIDEST)]
-    assert re.findall(r"`top` (?:above|超过) (\d+)", words) == [str(MOST)]
+    assert MIN_CAPABILITY == (8, 0)
+    assert re.findall(r"(?:wider than|头宽超过) (\d+)", words) == [str(MAX_HEAD_WIDTH)]
+    assert re.findall(r"`top` (?:above|超过) (\d+)", words) == [str(MAX_TOP)]
     assert all(str(dtype).removeprefix("torch.") in words for dtype in DTYPES)
     crew = runpy.run_path(str(ROOT / "src/regard/kernels/triton/hopper/config.py"))  # its room would import Triton
     (smallest,) = re.findall(r"(?:no smaller than|不小于) (\d+) × \1", words)
@@ -115,15 +115,6 @@ def test_figures_are_those_of_the_newest_reports(lang: Language) -> None:
     assert re.findall(r"([\d.]+) (?:s and|秒、)\s?(\d+) MB", words) == [(f"{float(seconds):.2f}", megabytes)]
     for report in (newest("gpu-attention"), newest("million")):
         assert f"](../benchmarks/results/{report.name})" in words
-
-
-@EACH
-def test_what_the_readme_quotes_is_in_the_guide(lang: Language) -> None:
-    (words,) = re.findall(r"\n\n([^\n]*GPU(?:.+\n)+?.*\(docs/kernels\.md\).*)\n", README.text(lang))
-    ranges = re.findall(r"[\d.]+–[\d.]+", words)
-    table = GUIDE.tables(lang)[-1]
-    assert ranges == [table[row][column] for row, column in ((1, 2), (2, 2), (5, 2), (5, 3))]
-    assert newest("gpu-attention").name in words
 
 
 @EACH

@@ -19,7 +19,7 @@ from regard.course.catalogue import entries
 from regard.course.grading.process import NUMPY, TORCH
 from regard.course.progress import BACKUP, NAME, RATINGS
 from regard.course.questions.bank import IN_OWN_WORDS, WAITS
-from regard.messages import LANGUAGES, Language, say, speaking
+from regard.messages import LANGUAGES, Language, say, use_language
 
 ROOT = Path(__file__).parents[2]
 PAGE = Page("docs/learning.md", "docs/learning.zh-CN.md")
@@ -95,7 +95,7 @@ def test_the_fields_of_json_are_those_named(capsys: pytest.CaptureFixture[str]) 
 @EACH
 def test_the_exercises_are_those_of_the_catalogue(lang: Language) -> None:
     """If this fails: a row of the last table is to be made as it is expected here."""
-    with speaking(lang):
+    with use_language(lang):
         tracks = {"numpy": "NumPy", "torch": "PyTorch"}
         expected = [
             [str(row.lesson), f"`{row.id}`", say(f"learn-kind-{row.kind}", track=tracks[row.track]), row.title]

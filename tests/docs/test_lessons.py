@@ -5,7 +5,7 @@ import re
 import pytest
 from pages import Page
 
-from regard.course.catalogue import coming, entries
+from regard.course.catalogue import entries, planned_lessons
 from regard.course.lessons.index import Lesson, lessons
 from regard.messages import LANGUAGES, Language
 
@@ -54,5 +54,5 @@ def test_its_exercises_are_those_of_the_list(lesson: Lesson, lang: Language) -> 
 
 def test_a_lesson_has_its_text_or_is_still_to_come() -> None:
     written = {lesson.number for lesson in lessons()}
-    assert not written & set(coming())
-    assert {row.lesson for row in entries()} <= written | set(coming())
+    assert not written & set(planned_lessons())
+    assert {row.lesson for row in entries()} <= written | set(planned_lessons())

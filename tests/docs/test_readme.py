@@ -14,15 +14,10 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-import torch
-import torch.nn.functional as F
 from pages import Page, spans
 from rich.cells import cell_len
 from rich.text import Text
-from torch import nn
 
-from regard import Mask, attend
-from regard.errors import DtypeError
 from regard.messages import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +25,7 @@ PAGE = Page("README.md", "README.zh-CN.md")
 text, blocks, prose = PAGE.text, PAGE.blocks, PAGE.prose
 LANGS = LANGUAGES
 GUIDE = Page("docs/language.md", "docs/language.zh-CN.md")
+LEARNING = Page("docs/learning.md", "docs/learning.zh-CN.md")
 SVG = "{http://www.w3.org/2000/svg}"
 PICTURES = [f"{name}.{lang}.svg" for name in ("see", "handmade") for lang in LANGS]
 
@@ -97,7 +93,31 @@ def test_what_is_named_is_there(lang: Language) -> None:
 
 
 def test_headings_tables_and_links_are_equal() -> None:
-    PAGE.assert_same_marks(r"^#+(?= )", r"^\|(?=.)|(?<=.)\|", r"^- ", r"\]\(((?!docs/pictures)[^)]+)\)")
+    PAGE.assert_same_marks(r"^#+(?= )", r"^\|(?=.)|(?<=.)\|", r"^- ")
+    english, chinese = (re.findall(r"\]\(((?!docs/pictures|#)[^)]+)\)", prose(lang)) for lang in LANGS)
+    assert english[2:] == [link.replace(".zh-CN.md", ".md") for link in chinese[2:]]  # behind the links to both READMEs
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_links_inside_the_page_lead_to_a_heading(lang: Language) -> None:
+    headings = [heading.lower().replace(" ", "-") for heading in re.findall(r"^## (.*)$", text(lang), re.MULTILINE)]
+    links = re.findall(r"\]\(#([^)]+)\)", prose(lang))
+    assert links
+    assert set(links) <= set(headings)
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_it_is_read_in_two_minutes(lang: Language) -> None:
+    assert len(text(lang).splitlines()) <= 150
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_the_verdict_is_that_of_the_guide(lang: Language) -> None:
+    """The guide's test runs the check; here are the first line and the diagnosis of its output."""
+    (verdict,) = blocks(lang, "text")
+    first, dots, diagnosis = verdict.splitlines()
+    assert dots == "…"
+    assert {first, diagnosis} <= set(LEARNING.text(lang).splitlines())
 
 
 def test_code_and_commands_are_equal() -> None:
@@ -162,7 +182,7 @@ def test_the_first_picture_is_of_make_see(draw: ModuleType, number: int) -> None
     screen, page = draw.SCREENS[number], text(LANGS[number])
     assert screen[1:] == (LANGS[number], "make see", ("see",))
     assert re.findall(r"^!\[.*\]\((.*)\)$", page, flags=re.MULTILINE)[0] == f"docs/pictures/{screen.file}"
-    assert page.index("make see") < page.index(screen.file) < page.index("\n## ")
+    assert page.index(screen.file) < page.index("make see") < page.index("\n## ")
 
 
 def test_a_picture_lets_every_character_look_at_its_word(draw: ModuleType) -> None:
@@ -206,68 +226,3 @@ def test_make_see_hands_the_text_on(given: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{given or 'I love you'} → ")
-
-
-# --- the corners ------------------------------------------------------------------------------------------
-
-
-def test_every_corner_has_its_test() -> None:
-    rows = [line for line in text("en").splitlines() if line.startswith("|") and "`test_" in line]
-    written = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    assert len(rows) >= 5
-    for row in rows:
-        for name in re.findall(r"`(test_\w+)`", row):
-            assert f"def {name}(" in written, name
-
-
-def test_torch_adds_a_mask_of_floats_and_we_refuse_it() -> None:
-    """If the first half fails, PyTorch has been mended: say so in the READMEs."""
-    q, k, v = torch.randn(3, 1, 1, 4, 8, generator=torch.Generator().manual_seed(0))
-    zero_one = torch.ones(4, 4).tril()
-    theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=zero_one)
-    torch.testing.assert_close(theirs, F.scaled_dot_product_attention(q, k, v, attn_mask=zero_one + 5))
-    assert not torch.allclose(theirs, F.scaled_dot_product_attention(q, k, v, attn_mask=zero_one.bool()))
-    with pytest.raises(DtypeError, match="from_keep"):
-        attend(q, k, v, mask=zero_one)
-
-
-def test_torch_has_two_meanings_of_true() -> None:
-    module = nn.MultiheadAttention(4, 1, bias=False, batch_first=True)
-    x = torch.randn(1, 3, 4, generator=torch.Generator().manual_seed(0))
-    upper = torch.ones(3, 3, dtype=torch.bool).triu(1)
-    theirs, weights = module(x, x, x, attn_mask=upper)
-    assert (weights[0] == 0).equal(upper)  # True = may not look
-    q, k, v = (x @ W.T for W in module.in_proj_weight.chunk(3))
-    fused = F.scaled_dot_product_attention(q, k, v, attn_mask=~upper)  # True = may look
-    torch.testing.assert_close(theirs, fused @ module.out_proj.weight.T)
-    for ours in (attend(q, k, v, mask=~upper), attend(q, k, v, mask=Mask.from_blocked(upper))):
-        torch.testing.assert_close(ours, fused)
-
-
-def test_the_lowest_number_is_no_minus_infinity_in_torch() -> None:
-    q, k, v = torch.randn(3, 1, 1, 4, 8, generator=torch.Generator().manual_seed(0))
-    hidden = torch.full((4, 4), torch.finfo(torch.float32).min)
-    theirs = F.scaled_dot_product_attention(q, k, v, attn_mask=hidden)
-    torch.testing.assert_close(theirs, v.mean(2, keepdim=True).expand_as(v))
-    assert (attend(q, k, v, mask=Mask.from_additive(hidden)) == 0).all()
-
-
-# --- the masks --------------------------------------------------------------------------------------------
-
-
-def test_every_converter_gives_the_same_mask() -> None:
-    """The last cells of the table, evaluated as they stand."""
-    keep = np.array([[True, True, False, True]])
-    given = {
-        "Mask.from_blocked(m)": np.broadcast_to(~keep, (4, 4)),
-        "Mask.from_blocked(m, keys=True)": ~keep,
-        "Mask.from_additive(m)": np.where(np.broadcast_to(keep, (4, 4)), 0.0, -np.inf),
-        "Mask.from_keep(m)": keep.astype(int),
-    }
-    written = [span for span in spans(prose("en")) if span.startswith("Mask.from_")]
-    assert sorted(written) == sorted(given)
-    for call, m in given.items():
-        mask = eval(call, {"Mask": Mask, "m": m})
-        np.testing.assert_array_equal(
-            np.broadcast_to(mask.dense(4, 4), (1, 1, 4, 4)), np.broadcast_to(keep, (1, 1, 4, 4))
-        )

@@ -127,14 +127,6 @@ def test_what_is_not_run_here_can_be_had(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "--report" in known
 
 
-def test_the_readmes_train_with_commands_of_the_guide() -> None:
-    for lang in LANGS:
-        asked = [words for words in commands(README, lang) if any(word.startswith("runs") for word in words)]
-        assert len(asked) >= 2
-        for words in asked:
-            assert words in commands(PAGE, lang), words
-
-
 # --- the tables -------------------------------------------------------------------------------------------
 
 

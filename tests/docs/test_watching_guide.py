@@ -21,7 +21,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, NystromformerConfig, Nystr
 import regard
 from benchmarks.cases import CASES
 from regard import See
-from regard.capture.budget import SHARE
+from regard.capture.budget import FREE_MEMORY_DIVISOR
 from regard.cli import main
 from regard.errors import RegardError
 from regard.messages import LANGUAGES, Language
@@ -78,8 +78,8 @@ def test_the_rhyme_is_what_the_picture_shows() -> None:
         poet.model(ids)
     ((layer, head),) = re.findall(r"^LAYER, HEAD = (\d), (\d)$", script, flags=re.MULTILINE)
     record = trace[int(layer)]
-    assert record.keys is not None
-    assert [record.keys[0][int(record.weights()[0, int(head), at].argmax())] for at in (-1, 12)] == ["霜", "光"]
+    assert record.key_tokens is not None
+    assert [record.key_tokens[0][int(record.weights()[0, int(head), at].argmax())] for at in (-1, 12)] == ["霜", "光"]
     (named,) = (one for one in trace.heads() if (one.name, one.head) == (record.name, int(head)))
     assert named.best is not None
     assert named.best.pattern == "separator"  # what the guide says that the table calls it
@@ -124,7 +124,7 @@ def test_numbers_in_the_prose_are_those_of_the_code(lang: Language) -> None:
     words = GUIDE.prose(lang)
     assert re.findall(r"(\d+) (?:architectures|种架构)", words) == [str(len(ARCHITECTURES))]
     assert re.findall(r"(\d+) (?:queries, evenly|个均匀)", words) == [str(MOST_QUERIES)]
-    assert ({"en": "a quarter of the memory", "zh": "内存的四分之一"}[lang] in words, SHARE) == (True, 4)
+    assert ({"en": "a quarter of the memory", "zh": "内存的四分之一"}[lang] in words, FREE_MEMORY_DIVISOR) == (True, 4)
 
 
 # --- what is not seen -------------------------------------------------------------------------------------

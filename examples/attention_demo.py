@@ -198,9 +198,8 @@ def save(shown: list[Demonstration], folder: Path, tell: Tell) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for number, demonstration in enumerate(shown, 1):
-        first = np.ravel(np.asarray(demonstration.trace.plot()))[0]
         paths.append(folder / f"attention_demo_{number}.png")
-        first.figure.savefig(paths[-1], dpi=120)
+        demonstration.trace.plot().savefig(paths[-1], dpi=120)
     names = ", ".join(map(str, paths))
     return tell(f"Saved {len(paths)} pictures: {names}", f"保存了 {len(paths)} 张图片：{names}")
 

@@ -76,8 +76,8 @@ def try_trace(path: Path, written: bytes) -> None:
     actions = (
         lambda: trace.show(file=io.StringIO(), width=60, lang="en"),
         lambda: trace.show("all", file=io.StringIO(), width=60),
-        lambda: trace.show(0, 0, file=io.StringIO(), rows=slice(0, 2), cols=slice(0, 2)),
-        lambda: trace.show(0, "mean", file=io.StringIO()),
+        lambda: trace.show(0, head=0, file=io.StringIO(), rows=slice(0, 2), cols=slice(0, 2)),
+        lambda: trace.show(0, head="mean", file=io.StringIO()),
         lambda: trace.html(path.with_name("page.html")),
         lambda: str(trace.heads()),
         lambda: trace.measure("sink"),

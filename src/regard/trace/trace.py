@@ -21,6 +21,7 @@ from regard.trace.token_merging import Merge, merged
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from regard.trace.measures import Heads
 
@@ -254,6 +255,7 @@ class Trace:
     def show(
         self,
         layer: int | str | None = None,
+        *,
         head: int | Sequence[int] | Literal["mean"] | None = None,
         sample: int = 0,
         file: TextIO | None = None,
@@ -262,7 +264,6 @@ class Trace:
         lang: Language | None = None,
         scale: ScaleName | None = None,
         merge: Merge | None = None,
-        *,
         rows: Range = None,
         cols: Range = None,
     ) -> None:
@@ -282,43 +283,49 @@ class Trace:
     def plot(
         self,
         layer: int | str | None = None,
+        *,
         head: int | Sequence[int] | Literal["mean"] | None = None,
         sample: int = 0,
         ax: "Axes | None" = None,
         lang: Language | None = None,
         scale: ScaleName | None = None,
         merge: Merge | None = None,
-        *,
         vmax: float | None = None,
         cmap: Any = None,
         colorbar: bool = True,
         rows: Range = None,
         cols: Range = None,
-    ) -> "Axes | np.ndarray":
-        """Draw with matplotlib; returns the Axes, or an array of them for several pictures. Other arguments as `show`.
+    ) -> "Figure":
+        """Draw with matplotlib, on a new Figure or on `ax`, and return the Figure. Other arguments as `show`.
 
-            trace.plot(0, head=0).figure.savefig("head.png")      # one head: an Axes
-            trace.plot(0)[0, 0].figure.savefig("heads.png")       # all heads of a layer: an array, two axes
-            trace.plot(0, head=[0, 3])                            # two heads: an array too
+            trace.plot(0, head=0).savefig("head.png")        # one head
+            trace.plot(0).savefig("heads.png")               # all heads of a layer
+            trace.plot(0, head=[0, 3])                       # two heads
 
         `vmax` is the weight of the last colour; use the same in two figures to compare them. `cmap` names the colour
         map; `colorbar` shows it.
         """
+        import numpy as np
+
         from regard.views.plots import plot
 
         trace, layer, heads = self._chosen(layer, head)
         colours: dict[str, Any] = {"vmax": vmax, "cmap": cmap, "colorbar": colorbar}
-        return plot(trace, layer, heads, sample, ax, lang, scale, merge, rows=rows, cols=cols, **colours)
+        axes = plot(trace, layer, heads, sample, ax, lang, scale, merge, rows=rows, cols=cols, **colours)
+        first: Axes = axes.flat[0] if isinstance(axes, np.ndarray) else axes
+        figure = first.get_figure(root=True)
+        assert figure is not None
+        return figure
 
     def html(
         self,
         path: str | os.PathLike[str],
         layer: int | str | None = None,
+        *,
         sample: int = 0,
         lang: Language | None = None,
         scale: ScaleName | None = None,
         merge: Merge | None = None,
-        *,
         rows: Range = None,
         cols: Range = None,
     ) -> None:

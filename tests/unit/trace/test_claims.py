@@ -103,9 +103,9 @@ COARSE: dict[str, tuple[list[Any], dict[str, np.ndarray]]] = {
 ACTIONS: dict[str, Callable[[Trace, Path], Any]] = {
     "show": lambda trace, _: trace.show(file=io.StringIO(), width=80),
     "show all": lambda trace, _: trace.show("all", file=io.StringIO(), width=80),
-    "show one": lambda trace, _: trace.show(0, 0, file=io.StringIO(), width=80),
-    "show mean": lambda trace, _: trace.show(0, "mean", file=io.StringIO(), width=80),
-    "show part": lambda trace, _: trace.show(0, 0, file=io.StringIO(), rows=slice(0, 5), cols=slice(0, 5)),
+    "show one": lambda trace, _: trace.show(0, head=0, file=io.StringIO(), width=80),
+    "show mean": lambda trace, _: trace.show(0, head="mean", file=io.StringIO(), width=80),
+    "show part": lambda trace, _: trace.show(0, head=0, file=io.StringIO(), rows=slice(0, 5), cols=slice(0, 5)),
     "html": lambda trace, folder: trace.html(folder / "page.html"),
     "heads": lambda trace, _: str(trace.heads()),
     "sink": lambda trace, _: trace.measure("sink"),
@@ -141,7 +141,7 @@ def test_coarse_map_of_any_claimed_length_is_fast(name: str, tmp_path: Path) -> 
 def test_coarse_map_is_plotted(tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(content(*COARSE["a map"]))
     began = time.process_time()
-    read_trace(tmp_path / "t").plot(0, 0)
+    read_trace(tmp_path / "t").plot(0, head=0)
     assert time.process_time() - began < 10
 
 

@@ -1,6 +1,9 @@
 """Records of a Trace are found by number, name and kind; an error lists what exists."""
 
 import io
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -127,10 +130,20 @@ def test_mean_of_all_heads_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     even, sharp = np.full((2, 2), 0.5), np.eye(2)
     trace = Trace([Trace.from_weights(np.stack([even, sharp]), name=f"h.{n}")[0] for n in range(2)])
     out = io.StringIO()
-    trace.show("1", "mean", file=out, lang="en")
+    trace.show("1", head="mean", file=out, lang="en")
     assert out.getvalue().startswith("h.1 · self-attention · mean of all heads")
     assert out.getvalue().count(".75") == out.getvalue().count(".25") == 2
-    monkeypatch.setattr("regard.views.plots.plot", lambda drawn, layer, head, *_, **__: (drawn.names, layer, head))
-    assert trace.plot(0, "mean") == (["h.0.mean"], None, 0)
-    assert trace.plot(head="mean") == (["h.0.mean", "h.1.mean"], None, 0)
-    assert trace.plot(1, 0) == (["h.0", "h.1"], 1, 0)
+    drawn = []
+    axes = SimpleNamespace(get_figure=lambda root: "figure")
+    monkeypatch.setattr(
+        "regard.views.plots.plot", lambda trace, *chosen, **_: drawn.append((trace.names, *chosen[:2])) or axes
+    )
+    assert {trace.plot(0, head="mean"), trace.plot(head="mean"), trace.plot(1, head=0)} == {"figure"}
+    assert drawn == [(["h.0.mean"], None, 0), (["h.0.mean", "h.1.mean"], None, 0), (["h.0", "h.1"], 1, 0)]
+
+
+@pytest.mark.parametrize("draw", [Trace.show, Trace.plot, Trace.html])
+def test_everything_after_the_layer_is_passed_by_name(draw: Callable[..., object], tmp_path: Path) -> None:
+    trace, path = Trace.from_weights(np.eye(2)), () if draw is not Trace.html else (tmp_path / "page.html",)
+    with pytest.raises(TypeError, match="positional"):
+        draw(trace, *path, 0, 0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from drawn_axes import axes_of
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
@@ -81,7 +82,7 @@ def test_tokens_are_decoded_before_they_are_cut() -> None:
 
 def test_tensors_are_cut_too() -> None:
     weights = torch.softmax(torch.randn(2, 5, 5), -1)
-    ax = Trace.from_weights(weights, map=2).plot(head=1, rows=slice(1, 3), cols=slice(2, 5))
+    ax = axes_of(Trace.from_weights(weights, map=2), head=1, rows=slice(1, 3), cols=slice(2, 5))
     assert isinstance(ax, Axes)
     assert_close(np.asarray(ax.images[0].get_array()), weights[1, 1:3, 2:5].numpy())
 
@@ -121,7 +122,7 @@ def test_a_part_reports_the_share_of_a_learned_sink_in_its_rows(tmp_path: Path) 
     trace = Trace(Trace.from_weights(weights)[0].changed(map=weights * (1 - mass[..., None]), sink_mass=mass))
     assert "learned sink receives 50 %" in shown(trace)
     assert "learned sink receives 30 %" in shown(trace, rows=slice(2, 4))
-    trace.plot(rows=slice(2, 4), cols=slice(0, 2))
+    axes_of(trace, rows=slice(2, 4), cols=slice(0, 2))
     trace.html(tmp_path / "part.html", rows=slice(2, 4))
 
 
@@ -185,7 +186,7 @@ def test_a_part_too_large_for_the_screen_reports_what_fits(color: str) -> None:
 
 def test_matplotlib_uses_positions_of_the_whole_map(tmp_path: Path) -> None:
     trace = long_text()
-    ax = trace.plot(head=1, rows=ROWS, cols=COLS)
+    ax = axes_of(trace, head=1, rows=ROWS, cols=COLS)
     assert isinstance(ax, Axes)
     weights = trace[0].weights(ROWS, COLS)[0, 1]
     drawn = np.asarray(ax.images[0].get_array())
@@ -199,7 +200,7 @@ def test_matplotlib_uses_positions_of_the_whole_map(tmp_path: Path) -> None:
 
 
 def test_matplotlib_writes_positions_without_an_offset() -> None:
-    ax = long_text(None).plot(head=1, rows=slice(200, 260), cols=slice(101, 281), lang="zh")
+    ax = axes_of(long_text(None), head=1, rows=slice(200, 260), cols=slice(101, 281), lang="zh")
     assert isinstance(ax, Axes)
     ax.figure.draw_without_rendering()
     labels = [label.get_text() for label in ax.get_xticklabels()]
@@ -212,12 +213,12 @@ def test_matplotlib_writes_positions_without_an_offset() -> None:
 
 
 def test_a_grid_of_parts_names_the_part_once() -> None:
-    axes = long_text().plot(rows=ROWS, cols=COLS, lang="zh")
+    axes = axes_of(long_text(), rows=ROWS, cols=COLS, lang="zh")
     assert isinstance(axes, np.ndarray)
     assert axes[0, 0].figure.get_suptitle() == "h.0.attn · 解码器自注意力 · 查询 200–205 · 键 195–202\n全图 300 × 300"
     assert axes[0, 0].get_yticks().tolist() == list(range(200, 206))
     lengths = [np.full((1, 1, n, n), 1 / n) for n in (5, 7)]
-    ends = Trace.from_weights(lengths).plot(rows=slice(-2, None), cols=slice(-2, None))
+    ends = axes_of(Trace.from_weights(lengths), rows=slice(-2, None), cols=slice(-2, None))
     assert isinstance(ends, np.ndarray)
     assert [ax.get_ylim() for ax in ends[0]] == [(4.5, 2.5), (6.5, 4.5)]
     assert all(len(ax.get_yticks()) for ax in ends[0])  # neighbours with different positions share no labels
@@ -225,7 +226,7 @@ def test_a_grid_of_parts_names_the_part_once() -> None:
 
 def test_every_weight_of_the_largest_part_gets_a_pixel() -> None:
     flat = np.full((1, MOST), 1 / MOST)
-    ax = Trace.from_weights(flat).plot(rows=slice(0, 1), cols=slice(0, MOST))
+    ax = axes_of(Trace.from_weights(flat), rows=slice(0, 1), cols=slice(0, MOST))
     assert isinstance(ax, Axes)
     ax.figure.draw_without_rendering()
     assert ax.get_window_extent().width >= MOST
@@ -235,7 +236,7 @@ def test_the_prompt_line_keeps_its_position() -> None:
     record = long_text()[0].changed(prompt=203, step=DecodeStep(0, ()))
     part = cut_out(record, 0, ROWS, COLS)
     assert part.prompt == 3
-    ax = Trace([record]).plot(head=0, rows=ROWS, cols=COLS)
+    ax = axes_of(Trace([record]), head=0, rows=ROWS, cols=COLS)
     assert isinstance(ax, Axes)
     assert list(ax.lines[0].get_ydata()) == [202.5, 202.5]
     assert cut_out(record, 0, slice(203, 206), COLS).prompt is None
@@ -273,8 +274,8 @@ def test_an_invalid_part_raises_one_clear_error(options: dict[str, Any], words: 
 def test_a_part_that_is_too_large_reports_the_limit() -> None:
     trace = Trace.from_weights(np.eye(MOST + 1), map=8)
     with pytest.raises(ArgumentError, match=f"{MOST + 1} rows × 4 cols.*at most {MOST} × {MOST}"):
-        trace.plot(cols=slice(0, 4))
-    assert isinstance(trace.plot(rows=slice(0, MOST), cols=slice(0, 4)), Axes)
+        axes_of(trace, cols=slice(0, 4))
+    assert isinstance(axes_of(trace, rows=slice(0, MOST), cols=slice(0, 4)), Axes)
 
 
 def test_without_q_and_k_the_error_names_the_setting(tmp_path: Path) -> None:

@@ -11,8 +11,10 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pytest
+from drawn_axes import axes_of
 from matplotlib import font_manager, pyplot
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.offsetbox import AnnotationBbox
 from matplotlib.transforms import Bbox
 
@@ -35,7 +37,7 @@ def trace(H: int = 1, T: int = 4, S: int = 4, tokens: list[str] | None = None, n
 
 
 def test_one_head_is_one_axes(tmp_path: Path) -> None:
-    ax = trace(tokens=["the", "cat", "", "a\nb"]).plot()
+    ax = axes_of(trace(tokens=["the", "cat", "", "a\nb"]))
     assert isinstance(ax, Axes)
     assert ax.images[0].get_cmap().name == "viridis"
     assert [label.get_text() for label in ax.get_yticklabels()] == ["the", "cat", '""', "a↵b"]
@@ -48,29 +50,29 @@ def test_one_head_is_one_axes(tmp_path: Path) -> None:
 
 def test_it_draws_on_the_given_axes() -> None:
     _, axes = pyplot.subplots(1, 2)
-    assert trace(H=3).plot(head=1, ax=axes[1]) is axes[1]
+    assert axes_of(trace(H=3), head=1, ax=axes[1]) is axes[1]
     assert not axes[0].images
     with pytest.raises(ArgumentError, match="3 were asked for"):
-        trace(H=3).plot(ax=axes[0])
+        axes_of(trace(H=3), ax=axes[0])
 
 
 def test_heads_and_layers_are_grids() -> None:
-    heads = trace(H=6).plot()
+    heads = axes_of(trace(H=6))
     assert isinstance(heads, np.ndarray)
     assert heads.shape == (2, 4)
     assert heads[1, 1].get_title() == "head 5"
     assert not heads[1, 2].axison
     layers = Trace([trace(H=2, name=f"h.{i}.attn")[0] for i in range(3)])
-    both = layers.plot()
+    both = axes_of(layers)
     assert isinstance(both, np.ndarray)
     assert both.shape == (3, 2)
     assert both[2, 0].get_ylabel() == "layer 2"
     assert [both[0, 1].get_title(), both[2, 1].get_title()] == ["head 1", ""]
-    one = layers.plot(head=1)
+    one = axes_of(layers, head=1)
     assert isinstance(one, np.ndarray)
     assert [ax.get_title() for ax in one[0]] == ["layer 0", "layer 1", "layer 2"]
     assert one[0, 0].figure.get_suptitle() == "h.*.attn · self-attention · head 1"
-    assert isinstance(layers.plot(layer=1, head=1), Axes)
+    assert isinstance(axes_of(layers, layer=1, head=1), Axes)
 
 
 def test_a_grid_has_a_title_and_labels_at_its_edges(tmp_path: Path) -> None:
@@ -78,7 +80,7 @@ def test_a_grid_has_a_title_and_labels_at_its_edges(tmp_path: Path) -> None:
         return [label.get_text() for label in getattr(ax, f"get_{side}ticklabels")()]
 
     tokens = ["the", "cat", "sat", "注"]
-    heads = trace(H=6, tokens=tokens).plot(lang="zh")
+    heads = axes_of(trace(H=6, tokens=tokens), lang="zh")
     assert isinstance(heads, np.ndarray)
     figure = heads[0, 0].figure
     figure.savefig(tmp_path / "p.png")
@@ -87,11 +89,11 @@ def test_a_grid_has_a_title_and_labels_at_its_edges(tmp_path: Path) -> None:
     assert words(heads[0, 0], "y")[:3] == words(heads[1, 0], "y")[:3] == tokens[:3]
     assert words(heads[0, 1], "y") == words(heads[0, 0], "x") == []
     assert words(heads[1, 0], "x")[:3] == words(heads[0, 3], "x")[:3] == tokens[:3]  # nothing is below the last two
-    long = trace(H=2, T=17, S=17, tokens=["a"] * 17).plot()
+    long = axes_of(trace(H=2, T=17, S=17, tokens=["a"] * 17))
     assert isinstance(long, np.ndarray)
     assert words(long[0, 0], "y") == ["a"] * 17
     assert "too many" not in long[0, 0].figure.get_supxlabel()
-    longer = trace(H=2, T=70, S=70, tokens=["a"] * 70).plot()
+    longer = axes_of(trace(H=2, T=70, S=70, tokens=["a"] * 70))
     assert isinstance(longer, np.ndarray)
     assert words(longer[0, 0], "y")[1] == "0"
     assert longer[0, 0].figure.get_supxlabel() == "key position\ntoo many tokens to name: positions"
@@ -99,7 +101,7 @@ def test_a_grid_has_a_title_and_labels_at_its_edges(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("own", [True, False])
 def test_the_colour_bar_is_as_high_as_the_map(own: bool) -> None:
-    ax = trace(T=1, S=3).plot(ax=pyplot.subplots(layout="constrained")[1] if own else None)
+    ax = axes_of(trace(T=1, S=3), ax=pyplot.subplots(layout="constrained")[1] if own else None)
     assert isinstance(ax, Axes)
     ax.figure.draw_without_rendering()
     drawn, bar = (each.get_window_extent().height for each in (ax, ax.images[0].colorbar.ax))  # type: ignore[union-attr]
@@ -108,12 +110,12 @@ def test_the_colour_bar_is_as_high_as_the_map(own: bool) -> None:
 
 def test_an_unknown_language_is_rejected() -> None:
     with pytest.raises(ArgumentError, match="en, zh"):
-        trace().plot(lang="fr")  # type: ignore[arg-type]
+        axes_of(trace(), lang="fr")  # type: ignore[arg-type]
 
 
 def test_masked_cells_have_no_colour_of_the_scale() -> None:
     w = np.array([[1, 0, 0], [0.5, 0.5, 0], [np.nan, np.nan, np.nan]])
-    image = Trace.from_weights(w).plot().images[0]  # type: ignore[union-attr]
+    image = axes_of(Trace.from_weights(w)).images[0]  # type: ignore[union-attr]
     colours = image.to_rgba(image.get_array())
     viridis = matplotlib.colormaps["viridis"]
     assert tuple(colours[0, 0]) == viridis(1.0)
@@ -122,7 +124,7 @@ def test_masked_cells_have_no_colour_of_the_scale() -> None:
 
 
 def test_a_pooled_map_has_axes_in_tokens() -> None:
-    ax = Trace.from_weights(np.eye(10), [*"abcdefghij"], map=3).plot()
+    ax = axes_of(Trace.from_weights(np.eye(10), [*"abcdefghij"], map=3))
     assert isinstance(ax, Axes)
     assert ax.get_xlim() == (-0.5, 9.5)
     assert "each cell is 4 × 4 tokens" in ax.get_xlabel()
@@ -131,14 +133,14 @@ def test_a_pooled_map_has_axes_in_tokens() -> None:
 
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 3, 0), (1, 50), (2, 1, 50)])
 def test_empty_and_flat_maps_are_drawn(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    drawn = Trace.from_weights(np.full(shape, 1 / max(1, shape[-1]))).plot()
+    drawn = axes_of(Trace.from_weights(np.full(shape, 1 / max(1, shape[-1]))))
     np.ravel(drawn)[0].figure.savefig(tmp_path / "p.png")
 
 
 def test_no_setting_is_changed_and_no_figure_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pyplot, "show", lambda *_, **__: pytest.fail("shown"))
     before = dict(matplotlib.rcParams)
-    trace(H=2, tokens=["注", "意", "力", "$x^"]).plot()
+    axes_of(trace(H=2, tokens=["注", "意", "力", "$x^"]))
     assert dict(matplotlib.rcParams) == before
 
 
@@ -152,7 +154,7 @@ def test_tokens_without_a_glyph_do_not_warn(
         cached.cache_clear()
     with caplog.at_level(logging.WARNING, logger="regard"):
         for _ in range(2):
-            ax = trace(tokens=["注意力", "🤗", "$x^{$", "\ud800"]).plot()
+            ax = axes_of(trace(tokens=["注意力", "🤗", "$x^{$", "\ud800"]))
             assert isinstance(ax, Axes)
             ax.figure.savefig(tmp_path / "p.png")
     assert [label.get_text() for label in ax.get_yticklabels()][:2] == ["#0", "#1"]  # the position, never a box
@@ -179,7 +181,7 @@ def test_a_newly_installed_font_is_found(new_font: Path, tmp_path: Path, monkeyp
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingPackageError, match=r"trace.plot needs matplotlib.*regard\[plot\]"):
-        trace().plot()
+        axes_of(trace())
 
 
 # --- scales, tokens, texts -------------------------------------------------------------------------------
@@ -188,14 +190,14 @@ def test_without_matplotlib_the_error_names_the_extra(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("heads", [[0, 2], (2, 0), range(1, 3), np.array([1, 0])])
 def test_several_heads_are_drawn_in_the_given_order(heads: Any) -> None:
     layers = Trace(Trace.from_weights(np.full((3, 4, 4), 0.25), name=f"h.{at}")[0] for at in range(2))
-    one, both = layers.plot(0, head=heads), layers.plot(head=heads)
+    one, both = axes_of(layers, 0, head=heads), axes_of(layers, head=heads)
     assert isinstance(one, np.ndarray)
     assert isinstance(both, np.ndarray)
     assert [ax.get_title() for ax in one.flat] == [f"head {head}" for head in heads]
     assert both.shape == (2, len(heads))
     for wrong in ([], [0, 3], ["mean"]):
         with pytest.raises(ArgumentError, match="0 to 2"):
-            layers.plot(head=wrong)  # type: ignore[arg-type]
+            axes_of(layers, head=wrong)  # type: ignore[arg-type]
     out = io.StringIO()
     layers.show(1, head=heads, file=out, width=60, color="none")
     assert re.findall(r"head (\d) of 3", out.getvalue()) == [str(head) for head in heads]
@@ -207,11 +209,11 @@ def test_several_heads_are_drawn_in_the_given_order(heads: Any) -> None:
 def test_row_labels_show_the_token_read_and_the_token_written(lang: Any, expected: str) -> None:
     record = Trace.from_weights(np.eye(3), ["<s>", "a", "b"], ["x", "y", "z"], kind="cross")[0]
     trace = Trace(record.with_tokens(written=["a", "b", ""]))
-    ax = trace.plot(lang=lang)
+    ax = axes_of(trace, lang=lang)
     assert isinstance(ax, Axes)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["<s> → a", "a → b", "b"]
     assert ax.get_ylabel() == expected
-    grid = Trace([trace[0], trace[0]]).plot(lang=lang)
+    grid = axes_of(Trace([trace[0], trace[0]]), lang=lang)
     assert isinstance(grid, np.ndarray)
     assert [label.get_text() for label in grid[0, 0].get_yticklabels()] == ["<s> → a", "a → b", "b"]
     out = io.StringIO()
@@ -227,7 +229,7 @@ def test_emoji_are_drawn_as_images(monkeypatch: pytest.MonkeyPatch) -> None:
     found: Any = (font, frozenset({ord("🚀")}))
     monkeypatch.setattr("regard.views.fonts.emoji_font", lambda: found)
     tokens = ["go", "🚀", "ok🚀", "\ue000"]
-    ax = Trace.from_weights(np.eye(4), tokens).plot()
+    ax = axes_of(Trace.from_weights(np.eye(4), tokens))
     assert isinstance(ax, Axes)
     ax.figure.canvas.draw()
     for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
@@ -236,7 +238,7 @@ def test_emoji_are_drawn_as_images(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(boxes) == 4
     assert {box.xy for box in boxes} == {(1, 0), (2, 0), (0, 1), (0, 2)}
     monkeypatch.setattr("regard.views.fonts.emoji_font", lambda: None)
-    ax = Trace.from_weights(np.eye(4), tokens).plot()
+    ax = axes_of(Trace.from_weights(np.eye(4), tokens))
     assert isinstance(ax, Axes)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["go", "#1", "#2", "#3"]
 
@@ -244,28 +246,29 @@ def test_emoji_are_drawn_as_images(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_sink_is_reported_and_does_not_set_the_scale() -> None:
     w = np.full((2, 10, 10), 0.1 / 9)
     w[:, :, 0] = 0.9
-    ax = Trace.from_weights(w).plot(head=0)
+    ax = axes_of(Trace.from_weights(w), head=0)
     assert isinstance(ax, Axes)
     assert "first token receives 90 %" in ax.get_title()
     assert ax.images[0].norm.vmax == 1
     assert ax.images[0].norm(0.1 / 9) > 0.6
     assert ax.images[0].colorbar.extend == "neither"  # type: ignore[union-attr]
-    grid = Trace.from_weights(w).plot(lang="zh")
+    grid = axes_of(Trace.from_weights(w), lang="zh")
     assert isinstance(grid, np.ndarray)
     assert grid[0, 1].get_title() == "头 1 · 首词元 90%"
 
 
 def test_figures_are_saved_as_in_the_docs(tmp_path: Path) -> None:
     drawn = Trace.from_weights(np.full((5, 3, 3), 1 / 3))
-    for axes, name in ((drawn.plot(0, head=0), "head.png"), (drawn.plot(0)[0, 0], "heads.png")):  # type: ignore[index]
-        axes.figure.savefig(tmp_path / name)  # type: ignore[union-attr]
+    for figure, name in ((drawn.plot(0, head=0), "head.png"), (drawn.plot(0), "heads.png")):
+        assert isinstance(figure, Figure)
+        figure.savefig(tmp_path / name)
         assert (tmp_path / name).stat().st_size > 1000
 
 
 @pytest.mark.parametrize(("lang", "expected"), [("en", "mean of all heads"), ("zh", "各头平均")])
 def test_a_mean_over_heads_is_named(lang: Any, expected: str) -> None:
     layers = Trace([Trace.from_weights(np.full((2, 3, 3), 1 / 3), name=f"h.{at}.attn")[0] for at in range(2)])
-    one, both = layers.plot(0, "mean", lang=lang), layers.plot(head="mean", lang=lang)
+    one, both = axes_of(layers, 0, "mean", lang=lang), axes_of(layers, head="mean", lang=lang)
     assert isinstance(one, Axes)
     assert isinstance(both, np.ndarray)
     above = both[0, 0].figure.get_suptitle()
@@ -278,7 +281,7 @@ def test_a_mean_over_heads_is_named(lang: Any, expected: str) -> None:
 @pytest.mark.parametrize("scale", ["linear", "log", "renormalised", "hidden"])
 def test_every_scale_is_drawn_and_masked_cells_stay_grey(scale: ScaleName, tmp_path: Path) -> None:
     w = softmax(np.where(np.tri(4, dtype=bool), np.random.default_rng(0).normal(size=(4, 4)), -np.inf))
-    ax = Trace.from_weights(w).plot(scale=scale)
+    ax = axes_of(Trace.from_weights(w), scale=scale)
     assert isinstance(ax, Axes)
     image = ax.images[0]
     colours = image.to_rgba(image.get_array())
@@ -291,7 +294,7 @@ def test_every_scale_is_drawn_and_masked_cells_stay_grey(scale: ScaleName, tmp_p
 
 def test_tokens_are_merged_and_a_line_ends_the_prompt() -> None:
     record = replace(trace(tokens=["æľ", "Ī", "Ġun", "likely"])[0], prompt=2)
-    ax = Trace([record]).plot(merge="words")
+    ax = axes_of(Trace([record]), merge="words")
     assert isinstance(ax, Axes)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["月", "unlikely"]
     assert ax.lines[0].get_ydata()[0] == 0.5  # type: ignore[index]
@@ -299,7 +302,7 @@ def test_tokens_are_merged_and_a_line_ends_the_prompt() -> None:
 
 def test_a_token_without_a_font_is_labelled_by_its_position() -> None:
     record = trace(T=6, S=6, tokens=["\ue000"] * 6)
-    ax = record.plot(rows=slice(3, 5), cols=slice(1, 4))
+    ax = axes_of(record, rows=slice(3, 5), cols=slice(1, 4))
     assert isinstance(ax, Axes)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["#3", "#4"]
     assert [label.get_text() for label in ax.get_xticklabels()] == ["#1", "#2", "#3"]
@@ -310,7 +313,7 @@ def test_a_token_without_a_font_is_labelled_by_its_position() -> None:
 def test_no_text_of_a_long_map_is_cut_off(T: int, mask: Mask | None) -> None:
     q = np.random.default_rng(0).standard_normal((1, 1, T, 8)).astype(np.float32)
     _, record = attend(q, q, q, mask=mask, see=See(map=64))
-    ax = Trace([record]).plot()
+    ax = axes_of(Trace([record]))
     assert isinstance(ax, Axes)
     figure = ax.figure
     figure.draw_without_rendering()
@@ -328,21 +331,21 @@ def test_no_text_of_a_long_map_is_cut_off(T: int, mask: Mask | None) -> None:
 def test_smaller_cells_at_the_end_are_noted(T: int, last: str) -> None:
     q = np.zeros((1, 1, T, 8), np.float32)
     _, record = attend(q, q, q, see=See(map=64))
-    ax = Trace([record]).plot()
+    ax = axes_of(Trace([record]))
     assert isinstance(ax, Axes)
     assert " ".join(ax.get_xlabel().split()).endswith(f"each cell is 16 × 16 tokens{last}")
 
 
 def test_the_title_names_the_sample() -> None:
     two = Trace.from_weights(softmax(np.zeros((2, 1, 3, 3))), name="h.0.attn")
-    ax = two.plot(sample=1)
+    ax = axes_of(two, sample=1)
     assert isinstance(ax, Axes)
     assert ax.get_title() == "h.0.attn · self-attention · sample 1 of 2"
 
 
 def test_without_a_chinese_font_the_text_is_english(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fonts, "_can_draw", lambda sign: ord(sign) < 128)
-    ax = trace().plot(lang="zh")
+    ax = axes_of(trace(), lang="zh")
     assert isinstance(ax, Axes)
     assert ax.get_xlabel() == "key position"
 
@@ -351,7 +354,7 @@ def test_many_layers_and_heads_are_small(tmp_path: Path) -> None:
     w = np.full((1, 9, 40, 40), 0.1 / 39)
     w[..., 0] = 0.9
     layers = Trace(Trace.from_weights(w, ["a"] * 40, name=f"h.{i}.attn")[0] for i in range(7))
-    axes = layers.plot()
+    axes = axes_of(layers)
     assert isinstance(axes, np.ndarray)
     assert axes.shape == (7, 9)
     assert [axes[0, 3].get_title(), axes[1, 3].get_title()] == ["head 3", ""]
@@ -372,14 +375,14 @@ def test_maps_of_several_shapes_have_their_own_labels() -> None:
         Trace.from_weights(each, list(t), list(s), name=name, kind=kind)[0]
         for each, (t, s), name, kind in zip(w, tokens, names, KINDS, strict=True)
     ]
-    axes = Trace(records).plot(head=0)
+    axes = axes_of(Trace(records), head=0)
     assert isinstance(axes, np.ndarray)
     assert axes.shape == (1, 3)
     assert [ax.get_yticklabels()[0].get_text() for ax in axes[0]] == ["a", "u", "u"]
     assert axes[0, 2].get_title() == "layer 0\ncross-attention"
     figure = axes[0, 0].figure
     assert figure.get_suptitle() == "encoder self-attention · decoder self-attention · cross-attention · head 0"
-    rows = Trace(records).plot(lang="zh")
+    rows = axes_of(Trace(records), lang="zh")
     assert isinstance(rows, np.ndarray)
     assert rows[2, 0].get_ylabel() == "第 0 层 · 交叉注意力"
 
@@ -408,7 +411,7 @@ SENTENCE += ["on", "its", "neighbours"]
 @pytest.mark.parametrize("text", [["春", "江", "潮", "水"], SENTENCE])
 def test_token_labels_never_overlap(T: int, text: list[str]) -> None:
     tokens = (text * T)[:T]
-    ax = trace(T=T, S=T, tokens=tokens).plot()
+    ax = axes_of(trace(T=T, S=T, tokens=tokens))
     assert isinstance(ax, Axes)
     assert_no_labels_overlap(ax)
     shown = [label.get_text() for label in ax.get_yticklabels()]
@@ -422,14 +425,14 @@ def test_token_labels_never_overlap(T: int, text: list[str]) -> None:
 def test_labels_of_stretched_maps_never_overlap(shape: tuple[int, int]) -> None:
     T, S = shape
     w = np.full(shape, 1 / S)
-    ax = Trace.from_weights(w, (SENTENCE * T)[:T], (SENTENCE * S)[:S], kind="cross").plot()
+    ax = axes_of(Trace.from_weights(w, (SENTENCE * T)[:T], (SENTENCE * S)[:S], kind="cross"))
     assert isinstance(ax, Axes)
     assert_no_labels_overlap(ax)
 
 
 @pytest.mark.parametrize(("H", "T"), [(2, 6), (8, 17), (2, 25), (2, 100)])
 def test_labels_of_grids_never_overlap(H: int, T: int) -> None:
-    axes = trace(H=H, T=T, S=T, tokens=(SENTENCE * T)[:T]).plot()
+    axes = axes_of(trace(H=H, T=T, S=T, tokens=(SENTENCE * T)[:T]))
     assert isinstance(axes, np.ndarray)
     assert_no_labels_overlap(axes[-1, 0])
 
@@ -437,7 +440,7 @@ def test_labels_of_grids_never_overlap(H: int, T: int) -> None:
 def test_a_title_is_complete_with_every_scale() -> None:
     w = np.full((2, 8, 8), 1 / 8)
     for scale in ("linear", "log", "auto"):
-        ax = Trace.from_weights(w, name="encoder.layers.0.self_attention").plot(head=1, scale=scale)
+        ax = axes_of(Trace.from_weights(w, name="encoder.layers.0.self_attention"), head=1, scale=scale)
         assert isinstance(ax, Axes)
         ax.figure.draw_without_rendering()
         box, whole = ax.title.get_window_extent(), ax.figure.bbox
@@ -455,7 +458,7 @@ def test_neighbours_in_the_callers_grid_are_not_covered(layout: Any, places: tup
     for ax in axes.flat:
         for _ in range(2):  # a second picture gets the same area
             ax.clear()
-            drawn.plot(head=1, ax=ax)
+            axes_of(drawn, head=1, ax=ax)
     figure.draw_without_rendering()
     boxes = [ax.get_tightbbox(for_layout_only=False) for ax in axes.flat]
     assert overlaps(boxes) == []
@@ -467,18 +470,18 @@ def test_neighbours_in_the_callers_grid_are_not_covered(layout: Any, places: tup
 
 def test_an_array_of_axes_is_rejected() -> None:
     with pytest.raises(ArgumentError, match=r"found ndarray; .* ax=axes\[0\]"):
-        trace().plot(ax=pyplot.subplots(1, 2)[1])
+        axes_of(trace(), ax=pyplot.subplots(1, 2)[1])
 
 
 def test_vmax_makes_two_figures_comparable() -> None:
-    low, high = (Trace.from_weights(w).plot(vmax=1, cmap="magma") for w in (np.full((4, 4), 0.25), np.eye(4)))
+    low, high = (axes_of(Trace.from_weights(w), vmax=1, cmap="magma") for w in (np.full((4, 4), 0.25), np.eye(4)))
     assert isinstance(low, Axes)
     assert isinstance(high, Axes)
     assert low.images[0].norm.vmax == high.images[0].norm.vmax == 1
     assert low.images[0].get_cmap().name == "magma"
-    clipped = Trace.from_weights(np.eye(4)).plot(vmax=0.5)
+    clipped = axes_of(Trace.from_weights(np.eye(4)), vmax=0.5)
     assert clipped.images[0].colorbar.extend == "max"  # type: ignore[union-attr]
-    grid = trace(H=2).plot(vmax=0.9)
+    grid = axes_of(trace(H=2), vmax=0.9)
     assert grid[0, 1].images[0].norm.vmax == 0.9  # type: ignore[call-overload, index]
 
 
@@ -487,20 +490,20 @@ def test_vmax_makes_two_figures_comparable() -> None:
 )
 def test_invalid_vmax_and_cmap_are_rejected(option: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=next(iter(option))):
-        trace().plot(**option)
+        axes_of(trace(), **option)
 
 
 def test_the_colour_bar_can_be_left_out() -> None:
-    ax = trace().plot(colorbar=False)
+    ax = axes_of(trace(), colorbar=False)
     assert isinstance(ax, Axes)
     assert ax.images[0].colorbar is None
-    grid = trace(H=2).plot(colorbar=False)
+    grid = axes_of(trace(H=2), colorbar=False)
     assert grid[0, 0].images[0].colorbar is None  # type: ignore[call-overload, index]
 
 
 def test_positions_are_whole_numbers() -> None:
     for T in (1, 2, 3, 10):
-        ax = trace(T=T, S=T).plot()
+        ax = axes_of(trace(T=T, S=T))
         assert isinstance(ax, Axes)
         ax.figure.draw_without_rendering()
         assert all(float(tick).is_integer() for tick in [*ax.get_xticks(), *ax.get_yticks()])
@@ -508,21 +511,21 @@ def test_positions_are_whole_numbers() -> None:
 
 def test_grey_and_red_are_explained() -> None:
     w = np.array([[1, 0], [np.nan, np.nan]])
-    ax = Trace.from_weights(w).plot()
+    ax = axes_of(Trace.from_weights(w))
     assert isinstance(ax, Axes)
     assert ax.get_xlabel() == "key position\ngrey: hidden or exactly 0 · red: NaN"
-    assert "灰色" in Trace.from_weights(np.eye(2)).plot(lang="zh").get_xlabel()  # type: ignore[union-attr]
+    assert "灰色" in axes_of(Trace.from_weights(np.eye(2)), lang="zh").get_xlabel()  # type: ignore[union-attr]
 
 
 def test_the_callers_rcparams_apply() -> None:
     with matplotlib.rc_context({"font.family": "serif", "figure.figsize": (9, 3)}):
-        ax = trace(tokens=["the", "cat", "春", "x"]).plot()
+        ax = axes_of(trace(tokens=["the", "cat", "春", "x"]))
         assert isinstance(ax, Axes)
         assert tuple(ax.figure.get_size_inches()) == (9, 3)
         assert ax.title.get_family()[0] == matplotlib.rcParams["font.serif"][0]
         assert set(fonts.families()) <= set(ax.title.get_family())
         assert_no_labels_overlap(ax)
-        grid = trace(H=3, T=12, S=12, tokens=SENTENCE[:12]).plot()
+        grid = axes_of(trace(H=3, T=12, S=12, tokens=SENTENCE[:12]))
         assert isinstance(grid, np.ndarray)
         assert tuple(grid[0, 0].figure.get_size_inches()) == (9, 3)
         assert_no_labels_overlap(grid[0, 0])

@@ -6,6 +6,7 @@ from typing import Any, get_args
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from drawn_axes import axes_of
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
@@ -73,7 +74,7 @@ def test_all_three_views_use_the_same_scale() -> None:
             found = Scale.of([picture(trace[0], head, 0, name)])
             boundaries = data["tables"][data["records"][0]["tables"][name][head]]["boundaries"]
             assert boundaries == pytest.approx([found.weight((step - 0.5) / 63) for step in range(1, 64)], rel=1e-6)
-            ax = trace.plot(head=head, scale=name)
+            ax = axes_of(trace, head=head, scale=name)
             assert isinstance(ax, Axes)
             norm = ax.images[0].norm
             for level in (0.1, 0.5, 0.9, 1.0):

@@ -1,0 +1,12 @@
+"""The Axes that `Trace.plot` draws on: `plot` returns the Figure, tests look at its parts."""
+
+from typing import Any
+
+from regard import Trace
+from regard.views.plots import plot
+
+
+def axes_of(trace: Trace, layer: Any = None, head: Any = None, **options: Any) -> Any:
+    """One Axes for one picture; an array of Axes for several."""
+    chosen, layer, heads = trace._chosen(layer, head)
+    return plot(chosen, layer, heads, **options)

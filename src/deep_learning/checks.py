@@ -7,7 +7,7 @@ import numpy as np
 
 from regard.arrays import Array, is_tensor
 from regard.errors import ArgumentError, DtypeError, ShapeError
-from regard.position_rules import check_counts
+from regard.number_checks import check_counts
 
 
 def count(name: str, value: int, least: int = 1) -> int:

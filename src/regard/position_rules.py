@@ -4,35 +4,19 @@ Only shapes and Python numbers, no arrays. The formulas are in `reference.positi
 """
 
 import math
-from numbers import Real
 from typing import Literal
 
-from regard.arrays import is_integer
 from regard.axes import Shape, fits
 from regard.errors import ArgumentError, ShapeError
+from regard.number_checks import check_counts, is_number
 
 Pairing = Literal["halves", "pairs"]
-
-
-def check_counts(**counts: tuple[int, int]) -> None:
-    """Raise ArgumentError unless each value is an integer of at least the given minimum: name=(value, minimum)."""
-    for name, (value, least) in counts.items():
-        if not is_integer(value) or value < least:
-            raise ArgumentError("count-wanted", name=name, value=value, least=least)
 
 
 def check_base(base: float) -> None:
     """Raise ArgumentError unless the base of the wavelengths is positive and finite."""
     if not (is_number(base) and base > 0):
         raise ArgumentError("base-value", value=base)
-
-
-def is_number(x: object) -> bool:
-    """Whether `x` is a finite number; True and False are not."""
-    try:
-        return isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
-    except OverflowError:  # an integer too large for a float
-        return False
 
 
 def check_pairing(pairing: str) -> None:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 from families import weights_of
+from model_pairs import CASES, Batch, batch, by_definition, pair
 from tolerances import assert_close
 from torch import Tensor
 from torch.nn.functional import cross_entropy
-from witnesses import CASES, Batch, batch, by_definition, pair
 
 from regard import Mask, See
 from regard.arrays import to_numpy

@@ -24,6 +24,7 @@ RANKS = {
     "records": 1,
     "patterns": 1,
     "projections": 1,
+    "number_checks": 0.3,
     "position_rules": 1,
     "config": 1.1,  # made of values that `position_rules` checks
     "text": 1,

@@ -9,7 +9,7 @@ from torch import nn
 
 from deep_learning.checks import count
 from deep_learning.masks import from_visible
-from deep_learning.nn.door import attend, check_input, zero_fully_masked
+from deep_learning.nn.attention_call import attend, check_input, zero_fully_masked
 from regard.arrays import Array
 from regard.axes import head_width
 from regard.functional.heads import merge_heads, split_heads

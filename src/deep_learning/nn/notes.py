@@ -8,7 +8,7 @@ from torch import nn
 
 from deep_learning.checks import count, last_axis
 from deep_learning.masks import from_masked
-from deep_learning.nn.door import attend, check_input, check_tensor, zero_fully_masked
+from deep_learning.nn.attention_call import attend, check_input, check_tensor, zero_fully_masked
 from regard.arrays import Array
 from regard.axes import head_width
 from regard.errors import ShapeError

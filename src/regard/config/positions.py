@@ -8,7 +8,8 @@ from typing import get_args
 
 from regard.errors import ArgumentError
 from regard.messages import Listed
-from regard.position_rules import Pairing, buckets_per_side, check_base, check_counts, check_pairing, is_number
+from regard.number_checks import check_counts, is_number
+from regard.position_rules import Pairing, buckets_per_side, check_base, check_pairing
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

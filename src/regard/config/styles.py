@@ -5,7 +5,7 @@ from typing import Literal
 
 from regard.errors import ArgumentError
 from regard.messages import Listed
-from regard.position_rules import check_counts, is_number
+from regard.number_checks import check_counts, is_number
 
 Window = int | None | tuple[int | None, ...]
 

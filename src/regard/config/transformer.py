@@ -13,7 +13,7 @@ from regard.config.positions import Learned, Llama3Scaling, Positions, Rotary, S
 from regard.config.styles import AttentionStyle, Biases, Embeddings, Norm, Output, check_dropout
 from regard.errors import ArgumentError, IndivisibleError, ShapeError, UnknownNameError
 from regard.messages import Listed
-from regard.position_rules import check_counts
+from regard.number_checks import check_counts
 
 Size = dict[str, Any]
 

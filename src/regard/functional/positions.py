@@ -15,12 +15,12 @@ from regard.config.positions import LinearScaling, Llama3Scaling, NtkScaling, Sc
 from regard.errors import ArgumentError, DtypeError, ShapeError
 from regard.functional.exponentials import computing_dtype
 from regard.functional.position_wise import floats
+from regard.number_checks import check_counts
 from regard.position_rules import (
     Pairing,
     bucket_edges,
     buckets_per_side,
     check_base,
-    check_counts,
     check_pairing,
     check_positions,
     check_query_key_positions,

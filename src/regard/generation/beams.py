@@ -12,7 +12,7 @@ from regard.generation.decoding import Decoding, GenerationModel
 from regard.generation.prompt_reading import begin_decoding, check_chunk, read
 from regard.generation.prompts import Ids, eos_ids, parse_prompts
 from regard.generation.sampling import is_on_other_device, scores_of
-from regard.position_rules import check_counts, is_number
+from regard.number_checks import check_counts, is_number
 from regard.reference import log_sum_exp
 from regard.reference.exponentials import computing_dtype
 

@@ -27,7 +27,7 @@ from regard.generation.sampling import (
     is_on_other_device,
     nan_if_invalid,
 )
-from regard.position_rules import check_counts
+from regard.number_checks import check_counts
 
 
 class Session:

@@ -11,7 +11,7 @@ from regard.generation.prompts import PromptRows, check_ids, check_length, left_
 from regard.generation.sampling import check_not_sampling
 from regard.masks import Mask
 from regard.messages import Listed
-from regard.position_rules import check_counts
+from regard.number_checks import check_counts
 
 
 def prefill(decoding: Decoding, prompts: Any, chunk: int | None = None) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 
 from regard.arrays import Array, is_tensor, to_numpy
 from regard.errors import ArgumentError
-from regard.position_rules import check_counts, is_number
+from regard.number_checks import check_counts, is_number
 
 Picker = Callable[[Array], Array]
 """A function from logits (B, W) to ids (B,)."""

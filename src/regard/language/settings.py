@@ -15,7 +15,7 @@ from regard.checkpoints.model_folder import read_json
 from regard.config import TransformerConfig
 from regard.errors import FileError
 from regard.messages import Listed
-from regard.position_rules import is_number
+from regard.number_checks import is_number
 
 Task = Literal["translation", "text"]
 

@@ -13,7 +13,7 @@ from regard.generation.sampling import Pick
 from regard.kernels.blocked.workers import one_blas_thread
 from regard.language.input_text import check_text, unknown_characters
 from regard.messages import Listed
-from regard.position_rules import is_number
+from regard.number_checks import is_number
 
 if TYPE_CHECKING:
     from regard.language.model import LanguageModel

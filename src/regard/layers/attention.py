@@ -17,7 +17,7 @@ from regard.functional import merge_heads, split_heads
 from regard.layers.cache import NO_CACHE, KeysAndValues, LayerCache
 from regard.layers.feed_forward import Linear
 from regard.masks import Mask
-from regard.position_rules import check_counts
+from regard.number_checks import check_counts
 from regard.records import Attend, Kind
 
 Rotate = Callable[[Tensor], Tensor]

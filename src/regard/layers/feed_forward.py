@@ -6,10 +6,10 @@ from regard.config import GATES
 from regard.config.styles import check_dropout
 from regard.config.transformer import Activation, inner_activation
 from regard.errors import ArgumentError
-from regard.functional.few_rows import linear_rows
+from regard.functional.linear_few_rows import linear_rows
 from regard.functional.position_wise import ACTIVATIONS, get_activation
 from regard.messages import Listed
-from regard.position_rules import check_counts
+from regard.number_checks import check_counts
 
 
 class Linear(nn.Linear):

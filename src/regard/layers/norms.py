@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from regard.functional import layer_norm, rms_norm
-from regard.position_rules import check_counts
+from regard.number_checks import check_counts
 
 
 class LayerNorm(nn.Module):

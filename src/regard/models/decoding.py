@@ -18,7 +18,7 @@ from regard.layers.cache import KeysAndValues, select_rows, select_rows_in_place
 from regard.masks import Mask
 from regard.models.inputs import checked_ids, on_device
 from regard.models.span import GrowingPast, Past, StaticPast
-from regard.position_rules import check_counts
+from regard.number_checks import check_counts
 from regard.records import Attend
 from regard.reference.inputs import as_array, padding_after
 

@@ -19,7 +19,7 @@ from regard.layers import FeedForward, LayerNorm, MultiHeadAttention, NoPosition
 from regard.layers.feed_forward import Linear
 from regard.messages import Listed
 from regard.models.transformer import Block, Stack, Transformer
-from regard.position_rules import check_counts
+from regard.number_checks import check_counts
 
 TheirLayer = nn.TransformerEncoderLayer | nn.TransformerDecoderLayer
 Theirs = nn.MultiheadAttention | TheirLayer | nn.Transformer

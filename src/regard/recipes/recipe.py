@@ -18,7 +18,7 @@ from regard.errors import ArgumentError, FileError, RegardError, UnknownNameErro
 from regard.files.input import read_file
 from regard.files.output import reason_of
 from regard.messages import Listed, Message
-from regard.position_rules import check_counts
+from regard.number_checks import check_counts
 from regard.recipes.toml_values import Table, check_keys, parse_toml, parse_value, plain_table, read_table, write_toml
 from regard.training.plan import Plan
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from regard.errors import ArgumentError, DtypeError, ShapeError
+from regard.number_checks import check_counts
 from regard.position_rules import (
     Pairing,
     bucket_edges,
     buckets_per_side,
     check_base,
-    check_counts,
     check_pairing,
     check_positions,
     check_query_key_positions,

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from regard.errors import ArgumentError
-from regard.position_rules import check_counts
+from regard.number_checks import check_counts
 from regard.training.ranks import Ranks
 
 

@@ -23,7 +23,7 @@ from regard.files.input import read_file
 from regard.files.output import reason_of, write_error
 from regard.memory import format_bytes
 from regard.messages import Listed
-from regard.position_rules import check_counts
+from regard.number_checks import check_counts
 from regard.training import durable
 from regard.training.durable import Digest
 from regard.training.metrics import json_bytes

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from regard.errors import ArgumentError
 from regard.messages import Listed
-from regard.position_rules import check_counts, is_number
+from regard.number_checks import check_counts, is_number
 
 ScheduleName = Literal["constant", "inverse-sqrt", "cosine"]
 Precision = Literal["float32", "bfloat16"]

@@ -20,10 +20,10 @@ from regard.trace.trace import Colour
 from regard.views import caption
 from regard.views.colours import CellPainter, Depth
 from regard.views.curves import loss_text
-from regard.views.one_head import choose_layout, column_labels, notes_on, row_lines
 from regard.views.picture import Picture, chosen_head, chosen_language, chosen_records, picture
 from regard.views.scales import Scale
 from regard.views.terminal import columns_of, console_for, depth_of, write_lines
+from regard.views.terminal_heatmap import choose_layout, column_labels, notes_on, row_lines
 
 _FRAME = re.compile(r"step-(\d{1,15})\.safetensors")
 

@@ -20,7 +20,6 @@ from regard.trace.token_merging import Merge
 from regard.trace.trace import Colour, Range, ScaleName, Trace
 from regard.views import caption
 from regard.views.colours import CellPainter, Depth, places_for
-from regard.views.one_head import choose_layout, column_labels, notes_on, row_lines
 from regard.views.opening_head import opening_head, with_layer_label
 from regard.views.picture import (
     Picture,
@@ -33,6 +32,7 @@ from regard.views.picture import (
     picture,
 )
 from regard.views.scales import Scale, chosen_scale
+from regard.views.terminal_heatmap import choose_layout, column_labels, notes_on, row_lines
 from regard.views.thumbnails import heads_of, layers_by_heads, layers_of
 
 NARROWEST = 24

@@ -1,206 +1,211 @@
-"""Replacing the output of a fused operator: when it is done, and that the results have the operator's form.
+"""CaptureMode combined with other PyTorch features: it captures each attention once and changes nothing."""
 
-Our kernels need a GPU, or Triton's interpreter (tests/unit/kernels/triton); here PyTorch's own kernel replaces them.
-"""
-
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 import torch
 import torch.nn.functional as F
-from tolerances import assert_same_bits
+from capturing import WHOLE, assert_unchanged, captured_in, records_of
+from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
+from torch._dynamo.testing import CompileCounterWithBackend
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.checkpoint import checkpoint
 
-from regard import See, watch
-from regard.capture import recording
-from regard.capture.captured import Output
-from regard.capture.dispatch_mode import can_replace, operator_results
-from regard.capture.operators import READERS, named, read_fused
-from regard.dispatch import observation
-from regard.dispatch.observation import ObservedOutput
-from regard.errors import ArgumentError
+from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.dispatch_mode import CaptureMode
+from regard.capture.recording import record_of_call
+from regard.layers import MultiHeadAttention
 from regard.records import Record
 
-CPU = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
-CUDNN = torch.ops.aten._scaled_dot_product_cudnn_attention.default
-EFFICIENT = torch.ops.aten._scaled_dot_product_efficient_attention.default
-FLASH = torch.ops.aten._scaled_dot_product_flash_attention.default
-
-
-@pytest.fixture(autouse=True)
-def as_if_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend to be on a GPU without running there: no kernel may be imported in this process."""
-    monkeypatch.setenv("TRITON_INTERPRET", "1")
-    monkeypatch.setenv("REGARD_INTERPRET", "1")
-    monkeypatch.setattr(observation, "SMALL", 0)
-
-
-def heads(*, grad: bool = False, lies: bool = False) -> list[Tensor]:
-    """q, k and v, B H T E; with positions before heads in memory, as in most models."""
-    made = [torch.randn(2, 9, 4, 8) if lies else torch.randn(2, 4, 9, 8) for _ in range(3)]
-    return [(x.transpose(1, 2) if lies else x).requires_grad_(grad) for x in made]
-
-
-def given(*args: Any, **options: Any) -> dict[str, Any]:
-    return named(CPU, args, options)
-
-
-def test_calls_that_can_be_replaced() -> None:
-    assert can_replace(given(*heads()))
-    assert can_replace(given(*heads(), is_causal=True, attn_mask=torch.zeros(9, 9)))
-    assert not can_replace(given(*heads(), 0.1))
-    assert not can_replace(given(*heads(grad=True)))
-    with torch.no_grad():
-        assert can_replace(given(*heads(grad=True)))
-    assert not can_replace(given(*(x.double() for x in heads())))
-
-
-def test_small_calls_and_cpu_calls_are_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(observation, "SMALL", 2**18)
-    assert not can_replace(given(*heads()))
-    monkeypatch.setattr(observation, "SMALL", 0)
-    monkeypatch.delenv("TRITON_INTERPRET")
-    assert not can_replace(given(*heads()))
-
-
-def test_calls_with_a_trainable_bias_and_decoding_steps_are_not_replaced() -> None:
-    q, k, v = heads()
-    assert not can_replace(given(q, k, v, attn_mask=torch.zeros(9, 9, requires_grad=True)))
-    assert not can_replace(given(q[:, :, :1], k, v))
-
-
-class Checkpointed(torch.autograd.Function):
-    """Like checkpointing and compiled training: forward without gradients, which are needed later."""
-
-    @staticmethod
-    def forward(ctx: Any, *tensors: Tensor) -> Tensor:
-        assert not can_replace(given(*tensors))
-        return tensors[0].clone()
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        return (*gradients, None, None)
-
-
-def test_calls_inside_an_autograd_function_are_not_replaced() -> None:
-    Checkpointed.apply(*heads(grad=True))
-
-
-def test_calls_below_another_mode_are_not_replaced() -> None:
-    with FlopCounterMode(display=False):
-        answers = []
-
-        class Asking(TorchDispatchMode):
-            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-                if func is torch.ops.aten.neg.default:
-                    answers.append(can_replace(given(*there)))
-                return func(*args, **(kwargs or {}))
-
-        there = heads()
-        with Asking():
-            torch.neg(there[0])
-    with Asking():
-        torch.neg(there[0])
-    assert answers == [False, True]
-
-
-def test_flash_attention_on_cuda_counts_from_the_last_key() -> None:
-    q, k, v = torch.randn(2, 4, 3, 8), torch.randn(2, 4, 9, 8), torch.randn(2, 4, 9, 8)
-    visible = [
-        READERS[func](named(func, (q, k, v), {"is_causal": True}), (None, None)).mask.dense(3, 9, like=q)
-        for func in (CPU, FLASH)
-    ]
-    assert visible[0].sum(-1).flatten().tolist() == [1, 2, 3]
-    assert visible[1].sum(-1).flatten().tolist() == [7, 8, 9]
-
-
-@pytest.mark.parametrize("lies", [False, True])
-@pytest.mark.parametrize(
-    ("func", "rest"),
-    [(CPU, ()), (FLASH, ()), (EFFICIENT, (None, True)), (EFFICIENT, (None, False)), (CUDNN, (None, True))],
-    ids=["cpu", "flash", "efficient", "efficient without LSE", "cudnn"],
-)
-def test_results_have_the_operators_shapes_and_strides(func: Any, rest: tuple[Any, ...], lies: bool) -> None:
-    args, output = (*heads(lies=lies), *rest), Output()
-    output.out, output.lse = torch.randn(2, 4, 9, 8), torch.randn(2, 4, 9)
-    results = operator_results(func, args, {}, output)
-    own = func(*(x.to("meta") if isinstance(x, Tensor) else x for x in args))
-    assert len(results) == len(own) == len(func._schema.returns)
-    for ours, theirs in zip(results, own, strict=True):
-        assert type(ours) is type(theirs)
-        if isinstance(ours, Tensor):
-            assert ours.device.type == "cpu"
-            assert (ours.shape, ours.stride(), ours.dtype) == (theirs.shape, theirs.stride(), theirs.dtype)
-    assert_same_bits(results[0], output.out)
-    back = read_fused(named(func, args, {}), results).lse
-    if rest == (None, False):
-        assert back is None
-    else:
-        assert back is not None
-        assert_same_bits(back, output.lse)
+X = torch.randn(2, 6, 16)
 
 
 class Layer(nn.Module):
-    def forward(self, q: Tensor, k: Tensor, v: Tensor, **options: Any) -> Tensor:
-        return F.scaled_dot_product_attention(q, k, v, **options)
+    """Attention, fused or by hand, with dropout in training."""
+
+    def __init__(self, fused: bool = True) -> None:
+        super().__init__()
+        self.num_heads, self.fused = 4, fused
+        self.project, self.out = nn.Linear(16, 48), nn.Linear(16, 16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.project(x).unflatten(-1, (3, 4, 4)).permute(2, 0, 3, 1, 4)
+        if self.fused:
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        else:
+            mixed = F.dropout((q @ k.mT / 2).softmax(-1), 0.1, self.training) @ v
+        return x + self.out(mixed.transpose(1, 2).flatten(-2))
 
 
-def stand_in(calls: list[See]) -> Any:
-    def answered(q: Tensor, k: Tensor, v: Tensor, *, see: See, **options: Any) -> ObservedOutput | None:
-        calls.append(see)
-        if options["bias"] is not None:
-            return None
-        out = torch.full((*q.shape[:3], v.shape[-1]), 7.0)
-        return ObservedOutput(out, torch.zeros(q.shape[:3]), Record(shape=(*q.shape[:3], k.shape[2]), fused=True))
-
-    return answered
+@pytest.fixture(params=[True, False], ids=["fused", "by hand"])
+def model(request: pytest.FixtureRequest) -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(Layer(request.param), Layer(request.param))
 
 
-@pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_the_model_continues_with_the_replaced_output(mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[See] = []
-    monkeypatch.setattr(recording, "answered", stand_in(calls))
-    layer, (q, k, v) = Layer(), heads()
-    with mode(), watch(layer, see=See(map=3, fused=True)) as trace:
-        out = layer(q, k, v)
-        refused = layer(q, k, v, attn_mask=torch.randn(9, 9))
-    assert (out == 7).all()
-    assert [record.fused for record in trace] == [True, False]
-    assert len(calls) == 2
-    assert trace[1].map.shape == (2, 4, 3, 3)
-    assert (refused != 7).all()
+@pytest.mark.parametrize("train", [True, False])
+def test_nothing_is_changed(model: nn.Module, train: bool) -> None:
+    model.train(train)
+    assert len(assert_unchanged(lambda: model(X), model)) == 2
 
 
-def test_outputs_are_replaced_only_with_fused_true(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TRITON_INTERPRET")  # else later operators would expect a GPU too
-    calls: list[See] = []
-    monkeypatch.setattr(recording, "answered", stand_in(calls))
-    layer, (q, k, v) = Layer(), heads()
-    with watch(layer, see=See(map=3)) as trace:
-        assert_same_bits(layer(q, k, v), F.scaled_dot_product_attention(q, k, v))
-    assert not calls
-    assert not trace[0].fused
+@pytest.mark.parametrize("guard", [torch.no_grad, torch.inference_mode])
+def test_nothing_is_changed_without_gradients(model: nn.Module, guard: type) -> None:
+    def run() -> Tensor:
+        with guard():
+            return model(X).clone()
+
+    assert len(assert_unchanged(run, model)) == 2
 
 
-def test_layers_that_are_not_chosen_are_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[See] = []
-    monkeypatch.setattr(recording, "answered", stand_in(calls))
-    model, (q, k, v) = nn.ModuleList([Layer(), Layer()]), heads()
-    with watch(model, see=See(map=3, fused=True), layers="1") as trace:
-        first, second = (layer(q, k, v) for layer in model)
-    assert_same_bits(first, F.scaled_dot_product_attention(q, k, v))
-    assert (second == 7).all()
-    assert [record.name for record in trace] == ["1"]
+def test_autocast(model: nn.Module) -> None:
+    def run() -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return model(X)
+
+    for record in assert_unchanged(run, model):
+        assert record.map.dtype == torch.float32
+        assert (record.map.sum(-1) - 1).abs().max() < 2**-7
 
 
-def test_see_nothing_replaces_nothing() -> None:
-    q, k, v = heads()
-    see = See(map=None, lse=False, sink=False, values=True)
-    assert observation.attend_and_observe(q, k, v, scale=1.0, see=see) is None
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_activation_checkpointing_is_captured_once(model: nn.Module, reentrant: bool) -> None:
+    x = X.clone().requires_grad_()
+
+    def run() -> Tensor:
+        out = x
+        for layer in model:
+            out = checkpoint(layer, out, use_reentrant=reentrant)
+        return out
+
+    assert len(assert_unchanged(run, model)) == 2
 
 
-def test_differentiable_see_raises() -> None:
-    with pytest.raises(ArgumentError, match="below autograd"), watch(Layer(), see=See(differentiable=True)):
-        pass
+def test_gradients_of_gradients() -> None:
+    model = nn.Sequential(Layer(fused=False), Layer(fused=False))
+
+    def run() -> Tensor:
+        x = X.clone().requires_grad_()
+        (first,) = torch.autograd.grad(model(x).pow(2).sum(), x, create_graph=True)
+        return first
+
+    assert len(assert_unchanged(run, model)) == 2
+
+
+def test_our_own_layer_is_captured() -> None:
+    layer = MultiHeadAttention(16, 4)
+    (record,) = assert_unchanged(lambda: layer(X), layer)
+    assert record.shape == (2, 4, 6, 6)
+
+
+def test_an_outer_mode_does_not_see_the_inner_ones_operators(model: nn.Module) -> None:
+    inner: list[Record] = []
+    outer: list[Record] = []
+    with (
+        CaptureMode(lambda captured: outer.append(record_of_call(captured, model[0], WHOLE))),
+        CaptureMode(lambda captured: inner.append(record_of_call(captured, model[0], WHOLE))),
+    ):
+        model(X)
+    assert len(inner) == len(outer) == 2
+    for one, other in zip(inner, outer, strict=True):
+        assert_same_bits(one.map, other.map)
+
+
+def test_other_modes_do_not_see_our_operators(model: nn.Module) -> None:
+    class Counting(TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+            Counting.count += 1
+            return func(*args, **(kwargs or {}))
+
+    with Counting():
+        model(X)
+    alone, Counting.count = Counting.count, 0
+    with Counting():
+        records_of(lambda: model(X), model[0])
+    assert Counting.count == alone
+
+
+def test_an_error_in_the_model_restores_all_modes(model: nn.Module) -> None:
+    def run() -> None:
+        model(X)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        captured_in(run)
+    assert torch.utils._python_dispatch._get_current_dispatch_mode() is None
+    assert len(captured_in(lambda: model(X))) == 2
+
+
+def test_our_own_error_is_stored_and_the_model_continues(model: nn.Module) -> None:
+    def report(captured: CapturedCall | CapturedWeights) -> None:
+        raise ZeroDivisionError
+
+    plain = model.eval()(X)
+    with CaptureMode(report) as mode:
+        assert torch.equal(model(X), plain)
+    assert [type(error) for error in mode.unobserved.errors] == [ZeroDivisionError] * 2
+    assert torch.utils._python_dispatch._get_current_dispatch_mode() is None
+    assert torch.is_grad_enabled()
+
+
+def test_threads_capture_independently(model: nn.Module) -> None:
+    together = Barrier(4)
+    inputs = torch.randn(4, 2, 6, 16)
+
+    def watched(x: Tensor) -> list[Record]:
+        together.wait()
+        return [record for _ in range(5) for record in records_of(lambda: model(x), model[0])]
+
+    model.eval()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(watched, inputs))
+    for x, records in zip(inputs, found, strict=True):
+        assert len(records) == 10
+        for at, record in enumerate(records_of(lambda x=x: model(x), model[0])):
+            assert_same_bits(records[at].map, record.map)
+
+
+def test_the_model_may_overwrite_captured_tensors() -> None:
+    def run() -> None:
+        q = torch.ones(1, 1, 3, 4)
+        F.scaled_dot_product_attention(q, q, q)
+        q.zero_()
+        scores = torch.eye(3)[None, None] * 50
+        weights = scores.softmax(-1)
+        weights @ torch.ones(1, 1, 3, 4)
+        weights.zero_()
+
+    _, by_hand = records_of(run, nn.Identity())
+    assert_close(by_hand.weights(), torch.eye(3)[None, None], "weights")
+    assert_close(by_hand.map, torch.eye(3)[None, None], "weights")
+
+
+def test_compiled_models_are_captured_without_recompiling() -> None:
+    torch.manual_seed(0)
+    model = Layer().eval()
+    counter = CompileCounterWithBackend("inductor")
+    compiled = torch.compile(model, backend=counter, fullgraph=True)
+    with torch.no_grad():
+        plain = compiled(X)
+        out: list[Tensor] = []
+        (record,) = records_of(lambda: out.append(compiled(X)), model)
+        (expected,) = records_of(lambda: model(X), model)
+        assert_same_bits(out[0], plain)
+        assert_same_bits(compiled(X), plain)
+    assert counter.frame_count == 1
+    assert_close(record.map, expected.map, "weights")
+
+
+def test_a_model_compiled_while_it_is_watched() -> None:
+    torch.manual_seed(0)
+    model = Layer().eval()
+    compiled = torch.compile(model, backend="aot_eager", fullgraph=True)
+    with torch.no_grad():
+        out: list[Tensor] = []
+        records = records_of(lambda: out.append(compiled(X)), model)
+        assert_close(out[0], model(X))
+    assert len(records) == 1

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
-from catching import assert_unchanged, captured_in, records_of
+from capturing import assert_unchanged, captured_in, records_of
 from hypothesis import given
 from hypothesis import strategies as st
 from tolerances import assert_close

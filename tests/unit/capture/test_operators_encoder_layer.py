@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 import torch
-from catching import assert_unchanged, captured_in, records_of
+from capturing import assert_unchanged, captured_in, records_of
 from tolerances import assert_close
 from torch import Tensor, nn
 

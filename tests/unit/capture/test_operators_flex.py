@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 import torch
-from catching import assert_unchanged
+from capturing import assert_unchanged
 from tolerances import assert_close
 from torch import Tensor, nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
-from catching import assert_unchanged, captured_in, records_of
+from capturing import assert_unchanged, captured_in, records_of
 from tolerances import assert_close, assert_same_bits
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef

@@ -7,7 +7,7 @@ import numpy as np
 from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.edge_inputs import MASKED, SCORES, with_scores
 from regard.course.exercises.random_inputs import numbers
-from regard.course.exercises.shared_slips import FILLS
+from regard.course.exercises.shared_mistakes import FILLS
 
 VOCABULARY, D_MODEL, D_K, D_V = 7, 3, 2, 5
 

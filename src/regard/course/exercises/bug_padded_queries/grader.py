@@ -10,7 +10,7 @@ import numpy as np
 from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.edge_inputs import MASKED, SCORES, merged, with_scores
 from regard.course.exercises.random_inputs import numbers
-from regard.course.exercises.shared_slips import FILLS
+from regard.course.exercises.shared_mistakes import FILLS
 
 VOCABULARY, D_MODEL, D = 7, 3, 4
 

@@ -8,7 +8,7 @@ from regard.course.exercise import Call, Grader, Instance, Mistake
 from regard.course.exercises.edge_inputs import MASKED, SCORES, Embedded, embedded_edges, masked_embedded, with_scores
 from regard.course.exercises.encoder_layer.grader import Sizes
 from regard.course.exercises.random_inputs import State, linear, norm, numbers, projections
-from regard.course.exercises.shared_slips import HEADS_FOR_WIDTH, TORCH_MASK_MISTAKES, TORCH_MISTAKES
+from regard.course.exercises.shared_mistakes import HEADS_FOR_WIDTH, TORCH_MASK_MISTAKES, TORCH_MISTAKES
 
 
 def weights(rng: np.random.Generator, sizes: Sizes) -> State:

@@ -7,7 +7,7 @@ import numpy as np
 from regard.course.exercise import Call, Grader, Instance, Mistake
 from regard.course.exercises.edge_inputs import Embedded, embedded_edges, masked_embedded
 from regard.course.exercises.random_inputs import State, linear, norm, numbers, projections
-from regard.course.exercises.shared_slips import HEADS_FOR_WIDTH, TORCH_MASK_MISTAKES, TORCH_MISTAKES
+from regard.course.exercises.shared_mistakes import HEADS_FOR_WIDTH, TORCH_MASK_MISTAKES, TORCH_MISTAKES
 
 Sizes = tuple[int, int, int]
 """d_model, n_heads, d_ff. The number of heads never equals the width of a head, so that mixing them up is detected."""

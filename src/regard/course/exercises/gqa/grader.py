@@ -7,7 +7,7 @@ import numpy as np
 from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.edge_inputs import heads
 from regard.course.exercises.random_inputs import large_scores, numbers
-from regard.course.exercises.shared_slips import EPS, zero_scores_lost
+from regard.course.exercises.shared_mistakes import EPS, zero_scores_lost
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:

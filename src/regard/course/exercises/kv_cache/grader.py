@@ -7,7 +7,7 @@ import numpy as np
 from regard.course.exercise import Call, Grader, Mistake, call
 from regard.course.exercises.edge_inputs import MASKED, edges, with_scores
 from regard.course.exercises.random_inputs import large_scores, numbers
-from regard.course.exercises.shared_slips import EPS, FILLS, zero_scores_lost
+from regard.course.exercises.shared_mistakes import EPS, FILLS, zero_scores_lost
 
 D_K, D_V = 4, 6
 

@@ -8,7 +8,7 @@ import numpy as np
 from regard.course.exercise import Call, Grader, Instance, Mistake
 from regard.course.exercises.edge_inputs import edges, heads, masked_edges
 from regard.course.exercises.random_inputs import numbers
-from regard.course.exercises.shared_slips import FILLS, TORCH_MISTAKES
+from regard.course.exercises.shared_mistakes import FILLS, TORCH_MISTAKES
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:

@@ -7,7 +7,7 @@ import numpy as np
 from regard.course.exercise import Call, Grader, Mistake, Tolerance, call
 from regard.course.exercises.edge_inputs import edges
 from regard.course.exercises.random_inputs import large_scores, numbers
-from regard.course.exercises.shared_slips import ATTENTION_MISTAKES, SCALE, SCORES
+from regard.course.exercises.shared_mistakes import ATTENTION_MISTAKES, SCALE, SCORES
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:

@@ -7,7 +7,7 @@ import numpy as np
 from regard.course.exercise import Call, Grader, Instance, Mistake
 from regard.course.exercises.edge_inputs import Embedded, embedded_edges
 from regard.course.exercises.random_inputs import matrices, numbers
-from regard.course.exercises.shared_slips import BIAS_MISTAKES, TORCH_MISTAKES
+from regard.course.exercises.shared_mistakes import BIAS_MISTAKES, TORCH_MISTAKES
 
 
 def cases(rng: np.random.Generator) -> Sequence[Call]:

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from tolerances import assert_close
 
-from regard.functional import few_rows
-from regard.functional.few_rows import linear_rows
+from regard.functional import linear_few_rows
+from regard.functional.linear_few_rows import linear_rows
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -32,9 +32,9 @@ def test_it_equals_linear(threads: int, lead: tuple[int, ...], rows: int) -> Non
 
 def test_bands_are_used_only_where_they_are_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
-    by_bands = few_rows._linear_by_bands
-    monkeypatch.setattr(few_rows, "_linear_by_bands", lambda *args: taken.append(args) or by_bands(*args))
-    monkeypatch.setattr(few_rows, "_threads", lambda: 2)
+    by_bands = linear_few_rows._linear_by_bands
+    monkeypatch.setattr(linear_few_rows, "_linear_by_bands", lambda *args: taken.append(args) or by_bands(*args))
+    monkeypatch.setattr(linear_few_rows, "_threads", lambda: 2)
     x, weight = torch.randn(1, 1, 256), torch.randn(256, 256)
     with torch.no_grad():
         linear_rows(x, weight)

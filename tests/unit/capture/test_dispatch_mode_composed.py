@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 import torch
 import torch.nn.functional as F
-from catching import assert_unchanged, captured_in
+from capturing import assert_unchanged, captured_in
 from tolerances import assert_same_bits
 from torch import Tensor, nn
 

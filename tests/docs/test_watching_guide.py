@@ -85,9 +85,8 @@ def test_the_rhyme_is_what_the_picture_shows() -> None:
     assert named.best.pattern == "separator"  # what the guide says that the table calls it
     moved = regard.effect(poet.model, ids, silence={record.name: [int(head)]})
     assert poet.tokenizer.decode(moved.token.tolist()) == "乡"
-    told = [f"{side.item():.2f}" for side in moved.probability]
-    assert "falls from {} to {}".format(*told) in README.prose("en")
-    assert "从 {} 降到 {}".format(*told) in README.prose("zh")
+    before, after = (f"{side.item():.4f}" for side in moved.probability)
+    assert f"'乡'  {before}  {after}" in GUIDE.text("en")
 
 
 # --- the tables -------------------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ def test_the_table_shows_the_choice_and_the_reasons() -> None:
         with pytest.raises(BackendError, match=reason):
             attend(q, k, v, **options, backend="triton")
     wide = [x.repeat(1, 1, 1, 5) for x in (q, k, v)]
-    assert "width 320, where 256" in backends(*wide, see=See())["triton"]
+    assert "width is 320, and at most 256" in backends(*wide, see=See())["triton"]
     double = [x.double() for x in (q, k, v)]
     assert backends(*double, see=See()).chosen == "chunked"
 

@@ -20,8 +20,8 @@ def test_is_tensor() -> None:
 
 def test_type_check_does_not_import_torch() -> None:
     code = (
-        "import sys, numpy as np; from regard.arrays import is_tensor, to_kind_of; "
-        "assert not is_tensor(np.zeros(1)); to_kind_of(np.zeros(1), None); assert 'torch' not in sys.modules"
+        "import sys, numpy as np; from regard.arrays import is_tensor, convert_like; "
+        "assert not is_tensor(np.zeros(1)); convert_like(np.zeros(1), None); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

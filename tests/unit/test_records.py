@@ -25,7 +25,7 @@ def record_with_weights(**more: Any) -> Record:
 def test_weights_must_fit_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Free memory of a GPU, here a stub, is checked for Records on it."""
     monkeypatch.setattr(records, "CHECK_MEMORY_FROM", 10)
-    monkeypatch.setattr(records, "free_beside", {"on a GPU": 200}.get)
+    monkeypatch.setattr(records, "free_gpu_bytes", {"on a GPU": 200}.get)
     for place in ({"kept": {"q": "on a GPU"}}, {"lse": "on a GPU"}):
         record = record_with_weights(**place)
         assert record.weights(slice(0, 2), slice(0, 4)).shape == (2, 3, 2, 4)

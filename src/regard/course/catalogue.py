@@ -36,7 +36,7 @@ def planned_lessons() -> Mapping[int, Message]:
     >>> min(planned_lessons())
     6
     """
-    return {int(number): Message(**row["title"]) for number, row in _table()["planned_lessons"].items()}
+    return {int(number): Message(**row["title"]) for number, row in _table()["coming"].items()}
 
 
 def _table() -> dict[str, Any]:

@@ -74,7 +74,7 @@ def test_the_default_uses_the_memory_of_the_records_device(monkeypatch: pytest.M
     monkeypatch.setattr("regard.capture.budget.available_bytes", lambda: 1 / 0)
     for one, place in ((what, what.q), (weights, weights.weights)):
         free = 4 * (bytes_of(EVERYTHING, (B, H, T, S)) + 10)  # and no memory for q and k
-        monkeypatch.setattr("regard.capture.budget.free_beside", {place: free}.get)
+        monkeypatch.setattr("regard.capture.budget.free_gpu_bytes", {place: free}.get)
         limit = Budget(None, EVERYTHING)
         assert fitted(limit, one) == replace(EVERYTHING, qk=False)
         assert limit.warning() is not None

@@ -161,7 +161,7 @@ def stand_in(calls: list[See]) -> Any:
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
 def test_the_model_continues_with_the_replaced_output(mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[See] = []
-    monkeypatch.setattr(recording, "answered", stand_in(calls))
+    monkeypatch.setattr(recording, "attend_and_observe", stand_in(calls))
     layer, (q, k, v) = Layer(), heads()
     with mode(), watch(layer, see=See(map=3, fused=True)) as trace:
         out = layer(q, k, v)
@@ -176,7 +176,7 @@ def test_the_model_continues_with_the_replaced_output(mode: Any, monkeypatch: py
 def test_outputs_are_replaced_only_with_fused_true(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TRITON_INTERPRET")  # else later operators would expect a GPU too
     calls: list[See] = []
-    monkeypatch.setattr(recording, "answered", stand_in(calls))
+    monkeypatch.setattr(recording, "attend_and_observe", stand_in(calls))
     layer, (q, k, v) = Layer(), heads()
     with watch(layer, see=See(map=3)) as trace:
         assert_same_bits(layer(q, k, v), F.scaled_dot_product_attention(q, k, v))
@@ -186,7 +186,7 @@ def test_outputs_are_replaced_only_with_fused_true(monkeypatch: pytest.MonkeyPat
 
 def test_layers_that_are_not_chosen_are_not_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[See] = []
-    monkeypatch.setattr(recording, "answered", stand_in(calls))
+    monkeypatch.setattr(recording, "attend_and_observe", stand_in(calls))
     model, (q, k, v) = nn.ModuleList([Layer(), Layer()]), heads()
     with watch(model, see=See(map=3, fused=True), layers="1") as trace:
         first, second = (layer(q, k, v) for layer in model)

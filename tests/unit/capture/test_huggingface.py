@@ -114,8 +114,8 @@ def test_fused_true_replaces_the_output_only_with_a_record(monkeypatch: pytest.M
     monkeypatch.setenv("TRITON_INTERPRET", "1")
     monkeypatch.setenv("REGARD_INTERPRET", "1")
     monkeypatch.setattr(observation, "SMALL", 0)
-    monkeypatch.setattr(recording, "answered", lambda *_, **__: replacement)
-    monkeypatch.setattr(recording, "observed", lambda *_, **__: Record(shape=(2, 4, 9, 9)))
+    monkeypatch.setattr(recording, "attend_and_observe", lambda *_, **__: replacement)
+    monkeypatch.setattr(recording, "observe_attention", lambda *_, **__: Record(shape=(2, 4, 9, 9)))
     for fused, wants_record in ((True, True), (True, False), (False, True)):
         attention = Implementation(See(fused=fused))
         out, record = attention(torch.nn.Identity(), q, q, q, None, output_attentions=wants_record)

@@ -53,7 +53,7 @@ def test_record_and_scratch_must_fit_in_gpu_memory(monkeypatch: pytest.MonkeyPat
     x = torch.zeros(1, 300, 256, 1)  # its map has 75 MiB
     call = make_call(x, x, x, see=See())
     for module in (recording, torch_backends):
-        monkeypatch.setattr(module, "free_beside", lambda one: {id(x): 100 * 2**20}.get(id(one)))
+        monkeypatch.setattr(module, "free_gpu_bytes", lambda one: {id(x): 100 * 2**20}.get(id(one)))
     recording.require_memory_for(call)
     with pytest.raises(TooLargeError, match=r"would take 101.0 MiB, and 100.0 MiB are free"):
         recording.require_memory_for(call, scratch=26 * 2**20)
@@ -64,7 +64,7 @@ def test_record_and_scratch_must_fit_in_gpu_memory(monkeypatch: pytest.MonkeyPat
 
 def test_small_calls_do_not_query_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The query to the GPU driver takes longer than a small call."""
-    monkeypatch.setattr(recording, "free_beside", lambda _: 1 / 0)
+    monkeypatch.setattr(recording, "free_gpu_bytes", lambda _: 1 / 0)
     x = torch.zeros(1, 1, 256, 1)
     recording.require_memory_for(make_call(x, x, x, see=See(top=8)), scratch=2**25)
 

@@ -187,7 +187,7 @@ def test_a_word_list_has_a_bounded_size(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / WORDS_FILE).write_text("a\nB", encoding="utf-8")
     assert read_words(tmp_path / WORDS_FILE) == {"a", "b"}
     monkeypatch.setattr("regard.language.input_text.LARGEST_FILE", 2)
-    with pytest.raises(regard.RegardError, match="at most 2 B are read"):
+    with pytest.raises(regard.RegardError, match="the limit is 2 B"):
         read_words(tmp_path / WORDS_FILE)
 
 

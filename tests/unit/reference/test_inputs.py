@@ -62,7 +62,7 @@ CALLS: dict[str, Callable[[Maker], Any]] = {
     "softmax": lambda to: R.softmax(to(I)),
     "split_heads": lambda to: R.split_heads(to(I), 2),
     "statistics_of": lambda to: R.statistics_of(to(I), to(ONES), See(map=2, top=1)),
-    "strongest": lambda to: R.top_keys(to(I), 1, scores=to(I)),
+    "top_keys": lambda to: R.top_keys(to(I), 1, scores=to(I)),
     "apply_rotations": lambda to: R.apply_rotations(to(I), R.Rotations(to([[1.0], [0.0]]), to([[0.0], [1.0]]))),
 }
 NUMBERS_ALONE = {"relative_position_buckets"}

@@ -263,7 +263,7 @@ def test_missing_and_oversized_files_are_refused(tmp_path: Path) -> None:
     with (tmp_path / "large").open("wb") as file:
         file.write(b'{"model":')
         file.truncate(2**26 + 1)
-    with pytest.raises(FileError, match="at most 67,108,864 B"):
+    with pytest.raises(FileError, match="the limit is 67,108,864 B"):
         Tokenizer.read(tmp_path / "large")
 
 

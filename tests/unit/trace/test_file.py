@@ -34,7 +34,7 @@ def small_trace() -> Trace:
 
 
 def assert_same(found: Record, wanted: Record) -> None:
-    for name in ("shape", "name", "kind", "queries", "keys"):
+    for name in ("shape", "name", "kind", "query_tokens", "key_tokens"):
         assert getattr(found, name) == getattr(wanted, name), name
     for name in ("map", "lse", "entropy", "received", "sink", "distance", "ids"):
         one, other = getattr(found, name), getattr(wanted, name)

@@ -117,7 +117,7 @@ def beam_search() -> tuple[list[Record], np.ndarray]:
         step = None if parent_rows is None else DecodeStep(S - 1, parent_rows)
         ids = np.full((3, 2), 7) if at == 0 else np.array([[10 * at], [10 * at + 1], [10 * at + 2]])
         tokens = tuple(tuple(str(i) for i in row) for row in ids.tolist())
-        calls.append(call(w / w.sum(-1, keepdims=True), step, ids=ids, queries=tokens))
+        calls.append(call(w / w.sum(-1, keepdims=True), step, ids=ids, query_tokens=tokens))
     return calls, np.array([[7, 7, 12, 20, 30]])
 
 
@@ -271,7 +271,7 @@ def test_cross_attention_keeps_its_source() -> None:
         w = rng.random((2, 2, 1, 4))
         step = DecodeStep(at, (0, 0)) if at else None
         keys = (tuple("abcd"), tuple("efgh"))
-        calls.append(call(w / w.sum(-1, keepdims=True), step, kind="cross", keys=keys))
+        calls.append(call(w / w.sum(-1, keepdims=True), step, kind="cross", key_tokens=keys))
     (whole,) = Trace(calls).stitched()
     assert whole.shape == (2, 2, 3, 4)
     np.testing.assert_array_equal(whole.weights()[:, :, 2], calls[2].map[:, :, 0])

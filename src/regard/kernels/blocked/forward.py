@@ -337,7 +337,7 @@ def _distances(
 ) -> np.ndarray:
     T = attending.shape[-1]
     S = diagonals.shape[-1] - T + 1
-    if not T or not S:
+    if not T or not S or not len(count):
         return np.zeros((len(count), distance_count(T, S)), diagonals.dtype)
     offsets = None if padding is None else padding.offsets(T, S)
     if offsets is None:

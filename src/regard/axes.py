@@ -1,4 +1,4 @@
-"""The axis letters, and the sizes of one attention call.
+"""Axis letters, the checked sizes of an attention call, and arithmetic on sizes: head widths, bins, slices, indices.
 
     B batch        T query positions   E head width         D model width          R C map bins
     H heads        S key positions     Ev value head width  F feed-forward width   L layers

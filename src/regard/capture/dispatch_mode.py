@@ -1,4 +1,4 @@
-"""The dispatch mode of `watch`: every operator of the thread passes through it. It changes no result.
+"""`CaptureMode`: the TorchDispatchMode that finds every attention call of the thread and reports it.
 
 With `See(fused=True)` our kernel may compute the output instead of a fused operator. Hooks and function modes are not
 used, because both disable PyTorch's fused paths and make compiled code recompile. Composite operators run under the

@@ -1,4 +1,4 @@
-"""Tensor operations during a model's forward that no mode, autograd or autocast observes."""
+"""`Isolated`: a context manager that turns off other dispatch modes, autograd and autocast."""
 
 from typing import Any
 

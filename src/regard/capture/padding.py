@@ -1,4 +1,4 @@
-"""Which queries and keys of a watched attention are padding: by its mask, by the text so far, and by the ids.
+"""Which queries and keys of a watched attention are padding: from its mask, earlier decoding steps, and token ids.
 
 A mask shows which keys are padding. In self-attention each query is at a key; the queries of cross-attention are those
 of the decoder's self-attention before it. Ids are needed if a model masks nothing, as most do after the end of a causal

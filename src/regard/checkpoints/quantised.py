@@ -1,4 +1,4 @@
-"""Weights as 8-bit integers: a matrix X is stored as X (int8) and X.scale (one float32 per row).
+"""Weights as 8-bit integers: matrix X is stored as int8 with a float32 scale for each row, X.scale.
 
     x ≈ n · scale,  n = round(x / scale) from −127 to 127,  scale = the row's largest |x| / 127
 

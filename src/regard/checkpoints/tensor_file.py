@@ -1,4 +1,4 @@
-"""Safetensors files, read lazily: eight bytes with the header's length, a JSON header, then the data.
+"""Safetensors files read lazily and written, without the safetensors package, bfloat16 included.
 
 This module reads and writes the format itself, because NumPy has no bfloat16 and the safetensors package does not
 convert it for NumPy. The whole header is validated before any data is used. Independent of which tensors a model needs.

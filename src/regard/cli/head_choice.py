@@ -1,4 +1,4 @@
-"""The heads that `regard see` shows: --kind, --layer and --head applied to a Trace; output as JSON and in files."""
+"""The heads that `regard see` shows, from --kind, --layer and --head; a record as JSON; the Trace saved to files."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 

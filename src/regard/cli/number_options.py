@@ -1,4 +1,4 @@
-"""Validation of numbers in options."""
+"""Numbers given as command-line options, parsed and checked: counts, --beams, non-negative numbers."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""TransformerConfig: the complete description of a Transformer, checked once and then frozen.
+"""TransformerConfig, its presets, and the sizes that are known by name; checked once and then frozen.
 
 No computation; independent of NumPy and torch. `SIZES` has the named sizes of each preset.
 """

@@ -1,4 +1,4 @@
-"""`check("softmax", softmax)` in a notebook: sends the source of the given function to the grader."""
+"""`check("softmax", softmax)` in a notebook: builds a program from the function and all it uses, and grades it."""
 
 import ast
 import builtins

@@ -1,4 +1,4 @@
-"""`attend`, `backends` and `attend_in_model`: the only place that chooses a backend.
+"""`attend`, `backends` and `attend_in_model`: validate a call, choose a backend, and run it.
 
 Models call `attend_in_model`. It records nothing and checks less, because a model calls it many times per token.
 """

@@ -1,6 +1,4 @@
-"""The backends for torch tensors: sdpa (PyTorch's fused kernel), triton (our GPU kernel, with statistics), chunked (the
-same with torch operations, on any device), eager (the whole matrix).
-"""
+"""The backends for torch tensors, in order of preference: sdpa, triton, chunked, eager."""
 
 from dataclasses import replace
 from math import nan, prod

@@ -1,4 +1,4 @@
-"""x Wᵀ + b for a few rows of x, as in decoding: limited by the time to read W, which one CPU thread cannot saturate.
+"""x Wᵀ + b for a few rows of x, as in decoding: W is split into bands so that all CPU threads read it.
 
 PyTorch's matrix product uses one thread for so few rows. Split into one band of rows per thread, W is a batch of
 smaller matrices, and PyTorch distributes a batch over threads. docs/log.md has measurements.

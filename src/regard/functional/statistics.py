@@ -129,7 +129,7 @@ def statistics_of(
     padding: Padding | None = None,
     sink_mass: Tensor | None = None,
 ) -> Statistics:
-    """The statistics that `see` requests; `scores` as in `strongest`.
+    """The statistics that `see` requests; `scores` as in `top_keys`.
 
     Padding queries count as fully masked, and the first key is the first of the text. `sink_mass`, B H T, is the
     weight given to no key.

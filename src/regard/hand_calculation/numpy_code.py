@@ -1,4 +1,4 @@
-"""The calculation as NumPy code: numbers as literals, no import of regard, bit-identical results.
+"""A hand calculation as a NumPy script: literal numbers, only NumPy, the same result to the last bit.
 
 The lines are those of `calculation`. Lines for special cases (a mask, a fully masked query, NaN) are written only
 if the numbers need them, so that the plain case reads like the formula.

@@ -1,4 +1,4 @@
-"""Decoding: a Transformer that reads and continues a text step by step, with cached keys and values.
+"""`Decoding`: the state of step-by-step decoding (cached keys and values); each step takes ids and returns logits.
 
 A one-token step can be compiled, and on a GPU captured as a CUDA graph.
 """

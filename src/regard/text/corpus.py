@@ -1,4 +1,4 @@
-"""Corpora read from text files, with every bad line reported, and the lines that fit into a model."""
+"""Corpora read from text, .tsv and .jsonl files; bad lines reported or skipped, lines too long for a model dropped."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Text split into words and sentences, and its script, by the tables of Unicode."""
+"""Text split into words and English sentences, by rules of our own, and the main script of a text."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""Durable file operations: write, sync, rename. When a function returns, its change is on the disk.
+"""File operations that survive a crash: write, replace, rename, sync, and the removal of temporary files.
 
 `fault_point` follows each system call; tests stop the process there. Independent of the files' content. The caller
 must hold the run's lock, so that no other process writes to the folder.

@@ -1,4 +1,4 @@
-"""Signal handling of a run: the first signal requests a save and a stop, the second ends the process at once."""
+"""Signals during a run: the first requests a stop after the current step, the second raises KeyboardInterrupt."""
 
 import signal
 import time

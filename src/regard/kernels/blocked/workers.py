@@ -1,4 +1,4 @@
-"""Python threads over pieces of work, with BLAS limited to one thread.
+"""Work run in parallel Python threads, with BLAS limited to one thread.
 
 BLAS threads leave the exponentials to one core, and both kinds of threads at once are slower than either alone. The
 limit is global to the process, so its users are counted: the last one to finish restores the old limit.

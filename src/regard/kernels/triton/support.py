@@ -1,4 +1,4 @@
-"""Which calls the Triton kernels support and why not; the request of a call; the scratch memory of a map.
+"""Which calls the Triton kernels support; the request and result types of a forward; an estimate of its scratch memory.
 
 Does not import Triton.
 """

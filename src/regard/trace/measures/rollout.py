@@ -1,4 +1,4 @@
-"""Attention rollout: the product of the attention of all layers."""
+"""Attention rollout (Abnar and Zuidema 2020): the product over layers of ½ I + ½ mean attention."""
 
 from collections.abc import Sequence
 

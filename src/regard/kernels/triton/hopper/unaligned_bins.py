@@ -1,4 +1,4 @@
-"""Bins that are not aligned to tiles: a tile's columns in blocks, in each of which at most one bin begins.
+"""Device functions that sum a tile's weights into key bins whose edges do not coincide with tile edges.
 
 Keys come from the last to the first, and so do blocks. The part of a block above the beginning of a bin belongs to that
 bin, which is open until then; the part below belongs to the bin before.

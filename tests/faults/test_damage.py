@@ -34,6 +34,7 @@ def flip(path: Path, rng: random.Random) -> bytes:
     return content
 
 
+@pytest.mark.long
 def test_flipped_bit_in_an_unfinished_run(setup: Setup, halfway: Path, out: Path) -> None:
     """An older checkpoint is used or an error names the file; after restoring it, or as advised, nothing is lost."""
     rng = random.Random(7)

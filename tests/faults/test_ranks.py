@@ -106,6 +106,7 @@ def test_one_process_and_two_have_the_same_losses(setup: Setup, pair: Path, out:
     assert_close_runs(out, pair)
 
 
+@pytest.mark.long
 def test_run_continues_with_another_number_of_processes(setup: Setup, pair: Path, out: Path) -> None:
     for world, step in ((1, 10), (2, 25)):
         server = setup.start(out, world, fault="slow")
@@ -137,6 +138,7 @@ def test_finished_run_ends_in_all_processes(setup: Setup, pair: Path) -> None:
 # --- lost processes --------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_killed_process_ends_the_others_and_the_run_continues(setup: Setup, pair: Path) -> None:
     rng = random.Random(11)
     for n in range(KILLS):
@@ -157,6 +159,7 @@ def test_killed_process_ends_the_others_and_the_run_continues(setup: Setup, pair
         shutil.rmtree(out)
 
 
+@pytest.mark.long
 def test_hanging_process_is_given_up(setup: Setup, out: Path) -> None:
     """Within a step, and at the barrier after a save."""
     server = setup.start(out, 2, "--timeout", "3", fault="slow")
@@ -181,6 +184,7 @@ def test_error_of_the_first_process_ends_the_others(setup: Setup, out: Path) -> 
     assert "thesis.txt" in first.output
 
 
+@pytest.mark.long
 def test_two_processes_stopped_near_the_end(setup: Setup, pair: Path, out: Path) -> None:
     """Around the last steps, the last save and the writing of the model; the run can continue, or is complete."""
     chance = random.Random(0)

@@ -40,6 +40,7 @@ POINTS = int(os.environ.get("REGARD_FAULTS_POINTS", "12"))
 # --- killed ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_run_is_identical_after_random_kills(setup: Setup) -> None:
     rng = random.Random(4)
     kills = runs = 0
@@ -65,6 +66,7 @@ def test_run_is_identical_after_random_kills(setup: Setup) -> None:
     print(f"{kills} kills in {runs} runs")
 
 
+@pytest.mark.long
 def test_run_is_identical_after_a_kill_at_every_call(setup: Setup, out: Path) -> None:
     """Killed when a file is opened, renamed or removed, or after a call of a save: some calls, or all on request.
 

@@ -45,6 +45,7 @@ def check(kind: str, seed: int, out: Path) -> None:
     assert len({head[:2] for head in heads.values()}) == len(heads)  # two tasks need two heads
 
 
+@pytest.mark.long
 def test_copy_is_solved_with_the_expected_attention(tmp_path: Path) -> None:
     check("copy", 0, tmp_path / "copy")
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from regard.capture.isolated import Isolated
+from regard.capture.torch_internals import Isolated, has_storage
 from regard.records import Rest
 
 SINKS = 4
@@ -106,7 +106,7 @@ class Alias:
 
 def key_of(tensor: Tensor) -> int:
     """The key of a tensor's storage; 0 for a tensor without memory."""
-    return tensor.untyped_storage()._cdata if torch._C._has_storage(tensor) else 0
+    return tensor.untyped_storage()._cdata if has_storage(tensor) else 0
 
 
 def original(weights: Tensor, lse: Tensor | None, visible: Tensor | None = None) -> Alias:

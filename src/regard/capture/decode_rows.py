@@ -18,7 +18,7 @@ from torch import Tensor
 from regard.axes import attention_sizes, bin_width
 from regard.capture.cache_tracking import KeyHistory, keeps_order
 from regard.capture.captured import CapturedCall
-from regard.capture.isolated import Isolated
+from regard.capture.torch_internals import Isolated
 from regard.dispatch.call import AttentionCall
 from regard.dispatch.torch_backends import rectangle
 from regard.functional.statistics import distance, entropy, top_keys

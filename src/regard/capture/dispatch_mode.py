@@ -14,16 +14,24 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._C import DispatchKey
-from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_map_only
 
 from regard.capture.captured import CapturedCall, CapturedWeights, Output
-from regard.capture.isolated import Isolated
 from regard.capture.operators import FUSED, READERS, Reader, named
 from regard.capture.softmax_tracking import IN_PLACE, LOGARITHM, SOFTMAXES, SoftmaxTracker
 from regard.capture.sparse_attention import SparseTracker
+from regard.capture.torch_internals import (
+    DispatchKey,
+    Isolated,
+    OpOverload,
+    TorchDispatchMode,
+    current_backward_task,
+    dispatch_mode_count,
+    has_kernel_for,
+    is_key_excluded,
+    outer_dispatch_state,
+    set_key_excluded,
+    tree_map_only,
+)
 from regard.capture.unobserved import Unobserved, why_unobservable
 from regard.dispatch.observation import is_small
 from regard.dispatch.torch_backends import wants_gradient
@@ -53,12 +61,12 @@ def call_composite(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     Below a mode, views of weights do not require gradients, and `matmul` then folds its batch by another rule, which
     changes bits. With this key included again, views are made as they are without the mode.
     """
-    was_excluded = torch._C._dispatch_tls_is_dispatch_key_excluded(DispatchKey.ADInplaceOrView)
-    torch._C._dispatch_tls_set_dispatch_key_excluded(DispatchKey.ADInplaceOrView, False)
+    was_excluded = is_key_excluded(DispatchKey.ADInplaceOrView)
+    set_key_excluded(DispatchKey.ADInplaceOrView, False)
     try:
         return func._op_dk(DispatchKey.CompositeImplicitAutograd, *args, **kwargs)
     finally:
-        torch._C._dispatch_tls_set_dispatch_key_excluded(DispatchKey.ADInplaceOrView, was_excluded)
+        set_key_excluded(DispatchKey.ADInplaceOrView, was_excluded)
 
 
 def retry_with_tensors(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -89,7 +97,7 @@ _APPLIED = _Applied()
 def autocast_inside(func: Any) -> Iterator[None]:
     """Set autocast as it is for the operators that `func` calls."""
     applied = _APPLIED.devices
-    with torch._C._RestorePythonTLSSnapshot():  # type: ignore[attr-defined]  # as it is around the outermost operator
+    with outer_dispatch_state():  # as it is around the outermost operator
         on = [device for device in AUTOCASTS if device not in applied and torch.is_autocast_enabled(device)]
     changed = [device for device in on if _has_kernel(func, AUTOCASTS[device])]
     on = [device for device in on if device not in changed]
@@ -106,7 +114,7 @@ def autocast_inside(func: Any) -> Iterator[None]:
 
 @cache
 def _has_kernel(func: Any, key: str) -> bool:
-    return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key)
+    return has_kernel_for(func.name(), key)
 
 
 _APPLY = torch.autograd.Function.apply.__func__.__code__  # type: ignore[attr-defined]
@@ -125,7 +133,7 @@ def can_replace(given: dict[str, Any]) -> bool:
 
 def _has_outer_mode() -> bool:
     """Whether another mode expects to see the operator, which it would not if we replaced it."""
-    return bool(torch._C._len_torch_dispatch_stack())
+    return bool(dispatch_mode_count())
 
 
 def _is_in_autograd_function() -> bool:
@@ -352,4 +360,4 @@ class CaptureMode(TorchDispatchMode):
 
 def in_backward() -> bool:
     """Whether a backward pass is running: there, activation checkpointing repeats layers that were seen already."""
-    return torch._C._current_graph_task_id() != -1
+    return current_backward_task() != -1

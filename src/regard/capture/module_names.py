@@ -1,4 +1,4 @@
-"""Which module of the watched model is running: read from the frames of the Python stack.
+"""Modules of the watched model that run now, the tensors they were called with, and whether it generates text.
 
 Compiled code runs many modules in one frame; there modules are assigned in their order.
 """

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch._higher_order_ops.flex_attention import _math_attention_inner
 
 from regard.capture.captured import CapturedCall, CapturedWeights
+from regard.capture.torch_internals import flex_attention_scores, safe_softmax
 from regard.masks import Mask
 from regard.masks.padding import visible_columns
 
@@ -109,8 +109,8 @@ def read_flex(given: dict[str, Any], result: Any) -> CapturedWeights:
     """(query, key, value, score_mod, block_mask, scale, …); shared heads and samples of keys are repeated."""
     query, key, value, *rest = given.values()
     key, v = (x.repeat_interleave(query.shape[1] // x.shape[1], 1).expand(len(query), -1, -1, -1) for x in (key, value))
-    _, scores = _math_attention_inner(query, key, value, *rest)
-    weights = torch._safe_softmax(scores, -1)
+    _, scores = flex_attention_scores(query, key, value, *rest)
+    weights = safe_softmax(scores, -1)
     return CapturedWeights(weights, scores.logsumexp(-1), v=v, factor=weights, visible=visible_columns(scores))
 
 

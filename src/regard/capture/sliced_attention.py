@@ -15,6 +15,7 @@ from regard.capture.aliases import key_of
 from regard.capture.captured import CapturedWeights
 from regard.capture.layouts import heads_of, own_heads_of
 from regard.capture.module_names import Place, call_arguments
+from regard.capture.torch_internals import has_storage
 
 Report = Callable[[CapturedWeights, Place], None]
 
@@ -99,7 +100,7 @@ def join_of(captured: CapturedWeights, place: Place) -> Join | None:
     A module with H heads that was called with B samples computes B · H matrices.
     """
     weights, v, H = captured.weights, captured.v, heads_of(place.module)
-    if v is None or H is None or not torch._C._has_storage(v):
+    if v is None or H is None or not has_storage(v):
         return None
     if weights.dim() == 4:
         h, own = weights.shape[1], own_heads_of(place.module) is not None

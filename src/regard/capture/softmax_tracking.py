@@ -17,7 +17,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 from regard.capture.aliases import Alias, changed, copied, key_of, original, sliced
 from regard.capture.captured import CapturedWeights
-from regard.capture.isolated import Isolated
+from regard.capture.torch_internals import Isolated, has_storage
 from regard.masks.padding import visible_columns
 from regard.records import Rest
 
@@ -187,7 +187,7 @@ class SoftmaxTracker:
 
     def _add(self, one: _TrackedSoftmax, result: Tensor, alias: Alias | None) -> None:
         """Store an alias; a view, or a tensor changed in place, is stored beside others of the same storage."""
-        if alias is not None and torch._C._has_storage(result):
+        if alias is not None and has_storage(result):
             one.aliases.setdefault(key_of(result), []).append(alias)
 
     def _used_in(self, left: Tensor, right: Tensor) -> CapturedWeights | None:

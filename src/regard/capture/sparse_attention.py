@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.utils._pytree import tree_map_only
 
 from regard.capture.aliases import key_of
 from regard.capture.budget import in_bytes
 from regard.capture.captured import CapturedWeights
 from regard.capture.module_names import Place, call_arguments, running_modules
+from regard.capture.torch_internals import tree_map_only
 from regard.capture.unobserved import is_readable
 from regard.messages import say
 

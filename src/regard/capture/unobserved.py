@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import Tensor
-from torch._C._functorch import is_functorch_wrapped_tensor
 
+from regard.capture.torch_internals import is_functorch_wrapped_tensor
 from regard.messages import Listed, say
 
 

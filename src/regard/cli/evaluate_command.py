@@ -1,4 +1,4 @@
-"""`regard evaluate`: scores of a trained model on unseen text: BLEU and chrF, or losses."""
+"""`regard evaluate`: scores of a trained model on unseen data: BLEU and chrF, losses, or puzzles solved."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`regard heads`: run a model on a text and show what its heads attend to."""
+"""`regard heads`: run a model on a text and print a table of its heads: the pattern each follows, with its score."""
 
 import shlex
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Records of a model's attention calls.
+"""The Record of one attention call of a watched model: for an output already computed, or along with the output.
 
 `observe_attention` computes only what `see` requests; the model has computed the output. `attend_and_observe` also
 computes the output, in one pass of our own kernel.

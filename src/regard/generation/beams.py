@@ -1,4 +1,4 @@
-"""Beam search for one prompt, or for many sources in batches of similar length."""
+"""Beam search for one or several prompts, and for many sources in batches of similar length, as in translation."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Parsing and checking of prompts before a model runs: ids, number of texts, lengths.
+"""Parsing, checking and padding of prompts before a model runs: ids, number of texts, lengths.
 
 Lists, lists of lists and arrays become lists of ints. No model runs here.
 """

@@ -1,4 +1,4 @@
-"""Input text prepared for a model: normalised, checked for script, and searched for what the model does not know.
+"""Input text as the model reads it, and notes about it: unknown words, other scripts, numbers lost in translation.
 
 Also numbers of the text that are missing in its translation.
 """

@@ -1,4 +1,4 @@
-"""Error messages about files and packages."""
+"""Error messages about files, trace files and model folders included, and about packages that cannot be imported."""
 
 from regard.messages import Message
 

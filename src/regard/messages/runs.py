@@ -1,4 +1,4 @@
-"""Error messages about runs, checkpoints and recipes."""
+"""Error messages about training runs: recipes, data, checkpoints, processes and films."""
 
 from regard.messages import Message
 

@@ -1,4 +1,4 @@
-"""Tokens merged into characters or words.
+"""A Record with tokens merged into characters or words, one sample at a time: keys summed, queries averaged.
 
 The keys of a word are summed and its queries averaged, so that a row still sums to 1. `text.token_text` decides by
 spelling which tokens belong together; samples differ in that, so one sample is merged at a time.

@@ -1,4 +1,4 @@
-"""AdamW with its state as named tensors, and the learning rate schedule."""
+"""PyTorch's AdamW for a Plan, its state by parameter name for checkpoints, and the learning rate schedule."""
 
 import math
 from typing import Any, cast

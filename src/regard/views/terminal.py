@@ -1,7 +1,7 @@
 """The terminal view: one head, the heads of a layer, or all layers, with true colour, 256 colours or none.
 
-Detects what the terminal supports and selects what to draw; `terminal_heatmap` and `thumbnails` draw it. By default one head is
-shown if all of its tokens fit: an overview of many layers has no space for tokens.
+Detects what the terminal supports and selects what to draw; `terminal_heatmap` and `thumbnails` draw it. By default one
+head is shown if all of its tokens fit: an overview of many layers has no space for tokens.
 """
 
 import sys

@@ -202,6 +202,7 @@ def test_decoding_is_recorded_step_by_step(cache: str) -> None:
 # --- fixed bugs ---------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_any_number_of_shapes_can_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """PyTorch stops compiling a function after eight shapes; each decoding has its own function."""
     torch._dynamo.reset()

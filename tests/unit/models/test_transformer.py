@@ -252,7 +252,10 @@ def test_half_precision_is_close_to_float32(name: str) -> None:
     assert (rough - exact).abs().max() < 0.15 * exact.abs().max()
 
 
-@pytest.mark.parametrize("name", ["paper_2017", "bert", "gpt2", "llama", "t5", "gemma"])
+@pytest.mark.parametrize(
+    "name",
+    ["llama", *(pytest.param(name, marks=pytest.mark.long) for name in ("paper_2017", "bert", "gpt2", "t5", "gemma"))],
+)
 def test_it_compiles_as_one_graph(name: str) -> None:
     model = model_called(name)
     ids, source = texts_of(model)

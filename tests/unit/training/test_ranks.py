@@ -257,10 +257,12 @@ def run_two(program: str, *arguments: str) -> None:
             process.kill()
 
 
+@pytest.mark.long
 def test_first_process_is_waited_for_and_does_not_wait() -> None:
     run_two(PATIENCE)
 
 
+@pytest.mark.long
 def test_two_processes_train_like_one(tmp_path: Path) -> None:
     """With micro-batches, clipping and validation; a batch of one row leaves one process without rows."""
     run_two(WORKER, str(tmp_path / "two"), json.dumps(OPTIONS))
@@ -280,5 +282,6 @@ def test_two_processes_train_like_one(tmp_path: Path) -> None:
         assert_close(weights[name], weight, "gradient")
 
 
+@pytest.mark.long
 def test_waiting_process_can_be_stopped() -> None:
     run_two(STOPPING)

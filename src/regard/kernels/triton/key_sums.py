@@ -1,4 +1,4 @@
-"""Sums of the weights over bins, columns and distances, from q, k and the LSE.
+"""Sums of the weights over bins, columns and distances, from q, k and the log-sum-exp (LSE).
 
 The output of the kernel that computed the LSE stays unchanged. A program owns a tile of keys of one query head and
 loops over the queries that attend to it. The sums over a bin's queries are stored when the bin ends, one for each bin

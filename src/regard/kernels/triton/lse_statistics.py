@@ -1,4 +1,4 @@
-"""The statistics of attention computed from q, k and the LSE, for the output of any kernel.
+"""`statistics_from_lse`: runs the passes of `key_sums` and `top_keys` that `see` needs, for a call with known LSE.
 
 At most two passes in Triton: one whose programs own keys, for map, received attention, distances and the sink; one
 whose programs own queries, for top keys and entropy. On Hopper, map, received attention and top keys have one pass

@@ -1,4 +1,4 @@
-"""Measures of single heads: entropy, sink, distance and value-weighted attention; and one measure for all heads."""
+"""Entropy, sink, distance and value-weighted attention of each head; `measure_heads` takes one over a whole Trace."""
 
 from collections.abc import Callable
 from dataclasses import replace

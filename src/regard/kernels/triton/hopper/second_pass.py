@@ -1,4 +1,4 @@
-"""Statistics from q, k and the LSE with warp specialisation; the output that belongs to the LSE stays unchanged.
+"""Hopper kernel for the map, received attention or top keys, from q, k and the LSE of an output already computed.
 
 WORK selects the statistic:
 "map"         sums of weights over bins; consumers own queries

@@ -1,0 +1,89 @@
+"""The private names of PyTorch that capture needs, in one place. Tried with torch 2.11 and 2.13.
+
+Public names do not give these facts, or only at a cost that every operator of a watched model would pay. After a new
+version of torch has passed `make test` and `make test-gpu`, the upper bound of torch in pyproject.toml moves.
+"""
+
+from typing import Any
+
+import torch
+from torch._C import DispatchKey
+from torch._C import _len_torch_dispatch_stack as dispatch_mode_count
+from torch._C._functorch import is_functorch_wrapped_tensor
+from torch._higher_order_ops.flex_attention import _math_attention_inner as flex_attention_scores
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import _disable_current_modes as without_dispatch_modes
+from torch.utils._pytree import tree_map_only
+
+__all__ = [
+    "DispatchKey",
+    "Isolated",
+    "OpOverload",
+    "TorchDispatchMode",
+    "current_backward_task",
+    "dispatch_mode_count",
+    "flex_attention_scores",
+    "has_kernel_for",
+    "has_storage",
+    "is_functorch_wrapped_tensor",
+    "is_key_excluded",
+    "outer_dispatch_state",
+    "safe_softmax",
+    "set_key_excluded",
+    "tree_map_only",
+]
+
+_C: Any = torch._C
+
+# --- dispatch: keys, kernels, and the state around the outermost operator ---------------------------------
+
+is_key_excluded = _C._dispatch_tls_is_dispatch_key_excluded
+set_key_excluded = _C._dispatch_tls_set_dispatch_key_excluded
+has_kernel_for = _C._dispatch_has_kernel_for_dispatch_key
+outer_dispatch_state = _C._RestorePythonTLSSnapshot
+
+# --- autograd and autocast --------------------------------------------------------------------------------
+
+set_grad_enabled = _C._set_grad_enabled
+without_autocast = _C._DisableAutocast
+is_any_autocast_enabled = _C._is_any_autocast_enabled
+current_backward_task = _C._current_graph_task_id
+"""The number of the backward pass that is running; -1 for none."""
+
+# --- tensors ----------------------------------------------------------------------------------------------
+
+has_storage = _C._has_storage
+safe_softmax = torch._safe_softmax
+"""The softmax of PyTorch's own attention: 0 in rows of -inf."""
+
+
+# --- observation without side effects ---------------------------------------------------------------------
+
+
+class Isolated:
+    """Context in which other dispatch modes, autograd and autocast are off.
+
+    A class, not a generator, because it is entered for every attention of every step.
+    """
+
+    __slots__ = ("_autocast", "_grad", "_modes")
+
+    def __enter__(self) -> None:
+        self._modes = without_dispatch_modes() if dispatch_mode_count() else None
+        if self._modes is not None:
+            self._modes.__enter__()
+        self._grad = torch.is_grad_enabled()
+        if self._grad:
+            set_grad_enabled(False)
+        self._autocast = without_autocast() if is_any_autocast_enabled() else None
+        if self._autocast is not None:
+            self._autocast.__enter__()
+
+    def __exit__(self, *raised: Any) -> None:
+        if self._autocast is not None:
+            self._autocast.__exit__(*raised)
+        if self._grad:
+            set_grad_enabled(True)
+        if self._modes is not None:
+            self._modes.__exit__(*raised)

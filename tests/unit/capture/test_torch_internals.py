@@ -1,0 +1,33 @@
+"""Private names of PyTorch are used in one module, and torch has an upper bound because of them."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import torch
+
+from regard.capture import torch_internals
+
+ROOT = Path(__file__).parents[3]
+SOURCE = ROOT / "src" / "regard"
+PRIVATE = re.compile(r"\btorch(?!\.ops\b)(\.\w+)*\._[a-zA-Z]\w*")
+ELSEWHERE = {"training/loop.py": {"torch._dynamo"}}
+"""`torch._dynamo.maybe_mark_dynamic` is documented for users, though its module has an underscore."""
+
+
+def test_private_names_of_torch_are_in_one_module() -> None:
+    own = Path(torch_internals.__file__)
+    for path in SOURCE.rglob("*.py"):
+        found = {match[0] for match in PRIVATE.finditer(re.sub(r'"[^"\n]*"', "", path.read_text(encoding="utf-8")))}
+        allowed = ELSEWHERE.get(path.relative_to(SOURCE).as_posix(), set())
+        assert path == own or all(any(name.startswith(one) for one in allowed) for name in found), (path, found)
+
+
+def test_torch_has_an_upper_bound_that_was_tried() -> None:
+    """A private name may change in any version: the bound moves when the tests pass with a new one."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (requirement,) = project["optional-dependencies"]["torch"]
+    oldest, first_untried = re.fullmatch(r"torch>=(\d+\.\d+),<(\d+\.\d+)", requirement).groups()  # type: ignore[union-attr]
+    tried = [int(minor) for minor in re.findall(r"\b2\.(\d+)\b", torch_internals.__doc__ or "")]
+    assert (oldest, first_untried) == (f"2.{tried[0]}", f"2.{tried[-1] + 1}")
+    assert int(oldest.split(".")[1]) <= int(torch.__version__.split(".")[1]) < int(first_untried.split(".")[1])

@@ -92,7 +92,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "softcap-value": Message(
         en="softcap must be a positive finite number; found {value}; None turns it off",
-        zh="softcap 必须是有限的正数；现在是 {value}；None 表示不用",
+        zh="softcap 必须是有限的正数；现在是 {value}；None 表示不使用",
     ),
     "dropout-value": Message(
         en="dropout must be at least 0 and below 1; found {value}",

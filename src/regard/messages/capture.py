@@ -45,7 +45,7 @@ MESSAGES: dict[str, Message] = {
     "watch-layer-number": Message(
         en="there is no layer {asked}; the layers of this model are numbered {first} to {last}, or from -1 back; "
         "choose modules inside a layer by name",
-        zh="没有第 {asked} 层；该模型的层号是 {first} 到 {last}（也可从 -1 倒数）；层内的模块请按名字选择",
+        zh="没有第 {asked} 层；该模型的层号是 {first} 到 {last}（负数表示从末尾倒数）；层内的模块请按名字选择",
     ),
     "watch-layers-unnumbered": Message(
         en="there is no layer {asked}: this model has no numbered layers; choose by name",
@@ -86,7 +86,7 @@ MESSAGES: dict[str, Message] = {
     "watch-no-words": Message(
         en="the tokenizer failed while the model ran, so tokens have no text here: {reason}; pass a tokenizer that "
         "knows every id",
-        zh="模型运行时分词器出错，所以这里的词元没有文字：{reason}；请传入认识所有 id 的分词器",
+        zh="模型运行时分词器出错，所以这里的词元没有文字：{reason}；请传入能解码所有 id 的分词器",
     ),
     # --- budget ---
     "watch-budget": Message(
@@ -272,7 +272,7 @@ MESSAGES: dict[str, Message] = {
     "edit-freeze-shape": Message(
         en="{asked!r} computes weights of B H T S = {wanted}, and the pattern to freeze has {found}; to select one "
         "call of several, add its number, such as {call!r}",
-        zh="{asked!r} 的权重形状为 B H T S = {wanted}，而要冻结的模式是 {found}；若只指其中一次调用，请加上序号，例"
+        zh="{asked!r} 的权重形状为 B H T S = {wanted}，而给定的是 {found}；若只指其中一次调用，请加上序号，例"
         "如 {call!r}",
     ),
     "edit-layout": Message(
@@ -293,7 +293,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "edit-too-large": Message(
         en="cutting edges of {asked!r} needs a mask of {T} × {S}, {need}, and {free} are free; shorten the text",
-        zh="剪断 {asked!r} 的边需要 {T} × {S} 的掩码（{need}），可用内存 {free}；请缩短文本",
+        zh="切断 {asked!r} 的边需要 {T} × {S} 的掩码（{need}），可用内存 {free}；请缩短文本",
     ),
     "edit-call-again": Message(
         en="{asked!r} selects one call, but activation checkpointing repeats calls here and which one is repeated "
@@ -362,7 +362,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "effect-unmasked": Message(
         en="sample {sample} has no masked token (id {mask}), and others have; mask one, or give position=",
-        zh="样本 {sample} 没有被掩盖的词元（id 为 {mask}），而其他样本有；请掩盖一个，或给出 position=",
+        zh="样本 {sample} 没有被掩码的词元（id 为 {mask}），而其他样本有；请用它替换一个词元，或给出 position=",
     ),
     "effect-cache": Message(
         en="inputs contains past_key_values, which the first of the two runs would change; give the whole text instead",
@@ -389,7 +389,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "effect-title-masked": Message(
         en="masked token at position {position}: moved by {kl:.4g} nats (KL of before to after)",
-        zh="位置 {position} 处被掩盖的词元，其分布变化了 {kl:.4g} 奈特（编辑前对编辑后的 KL 散度）",
+        zh="位置 {position} 处被掩码的词元，其分布变化了 {kl:.4g} 奈特（编辑前对编辑后的 KL 散度）",
     ),
     "effect-title-token": Message(
         en="token at position {position}: moved by {kl:.4g} nats (KL of before to after)",
@@ -405,7 +405,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "effect-most-moved": Message(
         en="(of all positions the one that moved most; use position= for another)",
-        zh="（所有位置中变化最大的一处；用 position= 可以指定别处）",
+        zh="（所有位置中变化最大的一处；用 position= 可以指定其他位置）",
     ),
     "effect-sample": Message(en="sample {sample}, ", zh="样本 {sample}，"),
     "effect-token-column": Message(en="token", zh="词元"),

@@ -64,7 +64,7 @@ MESSAGES: dict[str, Message] = {
         '  regard explain --q "1; 2" --k "1; 2" --v "3; 4" --causal --code > attention.py',
         zh="例子：\n"
         "  regard explain\n"
-        '  regard explain --q "1 0" --k "1 0；0 1" --v "5 0；0 10"\n'
+        '  regard explain --q "1 0" --k "1 0; 0 1" --v "5 0; 0 10"\n'
         '  regard explain --q "1; 2" --k "1; 2" --v "3; 4" --causal --code > attention.py',
     ),
     "help-q": Message(

@@ -90,7 +90,7 @@ MESSAGES: dict[str, Message] = {
     "trace-large": Message(
         en="{path} claims more than it holds: {place} is {found}; the maximum is {most}; "
         "save the trace again with trace.save(path)",
-        zh="{path} 声明的内容超出了它实际保存的：{place} 是 {found}，最多只能是 {most}；请用 trace.save(path) 重新保存",
+        zh="{path} 声明的内容多于实际保存的：{place} 是 {found}，最多只能是 {most}；请用 trace.save(path) 重新保存",
     ),
     # --- a file of another format; the reasons below are parts of these sentences ---
     "other-weights": Message(
@@ -162,7 +162,7 @@ MESSAGES: dict[str, Message] = {
     "kind-sentencepiece": Message(
         en="a SentencePiece model (tokenizer.model): convert it, such as with "
         "transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(folder), which writes tokenizer.json",
-        zh="SentencePiece 模型（tokenizer.model）：请转换，例如 "
+        zh="SentencePiece 模型（tokenizer.model）：请先转换格式，例如 "
         "transformers.AutoTokenizer.from_pretrained(folder).save_pretrained(folder)，它会写出 tokenizer.json",
     ),
     "kind-compressed": Message(

@@ -91,17 +91,17 @@ MESSAGES: dict[str, Message] = {
     ),
     "see-more-translation": Message(
         en="more: --head all, --layer all, --kind encoder or decoder; --json for numbers",
-        zh="还可以：--head all、--layer all、--kind encoder 或 decoder；--json 给出数字",
+        zh="还可以：--head all、--layer all、--kind encoder 或 decoder；--json 输出数值",
     ),
     "see-more-text": Message(
         en="more: --head all, --layer all; --json for numbers",
-        zh="还可以：--head all、--layer all；--json 给出数字",
+        zh="还可以：--head all、--layer all；--json 输出数值",
     ),
     "see-more-overview": Message(
         en="more: --layer all shows an overview of every head, --layer 0 --head 0 one head, --layer 0 --head all "
         "each; --json for numbers",
         zh="还可以：--layer all 显示所有头的总览，--layer 0 --head 0 指定一个头，--layer 0 --head all 逐个显示；"
-        "--json 给出数字",
+        "--json 输出数值",
     ),
     "see-example": Message(
         en="this is an example; give your own text after the command, or - to read it from stdin",
@@ -173,7 +173,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "see-more": Message(
         en="more: --head 1 shows one head in full, --head all each of them; --json for numbers",
-        zh="还可以：--head 1 完整显示一个头，--head all 逐个显示；--json 给出数字",
+        zh="还可以：--head 1 完整显示一个头，--head all 逐个显示；--json 输出数值",
     ),
     "cli-text-empty": Message(
         en="there is no word in the text; try: regard see --model handmade the cat sat on the mat",
@@ -234,7 +234,7 @@ MESSAGES: dict[str, Message] = {
     "translate-line": Message(en="line {number}: {reason}", zh="第 {number} 行：{reason}"),
     "translate-lines": Message(
         en="line {number}: {reason} ({count} such lines in all)",
-        zh="第 {number} 行：{reason}（这样的共 {count} 行）",
+        zh="第 {number} 行：{reason}（共有 {count} 行如此）",
     ),
     # --- regard generate ---
     "help-generate": Message(

@@ -120,11 +120,11 @@ MESSAGES: dict[str, Message] = {
     ),
     "generate-no-forms": Message(
         en="the model {name!r} has no forms, so {form!r} is unknown: leave the form out",
-        zh="模型 {name!r} 不分体裁，没有 {form!r}：请不要指定体裁",
+        zh="模型 {name!r} 不区分诗体，没有 {form!r}：请不要指定诗体",
     ),
     "generate-form": Message(
         en="there is no form {form!r}; there are: {choices}",
-        zh="没有 {form!r} 这种体裁；可用的有：{choices}",
+        zh="没有 {form!r} 这种诗体；可用的有：{choices}",
     ),
     # --- seeing ---
     "see-too-long": Message(
@@ -242,11 +242,11 @@ MESSAGES: dict[str, Message] = {
     # --- beams ---
     "beams-vocabulary": Message(
         en="beams={beams} is more than the {W} tokens of the vocabulary: give at most {W}",
-        zh="beams={beams} 超过了词表的 {W} 个词元：束的数量请不要超过 {W}",
+        zh="beams={beams} 超过了词表的 {W} 个词元：束宽请不要超过 {W}",
     ),
     "beams-best": Message(
         en="best={best} texts cannot come out of beams={beams}: give at most {beams}, or more beams",
-        zh="best={best} 超过了 beams={beams}：best 请不要超过 {beams}，或增加束的数量",
+        zh="best={best} 超过了 beams={beams}：best 请不要超过 {beams}，或增大束宽",
     ),
     "length-penalty-value": Message(
         en="length_penalty must be a finite number of moderate size; found {value!r}; 1.0 is usual, 0.0 compares plain "

@@ -68,7 +68,7 @@ MESSAGES: dict[str, Message] = {
     # --- inputs ---
     "ids-kind": Message(
         en="{what} must be whole numbers, the token ids of a tokenizer; found {found}",
-        zh="{what} 必须是整数，即分词器给出的词元编号；现在是 {found}",
+        zh="{what} 必须是整数，即分词器给出的词元 id；现在是 {found}",
     ),
     "ids-axes": Message(
         en="{what} must have two axes, (samples, positions), and at least one position; found shape {found}; "
@@ -82,7 +82,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "ids-out-of-range": Message(
         en="{what}{place} is {value}, but this vocabulary has the ids 0 to {last}: was another tokenizer used?",
-        zh="{what}{place} 是 {value}，而这个词表的编号是 0 到 {last}：是否使用了别的分词器？",
+        zh="{what}{place} 是 {value}，而这个词表的 id 范围是 0 到 {last}：是否使用了别的分词器？",
     ),
     "value-out-of-range": Message(
         en="{what}{place} is {value}; it must be from 0 to {last}: check how {what} is computed",

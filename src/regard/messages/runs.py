@@ -59,7 +59,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "state-large": Message(
         en="the state of a checkpoint takes {found} as JSON; the maximum is {most}; store large values as tensors",
-        zh="检查点的 state 写成 JSON 有 {found}，最多只能是 {most}；大的内容请存成张量",
+        zh="检查点的 state 保存为 JSON 后占 {found}，最多只能占 {most}；较大的内容请保存为张量",
     ),
     "metrics-garbled": Message(
         en="{path}, line {line}, is not a JSON object with a step later than that of the line before; "
@@ -168,7 +168,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "recipe-puzzle-room": Message(
         en="the longest example of this puzzle has {needed} tokens, more than data.max_len={value}; increase it",
-        zh="这个谜题最长的样本有 {needed} 个词元，超过 data.max_len={value}；请把它改大",
+        zh="这道题最长的样本有 {needed} 个词元，超过 data.max_len={value}；请把它改大",
     ),
     "recipe-model-kind": Message(
         en="this task ({task}) needs a model of kind {wanted}, but [model] describes one of kind {found}; "

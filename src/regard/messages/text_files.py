@@ -28,7 +28,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "corpus-empty": Message(
         en="{path} is empty; give a file with text",
-        zh="{path} 是空文件；请给出有文本的文件",
+        zh="{path} 是空文件；请给出包含文本的文件",
     ),
     "corpus-nothing": Message(
         en="nothing is left of {path}: {skipped} lines are bad; the first: {first}",
@@ -42,56 +42,56 @@ MESSAGES: dict[str, Message] = {
         en="{path}, line {line}: byte {byte} ({found}) is not UTF-8; convert the file, for example "
         "`iconv -f gb18030 -t utf-8`, or leave such lines out with --skip-bad",
         zh="{path} 第 {line} 行：第 {byte} 个字节（{found}）不是 UTF-8；请转换文件，例如 "
-        "`iconv -f gb18030 -t utf-8`，或用 --skip-bad 略过这样的行",
+        "`iconv -f gb18030 -t utf-8`，或用 --skip-bad 跳过这样的行",
     ),
     "corpus-binary": Message(
         en="{path}, line {line}: character {place} is NUL, which text does not have: is the file UTF-16 or no text at "
         "all? Convert it to UTF-8, or leave such lines out with --skip-bad",
         zh="{path} 第 {line} 行：第 {place} 个字符是 NUL，文本里不会有：文件是 UTF-16，或者根本不是文本？"
-        "请转换成 UTF-8，或用 --skip-bad 略过这样的行",
+        "请转换成 UTF-8，或用 --skip-bad 跳过这样的行",
     ),
     "corpus-long-line": Message(
         en="{path}, line {line} has {found} characters, where {most} is the most: is a line end missing? "
         "Break it up, or leave such lines out with --skip-bad",
         zh="{path} 第 {line} 行有 {found} 个字符，最多只能有 {most} 个：是不是缺了换行？"
-        "请把它分成几行，或用 --skip-bad 略过这样的行",
+        "请把它分成几行，或用 --skip-bad 跳过这样的行",
     ),
     "corpus-empty-line": Message(
         en="{path}, line {line} is empty; remove it, or leave such lines out with --skip-bad",
-        zh="{path} 第 {line} 行是空行；请删掉它，或用 --skip-bad 略过这样的行",
+        zh="{path} 第 {line} 行是空行；请删掉它，或用 --skip-bad 跳过这样的行",
     ),
     "corpus-empty-cell": Message(
         en="{path}, line {line}: column {column} is empty; fill it in, or leave such lines out with --skip-bad",
-        zh="{path} 第 {line} 行：列 {column} 是空的；请补上，或用 --skip-bad 略过这样的行",
+        zh="{path} 第 {line} 行：列 {column} 是空的；请补上，或用 --skip-bad 跳过这样的行",
     ),
     "corpus-columns": Message(
         en="{path}, line {line}: columns found, separated by tabs: {found}; wanted: {wanted}; fix the line, choose "
         "columns (columns = … in the recipe), or leave such lines out with --skip-bad",
         zh="{path} 第 {line} 行：用制表符分隔的列数是 {found}，应为 {wanted}；请修正这一行，"
-        "用配方里的 columns = … 指定取哪几列，或用 --skip-bad 略过这样的行",
+        "用配方里的 columns = … 指定取哪几列，或用 --skip-bad 跳过这样的行",
     ),
     "corpus-few-columns": Message(
         en="{path}, line {line}: columns found, separated by tabs: {found}, but column {wanted} is requested; "
         "fix the line, choose another column (columns = … in the recipe), or leave such lines out with --skip-bad",
         zh="{path} 第 {line} 行：用制表符分隔的列数是 {found}，但请求的是第 {wanted} 列；请修正这一行、"
         "用配方里的 columns = … 换一列，"
-        "或用 --skip-bad 略过这样的行",
+        "或用 --skip-bad 跳过这样的行",
     ),
     "corpus-json": Message(
         en="{path}, line {line} is not JSON ({reason}); fix it, or leave such lines out with --skip-bad",
-        zh="{path} 第 {line} 行不是 JSON（{reason}）；请修正，或用 --skip-bad 略过这样的行",
+        zh="{path} 第 {line} 行不是 JSON（{reason}）；请修正，或用 --skip-bad 跳过这样的行",
     ),
     "corpus-no-record": Message(
         en='{path}, line {line}: found a JSON {found} where an object belongs, such as {{"text": "…"}}; fix it, '
         "or leave such lines out with --skip-bad",
         zh='{path} 第 {line} 行：这里是 JSON 的 {found}，应为对象，例如 {{"text": "…"}}；请修正，'
-        "或用 --skip-bad 略过这样的行",
+        "或用 --skip-bad 跳过这样的行",
     ),
     "corpus-no-field": Message(
         en="{path}, line {line} has no text in field {wanted!r}; its fields: {found}; choose one "
         "(columns = … in the recipe), or leave such lines out with --skip-bad",
         zh="{path} 第 {line} 行的字段 {wanted!r} 里没有文本；现有字段：{found}；请用配方里的 columns = … 指定，"
-        "或用 --skip-bad 略过这样的行",
+        "或用 --skip-bad 跳过这样的行",
     ),
     "corpus-parallel": Message(
         en="{left} has {found} lines and {right} has {other}, so the pairs are unknown; give two files of equal length",
@@ -101,7 +101,7 @@ MESSAGES: dict[str, Message] = {
         en="{path}, line {line} makes {found} tokens, and the model reads {most} (max_len); shorten the line, "
         "raise max_len, or leave such lines out with --skip-bad",
         zh="{path} 第 {line} 行有 {found} 个词元，模型最多读 {most} 个（max_len）；请缩短这一行、增大 max_len，"
-        "或用 --skip-bad 略过这样的行",
+        "或用 --skip-bad 跳过这样的行",
     ),
     "fit-lengths": Message(
         en="each column of ids needs one entry for each of the {lines} lines; found {found}",

@@ -13,21 +13,21 @@ MESSAGES: dict[str, Message] = {
     "rectangle-step": Message(
         en="a rectangle is given by slices or ranges without a step, such as slice(0, 64) or range(0, 64); "
         "found {found}",
-        zh="矩形由不带步长的切片或 range 给出，例如 slice(0, 64) 或 range(0, 64)；现在是 {found}",
+        zh="矩形区域要用不带步长的切片或 range 指定，例如 slice(0, 64) 或 range(0, 64)；现在是 {found}",
     ),
     "rectangle-one": Message(
         en="a rectangle is given by slices or ranges; for position {found} alone write slice({found}, {next})",
-        zh="矩形由切片或 range 给出；只要第 {found} 个位置，请写 slice({found}, {next})",
+        zh="矩形区域要用切片或 range 指定；只要第 {found} 个位置，请写 slice({found}, {next})",
     ),
     "stitch-text": Message(
         en="no call of {name!r} read the start of one of these texts; give the ids that generate returned, "
         "prompt included, or no ids where generate omits the prompt, as Whisper's does",
-        zh="{name!r} 的各次调用都没有读过其中某个文本的开头；请给出 generate 返回的编号，包括提示部分；"
+        zh="{name!r} 的各次调用都没有读过其中某个文本的开头；请给出 generate 返回的 id，包括提示部分；"
         "如果 generate 不返回提示部分（如 Whisper），请不带 ids 调用 stitched()",
     ),
     "stitch-no-ids": Message(
         en="the ids that {name!r} read were not recorded, so texts cannot be found by ids; call stitched() without ids",
-        zh="没有记录 {name!r} 读入的编号，无法按编号找到文本；请不带 ids 调用 stitched()",
+        zh="没有记录 {name!r} 读入的 id，无法按 id 找到文本；请不带 ids 调用 stitched()",
     ),
     "stitch-in-turn": Message(
         en="a call of {name!r} seems to continue a text that is not the most recent one, as when texts are "
@@ -261,8 +261,8 @@ MESSAGES: dict[str, Message] = {
     "heads-not-explanation": Message(
         en="Attention is not explanation: this is where a head looks, not what the model makes of it.\n"
         "To find out, take the head away: regard.edit, regard.effect.",
-        zh="注意力不等于解释：这里只说明头看向哪里，不说明模型拿它做了什么。\n"
-        "想知道，就把这个头关掉看看：regard.edit、regard.effect。",
+        zh="注意力不等于解释：这里只说明头看向哪里，不说明模型如何使用它。\n"
+        "要了解它的作用，请关闭这个头再比较结果：regard.edit、regard.effect。",
     ),
     # --- regard heads ---
     "help-heads": Message(

@@ -39,16 +39,16 @@ MESSAGES: dict[str, Message] = {
     "help-evaluate-split": Message(
         en="the name of a set in the folder; may be repeated; default: the recipe's test sets, or the held-out part of "
         "the training data",
-        zh="文件夹里某个数据集的名称，可以给多次；不写则用配方里的测试集，或训练时留出的部分",
+        zh="文件夹里某个数据集的名称，可以给多次；默认用配方里的测试集，或训练时留出的部分",
     ),
     "help-evaluate-beams": Message(
         en="number of beams of a translator's search; default: the recipe's",
-        zh="翻译时束搜索的束宽；不写则按配方",
+        zh="翻译时束搜索的束宽；默认按配方",
     ),
     "help-evaluate-language": Message(
         en="the target language of a translator; zh is scored by characters; default: the language of the recipe or "
         "the model, or the one detected in the references",
-        zh="译文的语言；zh 按字计分；不写则取配方或模型的设定，都没有时根据参考译文判断",
+        zh="译文的语言；zh 按字计分；默认取配方或模型的设定，都没有时根据参考译文判断",
     ),
     "help-evaluate-output": Message(
         en="write the translations to a file, one per line, exactly as the model wrote them",
@@ -61,7 +61,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "help-evaluate-device": Message(
         en="the device to run on; default: a GPU if there is one",
-        zh="运行模型的设备；不写则有 GPU 就用 GPU",
+        zh="运行模型的设备；默认优先使用 GPU",
     ),
     "evaluate-no-model": Message(
         en="which model? Give the folder that regard train --out wrote, for example: "
@@ -87,7 +87,7 @@ MESSAGES: dict[str, Message] = {
         en="--split {split} chooses among the sets of a data folder, but {data} is one set; leave --split out",
         zh="--split {split} 用来选数据文件夹里的某个数据集，但 {data} 只有一个；请去掉 --split",
     ),
-    "evaluate-puzzle": Message(en="the recipe's puzzle", zh="配方里的谜题"),
+    "evaluate-puzzle": Message(en="the recipe's puzzle", zh="配方里的题目"),
     "evaluate-language-model": Message(
         en="{set}: scored as {language} (sacreBLEU's tokenizer {tokenizer}), the language in the model's "
         "generation_config.json; --language chooses another",
@@ -198,7 +198,7 @@ MESSAGES: dict[str, Message] = {
     "help-metric": Message(
         en="what to plot, by its name in metrics.jsonl (loss, valid_loss, lr, norm, ...); "
         "default: the loss and the validation loss",
-        zh="要画的指标，用 metrics.jsonl 里的名称（loss、valid_loss、lr、norm 等）；不写则画损失和验证损失",
+        zh="要画的指标，用 metrics.jsonl 里的名称（loss、valid_loss、lr、norm 等）；默认画损失和验证损失",
     ),
     "help-png": Message(
         en="write the picture to a file instead of the terminal: PNG, or SVG or PDF by the file extension",
@@ -261,15 +261,15 @@ MESSAGES: dict[str, Message] = {
     ),
     "help-film-layer": Message(
         en="the layer: its name, the end of its name, or its number; default: that of the head that changes most",
-        zh="哪一层：名称、名称的结尾或编号；不写则选变化最大的头所在的层",
+        zh="哪一层：名称、名称的结尾或编号；默认选变化最大的头所在的层",
     ),
     "help-film-head": Message(
         en="the head, by number; default: the one that changes most",
-        zh="哪个头（编号）；不写则选变化最大的",
+        zh="哪个头（编号）；默认选变化最大的头",
     ),
     "help-film-speed": Message(
         en="frames per second; default: the whole film takes about ten seconds",
-        zh="每秒的帧数；不写则整部影片约十秒",
+        zh="每秒的帧数；默认让整部影片约十秒",
     ),
     "help-gif": Message(
         en="write an animated GIF instead of playing in the terminal",
@@ -396,7 +396,7 @@ MESSAGES: dict[str, Message] = {
         en="skip lines that cannot be used, and report their number", zh="跳过无法使用的行，并报告数量"
     ),
     "help-train-device": Message(
-        en="cpu, cuda or cuda:1; default: a GPU if there is one", zh="cpu、cuda 或 cuda:1；不写则有 GPU 就用 GPU"
+        en="cpu, cuda or cuda:1; default: a GPU if there is one", zh="cpu、cuda 或 cuda:1；默认优先使用 GPU"
     ),
     "help-train-timeout": Message(
         en="timeout for torchrun's other processes within a step; default: 20, or 300 with compile",

@@ -118,7 +118,7 @@ MESSAGES: dict[str, Message] = {
     "trace-empty": Message(
         en="this trace holds no records, so it has nothing to tell: "
         "no model ran while it recorded, or select() matched nothing",
-        zh="这个 Trace 里没有记录，没有可显示的内容：观察期间没有运行模型，或 select() 什么也没选中",
+        zh="这个 Trace 里没有记录，没有可显示的内容：观察期间没有运行模型，或 select() 没有选中任何记录",
     ),
     "map-not-kept": Message(
         en="record {name!r} has no map, so it cannot be drawn; request one: see=See(map=256)",

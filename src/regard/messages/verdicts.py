@@ -376,7 +376,7 @@ MESSAGES: dict[str, Message] = {
     ),
     "raises-one-shape": Message(
         en="the shape is one argument, a tuple: np.zeros((2, 3)), not np.zeros(2, 3)",
-        zh="形状是一个参数，要写成元组： np.zeros((2, 3))，而不是 np.zeros(2, 3)",
+        zh="形状是一个参数，要写成元组：np.zeros((2, 3))，而不是 np.zeros(2, 3)",
     ),
     "raises-ragged": Message(
         en="rows of different lengths do not form an array; all rows need the same number of elements",
@@ -476,7 +476,7 @@ MESSAGES: dict[str, Message] = {
     "slip-near": Message(
         en="your numbers are close to the right ones, but not equal: the error is up to {most}. Possible causes: "
         "a small number added to a denominator, a constant with too few digits, a dtype of low precision",
-        zh="你的数与正确答案接近但不相等：误差最大为 {most}。可能的原因：分母上加了一个小数、常数的位数不够、"
+        zh="你的数与正确答案接近但不相等：误差最大为 {most}。可能的原因：分母上加了一个很小的数、常数的位数不够、"
         "dtype 的精度较低",
     ),
     "slip-not-shares": Message(

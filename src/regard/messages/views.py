@@ -23,7 +23,7 @@ MESSAGES: dict[str, Message] = {
     "screen-layer-of-kind": Message(en="layer {layer} · {kind}", zh="第 {layer} 层 · {kind}"),
     "screen-telling": Message(
         en="of {count} heads, the one with the clearest pattern here",
-        zh="{count} 个头中，在这段文本上规律最清楚的一个",
+        zh="{count} 个头中，在这段文本上模式最清晰的一个",
     ),
     "screen-named": Message(
         en="of {count} heads, the first one listed in the model's settings",

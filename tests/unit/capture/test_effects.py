@@ -195,7 +195,7 @@ def test_a_masked_language_model_predicts_the_masked_token(name: str) -> None:
     logits = out.logits if name == "BertForMaskedLM" else out.prediction_logits
     assert_close(moved.before, logits[[0, 1], [2, 1]].double().log_softmax(-1))
     assert "masked token at position 2" in moved.text("en")
-    assert "位置 1 处被掩盖的词元" in moved.text("zh")
+    assert "位置 1 处被掩码的词元" in moved.text("zh")
     assert "next token" not in moved.text("en")
     with pytest.raises(ArgumentError, match="sample 1 has no masked token"):
         effect(model, {"input_ids": TEXT.index_fill(1, torch.tensor([1]), 5)}, silence={1: [0]}, tokenizer=MASK)

@@ -51,7 +51,7 @@ def test_notes_about_many_lines_are_merged(run) -> None:
     assert changed == "line 2: read as “He went home” (2 such lines in all)"
     assert strange.startswith("line 3: the model 'translator' reads English only and does not know: 我;")
     _, changed, strange = run("translate", "-", "--lang", "zh", stdin=given).err.splitlines()
-    assert changed == "第 2 行：读作“He went home”（这样的共 2 行）"
+    assert changed == "第 2 行：读作“He went home”（共有 2 行如此）"
     assert strange.startswith("第 3 行：模型 'translator' 只能读英文，不认识：我")
 
 

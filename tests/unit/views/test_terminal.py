@@ -141,7 +141,7 @@ def test_of_many_layers_the_clearest_head_is_shown() -> None:
     assert text.startswith("decoder.layers.1.cross_attention · cross-attention · head 1 of 2")
     assert text.count("█1.0") == 5
     assert text.endswith("of 4 heads, the one with the clearest pattern here\n")
-    assert "4 个头中，在这段文本上规律最清楚的一个" in shown(translated((5, 5), (5, 5)), lang="zh")
+    assert "4 个头中，在这段文本上模式最清晰的一个" in shown(translated((5, 5), (5, 5)), lang="zh")
 
 
 @pytest.mark.parametrize("color", ["none", "truecolor"])

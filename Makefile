@@ -19,7 +19,7 @@ quick: $(VENV)/.test              ## some tests of every package, in a minute
 	$(BIN)/python -m pytest -q -n auto -m "not gpu and not long and not hostile and not web" --quick tests/unit
 
 test-web: $(VENV)/.test           ## the page in a real browser: Chromium, a system package
-	$(BIN)/python -m pytest -m web tests
+	$(BIN)/python -m pytest -m web tests/unit/views
 
 test-slow: $(VENV)/.test          ## twenty times as many examples of everything
 	REGARD_HYPOTHESIS=nightly $(BIN)/python -m pytest -n auto -m "not gpu and not long and not hostile and not web"

@@ -4,8 +4,11 @@ valid.tsv     2 % of train.tsv's English sentences with all their translations, 
 train.tsv     the rest; some of it again without the final punctuation mark, as people type, or with another noun, name,
               number, day, month or place; words of CC-CEDICT that occur in the stories but hardly in Tatoeba, and its
               greetings and wishes
+own.tsv       the pairs in `sentences/`, some of them again without the final mark, or with another number, day or place
+valid-own.tsv 2 % of the pairs in `sentences/`
 dev.tsv       the sentences for the scores on the card, normalised
-english.txt   sentences that the teachers translate for the student: those of train.tsv, and short ones of the stories
+english.txt   sentences that the teachers translate for the student: those of train.tsv and own.tsv, and short ones of
+              the stories
 
 The stories are a JSON list of texts in everyday English, such as TinyStories (CDLA-Sharing-1.0).
 """
@@ -17,7 +20,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from making.translator import dictionary, exchange, kinds, tatoeba
+from benchmarks.translator import HUNDRED, read_sentences
+from making.translator import dictionary, exchange, kinds, own, tatoeba
 from making.translator.order import share
 from making.translator.tatoeba import Pair
 from regard.text import split_sentences, tidy
@@ -56,13 +60,27 @@ def main() -> None:
         "words of CC-CEDICT": [Pair(word.english, word.chinese) for word in words if wanted & {*word.english.split()}],
         "sayings of CC-CEDICT": list(punctuated(dictionary.sayings(pair.chinese for pair in train))),
     }
-    everything = [pair for each in found.values() for pair in each]
-    english = [*(pair.english for pair in everything), *sentences(stories)]
+    dev = tatoeba.read(options.tatoeba / "dev.tsv")
+    tests = [*read_sentences(HUNDRED), *(pair.english for pair in (*valid, *dev))]
+    mine = own.without(own.read(), tests)
+    mine_valid = [pair for pair in mine if share(pair.english) < HELD_OUT]
+    mine = [pair for pair in mine if share(pair.english) >= HELD_OUT]
+    added = {
+        "own pairs": mine,
+        "own, without a mark": list(unmarked(mine)),
+        "own, other names": list(exchange.names(mine, dictionary.names())),
+        "own, other numbers": list(exchange.numbers(mine)),
+        "own, others of a kind": list(kinds.others(mine)),
+    }
+    everything, everything_own = ([pair for each in group.values() for pair in each] for group in (found, added))
+    english = [*(pair.english for pair in (*everything, *everything_own)), *sentences(stories)]
     write(options.out / "valid.tsv", map("\t".join, valid))
     write(options.out / "train.tsv", map("\t".join, everything))
-    write(options.out / "dev.tsv", map("\t".join, tatoeba.read(options.tatoeba / "dev.tsv")))
+    write(options.out / "valid-own.tsv", map("\t".join, mine_valid))
+    write(options.out / "own.tsv", map("\t".join, everything_own))
+    write(options.out / "dev.tsv", map("\t".join, dev))
     write(options.out / "english.txt", english)
-    for name, each in {"held out": valid, **found}.items():
+    for name, each in {"held out": valid, **found, "own, held out": mine_valid, **added}.items():
         print(f"{len(each):>7,}  {name}")
 
 

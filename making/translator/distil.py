@@ -18,6 +18,7 @@ from making.translator.tatoeba import Pair
 from regard.evaluation.translation import encode_sources, read_trained
 from regard.generation import beam_search
 from regard.generation.beams import max_translation_length
+from regard.models import Transformer
 
 BEAMS = 5
 BATCH = 256
@@ -43,7 +44,8 @@ def main() -> None:
 def distilled(runs: Sequence[Path], lines: Sequence[str], device: str) -> Iterator[Pair]:
     """The lines that the ensemble translates with confidence, shortest first."""
     trained = [read_trained(run) for run in runs]
-    tokenizer, models = trained[0].tokenizer, [each.model.to(device).eval() for each in trained]
+    tokenizer = trained[0].tokenizer
+    models = [each.model.to(device).eval() for each in trained if isinstance(each.model, Transformer)]
     bos, eos = tokenizer.special("bos"), tokenizer.special("eos")
     sources = encode_sources(tokenizer, lines, models[0].config.max_len, cut=True).ids
     order = sorted(range(len(lines)), key=lambda line: len(sources[line]))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from narrowing import present
 from tiny_language import POEMS, poet_folder
 
 from benchmarks.poet import HEADINGS, bits, markdown, measured
@@ -168,7 +169,7 @@ def test_table_has_a_row_per_model(tmp_path: Path) -> None:
     rows, counted_on = measured(options)
     assert counted_on == "1 of 2 held-out poems, 25 characters and ends"
     assert [row.name for row in rows] == ["regard, poet", "5-gram", "held-out poems"]
-    assert rows[0].bits > rows[1].bits > 0  # random weights are worse
+    assert present(rows[0].bits) > present(rows[1].bits) > 0  # random weights are worse
     assert rows[2].shares[:3:2] == [0.5, 0.5]  # 火。 is not a quatrain
     assert rows[2].shares[4] == 0.8  # four of the five lines are in train.txt
     table = markdown(options, rows, counted_on).splitlines()[-4:]

@@ -13,31 +13,32 @@ from regard.text.corpus import RECORDS, TABLES, Corpus, fitting, read_lines, rea
 from regard.text.preparation import moses_tokenised, simplified
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_training import SPECIALS, learn_tokenizer
+from regard.text.word_links import Link, parse_links, split_words, token_links
 from regard.training.batches import BlockBatches, Data, PairBatches
 
 OWN_VALID_SHARE = 0.05
 """The share of a user's own file that is held out if the recipe does not set `valid_share`."""
 
 
-def read_pair_file(spec: DataSpec, path: Path, skip_bad: bool) -> Corpus:
+def read_pair_file(spec: DataSpec, path: Path, skip_bad: bool, links: bool = False) -> Corpus:
     """Sentence pairs of a user's own file, tokenised if those of the recipe are."""
-    found = read_plain_pairs(spec, [path], skip_bad)
+    found = read_plain_pairs(spec, [path], skip_bad, links)
     return found if spec.pattern is None else _tokenised(spec, found)
 
 
-def read_plain_pairs(spec: DataSpec | None, paths: list[Path], skip_bad: bool) -> Corpus:
-    """Sentence pairs as plain text."""
-    columns = None if spec is None else spec.columns
-    return _cleaned(spec, read_pairs(_existing(paths), skip_bad=skip_bad, columns=columns))
+def read_plain_pairs(spec: DataSpec | None, paths: list[Path], skip_bad: bool, links: bool = False) -> Corpus:
+    """Sentence pairs as plain text, with word links in a third column if the recipe trains a head on them."""
+    columns = None if spec is None or spec.columns is None else spec.columns[: 3 if links else 2]
+    return _cleaned(spec, read_pairs(_existing(paths), skip_bad=skip_bad, columns=columns, links=links))
 
 
-def read_pair_files(spec: DataSpec, folder: Path, names: Sequence[str], skip_bad: bool) -> Corpus:
+def read_pair_files(spec: DataSpec, folder: Path, names: Sequence[str], skip_bad: bool, links: bool = False) -> Corpus:
     """Sentence pairs from the named files or, with a pattern, from the tokenised files of the named split.
 
     A missing tokenised file is produced from the raw one, by the steps that Multi30k's authors used.
     """
     if spec.pattern is None:
-        return read_plain_pairs(spec, [folder / name for name in names], skip_bad)
+        return read_plain_pairs(spec, [folder / name for name in names], skip_bad, links)
     (split,) = names
     languages = [spec.source or "", spec.target or ""]
     tokenised = [folder / spec.pattern.format(split=split, lang=lang) for lang in languages]
@@ -196,23 +197,52 @@ def _hashes(corpora: Sequence[Corpus], known: Mapping[str, str] | None) -> dict[
 
 
 def _pairs(recipe: Recipe, source: DataSource, path: Path) -> PreparedData:
-    spec = recipe.data
+    spec, links = recipe.data, recipe.training.alignment is not None
     if path.is_file():
-        corpora = [read_pair_file(spec, path, source.skip_bad)]
+        corpora = [read_pair_file(spec, path, source.skip_bad, links)]
     else:
-        corpora = [read_pair_files(spec, path, names, source.skip_bad) for names in (spec.train, spec.valid) if names]
+        corpora = [read_pair_files(spec, path, spec.train, source.skip_bad, links)]
+        corpora += [read_pair_files(spec, path, spec.valid, source.skip_bad)] if spec.valid else []
     files = _hashes(corpora, source.known)
     train, valid = corpora if len(corpora) == 2 else split_pairs(corpora[0], spec)
     tokenizer = source.tokenizer or _tokenizer(spec, path, [*train.columns[0], *train.columns[1]], SPECIALS)
+    unspelled = 0
 
     def batches(corpus: Corpus, shuffle: bool) -> tuple[Corpus, Data]:
-        ids = [tokenizer.encode_all(column) for column in corpus.columns]
+        nonlocal unspelled
+        ids = [tokenizer.encode_all(column) for column in corpus.columns[:2]]
         corpus, (sources, targets) = fitting(corpus, ids, max_len=spec.max_len, skip_bad=source.skip_bad)
         how: dict[str, Any] = {"tokens_per_batch": spec.batch_tokens, "seed": recipe.training.seed, "shuffle": shuffle}
-        return corpus, PairBatches(sources, targets, **how | tokenizer.marks())
+        if links and shuffle:
+            how["links"] = linked_tokens(tokenizer, corpus, sources, targets)
+            unspelled = sum(not each for each in how["links"])
+        return corpus, PairBatches(sources, targets, **how, **tokenizer.marks())
 
     (train, data), (valid, held_out) = batches(train, True), batches(valid, False)
-    return PreparedData(tokenizer, data, held_out, files, _notes(train, valid))
+    notes = (say("alignment-unspelled", count=unspelled),) if unspelled else ()
+    return PreparedData(tokenizer, data, held_out, files, (*_notes(train, valid), *notes))
+
+
+def linked_tokens(
+    tokenizer: Tokenizer, corpus: Corpus, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+) -> list[list[Link]]:
+    """The links between the tokens of each pair; none for a pair with characters that the tokenizer does not know.
+
+    Raises ArgumentError if no pair has links: the tokens of this tokenizer do not spell words.
+    """
+    found = []
+    for english, chinese, links, source, target in zip(*corpus.columns, sources, targets, strict=True):
+        words = split_words(english), split_words(chinese)
+        parsed = parse_links(links, *map(len, words))
+        assert parsed is not None  # `read_pairs` has checked them
+        try:
+            found.append(token_links(tokenizer.pieces(source), tokenizer.pieces(target), words, parsed))
+        except ArgumentError as error:
+            problem = error
+            found.append([])
+    if not any(found):
+        raise ArgumentError("alignment-no-tokens", reason=problem)
+    return found
 
 
 # --- running text ----------------------------------------------------------------------------------------

@@ -10,16 +10,20 @@ from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from types import NoneType
 from typing import Any, Literal
 
-from regard.config import TransformerConfig
-from regard.config.transformer import SIZES
+from regard.config import RecurrentConfig, TransformerConfig
+from regard.config.recurrent import CELLS
+from regard.config.transformer import OTHER_LIBRARY_NAMES, SIZES
+from regard.config.tree import Fault, TreeReader
+from regard.config.weights import ModelConfig
 from regard.errors import ArgumentError, FileError, RegardError, UnknownNameError
 from regard.files.input import read_file
+from regard.files.json_and_toml import Table, parse_toml, parse_value, plain_table, write_toml
 from regard.files.output import reason_of
 from regard.messages import Listed, Message
 from regard.number_checks import check_counts
-from regard.recipes.toml_values import Table, check_keys, parse_toml, parse_value, plain_table, read_table, write_toml
 from regard.training.plan import Plan
 
 TaskKind = Literal["translation", "language", "synthetic"]
@@ -44,7 +48,8 @@ class About:
 class DataSpec:
     """The data files, relative to the folder --data, and how they are read.
 
-    train, valid     files (TSV, JSONL, plain text; two plain files are parallel); with a pattern, names of splits
+    train, valid     files (TSV, JSONL, plain text; two plain files are parallel); with a pattern, names of splits.
+                     With training.alignment, the training files have a third column of word links (`text.word_links`)
     tests            files or splits for evaluation only
     pattern          path of a tokenised file with {split} and {lang}; a missing file is produced from `raw`
     raw              path of the same text, untokenised
@@ -156,7 +161,10 @@ class FilmSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Recipe:
-    """A complete training run. `model` holds the name of a "preset", its "size", and changes to its fields."""
+    """A complete training run. `model` holds the name of a "preset", its "size", and changes to its fields.
+
+    For a recurrent model it holds its "kind", "lstm" or "elman", and the fields of RecurrentConfig.
+    """
 
     name: str
     task: TaskKind
@@ -189,6 +197,12 @@ class Recipe:
         missing = [place for place, value in needed[self.task].items() if not value]
         if missing:
             raise ArgumentError("recipe-task-needs", task=self.task, missing=Listed(missing))
+        if self.training.alignment is not None and (self.task != "translation" or data.pattern is not None):
+            raise ArgumentError("recipe-alignment", task=self.task)
+        n_columns = 2 if self.training.alignment is None else 3
+        if self.task == "translation" and data.columns is not None and len(data.columns) != n_columns:
+            key = "corpus-two-columns" if n_columns == 2 else "corpus-three-columns"
+            raise ArgumentError(key, found=list(data.columns))
         if self.puzzle is not None and self.task != "synthetic":
             raise ArgumentError("recipe-puzzle-unneeded", task=self.task)
         if self.puzzle is not None and self.puzzle.n_tokens > data.max_len:
@@ -201,6 +215,30 @@ class Recipe:
 
 
 # --- read ------------------------------------------------------------------------------------------------
+
+
+def _recipe_error(fault: Fault) -> ArgumentError | UnknownNameError:
+    place, found, wanted = fault.place, fault.found, fault.wanted
+    match fault.kind:
+        case "choice":
+            return ArgumentError("unknown-choice", name=place, value=found, choices=Listed(wanted))
+        case "large":
+            return ArgumentError("recipe-large", place=place, most=wanted)
+        case "count":
+            return ArgumentError("recipe-count", place=place, wanted=wanted, found=found)
+        case "missing":
+            return ArgumentError("recipe-missing", place=place or "recipe", missing=Listed(wanted))
+        case "unknown":
+            ours = OTHER_LIBRARY_NAMES.get(found[0])
+            nearest = ours if ours in wanted else get_close_matches(found[0], wanted, n=1, cutoff=0.0)[0]
+            about = {"place": place or "recipe", "asked": found[0], "nearest": nearest, "known": Listed(wanted)}
+            return UnknownNameError("recipe-unknown-key", **about)
+    return ArgumentError("recipe-type", place=place, wanted=Listed(wanted), found=found)
+
+
+# TOML's names of types, the same in every language. It has no null.
+_TYPES = {bool: "boolean", int: "integer", float: "float", str: "string", dict: "table", list: "array", tuple: "array"}
+_TOML = TreeReader(error=_recipe_error, type_names=_TYPES | {NoneType: '"none"'}, none="none", is_brief=True)
 
 
 def read_recipe(
@@ -228,14 +266,14 @@ def read_recipe(
         raise UnknownNameError("recipe-unknown-near", asked=name, nearest=near[0], known=known)
     try:
         table = {"name": name} | parse_toml(text)
-        found: Recipe = read_table(Recipe, table, "")
+        found: Recipe = _TOML.table(table, Recipe, "")
     except tomllib.TOMLDecodeError as error:
         raise FileError("recipe-not-toml", path=os.fspath(recipe), reason=reason_of(error)) from error
     except RegardError as error:
         raise FileError("recipe-wrong", path=os.fspath(recipe), reason=error) from error
     for place, value in (changes or {}).items():
         _change(table, place, parse_value(value))
-    changed: Recipe = read_table(Recipe, table, "") if changes else found
+    changed: Recipe = _TOML.table(table, Recipe, "") if changes else found
     return changed
 
 
@@ -323,7 +361,7 @@ def _leaves(table: Mapping[str, Any], place: str = "") -> Iterable[tuple[str, An
 # --- the model -------------------------------------------------------------------------------------------
 
 
-def config_of(recipe: Recipe, vocab_size: int) -> TransformerConfig:
+def config_of(recipe: Recipe, vocab_size: int) -> ModelConfig:
     """The config of the recipe's model for a tokenizer of `vocab_size` tokens.
 
     If [model] does not set them, vocab_size is the tokenizer's and max_len the data's. A larger vocab_size is allowed,
@@ -333,6 +371,8 @@ def config_of(recipe: Recipe, vocab_size: int) -> TransformerConfig:
     256
     """
     table = dict(recipe.model)
+    if "kind" in table:
+        return _recurrent_config(recipe, table, vocab_size)
     preset, size = table.pop("preset", None), table.pop("size", None)
     if not isinstance(preset, str) or preset not in SIZES:
         raise ArgumentError("unknown-choice", name="model.preset", value=preset, choices=Listed(SIZES))
@@ -340,15 +380,32 @@ def config_of(recipe: Recipe, vocab_size: int) -> TransformerConfig:
         raise ArgumentError("unknown-choice", name="model.size", value=size, choices=Listed(SIZES[preset]))
     base: TransformerConfig = getattr(TransformerConfig, preset)(*[size] if size is not None else [])
     known = [*TransformerConfig.__dataclass_fields__, "n_layers"]
-    check_keys(table, known, "model")
+    _TOML.check_keys(table, known, "model")
     layers = table.pop("n_layers", None)
     if layers is not None:
         stacks = ("n_encoder_layers", "n_decoder_layers")
         table = {name: layers for name in stacks if getattr(base, name) is not None} | table
+    table = _with_sizes(recipe, table, vocab_size)
+    config: TransformerConfig = _TOML.table(table, TransformerConfig, "model", base)
+    return config
+
+
+def _recurrent_config(recipe: Recipe, table: Table, vocab_size: int) -> RecurrentConfig:
+    """The config of a recurrent model: its "kind" is the cell."""
+    cell = table.pop("kind")
+    if not isinstance(cell, str) or cell not in CELLS:
+        raise ArgumentError("unknown-choice", name="model.kind", value=cell, choices=Listed(CELLS))
+    _TOML.check_keys(table, [name for name in RecurrentConfig.__dataclass_fields__ if name != "cell"], "model")
+    table = _with_sizes(recipe, table, vocab_size) | {"cell": cell}
+    config: RecurrentConfig = _TOML.table(table, RecurrentConfig, "model")
+    return config
+
+
+def _with_sizes(recipe: Recipe, table: Table, vocab_size: int) -> Table:
+    """The table with the tokenizer's vocab_size and the data's max_len, unless it has larger ones."""
     table = {"vocab_size": vocab_size, "max_len": recipe.data.max_len} | table
     if type(table["vocab_size"]) is int and table["vocab_size"] < vocab_size:
         raise ArgumentError("recipe-vocabulary", value=table["vocab_size"], needed=vocab_size)
     if type(table["max_len"]) is int and table["max_len"] < recipe.data.max_len:
         raise ArgumentError("recipe-length", value=table["max_len"], needed=recipe.data.max_len)
-    config: TransformerConfig = read_table(TransformerConfig, table, "model", base)
-    return config
+    return table

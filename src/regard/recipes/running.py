@@ -18,18 +18,18 @@ from torch import Tensor
 
 from regard import __version__
 from regard.checkpoints import save_model
-from regard.config import TransformerConfig
-from regard.config.weights import weight_shapes
+from regard.config.weights import ModelConfig, weight_shapes
 from regard.errors import ArgumentError, FileError
 from regard.evaluation.scores import translation_logits
 from regard.evaluation.translation import MODEL, RECIPE, RUN, TOKENIZER
 from regard.files.output import write_error
 from regard.memory import free_gpu_bytes, require_bytes
 from regard.messages import Listed
-from regard.models import Transformer
+from regard.models import Model, RecurrentModel, Transformer, build_model
 from regard.recipes.data import DataSource, PreparedData, prepare
 from regard.recipes.puzzles import batch_of, solve
 from regard.recipes.recipe import FilmSpec, Recipe, config_of, differences, read_recipe, to_toml
+from regard.recipes.starting import StartModel, check_start, read_start
 from regard.records import See
 from regard.text.tokenizer import Tokenizer
 from regard.trace import Recorder, Trace
@@ -60,7 +60,7 @@ class FilmInput(NamedTuple):
 
 
 def film_saver(
-    recipe: Recipe, model: Transformer, forward: Forward, tokenizer: Tokenizer, folder: Path
+    recipe: Recipe, model: Model, forward: Forward, tokenizer: Tokenizer, folder: Path
 ) -> Callable[[int], None]:
     """A function of the step: runs the model on the film's text and saves its maps as step-00000100.safetensors."""
     spec = recipe.film
@@ -150,12 +150,14 @@ def train(
     skip_bad: bool = False,
     device: str | None = None,
     seconds: float | None = None,
+    start: str | os.PathLike[str] | None = None,
     listeners: Sequence[Listener] = (),
     say_note: Callable[[str], None] = lambda note: None,
 ) -> TrainingResult:
     """Train a recipe, or continue an interrupted run in `out`; a finished run is not changed.
 
     data      the folder with the recipe's files, or one file of the user's
+    start     a run or model folder whose weights and tokenizer the run starts with; None for random weights
     film      save the maps of the recipe's film text
     skip_bad  skip lines that cannot be used, and report their number
     seconds   the timeout for other processes within a step
@@ -168,8 +170,10 @@ def train(
         finished = _finished(out)
         ranks.wait()  # all processes must have read the folder before one of them writes
         if finished is None:
+            first = None if start is None else read_start(start)
+            source = DataSource(data, skip_bad, None)
             with lock_folder(out) if ranks.is_first else nullcontext():
-                finished = _train(recipe, DataSource(data, skip_bad, None), out, film, ranks, listeners, say_note)
+                finished = _train(recipe, source, first, out, film, ranks, listeners, say_note)
                 ranks.wait_for_first()
         else:
             event = Finished(step=finished.figures["step"], reason="already", figures=finished.figures)
@@ -180,16 +184,19 @@ def train(
 def _train(
     recipe: Recipe,
     source: DataSource,
+    start: StartModel | None,
     out: Path,
     film: bool,
     ranks: Ranks,
     listeners: Sequence[Listener],
     say_note: Callable[[str], None],
 ) -> TrainingResult:
-    prepared = _prepare(recipe, source, out, ranks)
+    prepared = _prepare(recipe, source, start, out, ranks)
     _notify(prepared.notes, ranks, say_note)
     torch.manual_seed(recipe.training.seed)
-    model = Transformer(config_of(recipe, prepared.tokenizer.vocab_size))
+    model = build_model(config_of(recipe, prepared.tokenizer.vocab_size))
+    if start is not None:
+        model.load_state_dict(start.weights)
     forward = translation_logits if model.config.kind == "encoder-decoder" else decoder_logits
     callbacks = []
     if film:
@@ -211,7 +218,7 @@ def _notify(messages: Iterable[Any], ranks: Ranks, *listeners: Callable[[Any], N
             listener(each)
 
 
-def decoder_logits(model: Transformer, ids: Tensor, **options: Any) -> Tensor:
+def decoder_logits(model: Model, ids: Tensor, **options: Any) -> Tensor:
     """Logits of a language model. Padding is on the right, where causal attention masks it."""
     return model(ids, **options)
 
@@ -249,27 +256,34 @@ def _finished(out: Path) -> TrainingResult | None:
     return TrainingResult("already", found)
 
 
-def _prepare(recipe: Recipe, source: DataSource, out: Path, ranks: Ranks) -> PreparedData:
+def _prepare(recipe: Recipe, source: DataSource, start: StartModel | None, out: Path, ranks: Ranks) -> PreparedData:
     """The data, unchanged in a resumed run. The first process trains the tokenizer, the others read it."""
     path = out / TOKENIZER
     if not ranks.is_first:
         ranks.wait_for_first()
     before = read_hashed(out / RUN) or {}
     source = source._replace(known=before.get("files"))
+    if before and before.get("start") != (None if start is None else start.files):
+        raise FileError("run-other-start", path=str(out))
+    if start is not None and recipe.data.tokenizer_file is None:
+        source = source._replace(tokenizer=start.tokenizer)
     if os.path.lexists(path):
         if TOKENIZER in before:
             check_hashes(out, {TOKENIZER: before[TOKENIZER]}, remove=TOKENIZER)
         source = source._replace(tokenizer=Tokenizer.read(path, within=out))
     prepared = prepare(recipe, source)
     # Errors about the model come before the folder becomes a run.
-    require_memory(config_of(recipe, prepared.tokenizer.vocab_size), ranks.device)
+    config = config_of(recipe, prepared.tokenizer.vocab_size)
+    require_memory(config, ranks.device)
+    if start is not None:
+        check_start(start, config, prepared.tokenizer)
     if ranks.is_first:
-        _write_run_files(recipe, prepared, out)
+        _write_run_files(recipe, prepared, start, out)
         ranks.wait_for_first()
     return prepared
 
 
-def _write_run_files(recipe: Recipe, prepared: PreparedData, out: Path) -> None:
+def _write_run_files(recipe: Recipe, prepared: PreparedData, start: StartModel | None, out: Path) -> None:
     """Write recipe, tokenizer and run.json. The recipe comes first: it marks a folder as a run."""
     sweep(out, "|".join(map(re.escape, (RECIPE, RUN, MODEL, FINISHED))))
     for leftover in out.glob(f".{TOKENIZER}.*"):
@@ -281,11 +295,12 @@ def _write_run_files(recipe: Recipe, prepared: PreparedData, out: Path) -> None:
         with _writing(out / TOKENIZER, 2**10 * prepared.tokenizer.vocab_size):
             prepared.tokenizer.save(out / TOKENIZER)
     versions = {"regard": __version__, "python": platform.python_version(), "torch": torch.__version__}
-    about = {"versions": versions, "files": prepared.files, "seed": recipe.training.seed}
+    about: dict[str, Any] = {"versions": versions, "files": prepared.files, "seed": recipe.training.seed}
+    about |= {} if start is None else {"start": start.files}
     write_hashed(out / RUN, about | {TOKENIZER: hash_of(out / TOKENIZER)})
 
 
-def require_memory(config: TransformerConfig, device: torch.device) -> None:
+def require_memory(config: ModelConfig, device: torch.device) -> None:
     """TooLargeError if the weights, their gradients and the optimizer's two means do not fit in memory as float32."""
     count = sum(map(prod, weight_shapes(config).values()))
     free = free_gpu_bytes(torch.empty(0, device=device))
@@ -310,7 +325,7 @@ def _write_results(
     """The final figures of the run. Writes the final model and then finished.json, which marks the run as finished."""
     assert outcome.weights is not None
     assert task.valid is not None
-    assert isinstance(task.model, Transformer)
+    assert isinstance(task.model, Transformer | RecurrentModel)
     task.model.load_state_dict(outcome.weights)
     loss = validation_loss(task.model, task.forward, task.valid, ranks, nullcontext)
     progress = outcome.progress
@@ -333,7 +348,7 @@ def _write_results(
     return figures
 
 
-def _write_model(model: Transformer, tokenizer: Tokenizer, target: Path) -> None:
+def _write_model(model: Model, tokenizer: Tokenizer, target: Path) -> None:
     """Write the model folder under a temporary name, then rename it."""
     partial = temporary(target)
     with _writing(target, sum(weight.nbytes for weight in model.state_dict().values())):

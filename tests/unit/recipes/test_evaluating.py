@@ -9,7 +9,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import of_type
 
+from regard.config import TransformerConfig
 from regard.errors import ArgumentError, FileError
 from regard.evaluation import chrf, paper_bleu, sacre_bleu, text_loss
 from regard.models import Transformer
@@ -30,7 +32,7 @@ def a_run(folder: Path, name: str, tokenizer: Tokenizer, changes: Mapping[str, s
     """A run folder with an untrained model."""
     recipe = read_recipe(name, changes)
     torch.manual_seed(0)
-    model = Transformer(config_of(recipe, tokenizer.vocab_size)).eval()
+    model = Transformer(of_type(TransformerConfig, config_of(recipe, tokenizer.vocab_size))).eval()
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(1.5)  # far from uniform

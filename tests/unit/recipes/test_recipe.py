@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from narrowing import of_type
 
 from regard.config import AttentionStyle, Learned, Norm, Rotary, TransformerConfig
 from regard.config.weights import weight_shapes
 from regard.errors import ArgumentError, FileError, RegardError, UnknownNameError
+from regard.files.json_and_toml import parse_value
 from regard.recipes import Recipe, config_of, differences, read_recipe, recipe_names, to_toml
-from regard.recipes.toml_values import parse_value
 
 NAMES = list(recipe_names())
 COPY = read_recipe("copy")
@@ -61,12 +62,16 @@ def test_every_key_of_the_catalogue_has_a_comment(name: str) -> None:
     assert all(len(line) <= 120 for line in lines)
 
 
+def transformer_config(recipe: Recipe, vocab_size: int) -> TransformerConfig:
+    return of_type(TransformerConfig, config_of(recipe, vocab_size))
+
+
 def test_published_sizes() -> None:
-    tiny = config_of(GERMAN, vocab_size=GERMAN.data.vocab_size or 0)
+    tiny = transformer_config(GERMAN, vocab_size=GERMAN.data.vocab_size or 0)
     assert 2_500_000 < count_weights(tiny) < 3_000_000
-    letters = config_of(read_recipe("shakespeare-char"), vocab_size=65)
+    letters = transformer_config(read_recipe("shakespeare-char"), vocab_size=65)
     assert count_weights(letters) - 256 * 384 == 10_646_784  # nanoGPT's 10.65 M, without positions
-    gpt2 = config_of(read_recipe("gpt2-124m"), vocab_size=50_257)
+    gpt2 = transformer_config(read_recipe("gpt2-124m"), vocab_size=50_257)
     assert (gpt2.vocab_size, gpt2.max_len, gpt2.n_decoder_layers) == (50_304, 1024, 12)
 
 
@@ -81,15 +86,15 @@ def test_vocab_size_and_max_len_have_defaults() -> None:
 
 def test_single_fields_of_a_preset_are_changed() -> None:
     changes = {"model.norm.place": "pre", "model.norm.final": "true", "model.positions": "rotary"}
-    config = config_of(read_recipe("copy", changes | {"model.attention.window": '[4, "none"]'}), vocab_size=30)
+    config = transformer_config(read_recipe("copy", changes | {"model.attention.window": '[4, "none"]'}), vocab_size=30)
     assert config.norm == Norm(place="pre", final=True)
     assert config.positions == Rotary()
     assert config.attention == AttentionStyle(window=(4, None))
     assert config.embeddings.scaled  # as in the preset
-    assert config_of(read_recipe("copy", {"model.positions": "none"}), vocab_size=30).positions is None
-    based = config_of(read_recipe("copy", {"model.positions.base": "100"}), vocab_size=30)
+    assert transformer_config(read_recipe("copy", {"model.positions": "none"}), vocab_size=30).positions is None
+    based = transformer_config(read_recipe("copy", {"model.positions.base": "100"}), vocab_size=30)
     assert based.positions == replace(TransformerConfig.paper_2017().positions, base=100.0)  # type: ignore[type-var]
-    assert isinstance(config_of(read_recipe("reverse"), vocab_size=30).positions, Learned)
+    assert isinstance(transformer_config(read_recipe("reverse"), vocab_size=30).positions, Learned)
 
 
 def test_vocab_size_may_be_larger_but_not_smaller() -> None:

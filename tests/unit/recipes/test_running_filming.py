@@ -6,12 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from narrowing import of_type
 
+from regard.config import TransformerConfig
 from regard.errors import ArgumentError, FileError
+from regard.evaluation.scores import translation_logits
 from regard.models import Transformer
 from regard.recipes.puzzles import puzzle_tokenizer
 from regard.recipes.recipe import Recipe, config_of, read_recipe
-from regard.recipes.running import FilmInput, decoder_logits, film_input_of, film_saver, translation_logits
+from regard.recipes.running import FilmInput, decoder_logits, film_input_of, film_saver
 from regard.text.tokenizer import Tokenizer
 from regard.text.tokenizer_training import learn_tokenizer
 from regard.trace import read_trace
@@ -30,7 +33,7 @@ def film(name: str, folder: Path, changes: Mapping[str, str], *steps: int) -> No
     assert recipe.puzzle is not None
     tokenizer = puzzle_tokenizer(recipe.puzzle.kind)
     torch.manual_seed(0)
-    model = Transformer(config_of(recipe, tokenizer.vocab_size)).eval()
+    model = Transformer(of_type(TransformerConfig, config_of(recipe, tokenizer.vocab_size))).eval()
     forward = translation_logits if model.config.kind == "encoder-decoder" else decoder_logits
     save_frame = film_saver(recipe, model, forward, tokenizer, folder)
     with torch.no_grad():
@@ -142,7 +145,7 @@ def test_too_long_text_raises(name: str, text: str, found: int) -> None:
 
 def test_recipe_without_film_raises(tmp_path: Path) -> None:
     recipe = read_recipe("copy")
-    model = Transformer(config_of(recipe, 30))
+    model = Transformer(of_type(TransformerConfig, config_of(recipe, 30)))
     bare = Recipe(**{name: getattr(recipe, name) for name in recipe.__dataclass_fields__ if name != "film"})
     with pytest.raises(ArgumentError, match=r"the recipe copy has no \[film\]"):
         film_saver(bare, model, translation_logits, puzzle_tokenizer("copy"), tmp_path / "film")

@@ -1,0 +1,1 @@
+"""RNN against Transformer at equal parameters and data: recall, gradients, time, memory, translation."""

@@ -1,4 +1,4 @@
-"""What a learner waits for: a check from the command line, right or wrong, and the list of exercises."""
+"""What a learner waits for: a check from the command line, the list of exercises, and the model of own parts."""
 
 import os
 import statistics
@@ -11,6 +11,8 @@ from pathlib import Path
 from benchmarks.cases.case import Case
 from benchmarks.measure import Contender, Measured
 from regard.course.catalogue import exercise
+from regard.course.learner_model.parts import USED
+from regard.course.passed_answers import PassedAnswers
 
 LIST = "regard learn list"
 # A wrong answer that no known mistake explains takes longest: every mistake is tried, and then every pair.
@@ -74,4 +76,26 @@ CHECK = Case(
     ratios=(),
 )
 
-CASES = (CHECK,)
+BUILD = "regard learn build"
+
+
+def builds() -> dict[str, Contender]:
+    folder = Path(tempfile.mkdtemp())
+    for part in USED["translator"]:
+        PassedAnswers(folder).keep(part, exercise(part).solution)
+    return {BUILD: partial(learn, folder, "build", "I love you")}
+
+
+BUILDING = Case(
+    name="learn-build",
+    what="`regard learn build` in a fresh process: the bundled translator translates “I love you” with every part from "
+    "passed programs, in the sandbox, and once more with ours",
+    prepare=builds,
+    rounds=10,
+    warm_up=1,
+    facts=facts,
+    fact_bounds=((f"{BUILD}: p50", "s", None), (f"{BUILD}: p95", "s", 3.0)),
+    ratios=(),
+)
+
+CASES = (CHECK, BUILDING)

@@ -42,9 +42,14 @@ class Screen(NamedTuple):
     arguments: tuple[str, ...]
 
 
+POEM = "床前明月光，疑是地上霜。举头望明月，低头思故"
+RHYME = ("see", "--model", "poet", "--layer", "5", "--head", "6", "--silence", POEM)
+
 SCREENS = (
     Screen("see.en.svg", "en", "make see", ("see",)),
     Screen("see.zh.svg", "zh", "make see", ("see",)),
+    Screen("rhyme.en.svg", "en", " ".join(("regard", *RHYME)), RHYME),
+    Screen("rhyme.zh.svg", "zh", " ".join(("regard", *RHYME)), RHYME),
     Screen("handmade.en.svg", "en", "regard see --model handmade", ("see", "--model", "handmade")),
     Screen("handmade.zh.svg", "zh", "regard see --model handmade", ("see", "--model", "handmade")),
 )

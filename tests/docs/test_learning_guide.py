@@ -18,7 +18,8 @@ from regard.cli.learn.list_command import CHECKLIST
 from regard.course.catalogue import entries
 from regard.course.grading.process import NUMPY, TORCH
 from regard.course.progress import BACKUP, NAME, RATINGS
-from regard.course.questions.bank import IN_OWN_WORDS, WAITS
+from regard.course.questions.bank import IN_OWN_WORDS, LEVELS, WAITS
+from regard.course.questions.interview import LIMITS
 from regard.messages import LANGUAGES, Language, say, use_language
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +64,7 @@ def test_commands_work_and_the_verdict_is_the_one_shown(
         expected = 130 if "--on-save" in words else int("check" in words)
         assert code == expected, (words, said.err)
         assert said.out or said.err
-        if "--seed" in words:
+        if "check" in words and "--seed" in words:
             assert said.out == shown
         if words[1:] == ["start", "simple-attention"]:
             (desk / "simple-attention.py").write_text(mine, encoding="utf-8")
@@ -125,6 +126,9 @@ def test_names_and_days_are_those_of_the_code(lang: Language) -> None:
         assert name in named, name
     days = ", ".join(map(str, WAITS[:-1])) + f", then {WAITS[-1]} days"
     assert (days if lang == "en" else "、".join(map(str, WAITS)) + " 天") in prose
+    two, three, five = (LIMITS[level] // 60 for level in LEVELS)
+    limits = f"{two}, {three} and {five} minutes" if lang == "en" else f"{two}、{three}、{five} 分钟"
+    assert limits in prose
 
 
 @EACH
@@ -143,7 +147,12 @@ def test_both_languages_have_the_same_rows_code_and_commands() -> None:
         assert [[Counter(spans(cell)) for cell in row] for row in ours] == [
             [Counter(spans(cell)) for cell in row] for row in theirs
         ]
-    PAGE.assert_same_marks(r"^#+(?= )", r"\]\(([^)]+)\)")
+    PAGE.assert_same_marks(r"^#+(?= )")
+    english, chinese = (re.findall(r"\]\(([^)]+)\)", PAGE.prose(lang)) for lang in LANGUAGES)
+    assert english[2:] == [
+        link.replace(".zh-CN.md", ".md") for link in chinese[2:]
+    ]  # behind the links to both languages
+    assert english[:2] == chinese[:2]
     PAGE.assert_same_names()
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from pages import Page
 
-from regard.course.catalogue import entries, planned_lessons
+from regard.course.catalogue import entries
 from regard.course.lessons.index import Lesson, lessons
 from regard.messages import LANGUAGES, Language
 
@@ -16,14 +16,16 @@ def page(lesson: Lesson) -> Page:
     return Page(f"{FOLDER}/{lesson.path('en').name}", f"{FOLDER}/{lesson.path('zh').name}")
 
 
-def test_there_are_five_in_order() -> None:
-    assert [lesson.number for lesson in lessons()] == [1, 2, 3, 4, 5]
+def test_there_are_twelve_in_order() -> None:
+    assert [lesson.number for lesson in lessons()] == list(range(1, 13))
 
 
 @pytest.mark.parametrize("lang", LANGUAGES)
 @pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
 def test_its_blocks_print_what_they_say(lesson: Lesson, lang: Language, monkeypatch: pytest.MonkeyPatch) -> None:
-    page(lesson).run(lang, monkeypatch)
+    both = page(lesson)
+    if lang == "en" or not both.prints_the_same():
+        both.run(lang, monkeypatch)
 
 
 @pytest.mark.parametrize("lesson", lessons(), ids=lambda lesson: lesson.name)
@@ -52,7 +54,5 @@ def test_its_exercises_are_those_of_the_list(lesson: Lesson, lang: Language) -> 
     assert sorted(named) == sorted(row.id for row in entries() if row.lesson == lesson.number)
 
 
-def test_a_lesson_has_its_text_or_is_still_to_come() -> None:
-    written = {lesson.number for lesson in lessons()}
-    assert not written & set(planned_lessons())
-    assert {row.lesson for row in entries()} <= written | set(planned_lessons())
+def test_every_exercise_belongs_to_a_lesson() -> None:
+    assert {row.lesson for row in entries()} <= {lesson.number for lesson in lessons()}

@@ -29,16 +29,6 @@ def entries() -> tuple[Entry, ...]:
     return tuple(Entry(**{**row, "title": Message(**row["title"])}) for row in _table()["exercise"])
 
 
-@cache
-def planned_lessons() -> Mapping[int, Message]:
-    """Titles of the lessons that have exercises and questions but no text yet, by number.
-
-    >>> min(planned_lessons())
-    6
-    """
-    return {int(number): Message(**row["title"]) for number, row in _table()["coming"].items()}
-
-
 def _table() -> dict[str, Any]:
     return tomllib.loads((HOME / "catalogue.toml").read_text(encoding="utf-8"))
 

@@ -26,12 +26,18 @@ def example_calls(task: str, solution: str, targets: Sequence[str]) -> tuple[Cal
     """
     lines = "\n".join(_LINE.findall(task))
     found: list[Call] = []
+    running: list[str] = []
 
     def recorded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            found.append(Call(name, deepcopy(args), deepcopy(kwargs), ABOUT))
-            return function(*args, **kwargs)
+            if not running:  # a call by another tested function is not part of the example
+                found.append(Call(name, deepcopy(args), deepcopy(kwargs), ABOUT))
+            running.append(name)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                running.pop()
 
         return call
 

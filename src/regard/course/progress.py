@@ -138,7 +138,7 @@ class ProgressFile:
     def forget_all(self) -> Path | None:
         """Delete all progress; return the name under which the old file is kept, None if there was none."""
         with self._locked():
-            return _moved_aside(self.path, "before-reset") if self.path.exists() else None
+            return moved_aside(self.path, "before-reset") if self.path.exists() else None
 
     def _run_locked(self, act: Callable[[], Progress], instead: Callable[[], Progress]) -> Progress:
         """Run `act` under the lock; if the folder is not writable, report it once and run `instead`."""
@@ -177,7 +177,7 @@ class ProgressFile:
         except AbsentFileError:
             return Progress()
         except _InvalidProgressError as error:
-            aside = _moved_aside(self.path, error.kind)
+            aside = moved_aside(self.path, error.kind)
             kept = self._backed_up()
             self._write(kept)
             then = say("progress-then-backup" if kept != Progress() else "progress-then-anew")
@@ -276,11 +276,11 @@ def _write_synced(path: Path, content: bytes) -> None:
     write_atomically(path, write, need=len(content))
 
 
-def _moved_aside(path: Path, why: str) -> Path:
+def moved_aside(path: Path, why: str) -> Path:
     """Rename a file to an unused name; return that name."""
     day = datetime.now().strftime("%Y-%m-%d")
     for n in range(1, 1000):
-        aside = path.with_name(f"{path.stem}.{why}-{day}-{n}.json")
+        aside = path.with_name(f"{path.stem}.{why}-{day}-{n}{path.suffix}")
         if not aside.exists():
             break
     os.replace(path, aside)

@@ -13,14 +13,18 @@ MESSAGES: dict[str, Message] = {
         "  regard learn                               the exercises, and what to do next\n"
         "  regard learn start softmax                 show the task and write softmax.py\n"
         "  regard learn check softmax softmax.py --on-save\n"
+        "  regard learn build                         run the real translator with what you wrote\n"
         "  regard learn ask                           an interview question\n"
+        "  regard learn interview                     ten of them, timed, with a summary\n"
         "\n"
         "Progress is saved in the folder REGARD_HOME, otherwise in ~/.regard",
         zh="例子：\n"
         "  regard learn                               有哪些练习，下一步做什么\n"
         "  regard learn start softmax                 显示题目，并生成 softmax.py\n"
         "  regard learn check softmax softmax.py --on-save\n"
+        "  regard learn build                         用你写的代码运行真正的翻译模型\n"
         "  regard learn ask                           回答一道面试题\n"
+        "  regard learn interview                     模拟面试：十道题，计时，最后有小结\n"
         "\n"
         "进度保存在环境变量 REGARD_HOME 指定的文件夹中；未设置时保存在 ~/.regard",
     ),
@@ -41,7 +45,6 @@ MESSAGES: dict[str, Message] = {
     ),
     "learn-lesson": Message(en="Lesson {number}  {title}", zh="第 {number} 课  {title}"),
     "learn-lesson-short": Message(en="lesson {number}", zh="第 {number} 课"),
-    "learn-lesson-coming": Message(en="{title} (text not written yet)", zh="{title}（课文尚未完成）"),
     "learn-kind-code": Message(en="write · {track}", zh="写代码 · {track}"),
     "learn-kind-bug": Message(en="find the bug · {track}", zh="找错 · {track}"),
     "learn-kind-sheet": Message(en="answer sheet", zh="填答案"),
@@ -274,6 +277,84 @@ MESSAGES: dict[str, Message] = {
         en="there is no question {asked!r}; did you mean {nearest}? (all {count}: regard learn ask --list)",
         zh="没有问题 {asked!r}；是不是想写 {nearest}？（全部 {count} 个：regard learn ask --list）",
     ),
+    # --- interview ---
+    "help-learn-interview": Message(
+        en="A mock interview: questions by topic and level, timed and rated by yourself, with a summary at the end.",
+        zh="模拟面试：按主题和难度出题，计时，自己打分，最后给出小结。",
+    ),
+    "metavar-topic": Message(en="TOPIC", zh="主题"),
+    "help-topic": Message(en="only questions of this topic, see --list", zh="只问这个主题，见 --list"),
+    "metavar-level": Message(en="1|2|3", zh="1|2|3"),
+    "help-level": Message(
+        en="only questions of this level: 1 basic, 2 usual, 3 specialist", zh="只问这个难度：1 基础，2 常见，3 深入"
+    ),
+    "help-questions": Message(en="the number of questions; default: 10", zh="题数；默认 10"),
+    "help-interview-seed": Message(
+        en="choose the same questions again; default: new ones each time", zh="重复同一组题；默认每次重新抽题"
+    ),
+    "help-interview-reveal": Message(
+        en="print the questions with their answers, without asking", zh="直接打印题目和答案，不提问"
+    ),
+    "metavar-ratings": Message(en="RATINGS", zh="打分"),
+    "help-ratings": Message(
+        en="ratings of the questions in their order, such as 3,1,2; with --seed, without a terminal",
+        zh="按题目顺序打分，如 3,1,2；与 --seed 一起，用于没有终端时",
+    ),
+    "help-topic-list": Message(
+        en="list the topics with the number of questions of each level", zh="列出主题和各难度的题数"
+    ),
+    "interview-none": Message(
+        en="the topic {topic} has no question of level {level}; its levels: {levels}",
+        zh="主题 {topic} 没有难度 {level} 的题；现有难度：{levels}",
+    ),
+    "topic-unknown": Message(
+        en="there is no topic {asked!r}; choose one of: {topics}", zh="没有主题 {asked!r}；可选：{topics}"
+    ),
+    "topic-unknown-near": Message(
+        en="there is no topic {asked!r}; did you mean {nearest}? All topics: {topics}",
+        zh="没有主题 {asked!r}；是不是想写 {nearest}？全部主题：{topics}",
+    ),
+    "level-unknown": Message(
+        en="a level is 1 (basic), 2 (usual) or 3 (specialist); found {found!r}",
+        zh="难度只能是 1（基础）、2（常见）或 3（深入）；现在是 {found!r}",
+    ),
+    "interview-rate-seed": Message(
+        en="--rate needs the --seed with which the questions were chosen", zh="--rate 要和抽题时的 --seed 一起用"
+    ),
+    "interview-rate-count": Message(
+        en="found {found} ratings for {count} questions", zh="打分有 {found} 个，题目只有 {count} 道"
+    ),
+    "interview-fewer": Message(en="Only {count} questions match.", zh="符合条件的题目只有 {count} 道。"),
+    "interview-begin": Message(
+        en="{count} questions, time limit {limit}. The time counts until you ask for the answer. Ctrl-D ends early.",
+        zh="共 {count} 题，限时 {limit}。计时到查看答案为止。按 Ctrl-D 提前结束。",
+    ),
+    "interview-question": Message(
+        en="Question {number} of {count} · {topic} · level {level} · limit {limit}",
+        zh="第 {number}/{count} 题 · {topic} · 难度 {level} · 限时 {limit}",
+    ),
+    "interview-answer": Message(
+        en="Answer aloud, then press Enter for the answer:", zh="说出你的回答，然后按回车键查看答案："
+    ),
+    "interview-time": Message(en="Time: {time} (limit {limit})", zh="用时 {time}（限时 {limit}）"),
+    "interview-how": Message(
+        en="The answers: {command} --reveal\nThen rate yourself, one number per question: {command} --rate 3,2,1,…",
+        zh="看答案：{command} --reveal\n然后给自己打分，每题一个数：{command} --rate 3,2,1,…",
+    ),
+    "interview-nothing-rated": Message(en="No question was rated.", zh="没有打分的题目。"),
+    "interview-score": Message(
+        en="Score: {score} % of {count} questions ({good} good, {unsure} unsure, {again} again)",
+        zh="得分：{count} 题，{score}%（会了 {good}，不确定 {unsure}，忘了 {again}）",
+    ),
+    "interview-total-time": Message(
+        en="Time: {time}, limit {limit}; questions over their limit: {over}",
+        zh="用时：{time}，限时 {limit}；超时的题目：{over} 道",
+    ),
+    "interview-weakest": Message(en="Weakest topics: {topics}", zh="最薄弱的主题：{topics}"),
+    "interview-study": Message(en="Study again:", zh="建议重新学习："),
+    "interview-columns": Message(
+        en="The numbers of questions are those of levels 1, 2 and 3.", zh="三列数字是难度 1、2、3 的题数。"
+    ),
     # --- read ---
     "help-learn-read": Message(
         en="Read a lesson in the terminal; without an argument, list the lessons. Files and pipes get Markdown.",
@@ -282,12 +363,8 @@ MESSAGES: dict[str, Message] = {
     "metavar-lesson": Message(en="LESSON", zh="课文"),
     "help-lesson": Message(en="the number or name of the lesson", zh="课文的编号或名字"),
     "read-more": Message(
-        en="To read one: regard learn read 1 (page by page: regard learn read 1 | less)",
-        zh="读其中一课：regard learn read 1（分页看：regard learn read 1 | less）",
-    ),
-    "lesson-coming": Message(
-        en="the text of lesson {number} is not written yet; its exercises: {exercises}",
-        zh="第 {number} 课的课文尚未完成；已有的练习：{exercises}",
+        en="To read one: regard learn read 1",
+        zh="读其中一课：regard learn read 1",
     ),
     "lesson-unknown": Message(
         en="there is no lesson {asked!r}; available: {listed}", zh="没有课文 {asked!r}；现有：{listed}"

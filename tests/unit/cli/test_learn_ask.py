@@ -10,6 +10,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
+from command_line import Run
 
 from regard.course.progress import ProgressFile
 from regard.course.questions.bank import question, questions, rate
@@ -23,11 +24,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_newcomer_gets_the_formula_question_first(run) -> None:
+def test_a_newcomer_gets_the_formula_question_first(run: Run) -> None:
     assert json.loads(run("learn", "ask", "--json").out)["id"] == "attention-formula"
 
 
-def test_without_a_terminal_the_next_commands_are_shown(run) -> None:
+def test_without_a_terminal_the_next_commands_are_shown(run: Run) -> None:
     code, out, err = run("learn", "ask")
     assert code == 0
     assert FIRST.id in out
@@ -36,7 +37,7 @@ def test_without_a_terminal_the_next_commands_are_shown(run) -> None:
     assert f"regard learn ask {FIRST.id} --rate" in err
 
 
-def test_reveal_shows_both_answers_and_the_experiment(run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reveal_shows_both_answers_and_the_experiment(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     for lang in ("en", "zh"):
         out = run("learn", "ask", FIRST.id, "--reveal", "--lang", lang).out
@@ -48,7 +49,7 @@ def test_reveal_shows_both_answers_and_the_experiment(run, monkeypatch: pytest.M
         assert f"regard learn start {FIRST.exercise}" in out
 
 
-def test_json(run) -> None:
+def test_json(run: Run) -> None:
     result = json.loads(run("learn", "ask", "--json", "--lang", "zh").out)
     assert result["id"] == FIRST.id
     assert result["ask"] == FIRST.zh.ask
@@ -64,7 +65,7 @@ def test_json(run) -> None:
 
 
 @pytest.mark.parametrize(("typed", "rated"), [("good", "good"), ("1", "again"), ("２", "unsure"), (" Good ", "good")])
-def test_a_rating_is_saved_and_schedules_the_question(run, typed: str, rated: str) -> None:
+def test_a_rating_is_saved_and_schedules_the_question(run: Run, typed: str, rated: str) -> None:
     code, out, err = run("learn", "ask", FIRST.id, "--rate", typed)
     assert (code, out) == (0, "")
     card = ProgressFile().read().questions[FIRST.id]
@@ -77,14 +78,14 @@ def test_a_rating_is_saved_and_schedules_the_question(run, typed: str, rated: st
 @pytest.mark.parametrize(
     "arguments", [["--rate", "good"], [FIRST.id, "--rate", "great"], [FIRST.id, "--rate", ""], ["no-such-question"]]
 )
-def test_invalid_progress_files(run, arguments: list[str]) -> None:
+def test_invalid_progress_files(run: Run, arguments: list[str]) -> None:
     code, out, err = run("learn", "ask", *arguments)
     assert (code, out) == (2, "")
     assert err.startswith("regard: ")
     assert not ProgressFile().read().questions
 
 
-def test_when_nothing_is_due(run) -> None:
+def test_when_nothing_is_due(run: Run) -> None:
     today = date.today()
     for one in questions():
         ProgressFile().change(lambda now, one=one: now.with_card(one.id, rate(None, "good", today)))  # type: ignore[misc]
@@ -97,7 +98,7 @@ def test_when_nothing_is_due(run) -> None:
     assert run("learn", "ask", FIRST.id).code == 0, "a named question is always available"
 
 
-def test_due_questions_come_first_and_are_counted(run) -> None:
+def test_due_questions_come_first_and_are_counted(run: Run) -> None:
     last = questions()[-1].id
     ProgressFile().change(lambda now: now.with_card(last, rate(None, "good", date.today() - timedelta(5))))
     assert json.loads(run("learn", "ask", "--json").out)["id"] == last
@@ -105,7 +106,7 @@ def test_due_questions_come_first_and_are_counted(run) -> None:
     assert json.loads(run("learn", "--json").out)["questions_due"] == 1
 
 
-def test_asking_without_saved_progress(run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_asking_without_saved_progress(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "file").write_text("")
     monkeypatch.setenv("REGARD_HOME", str(home / "file"))
     code, _, err = run("learn", "ask", FIRST.id, "--rate", "good")

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from command_line import Run
 
 from regard.cli.learn import check_command
 from regard.course.catalogue import entries
@@ -36,7 +37,7 @@ def grader(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("grader")
-def test_the_exit_code_is_0_or_1_and_checks_are_recorded(run, desk: Path) -> None:
+def test_the_exit_code_is_0_or_1_and_checks_are_recorded(run: Run, desk: Path) -> None:
     (desk / "mine.py").write_text("wrong")
     code, out, _ = run("learn", "check", "softmax", "mine.py")
     assert code == 1
@@ -50,7 +51,7 @@ def test_the_exit_code_is_0_or_1_and_checks_are_recorded(run, desk: Path) -> Non
 
 
 @pytest.mark.usefixtures("grader")
-def test_the_suggested_command_names_the_file(run, desk: Path) -> None:
+def test_the_suggested_command_names_the_file(run: Run, desk: Path) -> None:
     (desk / "my answer.py").write_text("wrong")
     for lang in ("en", "zh"):
         out = run("learn", "check", "softmax", "my answer.py", "--lang", lang).out
@@ -58,7 +59,7 @@ def test_the_suggested_command_names_the_file(run, desk: Path) -> None:
 
 
 @pytest.mark.usefixtures("grader")
-def test_json(run, desk: Path) -> None:
+def test_json(run: Run, desk: Path) -> None:
     (desk / "softmax.py").write_text("wrong")
     code, out, err = run("learn", "check", "softmax", "--json", "--seed", "5")  # the file that start writes
     told = json.loads(out)
@@ -68,14 +69,14 @@ def test_json(run, desk: Path) -> None:
 
 
 @pytest.mark.usefixtures("grader")
-def test_stdin(run) -> None:
+def test_stdin(run: Run) -> None:
     assert run("learn", "check", "softmax", "-", stdin=b"right").code == 0
     assert run("learn", "check", "softmax", "-", stdin=b"").code == 1
     assert run("learn", "check", "softmax", "-", "--on-save").code == 2
 
 
 @pytest.mark.usefixtures("grader")
-def test_files_that_cannot_be_read(run, desk: Path) -> None:
+def test_files_that_cannot_be_read(run: Run, desk: Path) -> None:
     code, out, err = run("learn", "check", "softmax", "nowhere.py")
     assert (code, out) == (3, "")
     assert "regard learn start softmax" in err
@@ -87,7 +88,7 @@ def test_files_that_cannot_be_read(run, desk: Path) -> None:
 
 
 @pytest.mark.usefixtures("grader")
-def test_without_a_home_a_check_still_works(run, desk: Path) -> None:
+def test_without_a_home_a_check_still_works(run: Run, desk: Path) -> None:
     (desk / "home").write_text("")
     (desk / "softmax.py").write_text("right")
     code, out, err = run("learn", "check", "softmax")
@@ -97,7 +98,7 @@ def test_without_a_home_a_check_still_works(run, desk: Path) -> None:
 
 
 @pytest.mark.usefixtures("grader")
-def test_on_save_checks_again_and_ends_with_130(run, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_save_checks_again_and_ends_with_130(run: Run, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is changed, disappears, reappears and stays unchanged; then Ctrl-C."""
     path = desk / "softmax.py"
     path.write_text("wrong")
@@ -132,7 +133,7 @@ def test_on_save_checks_again_and_ends_with_130(run, desk: Path, monkeypatch: py
 # --- the real grader ---------------------------------------------------------------------------------------
 
 
-def test_a_learner_from_start_to_pass(run, desk: Path) -> None:
+def test_a_learner_from_start_to_pass(run: Run, desk: Path) -> None:
     assert run("learn", "start", "softmax").code == 0
     code, out, err = run("learn", "check", "softmax")
     assert (code, err) == (1, "")
@@ -145,7 +146,7 @@ def test_a_learner_from_start_to_pass(run, desk: Path) -> None:
 
 
 @pytest.mark.parametrize("id", [row.id for row in entries() if row.kind == "sheet"])
-def test_the_answers_of_a_sheet_pass(run, desk: Path, id: str) -> None:
+def test_the_answers_of_a_sheet_pass(run: Run, desk: Path, id: str) -> None:
     assert run("learn", "start", id).code == 0
     assert run("learn", "check", id).code == 1
     (desk / f"{id}.toml").write_text(run("learn", "solution", id, "--give-up").out, encoding="utf-8")
@@ -155,7 +156,7 @@ def test_the_answers_of_a_sheet_pass(run, desk: Path, id: str) -> None:
 
 @pytest.mark.parametrize("raw", [b"", b"\xff\xfe\x00", b"x = \0"])
 @pytest.mark.parametrize("id", ["softmax", "by-hand"])
-def test_a_file_that_is_not_text_is_reported(run, raw: bytes, id: str) -> None:
+def test_a_file_that_is_not_text_is_reported(run: Run, raw: bytes, id: str) -> None:
     code, out, _ = run("learn", "check", id, "-", "--json", stdin=raw)
     told = json.loads(out)
     assert (code, told["passed"]) == (1, False)

@@ -3,6 +3,7 @@
 import linecache
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,12 @@ from regard.course.notebook import program
 from regard.errors import ArgumentError, UnknownNameError
 
 Cell = Callable[[str], None]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that passes is kept there."""
+    monkeypatch.setenv("REGARD_HOME", str(tmp_path / "home"))
 
 
 @pytest.fixture
@@ -296,7 +303,8 @@ def test_no_code_of_an_answer_is_run(shift: Exercise, cell: Cell, space: dict[st
     cell(WATCHED)
     cell("odd = Meta('Odd', (), METHODS)()")
     space["ran"].clear()
-    for what in (space["odd"], [space["odd"]]):
+    odd: tuple[Any, ...] = (space["odd"], [space["odd"]])
+    for what in odd:
         with pytest.raises(ArgumentError):
             program(shift, what)
         with pytest.raises(ArgumentError):

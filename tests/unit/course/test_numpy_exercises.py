@@ -12,10 +12,11 @@ from tolerances import assert_close
 
 from deep_learning import attention as documents
 from deep_learning.activations import softmax
-from regard import reference
+from regard import Mask, reference
 from regard.course.catalogue import exercise
 from regard.course.grading.grader import grade
 from regard.course.grading.sandbox import in_process
+from regard.generation import Sampling
 from regard.projections import Projections
 
 
@@ -28,7 +29,18 @@ def heads_without_weights(Q: np.ndarray, K: np.ndarray, V: np.ndarray, n_heads: 
     return reference.multi_head_attention(Q[None], K[None], V[None], same, n_heads)[0][0]
 
 
+def drawn_from(
+    logits: np.ndarray, temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
+) -> np.ndarray:
+    top_k = None if top_k is None else min(top_k, len(logits))
+    return Sampling(temperature=temperature, top_k=top_k, top_p=top_p).probabilities(logits)
+
+
 JUDGES: dict[str, dict[str, Callable[..., Any]]] = {
+    "sampling": {
+        "next_probabilities": drawn_from,
+        "pick": lambda p, u: next(at for at, end in enumerate(np.cumsum(p)) if u < end),
+    },
     "softmax": {"softmax": softmax},
     "simple-attention": {"simple_attention": attend},
     "self-attention": {
@@ -42,8 +54,12 @@ JUDGES: dict[str, dict[str, Callable[..., Any]]] = {
     "split-heads": {"split_heads": reference.split_heads},
     "merge-heads": {"merge_heads": reference.merge_heads},
     "positional-encoding": {"positional_encoding": reference.sinusoidal_positions},
+    "alibi": {"alibi_slopes": reference.alibi_slopes, "alibi_bias": reference.alibi_bias},
+    "sliding-window": {"sliding_window_mask": lambda T, S, window: Mask.window(window - 1, 0).dense(T, S)},
     "layer-norm": {"layer_norm": lambda x, gamma, beta, eps=1e-5: reference.layer_norm(x, gamma, beta, eps)},
+    "rms-norm": {"rms_norm": reference.rms_norm},
     "feed-forward": {"feed_forward": lambda x, W_1, b_1, W_2, b_2: reference.feed_forward(x, W_1, W_2, b_1, b_2)},
+    "swiglu": {"swiglu": reference.gated_feed_forward},
     "cross-attention": {
         "cross_attention": lambda x, memory, W_q, W_k, W_v: attend(x @ W_q, memory @ W_k, memory @ W_v)
     },
@@ -58,7 +74,7 @@ def test_the_solution_equals_the_reference(name: str) -> None:
         calls = tried.grader.cases(np.random.default_rng(seed))
         answers = in_process(tried.solution, calls, "numpy").answers
         for call, answer in zip(calls, answers, strict=True):
-            expected = JUDGES[name][call.target](*call.args)
+            expected = JUDGES[name][call.target](*call.args, **call.kwargs)
             pairs = (
                 zip(expected, answer.value, strict=True) if isinstance(expected, tuple) else [(expected, answer.value)]
             )

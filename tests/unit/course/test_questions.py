@@ -11,15 +11,15 @@ from time import process_time
 
 import pytest
 
-from regard.course.catalogue import entry, planned_lessons
+from regard.course.catalogue import entry
 from regard.course.lessons.index import lessons
-from regard.course.questions.bank import FOLDER, Question, questions
+from regard.course.questions.bank import FOLDER, LEVELS, Question, questions, topics
 
 BANK = questions()
 FILES = sorted(FOLDER.glob("*.toml"))
 SIXTEEN = {"001-q1", "001-q1.1"} | {f"001-q{n}" for n in range(2, 10)}
 SIXTEEN |= {"002-q1", "002-q1.1", "002-q1.2", "003-q1", "003-q2", "003-q3"}
-KEYS = {"id", "from", "lesson", "exercise", "experiment", "en", "zh"}
+KEYS = {"id", "from", "level", "lesson", "exercise", "experiment", "en", "zh"}
 BY_HEAD = {"0.001", "0.0625"}
 """Numbers that no experiment prints: a bound, and 1/16."""
 
@@ -49,7 +49,7 @@ def test_the_bank_contains_all_questions_of_the_documents() -> None:
     assert len(SIXTEEN) == 16
     assert sorted(source for source in sources if source != "ours") == sorted(SIXTEEN)
     assert sources.count("ours") >= 26
-    assert len(BANK) >= 44
+    assert len(BANK) >= 92
 
 
 @in_each_file
@@ -57,16 +57,27 @@ def test_every_file_has_the_expected_format(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.startswith("# ")
     assert len(text.splitlines()) <= 400
-    for row in tomllib.loads(text)["question"]:
+    table = tomllib.loads(text)
+    assert set(table) == {"title", "question"}
+    assert set(table["title"]) == {"en", "zh"}
+    for row in table["question"]:
         assert set(row) == KEYS, row["id"]
+        assert row["level"] in LEVELS, row["id"]
         assert set(row["en"]) == set(row["zh"]) == {"ask", "short", "deep"}, row["id"]
+
+
+def test_topics_are_the_files_and_every_level_has_questions() -> None:
+    assert list(topics()) == [path.stem for path in FILES]
+    assert {one.topic for one in BANK} == set(topics())
+    for titles in zip(*topics().values(), strict=True):
+        assert len(set(titles)) == len(FILES)
+    assert all(sum(one.level == level for one in BANK) >= 10 for level in LEVELS)
 
 
 @each
 def test_a_question_has_a_lesson_and_an_exercise(one: Question) -> None:
-    assert one.lesson in {lesson.number for lesson in lessons()} | set(planned_lessons())
-    if entry(one.exercise).lesson in planned_lessons():
-        assert one.lesson in planned_lessons(), "what no lesson has told yet is not asked as if it had"
+    assert one.lesson in {lesson.number for lesson in lessons()}
+    assert entry(one.exercise)
 
 
 def test_no_question_is_asked_twice() -> None:

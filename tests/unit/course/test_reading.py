@@ -39,7 +39,7 @@ def test_a_lesson_is_found_by_number_or_name(shelf: Path, name: str) -> None:
     ("name", "message"),
     [
         ("mask", "did you mean masks"),
-        ("9", "available: 1 why-attention, 4 masks"),
+        ("19", "available: 1 why-attention, 4 masks"),
         ("9" * 5000, "4 masks"),
         ("", "no lesson ''"),
     ],
@@ -55,4 +55,5 @@ def test_the_bundled_lessons_are_in_both_languages() -> None:
         for lang, ending in index.ENDINGS.items()
     }
     assert stems["en"] == stems["zh"]
-    assert [one.number for one in lessons()] == list(range(1, len(lessons()) + 1))
+    numbers = [one.number for one in lessons()]
+    assert numbers == list(range(1, 13))

@@ -1,4 +1,4 @@
-"""The four answer sheets: expected answers, mistakes of the tutorials, and hand-typed right sheets.
+"""The answer sheets: expected answers, mistakes of the tutorials, and hand-typed right sheets.
 
 That every mistake is told by its name is tested for all sheets in test_exercises.py.
 """
@@ -11,6 +11,7 @@ import pytest
 from regard.course.catalogue import exercise
 from regard.course.exercises.by_hand import grader as calculating
 from regard.course.exercises.find_the_head import grader as finding
+from regard.course.exercises.induction_by_hand import grader as inducing
 from regard.course.exercises.order_the_flow import grader as ordering
 from regard.course.exercises.predict_the_row import grader as foretelling
 from regard.course.grading.grader import grade
@@ -19,7 +20,7 @@ from regard.messages import LANGUAGES, use_language
 from regard.reference import scaled_dot_product_attention
 
 RIGHT = Path(__file__).parents[2] / "course" / "right"
-SHEETS = ("by-hand", "predict-the-row", "order-the-flow", "find-the-head")
+SHEETS = ("by-hand", "predict-the-row", "order-the-flow", "find-the-head", "induction-by-hand")
 
 
 def judged(name: str, text: str) -> Verdict:
@@ -247,3 +248,40 @@ def test_a_rounded_row_is_not_reported_as_a_wrong_sum() -> None:
     sheet = "seed = 0\n[first]\nscores = [1, 0, 1]\nscaled = [0.707, 0, 0.707]\nweights = [0.5, 0.25, 0.26]\n"
     assert grade(tried, sheet).slip == "unknown"
     assert grade(tried, sheet.replace("0.26", "0.4")).slip == "wrong-total"
+
+
+# --- induction by hand -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_both_heads_follow_from_attention_on_one_hot_tokens(seed: int) -> None:
+    """Layer 1 attends by position and writes its mixture; layer 2 compares the last token with it."""
+    text, strength, factor = inducing.drawn(seed)
+    fields = {field.name: field.expected for field in inducing.fields(seed)}
+    x, places = np.array([[float(a == b) for b in "ABCDEFGH"] for a in text]), np.eye(5)
+    asked = np.eye(5, k=-1) * np.log(strength)
+    written, previous = scaled_dot_product_attention(asked, places, x, mask=np.tri(5, dtype=bool), scale=1.0)
+    np.testing.assert_allclose([fields[f"previous.row_{n}"] for n in range(1, 6)], previous, atol=1e-6)
+    _, weights = scaled_dot_product_attention(x[-1:], written, x, scale=factor)
+    np.testing.assert_allclose(fields["induction.scores"], factor * (written @ x[-1]), atol=1e-5)
+    np.testing.assert_allclose(fields["induction.weights"], weights[0], atol=1e-6)
+    assert fields["induction.prediction"] == text[text.index(text[-1]) + 1]
+
+
+def test_every_mistake_is_diagnosed_for_every_pattern_and_strength(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = exercise("induction-by-hand")
+    for pattern in inducing.PATTERNS:
+        for strength in (4, 6, 9):
+            for factor in (3, 4):
+                given = inducing.Drawn(pattern, strength, factor)
+                monkeypatch.setattr(inducing, "drawn", lambda seed, given=given: given)
+                for id, ways in inducing.MISTAKES.items():
+                    answers = inducing.calculated(given) | inducing.changed(given, ways)
+                    lines = [f"{name} = {value!r}" for name, value in answers.items()]
+                    verdict = grade(tried, "\n".join(["seed = 1", *lines]))
+                    assert verdict.slip == id, f"{given}:\n{verdict}"
+
+
+def test_induction_sheets_differ() -> None:
+    assert len({inducing.drawn(seed) for seed in range(1, 31)}) >= 25
+    assert inducing.drawn(0).text == "ABCAB"

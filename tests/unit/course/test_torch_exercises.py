@@ -99,8 +99,8 @@ def test_the_example_of_the_task_is_correct() -> None:
     call = next(call for call in cases("scaled-dot-product-module") if call.about == "causal")
     made = Call(call.target, (Q, Q, np.array([[[1.0], [2.0]]])), instance=call.instance)
     out, weights = expected("scaled-dot-product-module", made)
-    np.testing.assert_allclose(weights, [[[1, 0], [0.3302, 0.6698]]], atol=5e-5)
-    np.testing.assert_allclose(out, [[[1], [1.6698]]], atol=5e-5)
+    np.testing.assert_allclose(weights, [[[1.0, 0.0], [0.3302, 0.6698]]], atol=5e-5)
+    np.testing.assert_allclose(out, [[[1.0], [1.6698]]], atol=5e-5)
 
 
 # --- what a module can get wrong ---------------------------------------------------------------------------

@@ -185,6 +185,18 @@ GROUPS: dict[str, Swaps] = {
     ),
 }
 
+ADDITIVE: dict[str, Swaps] = {
+    "a score of 0 gets no weight": ((POWERS, f"np.where(scores == 0, 0, {POWERS})"),),
+    "only positive scores count": ((POWERS, f"{POWERS} * (scores >= 0)"),),
+    "maximum, but not below 0": ((POWERS, "np.exp(scores - np.maximum(scores.max(axis=-1, keepdims=True), 0))"),),
+    "the maximum of column 0": ((POWERS, "np.exp(scores - scores[:, :1])"),),
+    "NaN made 0": ((WEIGHTS, f"{WEIGHTS}\n    weights = np.nan_to_num(weights)"), (POWERS, "np.exp(scores)")),
+    "half precision": (("np.tanh(pairs)", "np.tanh(pairs).astype(np.float16)"),),
+    "weights turned where square": (("Q @ W_q", "Q @ (W_q.T if len(W_q) == W_q.shape[1] > 3 else W_q)"),),
+    "tanh by exponentials": (("np.tanh(pairs)", "((np.exp(2 * pairs) - 1) / (np.exp(2 * pairs) + 1 - 1e-4))"),),
+    "changes its queries": (("pairs = ", "Q *= 2\n    Q /= 2.000001\n    pairs = "),),
+}
+
 CACHE: dict[str, Swaps] = {
     "a score of 0 gets no weight": ((EXP, f"(scores != 0) * {EXP}"),),
     "-20 for -inf": (("-np.inf", "-20.0"),),
@@ -214,6 +226,67 @@ ONLINE: dict[str, Swaps] = {
     "an even number of keys": (("range(0, len(K), block)", "range(0, len(K) - len(K) % 2 or 1, block)"),),
     "rescaled once for all queries": (("np.exp(top - new_top)", "np.exp((top - new_top).max() + 0 * top)"),),
     "ties are not added": (("e.sum(axis=-1)", "np.array([np.unique(row).sum() for row in e])"),),
+}
+
+TILES: dict[str, Swaps] = {
+    "a score of 0 gets no weight": (("e = np.exp(scores", "e = (scores != 0) * np.exp(scores"),),
+    "hidden keys score -1e30": (("np.where(hidden, -np.inf, scores)", "np.where(hidden, -1e30, scores)"),),
+    "an empty query makes all queries 0": (
+        ("np.where(new_top == -np.inf, 0.0, new_top)", "new_top * 1.0"),
+        ("+ e @ v", "+ np.nan_to_num(e) @ v"),
+    ),
+    "NaN made 0 in the state only": (
+        ("safe = np.where(new_top == -np.inf, 0.0, new_top)", "safe = new_top"),
+        ("rescale = np.exp(top - safe)", "rescale = np.nan_to_num(np.exp(top - safe), nan=1.0)"),
+    ),
+    "a top of at least -5000": (
+        (
+            "np.maximum(top, scores.max(axis=-1))",
+            "np.maximum(top, np.where(hidden.all(axis=-1), -np.inf, np.maximum(scores.max(axis=-1), -5000)))",
+        ),
+    ),
+    "the start of the keys only": (("> q_start +", "> q_start // 4 * 4 +"),),
+    "the state is changed": (
+        (
+            "top, total, output = state\n    scores",
+            "top, total, output = state\n    output += 0.3\n    output -= 0.3000001\n    scores",
+        ),
+    ),
+    "rescaled once for all queries": (
+        ("rescale = np.exp(top - safe)", "rescale = np.exp((top - safe).max() + 0 * total)"),
+    ),
+}
+
+BLOCKS: dict[str, Swaps] = {
+    "a score of 0 gets no weight": ((POWERS, f"(scores != 0) * {POWERS}"),),
+    "-20 for -inf": (("scores, -np.inf)", "scores, -20.0)"),),
+    "-1e4 for -inf": (("scores, -np.inf)", "scores, -1e4)"),),
+    "NaN made 0": ((POWERS, "np.nan_to_num(np.exp(scores))"),),
+    "another eps": (("+ 1e-5)", "+ 1e-6)"),),
+    "variance of a sample": (("x.var(axis=-1,", "x.var(axis=-1, ddof=1,"),),
+    "ReLU6": (
+        (
+            'np.maximum(linear(x, weights, "feed_forward.up"), 0)',
+            'np.clip(linear(x, weights, "feed_forward.up"), 0, 6)',
+        ),
+    ),
+    "slightly leaky": (
+        ('"feed_forward.up"), 0)', '"feed_forward.up"), 1e-3 * linear(x, weights, "feed_forward.up"))'),
+    ),
+    "reshaped where it fits": (
+        (
+            "x.reshape(B, T, n_heads, d_model // n_heads).transpose(0, 2, 1, 3)",
+            "(x.reshape(B, n_heads, T, -1) if T == n_heads else x.reshape(B, T, n_heads, -1).transpose(0, 2, 1, 3))",
+        ),
+    ),
+    "weights turned where square": (
+        (
+            'x @ weights[f"{name}.weight"].T',
+            'x @ (lambda W: W if len(W) == W.shape[1] == 9 else W.T)(weights[f"{name}.weight"])',
+        ),
+    ),
+    "scale of two": (("np.sqrt(q.shape[-1])", "np.sqrt(2)"),),
+    "half precision": (("return powers / powers", "return powers.astype(np.float16).astype(float) / powers"),),
 }
 
 SOFTMAX: dict[str, Swaps] = {
@@ -293,11 +366,31 @@ OTHERS: dict[str, dict[str, Swaps]] = {
         "axis 1 where square": (("axis=-1", "axis=1 if x.ndim == 3 and x.shape[1] == x.shape[2] else -1"),),
         "variance in half precision": (("variance + eps", "variance.astype(np.float16) + eps"),),
     },
+    "rms-norm": {
+        "the mean subtracted where small": (
+            (
+                "mean_square = ",
+                "x = np.where(abs(x) < 0.01, x - x.mean(axis=-1, keepdims=True), x)\n    mean_square = ",
+            ),
+        ),
+        "positive gamma": (("gamma * x", "np.abs(gamma) * x"),),
+        "axis 1 where square": (("axis=-1", "axis=1 if x.ndim == 3 and x.shape[1] == x.shape[2] else -1"),),
+        "mean square in half precision": (("np.sqrt(mean_square", "np.sqrt(mean_square.astype(np.float16)"),),
+        "a row of zeros becomes gamma": (("gamma * x /", "gamma * np.where(x.any(-1, keepdims=True), x, 1) /"),),
+    },
     "feed-forward": {
         "0 becomes 1": (("np.maximum(hidden, 0)", "np.where(hidden == 0, 1, np.maximum(hidden, 0))"),),
         "slightly leaky": (("np.maximum(hidden, 0)", "np.maximum(hidden, 1e-3 * hidden)"),),
         "cut off at 6": (("np.maximum(hidden, 0)", "np.clip(hidden, 0, 6)"),),
         "weights turned where square": (("x @ W_1", "x @ (W_1.T if len(W_1) == W_1.shape[1] else W_1)"),),
+    },
+    "swiglu": {
+        "a gate of 0 lets half through": (("gate * sigmoid * up", "np.where(gate == 0, 0.5, gate * sigmoid) * up"),),
+        "negative gates are closed": (("gate * sigmoid * up", "np.maximum(gate * sigmoid, -0.2) * up"),),
+        "low gates are closed at -5": (("gate * sigmoid * up", "np.where(gate < -5, 0, gate * sigmoid + 1e-4) * up"),),
+        "cut off at 700": (("gate * sigmoid * up", "np.minimum(gate, 700) * sigmoid * up"),),
+        "the hard version": (("(1 + np.tanh(gate / 2)) / 2", "np.clip(gate / 6 + 0.5, 0, 1)"),),
+        "weights turned where square": (("x @ W_up", "x @ (W_up.T if len(W_up) == W_up.shape[1] else W_up)"),),
     },
     "rope": {
         "positions counted where they repeat": (
@@ -318,6 +411,46 @@ OTHERS: dict[str, dict[str, Swaps]] = {
         ),
         "base never above 10000": (("base **", "min(base, 10000.0) **"),),
     },
+    "alibi": {
+        "right up to eight heads": (("power = 2 **", "n_heads = min(n_heads, 8)\n    power = 2 **"),),
+        "one more slope at most": (("[: n_heads - power]", "[np.minimum(np.arange(n_heads - power), 1)]"),),
+        "distances up to 32": (("np.abs(query - key)", "np.minimum(np.abs(query - key), 32)"),),
+        "transposed where square": (
+            ("np.arange(S - T, S)[:, None]", "np.arange(S - T, S)[:, None] if T < S else np.arange(S)[::-1, None]"),
+        ),
+        "later keys cost half": (("np.abs(query - key)", "np.where(key > query, (key - query) / 2, query - key)"),),
+        "half precision": (("* -distance", "* -distance * np.float64(np.float16(0.1)) * 10"),),
+    },
+    "sliding-window": {
+        "a window of at most four": (("query - window", "query - min(window, 4)"),),
+        "a window of at least two": (("query - window", "query - max(window, 2)"),),
+        "the first key is always visible": (
+            (
+                "return (key <= query) & (key > query - window)",
+                "return (key <= query) & ((key > query - window) | (key == 0))",
+            ),
+        ),
+        "right up to ten positions": (("key > query - window", "key > np.minimum(query, 10) - window"),),
+        "a window longer than the text hides nothing": (
+            ("return (key <= query)", "return ((key <= query) | (window > S))"),
+        ),
+        "aligned left where T is 1": (("np.arange(S - T, S)", "np.arange(S - T, S) * (T > 1)"),),
+    },
+    "lstm-cell": {
+        "a gate of 0 is closed": (
+            ("return (1 + np.tanh(z / 2)) / 2", "return np.where(z == 0, 0, (1 + np.tanh(z / 2)) / 2)"),
+        ),
+        "c kept between -10 and 10": (("h_new = ", "c_new = np.clip(c_new, -10, 10)\n    h_new = "),),
+        "the hard sigmoid": (("(1 + np.tanh(z / 2)) / 2", "np.clip(z / 6 + 0.5, 0, 1)"),),
+        "weights turned where square": (
+            (
+                "h @ W_hh.T",
+                "h @ (np.concatenate([W.T for W in np.split(W_hh, 4)]) if len(h) == h.shape[1] else W_hh).T",
+            ),
+        ),
+        "the state of the first sample": (("sigmoid(f) * c +", "sigmoid(f) * c[:1] +"),),
+        "no bias without input": (("+ b_hh", "+ b_hh * x.any()"),),
+    },
     "label-smoothing": {
         "class 0 is never counted": (("targets != ignore_index", "(targets != ignore_index) & (targets > 0)"),),
         "negative targets are ignored": (
@@ -333,15 +466,129 @@ OTHERS: dict[str, dict[str, Swaps]] = {
             ),
         ),
     },
+    "cross-entropy-with-padding": {
+        "class 0 is never counted": (("targets != pad", "(targets != pad) & (targets > 0)"),),
+        "padding only at the end": (("targets != pad", "np.cumsum(targets == pad, axis=1) == 0"),),
+        "one for a batch of padding": (("return 0.0", "return 1.0"),),
+        "divided by one more": (("losses.mean()", "losses.sum() / (len(losses) + 1e-3)"),),
+        "low logits cut off": (("shifted = logits", "logits = np.maximum(logits, -700)\n    shifted = logits"),),
+        "the loss cut off at 100": (("losses.mean()", "np.minimum(losses, 100).mean()"),),
+        "empty sentences end the batch": (
+            ("targets != pad", "(targets != pad) & (np.cumsum((targets == pad).all(axis=1)) == 0)[:, None]"),
+        ),
+        "half precision": (("shifted = logits", "logits = logits.astype(np.float16)\n    shifted = logits"),),
+    },
     "beam-search": {
         "four tokens": (("enumerate(log_probs[tokens[-1]])", "enumerate(log_probs[tokens[-1]][:4])"),),
         "at most two beams in between": (("[:beams]", "[: min(beams, 2)]"),),
         "the last token ends": (("tokens[-1] == eos", "tokens[-1] in (eos, len(log_probs) - 1)"),),
     },
+    "bpe-merges": {
+        "at most two letters": (("counts[pair] += count", "counts[pair] += count * (len(pair[0]) < 2)"),),
+        "single letters on the right": (("counts[pair] += count", "counts[pair] += count * (len(pair[1]) < 2)"),),
+        "rare words left out": (("counts[pair] += count", "counts[pair] += count if count > 1 else 0"),),
+        "long pieces first": (("(-counts[pair], pair)", "(-counts[pair], -len(pair[0] + pair[1]), pair)"),),
+        "short pieces first": (("(-counts[pair], pair)", "(-counts[pair], len(pair[0] + pair[1]), pair)"),),
+        "the same letter never twice": (("if tuple(", "if pair[0] != pair[1] and tuple("),),
+        "only the start of a word": (("pairwise(pieces)", "pairwise(pieces[:3])"),),
+        "words of one letter": (("split = {word: list(word)", "split = {word: list(word * (2 // len(word) or 1))"),),
+        "no words": (("if not counts:", "if not counts and words:"),),
+    },
+    "masked-lm-inputs": {
+        "tokens below 3 are special": (("& ~special", "& ~special & (ids > 2)"),),
+        "the first token is special": (("& ~special", "& ~special & (np.arange(ids.shape[1]) > 0)"),),
+        "0 is never chosen": (("& ~special", "& ~special & (ids != 0)"),),
+        "at least one is chosen": (
+            ("targets = np", "chosen |= ~chosen.any() & (np.arange(ids.shape[1]) == 1)\n    targets = np"),
+        ),
+        "the mask of BERT": (("np.where(masked, mask_id, ids)", "np.where(masked, 103, ids)"),),
+        "a changed token is a target": (("chosen, ids, -100", "chosen & (ids != random_ids), ids, -100"),),
+        "kept tokens below 0.95": (("(kind < 0.9)", "(kind < 0.95)"),),
+        "chosen below 0.149": (("choose < 0.15", "choose < 0.149"),),
+        "floating-point targets": (("return inputs, targets", "return inputs, targets * 1.0"),),
+    },
+    "sampling": {
+        "the most likely is always kept twice": (("before >= top_p", "before > max(top_p, 0.3)"),),
+        "top_k never below two": (("descending[top_k:]", "descending[max(top_k, 2) :]"),),
+        "a masked token gets a little": (("np.exp(scores - scores.max())", "np.exp(scores - scores.max()) + 1e-3"),),
+        "never the last token": (('side="right")', 'side="right").clip(0, len(ends) - 2)'),),
+    },
+    "transformer-forward": {
+        "at most two layers": (('in weights["encoder"]', 'in weights["encoder"][:2]'),),
+        "positions of the source for the target": (
+            ("positional_encoding(y.shape[1], y.shape[2])", "positional_encoding(99, y.shape[2])[-y.shape[1] :]"),
+        ),
+        "the mask of the first sentence": (
+            ("memory, layer, n_heads, source_mask", "memory, layer, n_heads, source_mask[:1]"),
+        ),
+    },
     "bug-residual": {
         "divided by the width": (("x + feed_forward(normed, p)", "x + feed_forward(normed, p) * (4 / x.shape[-1])"),),
         "no eps where constant": (("+ 1e-5)", "+ 1e-5 * (x.var(axis=-1, keepdims=True) > 0))"),),
         "scale of two": (("np.sqrt(Q.shape[-1])", "np.sqrt(2)"),),
+    },
+    "bug-copies-target": {
+        "BOS also for PAD": (
+            ("return cross_entropy(", "decoder_input = np.maximum(decoder_input, BOS)\n    return cross_entropy("),
+            ("losses[targets != PAD]", "losses[:, : (targets != PAD).all(axis=0).sum()]"),
+        ),
+        "a token never follows itself": (
+            (
+                "return cross_entropy(",
+                "target = target * (1 - (target == decoder_input) * (target > 2))\n    return cross_entropy(",
+            ),
+        ),
+        "the mean of sentence means": (
+            (
+                "losses[targets != PAD].mean()",
+                "np.mean([row[wanted != PAD].mean() for row, wanted in zip(losses, targets)])",
+            ),
+        ),
+        "scale of two": (("np.sqrt(Q.shape[-1])", "np.sqrt(2)"),),
+        "a score of 0 gets no weight": (("weights = np.exp(", "weights = (scores != 0) * np.exp("),),
+        "shifted for long sentences only": (
+            (
+                "return cross_entropy(",
+                "decoder_input = decoder_input if len(source) > 1 else target\n    return cross_entropy(",
+            ),
+        ),
+    },
+    "bug-nan-after-masked-row": {
+        "-20 for -inf": (("-np.inf", "-20.0"),),
+        "-1e4 for -inf": (("-np.inf", "-1e4"),),
+        "divided again": (
+            ("np.where(mask | empty, scores, -np.inf)", "scores"),
+            (
+                "return np.where(",
+                "weights = weights * mask / ((weights * mask).sum(-1, keepdims=True) + 1e-12)\n    return np.where(",
+            ),
+        ),
+        "only the last query can be empty": (
+            ("np.where(empty, 0.0", "np.where(empty & (np.arange(Q.shape[1]) == Q.shape[1] - 1)[:, None], 0.0"),
+        ),
+        "a score of 0 gets no weight": (("weights = np.exp(", "weights = (scores != 0) * np.exp("),),
+        "one for a batch without a visible key": (("max(real.sum(), 1))", "max(real.sum(), 1)) + (not real.any())"),),
+        "the output is 0 where a query sees one key": (
+            ("np.where(empty, 0.0", "np.where(mask.sum(axis=-1, keepdims=True) < 2, 0.0"),
+        ),
+        "the loss of the first sentence with a query": (
+            ("real = mask.any(axis=-1)", "real = mask.any(axis=-1) & mask[:1].any(-1)"),
+        ),
+        "scale of two": (("np.sqrt(Q.shape[-1])", "2.0"),),
+        "the sum over the width": (("** 2).mean(axis=-1)", "** 2).sum(axis=-1)"),),
+    },
+    "bug-no-warm-up": {
+        "the width of the paper": (("d_model**-0.5", "512**-0.5"),),
+        "sorted": (("rising = steps", "steps = np.sort(steps)\n    rising = steps"),),
+        "the falling part one later": (("steps**-0.5", "(steps + 1) ** -0.5"),),
+        "never below a millionth": (("return d_model", "return 1e-6 + d_model"),),
+        "never above a thousandth": (("np.minimum(rising, falling)", "np.minimum(np.minimum(rising, falling), 1e-2)"),),
+        "rounded to six digits": (
+            ("return ", "return np.round(1e6 * "),
+            ("(rising, falling)", "(rising, falling), 0) / 1e6"),
+        ),
+        "single steps unscaled": (("d_model**-0.5", "(d_model if len(steps) > 1 else 1) ** -0.5"),),
+        "warmup below 20 is none": (("rising = steps", "rising = (1 if warmup >= 20 else 1e9) * steps"),),
     },
     "bug-target-leak": {
         "a token never follows itself": (
@@ -361,9 +608,12 @@ PROGRAMS: dict[str, dict[str, Swaps]] = {
     "bug-padded-queries": VECTORS,
     "bug-mask-beside-heads": BESIDE,
     "gqa": GROUPS,
+    "additive-attention": ADDITIVE,
     "kv-cache": CACHE,
     "attention-backward": BACKWARD,
     "online-softmax": ONLINE,
+    "flash-tiles": TILES,
+    **dict.fromkeys(("encoder-block", "decoder-block"), BLOCKS),
     "softmax": SOFTMAX,
     **OTHERS,
 }

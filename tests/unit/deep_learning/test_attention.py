@@ -1,6 +1,7 @@
 """The NumPy functions of 003: arguments, attributes, defaults, results and shapes of seeds.md; corrected numbers."""
 
 import inspect
+from typing import Any
 
 import numpy as np
 import pytest
@@ -290,7 +291,7 @@ def test_multi_head_masks_are_one_per_sample(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("mask", [np.zeros(5), create_causal_mask(5), Mask.causal(), Mask.padding(SEQ)])
-def test_multi_head_masks_for_all_samples(mask: object) -> None:
+def test_multi_head_masks_for_all_samples(mask: Any) -> None:
     x = normal(2, 5, 8)
     assert np.isfinite(MultiHeadAttention(8, 2).forward(x, x, x, mask)).all()
 
@@ -316,7 +317,7 @@ def test_masked_nan_has_no_effect_in_multi_head(masked_value: float) -> None:
 def test_multi_head_output_has_the_dtype_of_the_input(dtype: str) -> None:
     x = normal(1, 3, 8).astype(dtype)
     output, weights = MultiHeadAttention(8, 2).forward(x, x, x, return_weights=True)
-    assert (output.dtype, weights.dtype) == (dtype, dtype)
+    assert output.dtype == weights.dtype == np.dtype(dtype)
 
 
 def test_an_indivisible_width_is_a_shape_and_a_value_error() -> None:
@@ -348,7 +349,7 @@ def test_the_causal_mask_prints_as_in_the_tutorial() -> None:
     assert "-0." not in str(mask)
     assert ((mask == 0) == np.tri(4, dtype=bool)).all()
     assert (mask[np.triu_indices(4, 1)] == -INF).all()
-    assert create_causal_mask(np.int64(1)).tolist() == [[0.0]]
+    assert create_causal_mask(np.int64(1)).tolist() == [[0.0]]  # type: ignore[arg-type]
     assert create_causal_mask(0).shape == (0, 0)
 
 

@@ -6,8 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from regard.cli.learn.ask_command import ask
+from regard.cli.learn.build_command import build
 from regard.cli.learn.check_command import check
 from regard.cli.learn.hint_command import hint
+from regard.cli.learn.interview_command import interview
 from regard.cli.learn.list_command import list_exercises
 from regard.cli.learn.read_command import read
 from regard.cli.learn.reset_command import reset
@@ -19,10 +21,12 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "list": list_exercises,
     "start": start,
     "check": check,
+    "build": build,
     "hint": hint,
     "solution": solution,
     "reset": reset,
     "ask": ask,
+    "interview": interview,
     "read": read,
 }
 

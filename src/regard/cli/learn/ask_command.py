@@ -1,22 +1,28 @@
 """`regard learn ask`: an interview question, its answers, and a self-rating."""
 
-import sys
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from regard.cli.help_page import WIDEST, fold
+from regard.cli.learn.question_dialogue import (
+    answers_text,
+    folded,
+    is_terminal,
+    links,
+    parsed_rating,
+    question_json,
+    save_rating,
+    typed,
+    typed_rating,
+)
 from regard.cli.streams import print_message, put, write_json
 from regard.errors import ArgumentError
 from regard.messages import say
 
 if TYPE_CHECKING:
-    from regard.course.progress import Card, Progress, ProgressFile, Rating
+    from regard.course.progress import Progress, ProgressFile, Rating
     from regard.course.questions.bank import Question
-
-SPELLINGS: "dict[str, Rating]" = {"1": "again", "2": "unsure", "3": "good", "１": "again", "２": "unsure", "３": "good"}
-"""Short spellings of the ratings."""
 
 
 def ask(
@@ -34,17 +40,17 @@ def ask(
         return
     if rating is not None and id is None:
         raise ArgumentError("rate-which")
-    rated = None if rating is None else _rating(rating)
+    rated = None if rating is None else parsed_rating(rating)
     question = _chosen(id, progress_file.read())
     if question is None:
         _nothing_due(progress_file.read(), as_json)
     elif rated is not None:
         _rate(progress_file, question, rated, as_json)
     elif as_json:
-        write_json(_as_json(question, progress_file.read().questions.get(question.id), reveal))
+        write_json(question_json(question, progress_file.read().questions.get(question.id), reveal))
     elif reveal:
-        put(f"{_question_text(question)}\n\n{_answers(question)}")
-    elif sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
+        put(f"{_question_text(question)}\n\n{answers_text(question)}")
+    elif is_terminal():
         _ask_interactively(progress_file, question)
     else:
         put(_question_text(question), flush=True)
@@ -61,80 +67,29 @@ def _chosen(id: str | None, progress: "Progress") -> "Question | None":
     return None if next_id is None else question(next_id)
 
 
-def _rating(text: str) -> "Rating":
-    from regard.course.progress import RATINGS
-
-    for known in RATINGS:
-        if SPELLINGS.get(text.strip(), text.strip().lower()) == known:
-            return known
-    raise ArgumentError("rate-unknown", found=text)
-
-
-# --- at a terminal -----------------------------------------------------------------------------------------
-
-
 def _ask_interactively(progress_file: "ProgressFile", question: "Question") -> None:
     """Show the question, the answers, and ask for a rating. Ctrl-D ends it at any point without a rating."""
     text = question.text()
     put(_question_text(question))
-    if _typed(say("ask-think")) is None:
+    if typed(say("ask-think")) is None:
         return
-    put(_folded(text.short))
-    if _typed(say("ask-deeper")) is None:
+    put(folded(text.short))
+    if typed(say("ask-deeper")) is None:
         return
-    put(f"{_folded(text.deep)}\n\n{_links(question)}")
-    while (typed := _typed(say("ask-rate"))) is not None:
-        try:
-            _rate(progress_file, question, _rating(typed), as_json=False)
-            return
-        except ArgumentError as error:
-            print_message(error.text())
-
-
-def _typed(prompt: str) -> str | None:
-    """A line from the keyboard; None at end of file."""
-    try:
-        return input(f"\n{prompt} ")
-    except EOFError:
-        put()
-        return None
-
-
-# --- output ------------------------------------------------------------------------------------------------
+    put(f"{folded(text.deep)}\n\n{links(question)}")
+    if (rating := typed_rating()) is not None:
+        _rate(progress_file, question, rating, as_json=False)
 
 
 def _question_text(question: "Question") -> str:
-    return f"[{question.id}] {say('learn-lesson-short', number=question.lesson)}\n\n{_folded(question.text().ask)}"
-
-
-def _answers(question: "Question") -> str:
-    text = question.text()
-    return f"{_folded(text.short)}\n\n{_folded(text.deep)}\n\n{_links(question)}"
-
-
-def _links(question: "Question") -> str:
-    """What to do next: the experiment, the lesson if there is one, the exercise."""
-    from regard.course.lessons.index import lessons
-
-    code = "\n".join(f"    {line}".rstrip() for line in question.experiment.strip().splitlines())
-    commands = [f"regard learn read {one.number}" for one in lessons() if one.number == question.lesson]
-    more = " · ".join([*commands, f"regard learn start {question.exercise}"])
-    return f"{say('ask-experiment')}\n\n{code}\n\n{say('ask-links', commands=more)}"
-
-
-def _folded(text: str) -> str:
-    """Paragraphs wrapped to the terminal; indented lines keep their line breaks."""
-    import shutil
-
-    width = min(shutil.get_terminal_size().columns, WIDEST)
-    return "\n".join(line if line.startswith(" ") else "\n".join(fold(line, width)) for line in text.splitlines())
+    return f"[{question.id}] {say('learn-lesson-short', number=question.lesson)}\n\n{folded(question.text().ask)}"
 
 
 def _list(progress: "Progress", as_json: bool) -> None:
     from regard.course.questions.bank import questions
 
     if as_json:
-        write_json({"questions": [_as_json(one, progress.questions.get(one.id), False) for one in questions()]})
+        write_json({"questions": [question_json(one, progress.questions.get(one.id), False) for one in questions()]})
         return
     longest = max(len(one.id) for one in questions())
     for one in questions():
@@ -142,31 +97,11 @@ def _list(progress: "Progress", as_json: bool) -> None:
         put(f"{' ' * 10 if card is None else card.due}  {one.id:{longest}}  {one.text().ask}")
 
 
-def _as_json(question: "Question", card: "Card | None", reveal: bool) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    text = question.text()
-    about = {"id": question.id, "lesson": question.lesson, "exercise": question.exercise, "ask": text.ask}
-    answers = {"short": text.short, "deep": text.deep, "experiment": question.experiment} if reveal else {}
-    return about | answers | {"card": None if card is None else asdict(card)}
-
-
-# --- progress ----------------------------------------------------------------------------------------------
-
-
 def _rate(progress_file: "ProgressFile", question: "Question", rating: "Rating", as_json: bool) -> None:
-    from regard.course.questions.bank import rate
-
-    after = progress_file.change(
-        lambda progress: progress.with_card(
-            question.id, rate(progress.questions.get(question.id), rating, date.today())
-        )
-    )
-    card = after.questions[question.id]
+    card = save_rating(progress_file, question, rating)
     if as_json:
-        write_json(_as_json(question, card, reveal=False))
-        return
-    if progress_file.is_saved:
+        write_json(question_json(question, card, reveal=False))
+    elif progress_file.is_saved:
         print_message(say("ask-again-today" if rating == "again" else "ask-again-on", day=card.due))
 
 

@@ -88,6 +88,8 @@ def _answer(exercise: "Exercise", path: Path) -> bytes:
 def _grade(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as_json: bool) -> bool:
     """Grade the answer, show the verdict, record it; return whether it passed."""
     from regard.course.grading.grader import grade
+    from regard.course.grading.learner_source import read_source
+    from regard.course.passed_answers import PassedAnswers
     from regard.course.progress import ProgressFile
 
     verdict = grade(exercise, answer, seed=seed)
@@ -96,7 +98,10 @@ def _grade(exercise: "Exercise", path: Path, answer: bytes, seed: int | None, as
     else:
         put(verdict.text(shlex.quote(str(path))))
     sys.stdout.flush()
-    ProgressFile(report=print_message).checked(exercise.id, verdict.passed)
+    progress_file = ProgressFile(report=print_message)
+    progress_file.checked(exercise.id, verdict.passed)
+    if verdict.passed and exercise.sheet is None and progress_file.is_saved:
+        PassedAnswers(report=print_message).keep(exercise.id, read_source(answer).text)
     if verdict.passed and not as_json:
         print_message("\n" + say("check-then-sheet" if verdict.is_sheet else "check-then", exercise=exercise.id))
     return verdict.passed

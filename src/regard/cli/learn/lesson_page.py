@@ -1,4 +1,4 @@
-"""Shows a lesson in the terminal: rich's Markdown, with line breaks between Chinese characters too."""
+"""Shows a lesson in the terminal: rich's Markdown with line breaks between Chinese characters, and its pictures."""
 
 import re
 from typing import ClassVar
@@ -6,10 +6,13 @@ from typing import ClassVar
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Markdown, MarkdownElement, Paragraph
 
-from regard.cli.help_page import CHINESE, WIDEST, line_breaks
+from regard.cli.help_page import WIDEST
+from regard.messages import language
+from regard.views.line_breaks import CHINESE, line_breaks
 
 _BLOCK = re.compile(r"(^```.*?^```$)", flags=re.DOTALL | re.MULTILINE)
 _END_OF_LINE = re.compile(rf"(?<=[{CHINESE}])\n(?=[{CHINESE}])")
+_PICTURE = re.compile(r"^!\[[^\]]*\]\(pictures/([a-z0-9-]+)\.(?:en|zh)\.svg\)$", flags=re.MULTILINE)
 
 
 class _Paragraph(Paragraph):
@@ -26,9 +29,25 @@ class _Lesson(Markdown):
 
 
 def draw(text: str, console: Console | None = None) -> None:
-    """Print Markdown in a readable width."""
+    """Print Markdown in a readable width, its pictures drawn as text."""
     console = console or Console()
-    console.print(_Lesson(_joined(text), hyperlinks=False), width=min(console.width, WIDEST))
+    width = min(console.width, WIDEST)
+    pieces = _PICTURE.split(text)  # text, name of a picture, text, …
+    for prose, name in zip(pieces[::2], [*pieces[1::2], None], strict=True):
+        console.print(_Lesson(_joined(prose), hyperlinks=False), width=width)
+        if name is not None:
+            _draw_picture(name, console, width)
+
+
+def _draw_picture(name: str, console: Console, width: int) -> None:
+    from regard.course.drawings.catalogue import drawing
+    from regard.course.drawings.terminal import drawing_lines
+    from regard.views.terminal import depth_of
+
+    console.print()
+    for line in drawing_lines(drawing(name), language(), width - 2, depth_of(console)):
+        console.print("  ", line, sep="", no_wrap=True, overflow="crop", highlight=False)
+    console.print()
 
 
 def _joined(text: str) -> str:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from rich.cells import cell_len
 
-from regard.cli.help_page import fold
 from regard.cli.learn.exercise_files import lacks_torch
 from regard.cli.streams import print_message, put, write_json
 from regard.messages import language, say
+from regard.views.line_breaks import fold
 
 if TYPE_CHECKING:
     from regard.course.exercise import Entry
@@ -78,20 +78,16 @@ def _table(rows: "tuple[Entry, ...]", progress: "Progress", width: int) -> Itera
 
     The kind column is shown only if every row fits the width.
     """
-    from regard.course.catalogue import planned_lessons
     from regard.course.lessons.index import lessons
 
     titles = {lesson.number: getattr(lesson.title, language()) for lesson in lessons()}
-    later = {
-        one: say("learn-lesson-coming", title=getattr(title, language())) for one, title in planned_lessons().items()
-    }
     kinds = _column([_kind(row) for row in rows])
     names = [getattr(row.title, language()) for row in rows]
     longest = max(len(row.id) for row in rows)
     if longest + max(cell_len(kind + name) for kind, name in zip(kinds, names, strict=True)) + 6 > width:
         kinds = [""] * len(rows)
     for number in sorted({*titles, *(row.lesson for row in rows)}):
-        yield say("learn-lesson", number=number, title=titles.get(number) or later[number])
+        yield say("learn-lesson", number=number, title=titles.get(number, ""))
         group = [line for line in zip(rows, kinds, names, strict=True) if line[0].lesson == number]
         if not group:
             yield f"    regard learn read {number}"

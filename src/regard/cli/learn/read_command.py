@@ -25,11 +25,26 @@ def read(
     if as_json:
         write_json({"number": found.number, "name": found.name, "title": title, "text": text})
     elif sys.stdout.isatty():
-        from regard.cli.learn.lesson_page import draw
-
-        draw(text)
+        _show(text)
     else:  # files and pipes get plain Markdown
         put(text, end="")
+
+
+def _show(text: str) -> None:
+    """Draw the lesson, through the reader's pager if it is longer than the screen."""
+    import click
+    from rich.console import Console
+
+    from regard.cli.learn.lesson_page import draw
+
+    console = Console()
+    with console.capture() as captured:
+        draw(text, console)
+    drawn = captured.get()
+    if drawn.count("\n") < console.height:
+        put(drawn, end="")
+    else:
+        click.echo_via_pager(drawn, color=not console.no_color)
 
 
 def _list(as_json: bool) -> None:

@@ -32,10 +32,12 @@ def reset(
 
 def _reset_all(as_json: bool) -> None:
     """Reset all progress; the old progress can be restored, and answer files are unchanged."""
+    from regard.course.passed_answers import PassedAnswers
     from regard.course.progress import ProgressFile
 
     progress_file = ProgressFile(report=print_message)
     before, kept = progress_file.read(), progress_file.forget_all()
+    PassedAnswers().forget_all()
     if as_json:
         write_json({"all": True, "kept": None if kept is None else str(kept)})
     elif kept is None:
@@ -46,6 +48,7 @@ def _reset_all(as_json: bool) -> None:
 
 
 def _reset_one(id: str | None, folder: Path, as_json: bool) -> None:
+    from regard.course.passed_answers import PassedAnswers
     from regard.course.progress import ProgressFile
 
     exercise = requested_exercise(id, "reset")
@@ -53,6 +56,7 @@ def _reset_one(id: str | None, folder: Path, as_json: bool) -> None:
     if os.path.lexists(path):
         kept = _restart(exercise, path)
     ProgressFile(report=print_message).change(lambda progress: progress.without(exercise.id))
+    PassedAnswers().forget(exercise.id)
     if as_json:
         write_json({"id": exercise.id, "file": str(path), "kept": None if kept is None else str(kept)})
         return
@@ -66,12 +70,12 @@ def _restart(exercise: "Exercise", path: Path) -> Path | None:
 
     If the initial file cannot be written, the answer is restored.
     """
-    from regard.files.output import resolve_target, write_atomically
+    from regard.files.output import resolve_target, write_bytes
 
     resolve_target(path)  # refuses a FIFO or a device before anything is renamed
     if is_untouched(exercise, path):
         content = initial_content(exercise)  # a sheet gets new numbers
-        write_atomically(path, lambda aside: aside.write_bytes(content), need=len(content))
+        write_bytes(path, content)
         return None
     kept = _free_name(path)
     _rename(path, kept)

@@ -6,7 +6,6 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
-from regard.course.catalogue import entries, planned_lessons
 from regard.errors import UnknownNameError
 from regard.messages import LANGUAGES, Language, Listed, Message, language
 
@@ -50,17 +49,13 @@ def _lessons(folder: Path) -> tuple[Lesson, ...]:
 def lesson(name: str) -> Lesson:
     """The lesson with this number (4, 04) or name (masks, 04-masks).
 
-    The error for an unknown lesson suggests the closest one; for a lesson without text it lists the exercises.
+    The error for an unknown lesson suggests the closest one, if any, and lists all.
     """
     wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
     all_lessons = lessons()
     for one in all_lessons:
         if wanted in (one.name, f"{one.number:02}-{one.name}") or wanted.lstrip("0") == str(one.number):
             return one
-    for number in planned_lessons():
-        if wanted.lstrip("0") == str(number):
-            exercises = Listed(row.id for row in entries() if row.lesson == number)
-            raise UnknownNameError("lesson-coming", number=number, exercises=exercises)
     listed = Listed(f"{one.number} {one.name}" for one in all_lessons)
     names = [one.name for one in all_lessons]
     near = [known for known in names if wanted and wanted in known] or get_close_matches(wanted, names, n=1, cutoff=0.4)

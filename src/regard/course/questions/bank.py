@@ -1,4 +1,8 @@
-"""The question bank and the review schedule."""
+"""The question bank and the review schedule.
+
+One TOML file per topic: a title in both languages, then the questions. A question has an id, its source (`from`), a
+level, a lesson, an exercise, an experiment of a few lines, and the texts in both languages.
+"""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -7,12 +11,15 @@ from datetime import date, timedelta
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from regard.course.progress import Card, Rating, timestamp
 from regard.errors import UnknownNameError
-from regard.messages import LANGUAGES, Language, language
+from regard.messages import LANGUAGES, Language, Message, language
 
 FOLDER = Path(__file__).parent
+LEVELS = (1, 2, 3)
+"""1: the basics, 2: usual in interviews, 3: for specialists."""
 IN_OWN_WORDS = ("attention-formula", "why-sqrt-d-k", "what-softmax-does")
 """The three questions of document 002 on the check-list; listed here so that the check-list need not load the bank."""
 
@@ -32,6 +39,8 @@ class Question:
 
     id: str
     source: str
+    topic: str
+    level: int
     lesson: int
     exercise: str
     experiment: str
@@ -50,14 +59,30 @@ def questions() -> tuple[Question, ...]:
     >>> questions()[0].id
     'attention-formula'
     """
-    found = []
-    for path in sorted(FOLDER.glob("*.toml")):
-        for row in tomllib.loads(path.read_text(encoding="utf-8"))["question"]:
-            en, zh = (
-                QuestionText(**{part: text.strip() for part, text in row.pop(lang).items()}) for lang in LANGUAGES
-            )
-            found.append(Question(source=row.pop("from"), en=en, zh=zh, **row))
+    found = [_question(topic, row) for topic, table in _tables().items() for row in table["question"]]
     return tuple(sorted(found, key=lambda question: (question.id not in IN_OWN_WORDS, question.lesson)))
+
+
+def topics() -> Mapping[str, Message]:
+    """The titles of the topics by name.
+
+    >>> topics()["masks"].en
+    'Masks'
+    """
+    return {topic: Message(**table["title"]) for topic, table in _tables().items()}
+
+
+@cache
+def _tables() -> Mapping[str, dict[str, Any]]:
+    """The content of each file, by topic."""
+    paths = sorted(FOLDER.glob("*.toml"))
+    return {path.stem: tomllib.loads(path.read_text(encoding="utf-8")) for path in paths}
+
+
+def _question(topic: str, row: Mapping[str, Any]) -> Question:
+    texts = {lang: QuestionText(**{part: text.strip() for part, text in row[lang].items()}) for lang in LANGUAGES}
+    fields = {name: row[name] for name in ("id", "level", "lesson", "exercise", "experiment")}
+    return Question(source=row["from"], topic=topic, en=texts["en"], zh=texts["zh"], **fields)
 
 
 def question(name: str) -> Question:

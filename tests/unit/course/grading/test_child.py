@@ -109,7 +109,7 @@ class Claims(np.ndarray):
         (type("Float", (float,), {})(1.0), "Float"),
         (np.array([object()]), "ndarray[object]"),
         (np.array(["a"]), "ndarray[str32]"),
-        ((n for n in ()), "generator"),
+        ((n for n in range(0)), "generator"),
         (torch.ones(1), "torch.Tensor"),
         ({1.5: 1}, "dict"),
         ({1, 2}, "set"),
@@ -145,7 +145,7 @@ def test_in_the_torch_track_tensors_replace_arrays() -> None:
 
 def test_type_names_cannot_be_forged() -> None:
     class Meta(type):
-        __name__ = property(lambda cls: 1 / 0)  # type: ignore[assignment]
+        __name__ = property(lambda cls: 1 / 0)
 
     assert type_name(Meta("Odd", (), {})()) == "Odd"
 

@@ -8,6 +8,7 @@ what its first answer is: "right" where the numbers are right and only the rest 
 import os
 import re
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -200,7 +201,7 @@ def described(answer: Answer, call: Call) -> str:
 
 def files_left() -> set[str]:
     """Files that the programs try to write."""
-    places = (Path(process.tempfile.gettempdir()), Path("/tmp"), Path("/dev/shm"), Path.cwd(), Path("/etc"))
+    places = (Path(tempfile.gettempdir()), Path("/tmp"), Path("/dev/shm"), Path.cwd(), Path("/etc"))
     return {str(path) for place in places if place.is_dir() for path in place.glob("regard_hostile*")}
 
 
@@ -212,7 +213,7 @@ def test_the_table_lists_every_hostile_program() -> None:
 @pytest.mark.usefixtures("signals_at_default")
 @pytest.mark.parametrize("name", EXPECTED)
 def test_hostile_programs_do_no_harm_and_never_pass(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     ended, first = EXPECTED[name]
     limits = IMPATIENT if ended == "too-slow" else LIMITS
     requested = calls()
@@ -256,7 +257,7 @@ def test_bytes_that_are_not_text(name: str) -> None:
 
 def test_hostile_programs_are_harmless_without_namespaces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a container without namespaces the hook and the kernel rules still apply."""
-    monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     isolated = sandbox._run
     monkeypatch.setattr(sandbox, "_run", lambda *args, **_: isolated(*args, isolated=False))
     for name in ("imports_regard_when_called", "reads_the_solution", "connects", "fork_below_the_hook"):

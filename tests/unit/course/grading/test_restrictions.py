@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from regard.course.catalogue import HOME
 from regard.course.exercise import call
-from regard.course.grading import process, sandbox, supervisor
+from regard.course.grading import process, sandbox, serialisation, supervisor
 from regard.course.grading.kernel_rules import _readable
 from regard.course.grading.process import Limits
 from regard.course.grading.sandbox import run
@@ -280,7 +281,7 @@ def f():
 def test_the_limit_applies_to_all_files_together(
     isolated: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     outcome = run("import os\n" + DISK, [call("f")], "numpy", Limits(file=4 << 20))
     if isolated == "none":  # detected by the supervisor shortly afterwards
         assert (outcome.ended, outcome.details) == ("refused", {"what": "files"})
@@ -313,7 +314,7 @@ NESTS = {
 def test_deep_folders_still_get_a_verdict(
     isolated: str, nest: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     outcome = run(f"{NATIVE}\n{NESTS[nest]}\ndef f(): return 1", [call("f")], "numpy")
     if isolated == "none" and nest == "without permission":  # refused: other files could be affected
         assert (outcome.ended, outcome.raised) == ("raises", "PermissionError")
@@ -425,9 +426,7 @@ def test_a_killed_supervisor_leaves_no_process_even_without_the_mark(isolated: s
     )
     before = set(supervisor.descendants(os.getpid()))
     request = sandbox._request(source, [sandbox._plain_call(call("f"), "numpy")], "numpy", Limits(wall=1.0))
-    with process.Process(
-        sandbox.serialisation.encode(request), Limits(wall=1.0), isolated=isolated == "namespaces"
-    ) as running:
+    with process.Process(serialisation.encode(request), Limits(wall=1.0), isolated=isolated == "namespaces") as running:
         messages = running.messages()
         next(messages)
         next(messages)

@@ -1,7 +1,9 @@
 """A learner's program in its own process: answers, limits, and complete cleanup."""
 
+import importlib.util
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -146,7 +148,7 @@ def test_the_random_state_of_the_caller_is_restored() -> None:
 
 
 def test_missing_torch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingPackageError):
         run("x = 1", [], "torch")
 
@@ -166,8 +168,10 @@ def test_the_environment_is_minimal(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (files, isolated, typed) == ([], 1, "")
 
 
-ODD = st.none() | st.integers() | st.text(max_size=5) | st.just(np.zeros(3)) | st.just(serialisation.Other("x"))
-ODD = ODD | st.lists(ODD, max_size=2) | st.dictionaries(st.text(max_size=5) | st.integers(), ODD, max_size=2)
+PLAIN: st.SearchStrategy[Any] = (
+    st.none() | st.integers() | st.text(max_size=5) | st.just(np.zeros(3)) | st.just(serialisation.Other("x"))
+)
+ODD = PLAIN | st.lists(PLAIN, max_size=2) | st.dictionaries(st.text(max_size=5) | st.integers(), PLAIN, max_size=2)
 FIELDS = ("value", "after", "gradients", "raised", "message", "line", "fault", "details")
 
 
@@ -238,7 +242,7 @@ def test_the_supervisor_kills_daemons(tmp_path: Path) -> None:
     options = [str(os.getpid()), "20", "0", "0", "", ""]
     command = [sys.executable, "-I", "-S", "-B", supervisor.__file__, *options, sys.executable, str(daemon)]
     began = time.monotonic()
-    done = process.subprocess.run(command, env={process.MARK: mark}, check=False)
+    done = subprocess.run(command, env={process.MARK: mark}, check=False)
     assert done.returncode == supervisor.DONE
     assert time.monotonic() - began < 10
     assert process.marked(mark) == []
@@ -247,7 +251,7 @@ def test_the_supervisor_kills_daemons(tmp_path: Path) -> None:
 @LINUX
 def test_processes_of_a_dead_supervisor_are_found_by_their_mark() -> None:
     mark = f"{os.getpid()}-left"
-    left = process.subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], env={process.MARK: mark})
+    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"], env={process.MARK: mark})
     while left.pid not in process.marked(mark):
         time.sleep(0.01)
     process.kill_marked(mark)
@@ -271,9 +275,9 @@ def test_the_supervisor_enforces_the_time_limit() -> None:
         "",
         *sleeper,
     ]
-    assert process.subprocess.run(command, check=False).returncode == supervisor.OUT_OF_TIME
+    assert subprocess.run(command, check=False).returncode == supervisor.OUT_OF_TIME
     missing = [*command[:-3], "/no/such/program"]
-    assert process.subprocess.run(missing, check=False, stderr=-3).returncode == supervisor.NOT_STARTED
+    assert subprocess.run(missing, check=False, stderr=-3).returncode == supervisor.NOT_STARTED
 
 
 def test_folders_are_removed_with_any_content(tmp_path: Path) -> None:
@@ -285,7 +289,7 @@ def test_folders_are_removed_with_any_content(tmp_path: Path) -> None:
     (folder / "locked" / "link").symlink_to(kept)
     (folder / "link").symlink_to(kept)
     (folder / "locked").chmod(0)
-    process.remove(folder)
+    supervisor.remove(folder)
     assert not folder.exists()
     assert (kept / "file").exists()
 

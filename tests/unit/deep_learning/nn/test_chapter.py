@@ -128,8 +128,8 @@ def test_it_equals_the_reference(kind: type[torch.nn.Module]) -> None:
     # Erratum 15: Q is x W + b; `torch.matmul(x, W_Q)` alone leaves the bias out.
     module, x = kind(8).double(), normal(2, 4, 8).double()
     with torch.no_grad():
-        module.b_Q += 1
-        module.b_O += 2
+        module.get_parameter("b_Q").add_(1)
+        module.get_parameter("b_O").add_(2)
     p = {name: value.detach().numpy() for name, value in module.named_parameters()}
     Q, K, V = (x.numpy() @ p[f"W_{letter}"] + p[f"b_{letter}"] for letter in "QKV")
     attended, expected_weights = reference.scaled_dot_product_attention(Q, K, V, np.tri(4, dtype=bool))
@@ -143,6 +143,7 @@ def test_linear_stores_the_transpose() -> None:
     manual, linear, x = SingleHeadSelfAttention_Manual(8), SingleHeadSelfAttention(8), normal(2, 4, 8)
     with torch.no_grad():
         for letter, layer in zip("QKVO", linear.children(), strict=True):
+            assert isinstance(layer, torch.nn.Linear)
             layer.weight.copy_(getattr(manual, f"W_{letter}").T)
             layer.bias.copy_(getattr(manual, f"b_{letter}"))
     assert_close(linear(x)[0].detach(), manual(x)[0].detach())

@@ -92,7 +92,7 @@ def test_the_notes_example_masks_a_key_and_a_causal_mask_masks_later_keys() -> N
     assert (padded[0, :, 2] == 0).all()
     assert (padded[0, :, :2] > 0).all()
     _, causal = ScaledDotProductAttention(causal=True)(Q, K, K)
-    expected = [[1, 0, 0], [0.450, 0.550, 0], [0.302, 0.247, 0.451]]
+    expected = [[1.0, 0.0, 0.0], [0.450, 0.550, 0.0], [0.302, 0.247, 0.451]]
     np.testing.assert_allclose(causal[0], expected, atol=5e-4)
 
 

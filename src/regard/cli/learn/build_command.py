@@ -1,0 +1,269 @@
+"""`regard learn build`: runs the bundled translator or poet with the learner's own functions, and shows the result."""
+
+import math
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.cells import cell_len
+
+from regard.cli.generate_command import in_lines
+from regard.cli.learn.check_command import exit_on_signals
+from regard.cli.learn.exercise_files import LARGEST_ANSWER
+from regard.cli.number_options import whole_number
+from regard.cli.streams import join_words, print_message, put, write_json
+from regard.errors import ArgumentError, RegardError
+from regard.messages import Listed, say
+from regard.printable import one_line
+
+if TYPE_CHECKING:
+    from regard.course.grading.verdict import Verdict
+    from regard.course.learner_model.building import Built, Task
+    from regard.course.learner_model.parts import Part
+    from regard.language import LanguageModel
+
+TEXT, POEM = "I love you", "poem"
+MODELS = ("translator", "poet")
+
+
+def build(
+    text: Annotated[
+        list[str] | None, typer.Argument(metavar="metavar-text", help="help-build-text", show_default=False)
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="metavar-build-model", help="help-build-model")
+    ] = None,
+    files: Annotated[
+        list[str] | None,
+        typer.Option("--with", metavar="metavar-build-with", help="help-build-with", show_default=False),
+    ] = None,
+    seed: Annotated[str | None, typer.Option("--seed", metavar="metavar-number", help="help-build-seed")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="help-json")] = False,
+) -> None:
+    words = join_words(text or [])
+    name = model or ("poet" if words == POEM else "translator")
+    if name not in MODELS:
+        raise ArgumentError("build-model", known=Listed(MODELS), found=name)
+    words = "" if name == "poet" and words == POEM else words
+    number = 0 if seed is None else whole_number("--seed", seed, least=0)
+    if seed is not None and name == "translator":
+        raise ArgumentError("build-seed-translator", seed=number)
+
+    from regard.course.learner_model.building import build, poem_task, translation_task
+    from regard.course.learner_model.parts import choose_parts
+    from regard.course.passed_answers import PassedAnswers
+    from regard.course.progress import ProgressFile
+    from regard.language.loading import load
+
+    given = _given(files or [])
+    parts = choose_parts(name, ProgressFile(report=print_message).read(), PassedAnswers(), given)
+    with exit_on_signals():
+        loaded = load(name)
+        task = poem_task(loaded, words, number) if name == "poet" else translation_task(loaded, words or TEXT)
+        built = build(loaded, task, parts)
+        verdicts = _graded(parts)
+    if as_json:
+        write_json(_as_json(loaded, task, parts, built, verdicts))
+    else:
+        _show(loaded, task, parts, built, verdicts)
+    raise typer.Exit(0 if built.is_right and all(verdict.passed for verdict in verdicts.values()) else 1)
+
+
+def _given(files: list[str]) -> dict[str, tuple[str, bytes]]:
+    """The programs of --with, by exercise: the file and its content."""
+    from regard.course.learner_model.parts import exercise_of, named_part
+    from regard.files.input import read_file
+
+    found: dict[str, tuple[str, bytes]] = {}
+    for each in files:
+        id, equals, file = each.partition("=")
+        path = Path(file if equals else each)
+        content = read_file(path, most=LARGEST_ANSWER)
+        part = named_part(id) if equals else exercise_of(path, content)
+        if part in found:
+            raise ArgumentError("build-twice", exercise=part, first=found[part][0], second=str(path))
+        found[part] = (str(path), content)
+    return found
+
+
+def _graded(parts: "list[Part]") -> "dict[str, Verdict]":
+    """The verdicts on the given programs: what they do to one sentence does not show every mistake."""
+    from regard.course.catalogue import exercise
+    from regard.course.grading.grader import grade
+
+    return {part.id: grade(exercise(part.id), part.source) for part in parts if part.state == "given"}
+
+
+# --- output ------------------------------------------------------------------------------------------------
+
+
+def _show(
+    model: "LanguageModel", task: "Task", parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdict]"
+) -> None:
+    put("\n".join(_list(model.name, parts, built, verdicts)))
+    put()
+    if built.failure is not None:
+        put("✗ " + say("build-failed", part=built.failure.part, reason=one_line(built.failure.reason)))
+        put(f"{say('build-with-ours')}: {_in_one(model, task, built.ours.text)}")
+    elif built.yours is None:
+        put(_in_one(model, task, built.ours.text))
+        print_message(say("build-none"))
+    elif built.is_same:
+        put(_in_one(model, task, built.yours.text))
+        put(say("build-same", score=_number(built.yours.score)))
+    else:
+        _show_both(model, task, built)
+    _show_head(model, task, built)
+    sys.stdout.flush()
+    _show_hints(parts, built, verdicts)
+
+
+def _list(model: str, parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdict]") -> "list[str]":
+    yours = sum(part.is_learners for part in parts)
+    lines = [say("build-parts", model=model, yours=yours, count=len(parts))]
+    longest = max(cell_len(part.id) for part in parts)
+    for part in parts:
+        about = say(f"build-part-{part.state}", exercise=part.id, file=part.file)
+        if part.id in built.differing:
+            about += f" · {say('build-part-differs', gap=_number(built.differing[part.id]))}"
+        elif part.is_learners and built.yours is not None and part.id not in built.calls:
+            about += f" · {say('build-part-unreached')}"
+        failed = built.failure is not None and built.failure.part == part.id
+        wrong = failed or part.id in built.differing or (part.id in verdicts and not verdicts[part.id].passed)
+        lines.append(f"  {'✗' if wrong else '✓' if part.is_learners else '·'} {part.id:{longest}}  {about}")
+    return lines
+
+
+def _in_one(model: "LanguageModel", task: "Task", text: str) -> str:
+    """The text and its translation in one line; of the poet, the poem, a line for each sentence."""
+    if model.settings.task == "translation":
+        return one_line(f"{task.text} → {text or say('build-nothing')}")
+    return in_lines(text)
+
+
+def _show_both(model: "LanguageModel", task: "Task", built: "Built") -> None:
+    assert built.yours is not None
+    between = "\n" if model.settings.task == "text" else " "
+    for key, output in (("build-with-yours", built.yours), ("build-with-ours", built.ours)):
+        put(f"{say(key)}:{between}{_in_one(model, task, output.text)}")
+    at = built.first_difference or 0
+    pieces = [
+        model.tokenizer.pieces([output.ids[at]])[0] if at < len(output.ids) else say("build-nothing")
+        for output in (built.yours, built.ours)
+    ]
+    put(say("build-first-difference", at=at + 1, yours=pieces[0], ours=pieces[1]))
+    put(say("build-score", yours=_number(built.yours.score), ours=_number(built.ours.score)))
+
+
+def _show_head(model: "LanguageModel", task: "Task", built: "Built") -> None:
+    """Draw the opening head; of the learner's run if there is one."""
+    from regard.trace import Trace
+
+    layer, head = opening(model, task, built)
+    output = built.ours if built.yours is None else built.yours
+    weights, keys = output.weights[layer, head], list(task.keys) or list(output.tokens)
+    real = len(task.keys) - task.keys.count(task.keys[-1]) if task.keys else len(keys)
+    if task.keys and not (weights[:, real:] > 1e-6).any():
+        weights, keys = weights[:, :real], keys[:real]  # padding with weight 0 is not drawn
+    values = {"layer": layer, "head": head}
+    put()
+    try:
+        kind: Any = "cross" if task.keys else "decoder"
+        trace = Trace.from_weights(weights, list(output.tokens), keys, kind=kind)
+    except RegardError:
+        sums = weights.sum(-1)
+        put(say("build-not-weights", low=_number(float(sums.min())), high=_number(float(sums.max())), **values))
+    else:
+        put(say("build-head-ours" if built.yours is None else "build-head", **values))
+        trace.show(head=0, file=sys.stdout)
+    gap = built.weight_difference(layer, head)
+    if gap is not None and not built.is_right:
+        put(say("build-head-difference", gap=_number(gap)))
+
+
+def opening(model: "LanguageModel", task: "Task", built: "Built") -> tuple[int, int]:
+    """The layer and head to draw: the one in the model's settings, else the one with the clearest pattern."""
+    from regard.trace import Trace
+    from regard.views.opening_head import clearest_head
+
+    if model.settings.alignment_heads:
+        return model.settings.alignment_heads[0]
+    layers = [layer[None] for layer in built.ours.weights]
+    return clearest_head(list(Trace.from_weights(layers, list(built.ours.tokens), kind="decoder")))
+
+
+def _show_hints(parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdict]") -> None:
+    files = {part.id: part.file for part in parts}
+    is_number = built.yours is not None and math.isfinite(built.yours.again + built.yours.cached + built.yours.score)
+    if built.yours is not None and is_number and not built.yours.is_consistent:
+        print_message(say("build-again", again=_number(built.yours.again), cached=_number(built.yours.cached)))
+    wrong = dict.fromkeys([*([built.failure.part] if built.failure else []), *built.differing])
+    for id, verdict in verdicts.items():
+        if not verdict.passed:
+            wrong[id] = None
+            diagnosis = verdict.diagnosis or say("build-diagnosis-none")
+            print_message(say("build-diagnosis", exercise=id, diagnosis=diagnosis))
+    for id in wrong:
+        print_message(say("build-check", exercise=id, file=shlex.quote(files[id]) if files.get(id) else "").rstrip())
+    if not wrong and built.yours is not None:
+        left = [part for part in parts if not part.is_learners]
+        following = next((part.id for part in left if part.state != "unlisted"), None)
+        if following is not None:
+            print_message(say("build-next", exercise=following))
+        else:
+            print_message(say("build-complete-listed" if left else "build-complete"))
+
+
+def _number(value: float) -> str:
+    """A number with three digits.
+
+    >>> _number(-0.26734), _number(1234567.0), _number(math.inf)
+    ('-0.267', '1.23e+06', '∞')
+    """
+    return "∞" if math.isinf(value) else "NaN" if math.isnan(value) else f"{value:.3g}"
+
+
+def _as_json(
+    model: "LanguageModel", task: "Task", parts: "list[Part]", built: "Built", verdicts: "dict[str, Verdict]"
+) -> dict[str, Any]:
+    layer, head = opening(model, task, built)
+    output = built.ours if built.yours is None else built.yours
+    failure = built.failure
+    return {
+        "model": model.name,
+        "text": task.text,
+        "right": built.is_right and all(verdict.passed for verdict in verdicts.values()),
+        "output": None if built.yours is None else built.yours.text,
+        "ours": built.ours.text,
+        "same": built.is_same,
+        "first_difference": built.first_difference,
+        "score": None if built.yours is None else _finite(built.yours.score),
+        "ours_score": built.ours.score,
+        "failed": None if failure is None else {"part": failure.part, "reason": failure.reason},
+        "parts": [
+            {
+                "id": part.id,
+                "state": part.state,
+                "yours": part.is_learners,
+                "calls": built.calls.get(part.id, 0),
+                "difference": _finite(built.differences.get(part.id)),
+                **({"slip": verdicts[part.id].slip, "passed": verdicts[part.id].passed} if part.id in verdicts else {}),
+            }
+            for part in parts
+        ],
+        "attention": {
+            "layer": layer,
+            "head": head,
+            "queries": list(output.tokens),
+            "keys": list(task.keys or output.tokens),
+            "weights": [[_finite(weight) for weight in row] for row in output.weights[layer, head].tolist()],
+            "difference": _finite(built.weight_difference(layer, head)),
+        },
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    """The value for JSON, which has no infinity and no NaN."""
+    return value if value is not None and math.isfinite(value) else None

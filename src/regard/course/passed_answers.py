@@ -1,0 +1,64 @@
+"""The programs that passed a check, kept beside the progress file: `passed/ID.py`. The newest pass replaces the others.
+
+Writes are atomic. Independent of the progress itself: an answer that passed in a notebook is kept too.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from regard.course.progress import home, moved_aside
+from regard.errors import AbsentFileError, FileError, TooLargeError
+from regard.files.input import read_file
+from regard.files.output import write_bytes, write_error
+from regard.messages import say
+
+FOLDER = "passed"
+LARGEST = 2**22
+"""In bytes: the longest program that the grader accepts."""
+
+
+class PassedAnswers:
+    """The folder of passed programs. `report` is called with a message when one cannot be kept."""
+
+    def __init__(self, folder: Path | None = None, report: Callable[[str], object] = lambda sentence: None) -> None:
+        self.folder = (home() if folder is None else folder) / FOLDER
+        self._report = report
+
+    def path(self, exercise: str) -> Path:
+        """The file of an exercise; it may not exist."""
+        return self.folder / f"{exercise}.py"
+
+    def keep(self, exercise: str, source: str) -> None:
+        """Keep a program that passed. Never raises: a failed write is reported."""
+        content = source.encode("utf-8", errors="surrogatepass")
+        try:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise write_error(error, self.folder, 0) from error
+            write_bytes(self.path(exercise), content)
+        except (FileError, TooLargeError) as error:
+            self._report(say("passed-not-kept", exercise=exercise, reason=error.text()))
+
+    def read(self, exercise: str) -> bytes | None:
+        """The program that passed; None if there is none. Raises FileError if the file cannot be read."""
+        try:
+            return read_file(self.path(exercise), most=LARGEST)
+        except AbsentFileError:
+            return None
+
+    def forget(self, exercise: str) -> None:
+        """Rename the program, so that it no longer counts."""
+        self._set_aside(self.path(exercise))
+
+    def forget_all(self) -> None:
+        """Rename the folder."""
+        self._set_aside(self.folder)
+
+    def _set_aside(self, path: Path) -> None:
+        if os.path.lexists(path):
+            try:
+                moved_aside(path, "before-reset")
+            except OSError as error:
+                raise write_error(error, path, 0) from error
